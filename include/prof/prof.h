@@ -1,0 +1,89 @@
+/* libprof's C interface: start, stop and look at a recording from inside the process. For C, C++ (see session.hpp),
+ * ctypes, and dlsym from programs that libprof was injected into.
+ *
+ * Every function may be called from any thread, and from none of CUPTI's or NVTX's callbacks; none throws. Functions
+ * that return int return 0 (PROF_OK) when they did what they say, else one of the codes below, and prof_last_error()
+ * then has one line that says what, where, and what to do.
+ *
+ * Times are in nanoseconds. Strings are UTF-8 as the process gave them (names are not checked).
+ */
+#ifndef PROF_PROF_H
+#define PROF_PROF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum prof_result {
+    PROF_OK = 0,
+    PROF_INVALID_ARGUMENT = 1, /* a setting has no such name or value */
+    PROF_WRONG_STATE = 2,      /* recording already, or not recording */
+    PROF_FAILED = 3            /* the system or CUPTI refused */
+};
+
+/* "0.1.0" */
+const char* prof_version(void);
+
+/* The last failure on this thread, one line; "" if there was none. Valid until the next prof_ call on this thread. */
+const char* prof_last_error(void);
+
+/* Starts a recording. `settings` is a null-terminated array of "name=value" (docs/options.md; the same names as the
+ * environment variables, without PROF_ and in lower case), which stand above the environment's; it may be NULL. A bad
+ * setting starts nothing. Ranges and, where CUDA is or comes to be used, GPU work are recorded from here on. Each
+ * recording has a capture file of its own. A few milliseconds. */
+int prof_start(const char* const* settings);
+
+/* Ends the recording: the capture is complete and exported when this returns, CUPTI is free for others, and launches
+ * cost what they cost before. Waits for the GPU (all contexts are synchronised). */
+int prof_stop(void);
+
+/* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. */
+int prof_step(void);
+
+/* 1 while recording, else 0. */
+int prof_is_recording(void);
+
+/* The path of the current capture, or of the last one. Copies at most `size` bytes with the terminating zero, returns
+ * the length without it; 0 while there is none (no file is made before the first range or launch). */
+size_t prof_capture_path(char* buffer, size_t size);
+
+/* --- Summary ------------------------------------------------------------------------------------------------------ */
+
+/* The GPU projection of what was recorded so far (docs/attribution.md defines every number). */
+typedef struct prof_summary prof_summary;
+
+typedef struct prof_summary_row {
+    const char* path;          /* "iteration #/forward"; lives as long as the summary */
+    uint32_t depth;            /* 0 for a root */
+    uint32_t reserved;
+    uint64_t instances;
+    int64_t host_ns;
+    int64_t gpu_sum_ns;        /* durations added; self + child */
+    int64_t gpu_self_ns;
+    int64_t gpu_child_ns;
+    int64_t gpu_busy_ns;       /* length of the union */
+    int64_t gpu_span_ns;       /* first start to last end, per instance, added */
+    uint64_t ops;
+    uint64_t adopted_ops;
+} prof_summary_row;
+
+/* Brings everything that has completed on the GPU into the capture and reads it back: the time it takes grows with the
+ * recording (about a second for two million records). NULL on failure (prof_last_error). Free with close. */
+prof_summary* prof_summary_open(void);
+void prof_summary_close(prof_summary* summary);
+
+int64_t prof_summary_total_gpu_ns(const prof_summary* summary);
+size_t prof_summary_row_count(const prof_summary* summary);
+/* PROF_INVALID_ARGUMENT if there is no such row. The last three rows are (no range), (ambiguous), (unmatched). */
+int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary_row* row);
+/* Records that could not be kept, over all causes. */
+uint64_t prof_summary_dropped(const prof_summary* summary);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,180 @@
+// libprof: ranges for C++ and CUDA C++ sources. Header-only, C++17, over NVTX 3.
+//
+//     #include <prof/range.hpp>
+//
+//     void train_step() {
+//         PROF_RANGE("train_step");       // until the end of this block
+//         { PROF_RANGE("forward"); … }
+//         { PROF_RANGE("backward"); … }
+//     }
+//
+// Ranges are NVTX push/pop ranges in the domain "prof", so Nsight shows them too, and no link to libprof is needed.
+// Any thread; ranges of one thread nest. Cost of a PROF_RANGE, enter and leave together: about a nanosecond with no
+// tool in the process; with libprof recording, two clock reads and a few nanoseconds (docs/overhead.md).
+// -DPROF_DISABLE compiles every range to nothing.
+#pragma once
+
+#include <cstdint>
+
+#if !defined(PROF_DISABLE)
+#include <nvtx3/nvToolsExt.h>
+#endif
+
+#if defined(PROF_LINKED) && !defined(PROF_DISABLE)
+// Set by the CMake target prof::prof and by pkg-config: a program that only annotates refers to nothing in libprof, and
+// a linker run with --as-needed would leave the library out. This is the reference.
+extern "C" const char* prof_version(void);
+namespace prof::detail {
+[[gnu::used]] inline const char* (*const keep_libprof)(void) = &prof_version;
+}
+#endif
+
+namespace prof {
+
+// What a range may carry beside its name. 0 is "none" for color and category.
+struct range_attributes {
+    std::uint32_t color = 0;         // 0xAARRGGBB
+    std::uint32_t category = 0;      // named with name_category()
+    bool has_payload = false;
+    std::uint64_t payload = 0;       // a number of yours: bytes, tokens, an index
+};
+
+#if !defined(PROF_DISABLE)
+
+namespace detail {
+
+inline nvtxDomainHandle_t domain() noexcept {
+    static const nvtxDomainHandle_t handle = nvtxDomainCreateA("prof");
+    return handle;
+}
+
+inline nvtxEventAttributes_t event(const range_attributes& attributes) noexcept {
+    nvtxEventAttributes_t e{};
+    e.version = NVTX_VERSION;
+    e.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    e.category = attributes.category;
+    if (attributes.color != 0) {
+        e.colorType = NVTX_COLOR_ARGB;
+        e.color = attributes.color;
+    }
+    if (attributes.has_payload) {
+        e.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+        e.payload.ullValue = attributes.payload;
+    }
+    return e;
+}
+
+}  // namespace detail
+
+// The constant part of a range, made once where it stands: its name is registered with the tool, so entering the range
+// later costs no look at the text.
+class range_site {
+public:
+    explicit range_site(const char* name, const range_attributes& attributes = {}) noexcept
+        : event_(detail::event(attributes)) {
+        event_.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+        event_.message.registered = nvtxDomainRegisterStringA(detail::domain(), name);
+    }
+    const nvtxEventAttributes_t& event() const noexcept { return event_; }
+
+private:
+    nvtxEventAttributes_t event_;
+};
+
+// A range from its construction to its destruction, which must happen on the same thread, innermost first.
+class scoped_range {
+public:
+    explicit scoped_range(const range_site& site) noexcept { nvtxDomainRangePushEx(detail::domain(), &site.event()); }
+
+    // For names made at run time: `name` is copied if a tool listens (one hash of it), and may go away at once.
+    explicit scoped_range(const char* name, const range_attributes& attributes = {}) noexcept {
+        nvtxEventAttributes_t e = detail::event(attributes);
+        e.messageType = NVTX_MESSAGE_TYPE_ASCII;
+        e.message.ascii = name;
+        nvtxDomainRangePushEx(detail::domain(), &e);
+    }
+    ~scoped_range() { nvtxDomainRangePop(detail::domain()); }
+
+    scoped_range(const scoped_range&) = delete;
+    scoped_range& operator=(const scoped_range&) = delete;
+};
+
+// A range of the process rather than of a thread: may overlap others and end on another thread.
+class process_range {
+public:
+    explicit process_range(const char* name, const range_attributes& attributes = {}) noexcept {
+        nvtxEventAttributes_t e = detail::event(attributes);
+        e.messageType = NVTX_MESSAGE_TYPE_ASCII;
+        e.message.ascii = name;
+        id_ = nvtxDomainRangeStartEx(detail::domain(), &e);
+    }
+    ~process_range() { end(); }
+    void end() noexcept {
+        if (id_ != 0) nvtxDomainRangeEnd(detail::domain(), id_);
+        id_ = 0;
+    }
+
+    process_range(process_range&& other) noexcept : id_(other.id_) { other.id_ = 0; }
+    process_range& operator=(process_range&& other) noexcept {
+        if (this != &other) {
+            end();
+            id_ = other.id_;
+            other.id_ = 0;
+        }
+        return *this;
+    }
+
+private:
+    nvtxRangeId_t id_ = 0;
+};
+
+// An instant with a name.
+inline void mark(const char* name, const range_attributes& attributes = {}) noexcept {
+    nvtxEventAttributes_t e = detail::event(attributes);
+    e.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    e.message.ascii = name;
+    nvtxDomainMarkEx(detail::domain(), &e);
+}
+
+inline void name_category(std::uint32_t category, const char* name) noexcept {
+    nvtxDomainNameCategoryA(detail::domain(), category, name);
+}
+
+#define PROF_JOIN_(a, b) a##b
+#define PROF_JOIN(a, b) PROF_JOIN_(a, b)
+#define PROF_RANGE_AT_(id, ...)                                          \
+    static const ::prof::range_site PROF_JOIN(prof_site_, id){__VA_ARGS__}; \
+    const ::prof::scoped_range PROF_JOIN(prof_range_, id) { PROF_JOIN(prof_site_, id) }
+
+// PROF_RANGE("name"); or PROF_RANGE("name", prof::range_attributes{0xFF76B900}); the arguments are evaluated once, when
+// the block is entered first.
+#define PROF_RANGE(...) PROF_RANGE_AT_(__COUNTER__, __VA_ARGS__)
+#define PROF_FUNCTION_RANGE() PROF_RANGE(__func__)
+
+#else  // PROF_DISABLE
+
+class scoped_range {
+public:
+    explicit scoped_range(const char*, const range_attributes& = {}) noexcept {}
+    ~scoped_range() {}  // not trivial: an unused range is not warned about, as above
+    scoped_range(const scoped_range&) = delete;
+    scoped_range& operator=(const scoped_range&) = delete;
+};
+
+class process_range {
+public:
+    explicit process_range(const char*, const range_attributes& = {}) noexcept {}
+    void end() noexcept {}
+    process_range(process_range&&) noexcept = default;
+    process_range& operator=(process_range&&) noexcept = default;
+};
+
+inline void mark(const char*, const range_attributes& = {}) noexcept {}
+inline void name_category(std::uint32_t, const char*) noexcept {}
+
+#define PROF_RANGE(...) static_cast<void>(0)
+#define PROF_FUNCTION_RANGE() static_cast<void>(0)
+
+#endif
+
+}  // namespace prof

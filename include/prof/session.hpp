@@ -1,0 +1,113 @@
+// libprof: control of a recording from C++. Header-only over the C interface (prof.h), C++17; link prof::prof.
+//
+//     prof::session session{{{"output_dir", "/tmp/run"}}};   // starts
+//     for (…) { train_step(); session.step(); }
+//     session.stop();                                         // else the destructor does
+//
+// Exceptions are made and thrown in the program's own code: none crosses the border of libprof.so. Costs and threads
+// as in prof.h. One recording at a time per process.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <prof/prof.h>
+
+namespace prof {
+
+// What went wrong, in one line.
+class session_error : public std::runtime_error {
+public:
+    explicit session_error(const std::string& line) : std::runtime_error(line) {}
+};
+
+// Name → value, as in docs/options.md: {"output_dir", "/tmp/run"}, {"export", "trace"}.
+using session_options = std::map<std::string, std::string>;
+
+struct summary_row {
+    std::string path;
+    std::uint32_t depth = 0;
+    std::uint64_t instances = 0;
+    std::int64_t host_ns = 0;
+    std::int64_t gpu_sum_ns = 0;
+    std::int64_t gpu_self_ns = 0;
+    std::int64_t gpu_child_ns = 0;
+    std::int64_t gpu_busy_ns = 0;
+    std::int64_t gpu_span_ns = 0;
+    std::uint64_t ops = 0;
+    std::uint64_t adopted_ops = 0;
+};
+
+struct session_summary {
+    std::int64_t total_gpu_ns = 0;
+    std::uint64_t dropped = 0;
+    std::vector<summary_row> rows;
+};
+
+class session {
+public:
+    // Starts recording. Throws session_error (a bad option, a recording that is running).
+    explicit session(const session_options& options = {}) { start(options); }
+    ~session() {
+        if (recording_) prof_stop();
+    }
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+
+    void start(const session_options& options = {}) {
+        std::vector<std::string> lines;
+        for (const auto& [name, value] : options) lines.push_back(name + "=" + value);
+        std::vector<const char*> settings;
+        for (const std::string& line : lines) settings.push_back(line.c_str());
+        settings.push_back(nullptr);
+        check(prof_start(settings.data()));
+        recording_ = true;
+    }
+
+    void stop() {
+        recording_ = false;
+        check(prof_stop());
+    }
+
+    void step() { check(prof_step()); }
+
+    std::string capture_path() const {
+        std::string path(prof_capture_path(nullptr, 0), '\0');
+        prof_capture_path(path.data(), path.size() + 1);
+        return path;
+    }
+
+    session_summary summary() const {
+        prof_summary* const open = prof_summary_open();
+        if (open == nullptr) throw session_error(prof_last_error());
+        session_summary out;
+        try {
+            out.total_gpu_ns = prof_summary_total_gpu_ns(open);
+            out.dropped = prof_summary_dropped(open);
+            const std::size_t count = prof_summary_row_count(open);
+            for (std::size_t i = 0; i < count; ++i) {
+                prof_summary_row r{};
+                prof_summary_get_row(open, i, &r);
+                out.rows.push_back({r.path, r.depth, r.instances, r.host_ns, r.gpu_sum_ns, r.gpu_self_ns,
+                                    r.gpu_child_ns, r.gpu_busy_ns, r.gpu_span_ns, r.ops, r.adopted_ops});
+            }
+        } catch (...) {
+            prof_summary_close(open);
+            throw;
+        }
+        prof_summary_close(open);
+        return out;
+    }
+
+private:
+    static void check(int result) {
+        if (result != PROF_OK) throw session_error(prof_last_error());
+    }
+
+    bool recording_ = false;
+};
+
+}  // namespace prof

@@ -1,0 +1,178 @@
+#include "collect/collector.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "record/clock.hpp"
+
+namespace prof {
+namespace {
+
+constexpr int buffers_at_a_time = 4;          // bounds the memory of one round
+constexpr std::size_t names_at_a_time = 4096;
+constexpr std::size_t records_at_a_time = 8192;
+
+// The kernel's name of a live thread now; false if it is gone.
+bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    std::array<char, 32> text{};
+    const ssize_t bytes = read(fd, text.data(), text.size() - 1);
+    close(fd);
+    if (bytes <= 0) return false;
+    auto end = static_cast<std::size_t>(bytes);
+    if (text[end - 1] == '\n') text[--end] = 0;
+    name = text;
+    return true;
+}
+
+}  // namespace
+
+collector::collector(region& where, capture_writer& out) : region_(where), out_(out), drops_before_(where.drops()) {
+    write_clock();
+}
+
+collector::round_result collector::round() {
+    round_result result;
+    region_.extend_names();
+    write_names();
+    write_labels();
+    drain_rings(result);
+    drain_gpu(result);
+    out_.flush();
+    for (const drained& d : drained_) {
+        ring_consumer<record>(&d.ring->counters, region_.slots(*d.ring), d.ring->capacity).release(d.end);
+        if (d.retired) {
+            // relaxed: the retired thread's claim was published with the state.
+            threads_.erase(d.ring->thread_uid.load(std::memory_order_relaxed));
+            region_.free_ring(*d.ring);
+        }
+    }
+    return result;
+}
+
+void collector::write_names() {
+    std::uint32_t id = 0;
+    std::string_view text;
+    do {
+        names_.clear();
+        while (names_.size() < names_at_a_time && region_.names().next_entry(name_cursor_, id, text)) {
+            names_.emplace_back(id, text);
+        }
+        if (!names_.empty()) out_.names(names_);
+    } while (names_.size() == names_at_a_time);
+}
+
+void collector::write_labels() {
+    labels_.clear();
+    for (label l; region_.label_at(label_cursor_, l); ++label_cursor_) labels_.push_back(l);
+    if (!labels_.empty()) out_.labels(labels_);
+}
+
+void collector::describe_thread(const ring_header& ring, bool look_again) {
+    // acquire: name and tid were written before the uid.
+    const std::uint64_t uid = ring.thread_uid.load(std::memory_order_acquire);
+    if (uid == 0) return;  // being claimed just now
+    const auto [known, is_new] = threads_.try_emplace(uid);
+    if (!is_new && !look_again) return;
+    format::thread_entry entry;
+    entry.uid = uid;
+    // relaxed: ordered by the uid.
+    entry.tid = ring.tid.load(std::memory_order_relaxed);
+    entry.name = known->second.name;
+    // The name it has now: a pool may name its threads after their first range.
+    if (!read_thread_name(entry.tid, entry.name) && is_new) entry.name = ring.name;
+    if (!is_new && entry.name == known->second.name) return;
+    known->second.name = entry.name;
+    out_.thread(entry);
+}
+
+void collector::drain_rings(round_result& result) {
+    drained_.clear();
+    for (ring_header& ring : region_.rings()) {
+        // acquire: if the thread has ended, its last records are seen below.
+        const auto state = static_cast<ring_state>(ring.state.load(std::memory_order_acquire));
+        if (state == ring_state::free) continue;
+        const auto view = ring_consumer<record>(&ring.counters, region_.slots(ring), ring.capacity).peek();
+        const bool retired = state == ring_state::retired;
+        if (view.size() == 0 && !retired) continue;
+        if (view.size() != 0) {
+            describe_thread(ring, false);
+            // relaxed: whoever wrote these records wrote the uid before.
+            const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
+            std::uint64_t number = view.begin;
+            for (std::span<const record> part : {view.first, view.second}) {
+                while (!part.empty()) {
+                    const auto some = part.first(std::min(part.size(), records_at_a_time));
+                    out_.records(uid, number, some);
+                    number += some.size();
+                    part = part.subspan(some.size());
+                }
+            }
+        }
+        result.records += view.size();
+        result.fullest = std::max(result.fullest, static_cast<double>(view.size()) / ring.capacity);
+        drained_.push_back({&ring, view.end, retired});
+    }
+}
+
+void collector::drain_gpu(round_result& result) {
+    cupti_tracer* tracer = tracer_.load();
+    if (tracer == nullptr) return;
+    do {
+        batch_.clear();
+        if (!tracer->read_completed(batch_, buffers_at_a_time)) return;
+        write_names();  // the kernels'
+        if (!batch_.kernels.empty()) out_.kernels(batch_.kernels);
+        if (!batch_.transfers.empty()) out_.transfers(batch_.transfers);
+        if (!batch_.devices.empty()) out_.devices(batch_.devices);
+        result.records += batch_.kernels.size() + batch_.transfers.size();
+    } while (true);
+}
+
+void collector::write_clock() {
+    cupti_tracer* tracer = tracer_.load();
+    const clock_snapshot now = take_clock_snapshot(tracer != nullptr ? tracer->clock() : nullptr);
+    out_.clocks({&now, 1});
+}
+
+void collector::write_drops() {
+    std::vector<std::pair<drop_cause, std::uint64_t>> changed;
+    const auto now = region_.drops();
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        const std::uint64_t count = now[i] - drops_before_[i];
+        if (count == drops_written_[i]) continue;
+        drops_written_[i] = count;
+        changed.emplace_back(static_cast<drop_cause>(i), count);
+    }
+    if (!changed.empty()) out_.drops(changed);
+}
+
+void collector::housekeeping() {
+    for (const ring_header& ring : region_.rings()) {
+        // relaxed: a thread that is missed now is described with its records.
+        if (ring.state.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(ring_state::claimed)) {
+            const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
+            if (threads_.contains(uid)) describe_thread(ring, true);
+        }
+    }
+    if (cupti_tracer* tracer = tracer_.load()) tracer->count_dropped();
+    write_clock();
+    write_drops();
+    out_.flush();
+}
+
+void collector::finish(format::end_reason reason) {
+    while (round().records != 0) {
+    }
+    housekeeping();
+    out_.end(reason);
+    out_.flush();
+}
+
+}  // namespace prof

@@ -1,0 +1,75 @@
+// One drain: from the rings and CUPTI's completed buffers into the capture. Belongs to one thread at a time (the drain
+// thread, or a test).
+//
+// Order within a round: names and labels, rings, GPU records; then the capture is handed to the kernel, and only then
+// are the slots given back to their producers. So at any moment each record is in its ring or in the file, and a
+// process that is killed loses neither.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/writer.hpp"
+#include "hooks/cupti/tracer.hpp"
+#include "ring/region.hpp"
+
+namespace prof {
+
+class collector {
+public:
+    // `out` must outlive the collector.
+    collector(region& where, capture_writer& out);
+
+    // The tracer may come while the collector runs (CUDA is initialised late). Any thread.
+    void set_tracer(cupti_tracer* tracer) noexcept { tracer_.store(tracer); }
+
+    struct round_result {
+        std::uint64_t records = 0;   // moved from rings, and GPU records
+        double fullest = 0;          // the fullest ring, 0 … 1, as it was found
+    };
+    round_result round();
+
+    // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
+    void housekeeping();
+
+    // The last words: everything that is left, then the end chunk. REQUIRES: the gate is shut, the tracer detached.
+    void finish(format::end_reason reason);
+
+private:
+    struct known_thread {
+        std::array<char, 32> name{};
+    };
+    struct drained {
+        ring_header* ring;
+        std::uint64_t end;
+        bool retired;
+    };
+
+    void write_names();
+    void write_labels();
+    void drain_rings(round_result& result);
+    void drain_gpu(round_result& result);
+    void write_drops();
+    void write_clock();
+    void describe_thread(const ring_header& ring, bool look_again);
+
+    region& region_;
+    capture_writer& out_;
+    std::atomic<cupti_tracer*> tracer_{nullptr};
+    std::uint32_t name_cursor_ = 0;
+    std::uint32_t label_cursor_ = 0;
+    std::unordered_map<std::uint64_t, known_thread> threads_;
+    std::array<std::uint64_t, drop_cause_count> drops_before_{};   // what earlier recordings counted
+    std::array<std::uint64_t, drop_cause_count> drops_written_{};
+    // Kept between rounds so that a round allocates nothing once warm.
+    std::vector<capture_writer::name_entry> names_;
+    std::vector<label> labels_;
+    std::vector<drained> drained_;
+    activity_batch batch_;
+};
+
+}  // namespace prof

@@ -1,0 +1,142 @@
+#include "collect/drain_thread.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr microseconds shortest_pause{200};
+constexpr microseconds longest_pause{20'000};
+constexpr std::chrono::seconds housekeeping_period{1};
+
+// Halve the pause while a ring is found more than an eighth full (a burst twice as fast still fits), lengthen it
+// slowly while they are nearly empty.
+microseconds next_pause(microseconds pause, double fullest) noexcept {
+    if (fullest > 0.125) return std::max(shortest_pause, pause / 2);
+    if (fullest < 0.03) return std::min(longest_pause, pause + pause / 4);
+    return pause;
+}
+
+}  // namespace
+
+drain_thread::drain_thread(region& where, std::function<std::unique_ptr<capture_writer>()> open_capture,
+                           std::function<void(const std::string&)> on_failure)
+    : region_(where), open_capture_(std::move(open_capture)), on_failure_(std::move(on_failure)) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
+    const int result = pthread_create(&thread_, nullptr, enter, this);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (result != 0) throw error(std::string{"libprof: no drain thread: "} + std::strerror(result));
+}
+
+drain_thread::~drain_thread() = default;
+
+void* drain_thread::enter(void* self) noexcept {
+    pthread_setname_np(pthread_self(), "prof-drain");
+    static_cast<drain_thread*>(self)->run();
+    return nullptr;
+}
+
+void drain_thread::set_tracer(cupti_tracer* tracer) noexcept {
+    const std::lock_guard lock(mutex_);
+    tracer_ = tracer;
+    if (work_ != nullptr) work_->set_tracer(tracer);
+}
+
+void drain_thread::run() noexcept {
+    std::unique_ptr<capture_writer> out;
+    try {
+        out = open_capture_();
+        collector work(region_, *out);
+        {
+            const std::lock_guard lock(mutex_);
+            work_ = &work;
+            work.set_tracer(tracer_);
+        }
+        rounds(work, *out);
+        write_properties(*out);
+        work.finish(reason_);
+        const std::lock_guard lock(mutex_);
+        work_ = nullptr;
+        failure_ = out->failure();
+    } catch (const std::exception& problem) {
+        on_failure_(problem.what());
+        std::unique_lock lock(mutex_);
+        work_ = nullptr;
+        failure_ = problem.what();
+        while (!finish_) {
+            syncs_done_ = syncs_wanted_;
+            synced_.notify_all();
+            wake_.wait(lock);
+        }
+    }
+    const std::lock_guard lock(mutex_);
+    syncs_done_ = syncs_wanted_;
+    synced_.notify_all();
+}
+
+void drain_thread::set_property(const std::string& key, const std::string& value) {
+    const std::lock_guard lock(mutex_);
+    properties_.emplace_back(key, value);
+}
+
+void drain_thread::write_properties(capture_writer& out) {
+    std::vector<std::pair<std::string, std::string>> pending;
+    {
+        const std::lock_guard lock(mutex_);
+        pending.swap(properties_);
+    }
+    for (const auto& [key, value] : pending) out.property(key, value);
+}
+
+void drain_thread::rounds(collector& work, capture_writer& out) {
+    auto next_housekeeping = std::chrono::steady_clock::now();
+    microseconds pause = longest_pause / 4;
+    std::unique_lock lock(mutex_);
+    while (!finish_) {
+        const std::uint64_t wanted = syncs_wanted_;
+        lock.unlock();
+        write_properties(out);
+        const auto result = work.round();
+        pause = next_pause(pause, result.fullest);
+        if (const auto now = std::chrono::steady_clock::now(); now >= next_housekeeping) {
+            work.housekeeping();
+            next_housekeeping = now + housekeeping_period;
+        }
+        lock.lock();
+        if (syncs_done_ != wanted) {
+            syncs_done_ = wanted;
+            synced_.notify_all();
+        }
+        if (!finish_ && syncs_wanted_ == wanted) wake_.wait_for(lock, pause);
+    }
+}
+
+void drain_thread::sync() {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t mine = ++syncs_wanted_;
+    wake_.notify_one();
+    synced_.wait(lock, [&] { return syncs_done_ >= mine; });
+}
+
+std::string drain_thread::finish(format::end_reason reason) {
+    {
+        const std::lock_guard lock(mutex_);
+        finish_ = true;
+        reason_ = reason;
+        wake_.notify_one();
+    }
+    pthread_join(thread_, nullptr);
+    return failure_;
+}
+
+}  // namespace prof

@@ -1,0 +1,68 @@
+// The one thread of ours in the process: drains in rounds, as often as the load asks for, until it is told to finish.
+// It blocks every signal, so that no handler of the program ever runs on it.
+#pragma once
+
+#include <pthread.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/format.hpp"
+#include "collect/collector.hpp"
+
+namespace prof {
+
+class drain_thread {
+public:
+    // `open_capture` runs first on the new thread and makes the capture file; it may throw prof::error. Then nothing is
+    // recorded: `on_failure` is called with its line, and the thread only empties the rings until it is told to finish.
+    // Throws prof::error if there can be no thread.
+    drain_thread(region& where, std::function<std::unique_ptr<capture_writer>()> open_capture,
+                 std::function<void(const std::string&)> on_failure);
+    ~drain_thread();  // REQUIRES: finish() was called
+    drain_thread(const drain_thread&) = delete;
+    drain_thread& operator=(const drain_thread&) = delete;
+
+    void set_tracer(cupti_tracer* tracer) noexcept;
+
+    // Written to the capture in the next round. Any thread.
+    void set_property(const std::string& key, const std::string& value);
+
+    // Returns when everything that was in rings and queue at the call is in the file. Any thread.
+    void sync();
+
+    // Drains what is left, closes the capture with `reason`, ends the thread. Returns the writer's failure, or "".
+    std::string finish(format::end_reason reason);
+
+private:
+    static void* enter(void* self) noexcept;
+    void run() noexcept;
+    void rounds(collector& work, capture_writer& out);
+    void write_properties(capture_writer& out);
+
+    region& region_;
+    std::function<std::unique_ptr<capture_writer>()> open_capture_;
+    std::function<void(const std::string&)> on_failure_;
+    pthread_t thread_{};
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::condition_variable synced_;
+    std::uint64_t syncs_wanted_ = 0;
+    std::uint64_t syncs_done_ = 0;
+    bool finish_ = false;
+    std::vector<std::pair<std::string, std::string>> properties_;
+    format::end_reason reason_ = format::end_reason::none;
+    cupti_tracer* tracer_ = nullptr;
+    collector* work_ = nullptr;            // while it runs
+    std::string failure_;
+};
+
+}  // namespace prof

@@ -1,0 +1,26 @@
+// From CUPTI's activity records to ours. Runs on the drain thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hooks/cupti/library.hpp"
+#include "record/gpu_record.hpp"
+#include "ring/region.hpp"
+
+namespace prof {
+
+struct activity_batch {
+    std::vector<kernel_record> kernels;
+    std::vector<transfer_record> transfers;
+    std::vector<device_record> devices;
+
+    void clear() noexcept;
+};
+
+// Adds the records of one completed buffer to `out`. Records without times are kept out and counted
+// (cupti_no_timestamp), as are those of kinds that were not asked for (cupti_unknown_record).
+void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, region& where, std::uint8_t* data,
+                          std::size_t valid_bytes, activity_batch& out);
+
+}  // namespace prof

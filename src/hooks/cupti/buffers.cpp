@@ -1,0 +1,113 @@
+#include "hooks/cupti/buffers.hpp"
+
+#include <sys/mman.h>
+
+#include <new>
+#include <string>
+
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+void* reserve(std::size_t bytes) noexcept {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : memory;
+}
+
+constexpr std::uint64_t tag_step = 1ULL << 32;
+constexpr std::uint64_t tag_of(std::uint64_t word) noexcept { return word & ~(tag_step - 1); }
+
+}  // namespace
+
+activity_buffers::activity_buffers(std::size_t buffer_bytes, std::uint32_t count)
+    : buffer_bytes_(buffer_bytes), stride_((buffer_bytes + header_bytes + 4095) / 4096 * 4096), count_(count) {
+    memory_ = static_cast<std::byte*>(reserve(stride_ * count));
+    if (memory_ == nullptr) {
+        throw error("libprof: cannot reserve " + std::to_string(stride_ * count) + " bytes for CUPTI's buffers");
+    }
+}
+
+activity_buffers::~activity_buffers() { munmap(memory_, stride_ * count_); }
+
+activity_buffers::header* activity_buffers::at(std::uint32_t index) const noexcept {
+    return std::launder(reinterpret_cast<header*>(memory_ + stride_ * index));
+}
+
+activity_buffers::header* activity_buffers::of(std::uint8_t* data) noexcept {
+    return std::launder(reinterpret_cast<header*>(data - header_bytes));
+}
+
+std::uint8_t* activity_buffers::take() noexcept {
+    // acquire: the last owner is done with what it hands over.
+    std::uint64_t top = free_.load(std::memory_order_acquire);
+    while (static_cast<std::uint32_t>(top) != 0) {
+        const std::uint32_t index = static_cast<std::uint32_t>(top) - 1;
+        // relaxed: if another thread took this buffer meanwhile the value is stale, and the tag makes the exchange fail.
+        const std::uint32_t below = at(index)->next_free.load(std::memory_order_relaxed);
+        const std::uint64_t next = (tag_of(top) + tag_step) | below;
+        if (free_.compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire)) {
+            return reinterpret_cast<std::uint8_t*>(at(index)) + header_bytes;
+        }
+    }
+    // relaxed: hands out disjoint buffers that nobody had before. The first look keeps the counter from wrapping.
+    if (untouched_.load(std::memory_order_relaxed) >= count_) return nullptr;
+    const std::uint32_t index = untouched_.fetch_add(1, std::memory_order_relaxed);
+    if (index >= count_) return nullptr;
+    auto* fresh = ::new (memory_ + stride_ * index) header;
+    fresh->index = index;
+    return reinterpret_cast<std::uint8_t*>(fresh) + header_bytes;
+}
+
+std::uint8_t* activity_buffers::take_extra() noexcept {
+    void* memory = reserve(stride_);
+    if (memory == nullptr) return nullptr;
+    auto* fresh = ::new (memory) header;
+    fresh->index = extra_index;
+    return reinterpret_cast<std::uint8_t*>(fresh) + header_bytes;
+}
+
+void activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noexcept {
+    header* done = of(data);
+    done->valid_bytes = valid_bytes;
+    // relaxed: the exchange decides. release: the buffer's contents are seen by the drain thread.
+    header* newest = completed_.load(std::memory_order_relaxed);
+    do {
+        done->next = newest;
+    } while (!completed_.compare_exchange_weak(newest, done, std::memory_order_release, std::memory_order_relaxed));
+}
+
+bool activity_buffers::next_completed(completed& out) noexcept {
+    if (ready_ == nullptr) {
+        // acquire: pairs with complete()'s release. The whole list is taken at once, so there is no ABA here.
+        header* newest = completed_.exchange(nullptr, std::memory_order_acquire);
+        while (newest != nullptr) {
+            header* older = newest->next;
+            newest->next = ready_;
+            ready_ = newest;
+            newest = older;
+        }
+    }
+    if (ready_ == nullptr) return false;
+    header* first = ready_;
+    ready_ = first->next;
+    out = {reinterpret_cast<std::uint8_t*>(first) + header_bytes, first->valid_bytes};
+    return true;
+}
+
+void activity_buffers::give_back(std::uint8_t* data) noexcept {
+    header* buffer = of(data);
+    if (buffer->index == extra_index) {
+        munmap(buffer, stride_);
+        return;
+    }
+    // relaxed: the exchange decides. release: we are done with the contents.
+    std::uint64_t top = free_.load(std::memory_order_relaxed);
+    std::uint64_t next = 0;
+    do {
+        buffer->next_free.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
+        next = (tag_of(top) + tag_step) | (buffer->index + 1);
+    } while (!free_.compare_exchange_weak(top, next, std::memory_order_release, std::memory_order_relaxed));
+}
+
+}  // namespace prof

@@ -1,0 +1,125 @@
+#include "hooks/cupti/library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+namespace prof {
+namespace {
+
+// CUPTI 12.0 says 18, as 11.8 did.
+constexpr std::uint32_t oldest_version = 18;
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// Paths of all loaded objects whose file name begins with `stem`.
+std::vector<std::string> loaded_objects(std::string_view stem) {
+    struct search {
+        std::string_view stem;
+        std::vector<std::string> found;
+    } state{stem, {}};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+            auto& s = *static_cast<search*>(data);
+            const std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+            if (path.substr(path.rfind('/') + 1).substr(0, s.stem.size()) == s.stem) s.found.emplace_back(path);
+            return 0;
+        },
+        &state);
+    return state.found;
+}
+
+std::vector<std::string> usual_places() {
+    std::vector<std::string> places;
+    // Beside the CUDA runtime that the process uses: a toolkit's folder, or NVIDIA's wheels (…/nvidia/cu13/lib, or for
+    // CUDA 12 …/nvidia/cuda_runtime/lib beside …/nvidia/cuda_cupti/lib).
+    for (const char* stem : {"libcudart.so", "libcublas.so", "libnvrtc.so"}) {
+        for (const std::string& object : loaded_objects(stem)) {
+            const std::string folder = folder_of(object);
+            for (const char* file : {"/libcupti.so.13", "/libcupti.so.12"}) {
+                places.push_back(folder + file);
+                places.push_back(folder + "/../../cuda_cupti/lib" + file);
+                places.push_back(folder + "/../extras/CUPTI/lib64" + file);
+            }
+        }
+    }
+    places.insert(places.end(), {"libcupti.so.13", "libcupti.so.12"});
+    for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+        if (const char* home = std::getenv(variable)) {
+            for (const char* folder : {"/extras/CUPTI/lib64", "/lib64"}) {
+                places.push_back(std::string{home} + folder + "/libcupti.so");
+            }
+        }
+    }
+    for (const char* folder : {"/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64", "/usr/local/cuda/lib"}) {
+        places.push_back(std::string{folder} + "/libcupti.so");
+    }
+    return places;
+}
+
+template <typename TFunction>
+bool find(void* library, const char* name, TFunction& out) noexcept {
+    out = reinterpret_cast<TFunction>(dlsym(library, name));
+    return out != nullptr;
+}
+
+// "" or what is wrong with it.
+std::string take(void* handle, const std::string& name, cupti_library& out) {
+    Dl_info info{};
+    decltype(&cuptiGetVersion) version = nullptr;
+    if (!find(handle, "cuptiGetVersion", version)) return name + " is no libcupti (it has no cuptiGetVersion)";
+    out.path = dladdr(reinterpret_cast<void*>(version), &info) != 0 ? info.dli_fname : name;
+    const bool complete =
+        find(handle, "cuptiSubscribe", out.subscribe) && find(handle, "cuptiUnsubscribe", out.unsubscribe) &&
+        find(handle, "cuptiEnableCallback", out.enable_callback) &&
+        find(handle, "cuptiActivityRegisterCallbacks", out.register_callbacks) &&
+        find(handle, "cuptiActivityEnable", out.enable) && find(handle, "cuptiActivityDisable", out.disable) &&
+        find(handle, "cuptiActivityFlushAll", out.flush_all) &&
+        find(handle, "cuptiActivityGetNextRecord", out.next_record) &&
+        find(handle, "cuptiActivityGetNumDroppedRecords", out.dropped_records) &&
+        find(handle, "cuptiActivitySetAttribute", out.set_attribute) &&
+        find(handle, "cuptiGetTimestamp", out.timestamp) &&
+        find(handle, "cuptiGetResultString", out.result_string) &&
+        find(handle, "cuptiGetStreamIdEx", out.stream_id) && find(handle, "cuptiFinalize", out.finalize);
+    if (!complete) return out.path + " lacks functions that CUPTI has since 12.0";
+    const CUptiResult result = version(&out.version);
+    if (result != CUPTI_SUCCESS) return out.path + ": cuptiGetVersion gives error " + std::to_string(result);
+    if (out.version < oldest_version) {
+        return out.path + " is CUPTI API version " + std::to_string(out.version) + "; 12.0 or later is needed";
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string open_cupti(const std::string& chosen, cupti_library& out) {
+    if (!chosen.empty()) {
+        void* handle = dlopen(chosen.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (handle == nullptr) return "PROF_CUPTI_LIBRARY cannot be loaded: " + std::string{dlerror()};
+        return take(handle, chosen, out);
+    }
+    // Without a driver some versions of libcupti crash in cuptiGetVersion (13.2): it is not even asked.
+    if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr && dlopen("libcuda.so.1", RTLD_NOW) == nullptr) {
+        return "no NVIDIA driver (libcuda.so.1)";
+    }
+    for (const std::string& object : loaded_objects("libcupti.so")) {
+        if (void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_NOLOAD)) return take(handle, object, out);
+    }
+    for (const std::string& place : usual_places()) {
+        if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return take(handle, place, out);
+    }
+    return "libcupti.so was found nowhere; PROF_CUPTI_LIBRARY can name it";
+}
+
+bool cuda_is_initialised() noexcept {
+    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (driver == nullptr) return false;
+    int (*count)(int*) = nullptr;
+    int devices = 0;
+    return find(driver, "cuDeviceGetCount", count) && count(&devices) == 0;  // 3 (NOT_INITIALIZED) before cuInit
+}
+
+}  // namespace prof

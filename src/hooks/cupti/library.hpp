@@ -1,0 +1,39 @@
+// libcupti, opened at run time: never linked, so that a machine without it can load libprof all the same.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+#include <string>
+
+namespace prof {
+
+struct cupti_library {
+    std::string path;           // of the file that is loaded
+    std::uint32_t version = 0;  // cuptiGetVersion: 18 … 28 (12.x), then 13xxyy
+
+    decltype(&cuptiSubscribe) subscribe = nullptr;
+    decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
+    decltype(&cuptiEnableCallback) enable_callback = nullptr;
+    decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
+    decltype(&cuptiActivityEnable) enable = nullptr;
+    decltype(&cuptiActivityDisable) disable = nullptr;
+    decltype(&cuptiActivityFlushAll) flush_all = nullptr;
+    decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
+    decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
+    decltype(&cuptiActivitySetAttribute) set_attribute = nullptr;
+    decltype(&cuptiGetTimestamp) timestamp = nullptr;
+    decltype(&cuptiGetResultString) result_string = nullptr;
+    decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
+    decltype(&cuptiFinalize) finalize = nullptr;
+};
+
+// `chosen` (PROF_CUPTI_LIBRARY), if not empty, is the first and only place looked at. Else the copy that the process
+// already has, else the usual places. Returns "" or one line: what is missing and why. Loads libraries: not for the hot
+// path. Any thread, but one at a time.
+std::string open_cupti(const std::string& chosen, cupti_library& out);
+
+// True once somebody has initialised the CUDA driver in this process. Initialises nothing itself.
+bool cuda_is_initialised() noexcept;
+
+}  // namespace prof

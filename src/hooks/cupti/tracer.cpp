@@ -1,0 +1,194 @@
+#include "hooks/cupti/tracer.hpp"
+
+#include <atomic>
+
+#include "hooks/cupti/launch_calls.hpp"
+#include "hooks/cupti/record_layout.hpp"
+#include "hooks/nvtx/stream_names.hpp"
+#include "record/clock.hpp"
+#include "ring/registry.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
+
+constexpr std::uint32_t activity_kinds[] = {
+    layout::kind_device,      // one record a GPU
+    layout::kind_concurrent_kernel, layout::kind_memcpy, layout::kind_memcpy_peer, layout::kind_memset,
+};
+
+// What CUPTI's callbacks without user data work on. Set while attached, kept afterwards: a buffer may come late.
+struct callback_state {
+    std::atomic<activity_buffers*> buffers{nullptr};
+    std::atomic<region*> where{nullptr};
+    std::atomic<std::uint32_t> version{0};
+    std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
+    std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
+};
+callback_state active;
+
+void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept {
+    activity_buffers& buffers = *active.buffers.load();
+    *buffer = buffers.take();
+    if (*buffer == nullptr) {
+        active.where.load()->count_drop(drop_cause::cupti_no_buffer);
+        if (active.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_extra();
+    }
+    *size = *buffer == nullptr ? 0 : buffers.buffer_bytes();
+    *max_records = 0;  // as many as fit
+}
+
+void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                                  std::size_t valid_bytes) noexcept {
+    if (buffer != nullptr) active.buffers.load()->complete(buffer, valid_bytes);
+}
+
+// Entry and exit of a launching call. A driver call inside a runtime call has the same correlation id: only the outer
+// one is recorded.
+void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* call) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr) return;
+    const auto& data = *static_cast<const CUpti_CallbackData*>(call);
+    record r;
+    r.domain = static_cast<std::uint16_t>(domain);
+    r.value = correlation_key(out->epoch(), data.correlationId);
+    if (data.callbackSite == CUPTI_API_ENTER) {
+        if (out->open_api_key() == r.value) return;
+        r.kind = record_kind::api_enter;
+        r.category = cbid;
+        if (is_kernel_launch(static_cast<api_domain>(domain), cbid)) r.name = out->symbol_name(data.symbolName);
+        r.ticks = ticks_now();
+        out->open_api(r);
+    } else if (out->is_open_api(r)) {
+        r.kind = record_kind::api_exit;
+        r.ticks = ticks_now();
+        out->close_api(r);
+    }
+}
+
+std::uint64_t cupti_now() noexcept {
+    std::uint64_t now = 0;
+    auto* timestamp = active.timestamp.load();
+    return timestamp != nullptr && timestamp(&now) == CUPTI_SUCCESS ? now : 0;
+}
+
+bool cupti_stream_id(void* stream, std::uint32_t& id) noexcept {
+    auto* stream_id = active.stream_id.load();
+    return stream_id != nullptr && stream_id(nullptr, static_cast<CUstream>(stream), 0, &id) == CUPTI_SUCCESS;
+}
+
+}  // namespace
+
+cupti_tracer::cupti_tracer(region& where, const tracer_options& options)
+    : region_(where), buffers_(options.buffer_bytes, options.buffer_count) {
+    problem_ = open_cupti(options.library, cupti_);
+}
+
+std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
+    const char* text = nullptr;
+    if (cupti_.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
+    std::string line = std::string{what} + ": " + text + " (" + std::to_string(result) + ")";
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+        line += "; another profiler has CUPTI: Nsight, cuda-gdb, or torch.profiler in the program";
+    }
+    if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) line += "; the driver keeps profiling for administrators";
+    return line;
+}
+
+std::string cupti_tracer::attach(std::uint32_t epoch) noexcept {
+    if (!problem_.empty()) return problem_;
+    if (attached_) return {};
+    // The subscription is the lock between CUPTI's clients: it comes first, and without it nothing is enabled.
+    const CUptiResult result = cupti_.subscribe(&subscriber_, on_api_call, nullptr);
+    if (result != CUPTI_SUCCESS) return failed("cuptiSubscribe", result);
+    epoch_ = epoch;
+    active.buffers.store(&buffers_);
+    active.where.store(&region_);
+    active.version.store(cupti_.version);
+    active.timestamp.store(cupti_.timestamp);
+    active.stream_id.store(cupti_.stream_id);
+    attached_ = true;
+    std::string problem = enable_all();
+    if (!problem.empty()) {
+        detach(false);
+        return problem;
+    }
+    stream_id_lookup.store(cupti_stream_id);
+    return {};
+}
+
+std::string cupti_tracer::enable_all() noexcept {
+    // One set of buffers for all threads, or a thousand threads would want a thousand buffers. Older versions do not
+    // know the attribute: they have no buffers per thread.
+    std::uint8_t per_thread = 0;
+    std::size_t size = sizeof per_thread;
+    (void)cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
+    CUptiResult result = cupti_.register_callbacks(on_buffer_requested, on_buffer_completed);
+    if (result != CUPTI_SUCCESS) return failed("cuptiActivityRegisterCallbacks", result);
+    // Callbacks before records: no GPU operation is to come without its launch.
+    // Calls that came with a later CUPTI are refused by an earlier one, which is right; a library that refuses all is
+    // broken.
+    bool any = false;
+    for (const launch_call& call : launch_calls) {
+        result = cupti_.enable_callback(1, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+        any = any || result == CUPTI_SUCCESS;
+    }
+    if (!any) return failed("cuptiEnableCallback", result);
+    for (const std::uint32_t kind : activity_kinds) {
+        result = cupti_.enable(static_cast<CUpti_ActivityKind>(kind));
+        if (result != CUPTI_SUCCESS) return failed("cuptiActivityEnable", result);
+    }
+    return {};
+}
+
+void cupti_tracer::flush(bool forced) noexcept {
+    if (!attached_) return;
+    const CUptiResult result = cupti_.flush_all(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    if (result != CUPTI_SUCCESS) region_.count_drop(drop_cause::cupti_error);
+}
+
+void cupti_tracer::stop_recording() noexcept {
+    if (!attached_) return;
+    for (const std::uint32_t kind : activity_kinds) (void)cupti_.disable(static_cast<CUpti_ActivityKind>(kind));
+}
+
+void cupti_tracer::detach(bool finalize) noexcept {
+    if (!attached_) return;
+    stop_recording();
+    stream_id_lookup.store(nullptr);
+    for (const launch_call& call : launch_calls) {
+        (void)cupti_.enable_callback(0, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+    }
+    flush(true);
+    count_dropped();
+    if (finalize) {
+        // Lets go of the subscription, too.
+        if (cupti_.finalize() != CUPTI_SUCCESS) (void)cupti_.unsubscribe(subscriber_);
+    } else {
+        (void)cupti_.unsubscribe(subscriber_);
+    }
+    attached_ = false;
+}
+
+bool cupti_tracer::read_completed(activity_batch& out, int limit) {
+    activity_buffers::completed buffer;
+    bool any = false;
+    while (limit-- > 0 && buffers_.next_completed(buffer)) {
+        read_activity_buffer(cupti_, epoch_, region_, buffer.data, buffer.valid_bytes, out);
+        buffers_.give_back(buffer.data);
+        any = true;
+    }
+    return any;
+}
+
+void cupti_tracer::count_dropped() noexcept {
+    std::size_t dropped = 0;
+    if (attached_ && cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
+        region_.count_drop(drop_cause::cupti_dropped, dropped);
+    }
+}
+
+std::uint64_t (*cupti_tracer::clock() const noexcept)() noexcept { return attached_ ? cupti_now : nullptr; }
+
+}  // namespace prof

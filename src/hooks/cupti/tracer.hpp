@@ -1,0 +1,70 @@
+// Our one CUPTI client: subscription, launch callbacks, activity records.
+//
+// attach(), flush() and detach() are called by one thread at a time, never from a CUPTI callback, and never with a lock
+// held that a callback could want. CUPTI calls back on the application's threads; that code is the hot path: one clock
+// read and one ring write at the entry and at the exit of each launching call.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hooks/cupti/activity.hpp"
+#include "hooks/cupti/buffers.hpp"
+#include "hooks/cupti/library.hpp"
+#include "ring/region.hpp"
+
+namespace prof {
+
+struct tracer_options {
+    std::string library;                       // PROF_CUPTI_LIBRARY
+    std::size_t buffer_bytes = 1U << 20;
+    std::uint32_t buffer_count = 24;
+};
+
+class cupti_tracer {
+public:
+    // Opens libcupti. A tracer whose problem() is not empty does nothing.
+    cupti_tracer(region& where, const tracer_options& options);
+    ~cupti_tracer() = default;  // REQUIRES: detached
+    cupti_tracer(const cupti_tracer&) = delete;
+    cupti_tracer& operator=(const cupti_tracer&) = delete;
+
+    // Starts recording GPU work under `epoch`. Returns "" or one line that says what failed; then nothing is attached
+    // and CUPTI is as it was before.
+    std::string attach(std::uint32_t epoch) noexcept;
+    bool attached() const noexcept { return attached_; }
+
+    // Asks CUPTI for its buffers: complete ones, or all of them (`forced`: also with records that have not ended).
+    void flush(bool forced) noexcept;
+
+    // No GPU work launched from here on is recorded; launches still are. First half of detach(): between the two the gate
+    // is shut, so that neither side lacks the other.
+    void stop_recording() noexcept;
+
+    // Stops, flushes, and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
+    // cost on each launch ends with that, not before); not at process exit, where the driver may be half gone.
+    void detach(bool finalize) noexcept;
+
+    // The drain thread's: reads the completed buffers, at most `limit` of them, into `out`; true if there were any.
+    bool read_completed(activity_batch& out, int limit);
+    // Collects CUPTI's own count of records it dropped into the region's counters.
+    void count_dropped() noexcept;
+
+    const std::string& problem() const noexcept { return problem_; }
+    const cupti_library& library() const noexcept { return cupti_; }
+    std::uint64_t (*clock() const noexcept)() noexcept;  // CUPTI's clock, or null
+
+private:
+    std::string enable_all() noexcept;
+    std::string failed(const char* what, CUptiResult result) const;
+
+    region& region_;
+    cupti_library cupti_;
+    activity_buffers buffers_;
+    std::string problem_;
+    CUpti_SubscriberHandle subscriber_ = nullptr;
+    std::uint32_t epoch_ = 0;
+    bool attached_ = false;
+};
+
+}  // namespace prof

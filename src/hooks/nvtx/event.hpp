@@ -1,0 +1,42 @@
+// From NVTX's event attributes to a record. Used by the NVTX hooks only; no cost beyond the fields read, plus interning
+// the message if it is no registered string.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "hooks/nvtx/nvtx_types.hpp"
+#include "record/record.hpp"
+#include "ring/region.hpp"
+
+namespace prof {
+
+// NVTX handles carry our numbers: domains their index, registered strings their name id.
+inline std::uint32_t number_of(const void* handle) noexcept {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(handle));
+}
+template <typename THandle>
+THandle handle_of(std::uint32_t number) noexcept {
+    return reinterpret_cast<THandle>(static_cast<std::uintptr_t>(number));
+}
+
+// wchar_t text as UTF-8, in place; longer texts are cut at a character.
+class narrow_text {
+public:
+    explicit narrow_text(const wchar_t* wide) noexcept;
+    std::string_view view() const noexcept { return {bytes_.data(), size_}; }
+
+private:
+    std::array<char, 4096> bytes_;
+    std::size_t size_ = 0;
+};
+
+std::uint32_t intern_text(region& where, const char* text) noexcept;
+std::uint32_t intern_text(region& where, const wchar_t* text) noexcept;
+
+// Fills name, domain, category, color, value and flags. An attribute struct of an unknown size gives a nameless record.
+void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, record& out) noexcept;
+
+}  // namespace prof

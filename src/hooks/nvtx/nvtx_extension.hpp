@@ -1,0 +1,15 @@
+// NVTX's extension side. We take no extended payloads yet, but must be heard: clients of NVTX 3.2.0 and 3.2.1 ask
+// nvtxDomainIsEnabled first, and are silent towards a tool that does not say 1.
+#pragma once
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#include <nvtx3/nvToolsExtPayload.h>
+#pragma GCC diagnostic pop
+
+namespace prof {
+
+// From InitializeInjectionNvtxExtension, once for each extension module of each NVTX instance.
+bool answer_nvtx_extension(nvtxExtModuleInfo_t* module) noexcept;
+
+}  // namespace prof

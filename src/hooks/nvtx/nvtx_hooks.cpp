@@ -1,0 +1,267 @@
+#include "hooks/nvtx/nvtx_hooks.hpp"
+
+#include <atomic>
+
+#include "hooks/nvtx/event.hpp"
+#include "hooks/nvtx/stream_names.hpp"
+#include "record/clock.hpp"
+#include "ring/registry.hpp"
+
+namespace prof {
+namespace {
+
+// NVTX_NO_PUSH_POP_TRACKING: "this tool does not track levels (now)".
+constexpr int no_level = NVTX_NO_PUSH_POP_TRACKING;
+
+std::atomic<std::uint64_t> next_range_id{1};
+
+record start_record(record_kind kind, std::uint32_t domain) noexcept {
+    record r;
+    r.ticks = ticks_now();
+    r.kind = kind;
+    r.domain = static_cast<std::uint16_t>(domain);
+    return r;
+}
+
+// A domain that found no place: its ranges are not recorded, but counted.
+bool refused(std::uint32_t domain) noexcept {
+    if (domain < domain_limit) [[likely]] return false;
+    if (region* where = installed_region()) where->count_drop(drop_cause::domains_full);
+    return true;
+}
+
+// --- the one function behind each family; `fill` puts the message and attributes into the record --------------------
+
+template <typename TFill>
+int push(std::uint32_t domain, TFill&& fill) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr || refused(domain)) return no_level;
+    record r = start_record(record_kind::range_push, domain);
+    fill(*installed_region(), r);
+    return out->push(r);
+}
+
+int pop(std::uint32_t domain) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr || domain >= domain_limit) return no_level;
+    return out->pop(start_record(record_kind::range_pop, domain));
+}
+
+template <typename TFill>
+void mark(std::uint32_t domain, TFill&& fill) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr || refused(domain)) return;
+    record r = start_record(record_kind::mark, domain);
+    fill(*installed_region(), r);
+    out->write(r);
+}
+
+template <typename TFill>
+nvtxRangeId_t start(std::uint32_t domain, TFill&& fill) noexcept {
+    // relaxed: only has to be unique. Given out while nothing is recorded too: the range may end while something is.
+    const std::uint64_t id = next_range_id.fetch_add(1, std::memory_order_relaxed);
+    producer* out = recording_producer();
+    if (out == nullptr || refused(domain)) return id;
+    record r = start_record(record_kind::range_start, domain);
+    fill(*installed_region(), r);
+    const record payload{r.ticks, r.value, 0, 0, 0, r.domain, record_kind::payload, r.flags};
+    r.value = id;
+    out->write(r);
+    if (payload.flags != 0) out->write(payload);
+    return id;
+}
+
+void end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr || domain >= domain_limit) return;
+    record r = start_record(record_kind::range_end, domain);
+    r.value = id;
+    out->write(r);
+}
+
+template <typename TText>
+auto message(const TText* text) noexcept {
+    return [text](region& where, record& r) { r.name = intern_text(where, text); };
+}
+
+auto attributes(const nvtxEventAttributes_t* event) noexcept {
+    return [event](region& where, record& r) {
+        if (event != nullptr) fill_from_attributes(where, *event, r);
+    };
+}
+
+template <typename TText>
+void name_category(std::uint32_t domain, std::uint32_t category, const TText* name) noexcept {
+    region* where = installed_region();
+    if (where == nullptr || domain >= domain_limit) return;
+    where->add_label(label_kind::category, (std::uint64_t{domain} << 32) | category, intern_text(*where, name));
+}
+
+template <typename TText>
+void name_thread(std::uint32_t tid, const TText* name) noexcept {
+    region* where = installed_region();
+    if (where != nullptr) where->add_label(label_kind::thread, tid, intern_text(*where, name));
+}
+
+template <typename TText>
+void name_stream(void* stream, const TText* name) noexcept {
+    region* where = installed_region();
+    auto* id_of = stream_id_lookup.load();
+    std::uint32_t id = 0;
+    if (where == nullptr || id_of == nullptr || !id_of(stream, id)) return;
+    where->add_label(label_kind::stream, id, intern_text(*where, name));
+}
+
+template <typename TText>
+nvtxDomainHandle_t create_domain(const TText* name) noexcept {
+    region* where = installed_region();
+    if (where == nullptr || name == nullptr) return nullptr;
+    const std::uint32_t id = intern_text(*where, name);
+    return handle_of<nvtxDomainHandle_t>(where->domain(where->names().text(id)));
+}
+
+template <typename TText>
+nvtxStringHandle_t register_string(const TText* text) noexcept {
+    region* where = installed_region();
+    return where == nullptr ? nullptr : handle_of<nvtxStringHandle_t>(intern_text(*where, text));
+}
+
+// --- what NVTX calls: one line each ---------------------------------------------------------------------------------
+
+void NVTX_API on_mark_ex(const nvtxEventAttributes_t* e) noexcept { mark(0, attributes(e)); }
+void NVTX_API on_mark_a(const char* text) noexcept { mark(0, message(text)); }
+void NVTX_API on_mark_w(const wchar_t* text) noexcept { mark(0, message(text)); }
+nvtxRangeId_t NVTX_API on_start_ex(const nvtxEventAttributes_t* e) noexcept { return start(0, attributes(e)); }
+nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start(0, message(text)); }
+nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start(0, message(text)); }
+void NVTX_API on_end(nvtxRangeId_t id) noexcept { end(0, id); }
+int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push(0, attributes(e)); }
+int NVTX_API on_push_a(const char* text) noexcept { return push(0, message(text)); }
+int NVTX_API on_push_w(const wchar_t* text) noexcept { return push(0, message(text)); }
+int NVTX_API on_pop() noexcept { return pop(0); }
+void NVTX_API on_name_category_a(std::uint32_t c, const char* name) noexcept { name_category(0, c, name); }
+void NVTX_API on_name_category_w(std::uint32_t c, const wchar_t* name) noexcept { name_category(0, c, name); }
+void NVTX_API on_name_thread_a(std::uint32_t tid, const char* name) noexcept { name_thread(tid, name); }
+void NVTX_API on_name_thread_w(std::uint32_t tid, const wchar_t* name) noexcept { name_thread(tid, name); }
+
+void NVTX_API on_domain_mark_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
+    mark(number_of(d), attributes(e));
+}
+nvtxRangeId_t NVTX_API on_domain_start_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
+    return start(number_of(d), attributes(e));
+}
+void NVTX_API on_domain_end(nvtxDomainHandle_t d, nvtxRangeId_t id) noexcept { end(number_of(d), id); }
+int NVTX_API on_domain_push_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
+    return push(number_of(d), attributes(e));
+}
+int NVTX_API on_domain_pop(nvtxDomainHandle_t d) noexcept { return pop(number_of(d)); }
+nvtxResourceHandle_t NVTX_API on_resource_create(nvtxDomainHandle_t, nvtxResourceAttributes_t* a) noexcept {
+    // A thread may be named this way too (NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE: a gettid).
+    if (a != nullptr && a->identifierType == NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE &&
+        a->messageType == NVTX_MESSAGE_TYPE_ASCII) {
+        name_thread(static_cast<std::uint32_t>(a->identifier.ullValue), a->message.ascii);
+    }
+    return nullptr;
+}
+void NVTX_API on_domain_name_category_a(nvtxDomainHandle_t d, std::uint32_t c, const char* name) noexcept {
+    name_category(number_of(d), c, name);
+}
+void NVTX_API on_domain_name_category_w(nvtxDomainHandle_t d, std::uint32_t c, const wchar_t* name) noexcept {
+    name_category(number_of(d), c, name);
+}
+nvtxStringHandle_t NVTX_API on_register_string_a(nvtxDomainHandle_t, const char* text) noexcept {
+    return register_string(text);
+}
+nvtxStringHandle_t NVTX_API on_register_string_w(nvtxDomainHandle_t, const wchar_t* text) noexcept {
+    return register_string(text);
+}
+nvtxDomainHandle_t NVTX_API on_domain_create_a(const char* name) noexcept { return create_domain(name); }
+nvtxDomainHandle_t NVTX_API on_domain_create_w(const wchar_t* name) noexcept { return create_domain(name); }
+
+void NVTX_API on_name_stream_a(void* stream, const char* name) noexcept { name_stream(stream, name); }
+void NVTX_API on_name_stream_w(void* stream, const wchar_t* name) noexcept { name_stream(stream, name); }
+
+struct hook {
+    unsigned callback;
+    NvtxFunctionPointer function;
+};
+
+template <typename TFunction>
+hook entry(int callback, TFunction* function) noexcept {
+    return {static_cast<unsigned>(callback), reinterpret_cast<NvtxFunctionPointer>(function)};
+}
+
+template <std::size_t size>
+bool fill_table(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module,
+                const hook (&hooks)[size]) noexcept {
+    NvtxFunctionTable table = nullptr;
+    unsigned count = 0;
+    if (callbacks.GetModuleFunctionTable(module, &table, &count) == 0 || table == nullptr) return false;
+    for (const hook& h : hooks) {
+        if (h.callback < count && table[h.callback] != nullptr) *table[h.callback] = h.function;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
+    const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
+    if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks) return false;
+    const hook core[] = {
+        entry(NVTX_CBID_CORE_MarkEx, on_mark_ex),
+        entry(NVTX_CBID_CORE_MarkA, on_mark_a),
+        entry(NVTX_CBID_CORE_MarkW, on_mark_w),
+        entry(NVTX_CBID_CORE_RangeStartEx, on_start_ex),
+        entry(NVTX_CBID_CORE_RangeStartA, on_start_a),
+        entry(NVTX_CBID_CORE_RangeStartW, on_start_w),
+        entry(NVTX_CBID_CORE_RangeEnd, on_end),
+        entry(NVTX_CBID_CORE_RangePushEx, on_push_ex),
+        entry(NVTX_CBID_CORE_RangePushA, on_push_a),
+        entry(NVTX_CBID_CORE_RangePushW, on_push_w),
+        entry(NVTX_CBID_CORE_RangePop, on_pop),
+        entry(NVTX_CBID_CORE_NameCategoryA, on_name_category_a),
+        entry(NVTX_CBID_CORE_NameCategoryW, on_name_category_w),
+        entry(NVTX_CBID_CORE_NameOsThreadA, on_name_thread_a),
+        entry(NVTX_CBID_CORE_NameOsThreadW, on_name_thread_w),
+    };
+    const hook core2[] = {
+        entry(NVTX_CBID_CORE2_DomainMarkEx, on_domain_mark_ex),
+        entry(NVTX_CBID_CORE2_DomainRangeStartEx, on_domain_start_ex),
+        entry(NVTX_CBID_CORE2_DomainRangeEnd, on_domain_end),
+        entry(NVTX_CBID_CORE2_DomainRangePushEx, on_domain_push_ex),
+        entry(NVTX_CBID_CORE2_DomainRangePop, on_domain_pop),
+        entry(NVTX_CBID_CORE2_DomainResourceCreate, on_resource_create),
+        entry(NVTX_CBID_CORE2_DomainNameCategoryA, on_domain_name_category_a),
+        entry(NVTX_CBID_CORE2_DomainNameCategoryW, on_domain_name_category_w),
+        entry(NVTX_CBID_CORE2_DomainRegisterStringA, on_register_string_a),
+        entry(NVTX_CBID_CORE2_DomainRegisterStringW, on_register_string_w),
+        entry(NVTX_CBID_CORE2_DomainCreateA, on_domain_create_a),
+        entry(NVTX_CBID_CORE2_DomainCreateW, on_domain_create_w),
+    };
+    const hook cuda[] = {
+        entry(NVTX_CBID_CUDA_NameCuStreamA, on_name_stream_a),
+        entry(NVTX_CBID_CUDA_NameCuStreamW, on_name_stream_w),
+    };
+    const hook cudart[] = {
+        entry(NVTX_CBID_CUDART_NameCudaStreamA, on_name_stream_a),
+        entry(NVTX_CBID_CUDART_NameCudaStreamW, on_name_stream_w),
+    };
+    (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDA, cuda);      // absent where the client
+    (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDART, cudart);  // does not use CUDA naming
+    const bool has_core = fill_table(*callbacks, NVTX_CB_MODULE_CORE, core);
+    const bool has_core2 = fill_table(*callbacks, NVTX_CB_MODULE_CORE2, core2);
+    return has_core || has_core2;
+}
+
+void record_mark(const char* text, std::uint64_t payload) noexcept {
+    region* where = installed_region();
+    if (where == nullptr) return;
+    mark(where->domain("prof"), [&](region& names, record& r) {
+        r.name = intern_text(names, text);
+        r.value = payload;
+        r.flags = static_cast<std::uint8_t>(payload_type::u64);
+    });
+}
+
+}  // namespace prof

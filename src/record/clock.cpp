@@ -1,0 +1,40 @@
+#include "record/clock.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace prof {
+
+tick_source detect_tick_source() noexcept {
+#if defined(__x86_64__)
+    // CPUID 8000_0007h EDX bit 8: the TSC runs at a constant rate in all power states.
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    if (__get_cpuid(0x80000007U, &a, &b, &c, &d) != 0 && (d & (1U << 8)) != 0) return tick_source::tsc;
+#endif
+    return tick_source::monotonic_ns;
+}
+
+clock_snapshot take_clock_snapshot(std::uint64_t (*cupti_now)() noexcept) noexcept {
+    // The best of a few tries: one that was interrupted between the reads is wide, and loses.
+    constexpr int tries = 8;
+    clock_snapshot best;
+    best.spread_ticks = UINT64_MAX;
+    for (int i = 0; i < tries; ++i) {
+        clock_snapshot s;
+        const std::uint64_t before = ticks_now();
+        s.cupti_ns = cupti_now != nullptr ? cupti_now() : 0;
+        s.realtime_ns = clock_ns(CLOCK_REALTIME);
+        s.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+        const std::uint64_t after = ticks_now();
+        s.spread_ticks = after - before;
+        s.ticks = before + s.spread_ticks / 2;
+        if (s.spread_ticks < best.spread_ticks) best = s;
+    }
+    return best;
+}
+
+}  // namespace prof

@@ -1,0 +1,26 @@
+// A name that the process gave to one of its things: an NVTX domain, category, thread or stream.
+//
+// Labels are few and given at any time, before a session too, so they do not go through the rings: they stand in an
+// append-only table in the shared mapping (ring/region.hpp) and are copied to the capture byte for byte.
+#pragma once
+
+#include <cstdint>
+
+namespace prof {
+
+enum class label_kind : std::uint32_t {
+    none = 0,
+    domain = 1,       // key = domain index
+    category = 2,     // key = domain index << 32 | category id
+    thread = 3,       // key = tid
+    stream = 4,       // key = CUPTI stream id
+};
+
+struct label {
+    label_kind kind = label_kind::none;
+    std::uint32_t name = 0;  // id in the name table
+    std::uint64_t key = 0;
+};
+static_assert(sizeof(label) == 16);
+
+}  // namespace prof

@@ -1,0 +1,154 @@
+#include "record/name_table.hpp"
+
+#include <cstring>
+#include <new>
+
+namespace prof {
+namespace {
+
+constexpr std::uint32_t first_offset = 8;      // so that no entry has id 0
+constexpr std::uint32_t longest_probe = 256;   // slots looked at before the table is called full
+
+constexpr std::uint32_t round_up_8(std::uint32_t bytes) noexcept { return (bytes + 7U) & ~7U; }
+
+// Multiply to 128 bits and fold: the mixing step of most fast string hashes.
+std::uint64_t fold_multiply(std::uint64_t a, std::uint64_t b) noexcept {
+    __extension__ using wide = unsigned __int128;
+    const wide product = static_cast<wide>(a) * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+}  // namespace
+
+std::uint64_t hash_name(std::string_view text) noexcept {
+    constexpr std::uint64_t k0 = 0x9E3779B97F4A7C15U;  // odd constants with well-mixed bits
+    constexpr std::uint64_t k1 = 0xD1B54A32D192ED03U;
+    std::uint64_t hash = k0 ^ text.size();
+    const char* at = text.data();
+    std::size_t left = text.size();
+    while (left >= 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, at, 8);
+        hash = fold_multiply(hash ^ word, k1);
+        at += 8;
+        left -= 8;
+    }
+    std::uint64_t tail = 0;
+    if (left != 0) std::memcpy(&tail, at, left);
+    return fold_multiply(hash ^ tail, k0 ^ (k1 << 1));
+}
+
+name_table::name_table(void* memory) noexcept
+    : header_(static_cast<name_table_header*>(memory)),
+      slots_(reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<std::byte*>(memory) +
+                                                           sizeof(name_table_header))),
+      arena_(static_cast<std::byte*>(memory) + arena_offset(header_->slot_count)) {}
+
+std::size_t name_table::arena_offset(std::uint32_t slot_count) noexcept {
+    return sizeof(name_table_header) + std::size_t{slot_count} * sizeof(std::uint64_t);
+}
+
+std::size_t name_table::bytes_needed(std::uint32_t slot_count, std::uint32_t arena_bytes) noexcept {
+    return arena_offset(slot_count) + arena_bytes;
+}
+
+name_table name_table::create(void* memory, std::uint32_t slot_count, std::uint32_t arena_bytes) noexcept {
+    auto* header = ::new (memory) name_table_header;
+    header->slot_count = slot_count;
+    header->arena_bytes = arena_bytes;
+    // relaxed: nobody else has the table yet; whoever publishes it orders this.
+    header->used.store(first_offset, std::memory_order_relaxed);
+    return name_table(memory);
+}
+
+std::uint32_t name_table::intern(std::string_view text, bool& full) noexcept {
+    full = false;
+    if (text.empty()) return 0;
+    if (text.size() > header_->arena_bytes) {
+        full = true;
+        return 0;
+    }
+    const std::uint64_t hash = hash_name(text);
+    const auto hash_low = static_cast<std::uint32_t>(hash);
+    const auto length = static_cast<std::uint32_t>(text.size());
+    const std::uint32_t mask = header_->slot_count - 1;
+    std::uint32_t stored_id = 0;  // ours, once written
+
+    for (std::uint32_t probe = 0; probe < longest_probe; ++probe) {
+        std::atomic<std::uint64_t>& slot = slots_[(static_cast<std::uint32_t>(hash >> 32) + probe) & mask];
+        // acquire: pairs with the release of the exchange below; the entry's bytes are seen with its id.
+        std::uint64_t found = slot.load(std::memory_order_acquire);
+        if (found == 0) {
+            if (stored_id == 0) {
+                const std::uint32_t need = round_up_8(static_cast<std::uint32_t>(sizeof(name_entry_header)) + length);
+                // relaxed: only hands out disjoint space; the entry is published by its length and its slot. The bound
+                // is checked before the addition, so refused names do not move `used`.
+                std::uint32_t offset = header_->used.load(std::memory_order_relaxed);
+                do {
+                    // relaxed: a stale value only refuses a name that would just have fitted.
+                    const std::uint32_t limit = header_->committed.load(std::memory_order_relaxed);
+                    if (offset > limit || need > limit - offset) {
+                        full = true;
+                        return 0;
+                    }
+                } while (!header_->used.compare_exchange_weak(offset, offset + need, std::memory_order_relaxed));
+                auto* entry = ::new (arena_ + offset) name_entry_header;
+                entry->hash = hash_low;
+                std::memcpy(arena_ + offset + sizeof(name_entry_header), text.data(), length);
+                // release: whoever sees the length (next_entry) sees the bytes.
+                entry->length_plus_one.store(length + 1, std::memory_order_release);
+                stored_id = offset / 8;
+            }
+            const std::uint64_t wanted = (std::uint64_t{hash_low} << 32) | stored_id;
+            // acq_rel: publishes our entry on success, acquires the winner's on failure.
+            if (slot.compare_exchange_strong(found, wanted, std::memory_order_acq_rel, std::memory_order_acquire)) {
+                return stored_id;
+            }
+        }
+        if (static_cast<std::uint32_t>(found >> 32) == hash_low) {
+            const auto id = static_cast<std::uint32_t>(found);
+            if (this->text(id) == text) return id;
+        }
+    }
+    full = true;
+    return 0;
+}
+
+std::string_view name_table::text(std::uint32_t id) const noexcept {
+    const std::uint64_t offset = std::uint64_t{id} * 8;
+    if (id == 0 || offset + sizeof(name_entry_header) > header_->arena_bytes) return {};
+    const auto* entry = reinterpret_cast<const name_entry_header*>(arena_ + offset);
+    // acquire: pairs with the release that published the length; the bytes are seen.
+    const std::uint32_t length_plus_one = entry->length_plus_one.load(std::memory_order_acquire);
+    if (length_plus_one == 0 || offset + sizeof(name_entry_header) + (length_plus_one - 1) > header_->arena_bytes) {
+        return {};
+    }
+    return {reinterpret_cast<const char*>(arena_ + offset + sizeof(name_entry_header)), length_plus_one - 1};
+}
+
+bool name_table::next_entry(std::uint32_t& cursor, std::uint32_t& id, std::string_view& text) const noexcept {
+    if (cursor < first_offset) cursor = first_offset;
+    if (cursor >= used_bytes()) return false;
+    id = cursor / 8;
+    text = this->text(id);
+    if (text.empty()) return false;  // reserved, not yet published
+    cursor += round_up_8(static_cast<std::uint32_t>(sizeof(name_entry_header) + text.size()));
+    return true;
+}
+
+std::uint32_t name_table::used_bytes() const noexcept {
+    // relaxed: a lower value only means that an entry is read in the next round.
+    return header_->used.load(std::memory_order_relaxed);
+}
+
+std::uint32_t name_table::committed_bytes() const noexcept {
+    // relaxed: only the drain thread changes it, and it is the reader.
+    return header_->committed.load(std::memory_order_relaxed);
+}
+
+void name_table::commit(std::uint32_t bytes) noexcept {
+    // relaxed: the storage behind was made by a system call before this; nothing else hangs on the value.
+    header_->committed.store(bytes, std::memory_order_relaxed);
+}
+
+}  // namespace prof

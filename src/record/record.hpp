@@ -1,0 +1,50 @@
+// The record that every hook writes: 32 bytes, fixed, plain data.
+//
+// Producers are the host's own threads (each into its own ring), the consumer is the drain thread. A record is copied
+// byte for byte from the ring into the capture, so this layout is part of the capture format (docs/capture-format.md):
+// little-endian, no padding, never reordered; new kinds are added at the end.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace prof {
+
+enum class record_kind : std::uint8_t {
+    none = 0,
+    range_push = 1,   // name, domain, category, color; value = payload
+    range_pop = 2,    // domain
+    range_start = 3,  // as push, value = process-wide range id
+    range_end = 4,    // value = the id that range_start gave
+    mark = 5,         // as push
+    payload = 6,      // value = payload of the range_start just before it on this thread
+    api_enter = 7,    // value = correlation key, name = kernel symbol (0: none), category = cbid, domain = api_domain
+    api_exit = 8,     // value = correlation key
+};
+
+// How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`.
+enum class payload_type : std::uint8_t { none = 0, u64 = 1, i64 = 2, f64 = 3, u32 = 4, i32 = 5, f32 = 6 };
+
+// CUPTI's callback domains (CUpti_CallbackDomain), for api_enter and api_exit.
+enum class api_domain : std::uint16_t { none = 0, driver = 1, runtime = 2 };
+
+struct record {
+    std::uint64_t ticks = 0;     // record/clock.hpp
+    std::uint64_t value = 0;
+    std::uint32_t name = 0;      // id in the name table; 0 is the empty name
+    std::uint32_t color = 0;     // ARGB; 0 is "none given"
+    std::uint32_t category = 0;  // NVTX category; CUPTI callback id for API records
+    std::uint16_t domain = 0;    // NVTX domain index (0 is the default domain) or api_domain
+    record_kind kind = record_kind::none;
+    std::uint8_t flags = 0;      // payload_type
+};
+
+static_assert(sizeof(record) == 32 && std::is_trivially_copyable_v<record>);
+
+// A launch and the GPU work it caused share this key. CUPTI's correlation id has 32 bits and starts anew when CUPTI is
+// attached again, so the attach epoch (1, 2, …) stands above it.
+constexpr std::uint64_t correlation_key(std::uint32_t epoch, std::uint32_t correlation_id) noexcept {
+    return (static_cast<std::uint64_t>(epoch) << 32) | correlation_id;
+}
+
+}  // namespace prof

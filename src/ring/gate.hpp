@@ -1,0 +1,12 @@
+// The gate: the one word that every hook reads first. 0 means that nothing is recorded; any other value is the number
+// of the recording (1, 2, …), and a thread whose producer belongs to an older one attaches anew.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace prof {
+
+inline std::atomic<std::uint32_t> recording_epoch{0};
+
+}  // namespace prof

@@ -1,0 +1,116 @@
+// The writing end of one thread: its ring, and the little that must be remembered between a push and its pop so that
+// what is recorded stays paired.
+//
+// Touched by its own thread only. Cost of a write: one copy and one release store.
+//
+// Invariants
+//  1. A recorded push has its pop, a recorded api_enter its api_exit: an opening record is written only if, besides
+//     it, the closings of everything open would still fit (`reserved_`).
+//  2. If a push is dropped, so is everything in its domain until its pop: pairs are dropped whole, and counted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "record/drop.hpp"
+#include "record/record.hpp"
+#include "ring/region.hpp"
+#include "ring/spsc_ring.hpp"
+
+namespace prof {
+
+class producer {
+public:
+    // Without a ring (null): everything is dropped and counted as no_ring, in the region.
+    void attach(region& where, ring_header* ring, std::uint32_t epoch) noexcept;
+    std::uint32_t epoch() const noexcept { return epoch_; }
+    ring_header* ring() const noexcept { return ring_; }
+    void let_go() noexcept { *this = producer{}; }  // in a forked child, and at the end of the thread
+
+    void write(const record& r) noexcept {
+        if (!out_.write(r, reserved_)) [[unlikely]] drop(drop_cause::ring_full);
+    }
+
+    // Push and pop return the 0-based level of the range, as NVTX wants it.
+    int push(const record& r) noexcept {
+        domain_state& d = domains_[r.domain];
+        const auto level = static_cast<int>(d.depth++);
+        if (d.suppressed != 0) [[unlikely]] {
+            ++d.suppressed;
+            drop(drop_cause::enclosing_range_dropped);
+        } else if (!out_.write(r, reserved_ + 1)) [[unlikely]] {
+            d.suppressed = 1;
+            drop(drop_cause::ring_full);
+        } else {
+            ++reserved_;
+        }
+        return level;
+    }
+
+    int pop(const record& r) noexcept {
+        domain_state& d = domains_[r.domain];
+        if (d.depth == 0) [[unlikely]] {
+            drop(drop_cause::pop_without_push);
+            return -1;
+        }
+        --d.depth;
+        if (d.suppressed != 0) [[unlikely]] {
+            --d.suppressed;
+        } else {
+            --reserved_;
+            (void)out_.write(r);  // its place was kept
+        }
+        return static_cast<int>(d.depth);
+    }
+
+    // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
+    void open_api(const record& r) noexcept {
+        const std::size_t own = open_api_.value == 0 ? 1 : 0;
+        if (!out_.write(r, reserved_ + own)) [[unlikely]] {
+            drop(drop_cause::ring_full);
+            return;
+        }
+        reserved_ += own;
+        open_api_ = {r.value, r.domain};
+    }
+    void close_api(const record& r) noexcept {
+        --reserved_;
+        open_api_ = {};
+        (void)out_.write(r);  // its place was kept
+    }
+    std::uint64_t open_api_key() const noexcept { return open_api_.value; }
+    bool is_open_api(const record& r) const noexcept {
+        return open_api_.value == r.value && open_api_.domain == r.domain;
+    }
+
+    // Names of kernels by the address of their symbol: a small direct-mapped cache, checked against the text, since an
+    // address may be used again after a module was unloaded.
+    std::uint32_t symbol_name(const char* symbol) noexcept;
+
+private:
+    struct domain_state {
+        std::uint32_t depth = 0;
+        std::uint32_t suppressed = 0;  // pushes not recorded, counted from the first that found the ring full
+    };
+    struct api_call {
+        std::uint64_t value = 0;  // correlation key; 0: none
+        std::uint16_t domain = 0;
+    };
+    struct symbol_entry {
+        const char* symbol = nullptr;
+        std::uint32_t name = 0;
+    };
+
+    void drop(drop_cause cause) noexcept;
+
+    ring_producer<record> out_;
+    std::size_t reserved_ = 0;
+    api_call open_api_;
+    region* region_ = nullptr;
+    ring_header* ring_ = nullptr;
+    std::uint32_t epoch_ = 0;
+    std::array<domain_state, domain_limit> domains_{};
+    std::array<symbol_entry, 256> symbols_{};
+};
+
+}  // namespace prof

@@ -1,0 +1,331 @@
+#include "ring/region.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "record/clock.hpp"
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::uint32_t name_step = 1U << 20;  // storage for names comes in steps of this
+
+constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept { return (value + to - 1) / to * to; }
+
+struct offsets {
+    std::size_t names = 0;
+    std::size_t arena = 0;
+    std::size_t labels = 0;
+    std::size_t rings = 0;
+    std::size_t slots = 0;
+    std::size_t total = 0;
+};
+
+// Header, labels and ring headers first, then the name table's slots: what needs storage from the start stands
+// together. Then the names' arena and the rings' slots, which get theirs as they are used.
+offsets plan(const region_options& o) noexcept {
+    offsets at;
+    at.labels = round_up(sizeof(region_header), 64);
+    at.rings = round_up(at.labels + std::size_t{o.label_capacity} * sizeof(shared_label), 64);
+    at.names = round_up(at.rings + std::size_t{o.large_rings + o.small_rings} * sizeof(ring_header), page);
+    at.arena = at.names + name_table::arena_offset(o.name_slots);
+    at.slots = round_up(at.arena + o.name_bytes, page);
+    at.total = at.slots + std::size_t{o.large_rings} * o.large_ring_bytes +
+               std::size_t{o.small_rings} * o.small_ring_bytes;
+    return at;
+}
+
+bool has_room(const std::string& directory, std::size_t bytes) noexcept {
+    struct statfs status{};
+    if (statfs(directory.c_str(), &status) != 0) return false;
+    return static_cast<std::uint64_t>(status.f_bavail) * static_cast<std::uint64_t>(status.f_bsize) >= bytes;
+}
+
+std::string reason(const char* what, const std::string& where) {
+    return std::string{what} + " in " + where + ": " + std::strerror(errno);
+}
+
+}  // namespace
+
+region::region(const region_options& options) {
+    const offsets at = plan(options);
+    bytes_ = at.total;
+
+    char name[64];
+    std::snprintf(name, sizeof name, "/libprof-%d-%02x%02x%02x%02x.rings", static_cast<int>(getpid()), options.id[0],
+                  options.id[1], options.id[2], options.id[3]);
+    path_ = name;
+
+    bool mapped = false;
+    if (options.place == "auto") {
+        // Twice the size: we are not to be the one who fills a small container's /dev/shm.
+        mapped = has_room("/dev/shm", 2 * bytes_) && map_file("/dev/shm");
+        if (!mapped && !options.fallback_directory.empty()) mapped = map_file(options.fallback_directory);
+    } else if (options.place != "memory") {
+        mapped = map_file(options.place);
+    }
+    if (!mapped) {
+        map_memory();
+        if (options.place != "memory") {
+            notice_ = "rings are in anonymous memory, what is in them is lost if the process is killed (" +
+                      (notice_.empty() ? "no room in /dev/shm" : notice_) + "); PROF_RINGS names another directory";
+        }
+    } else {
+        notice_.clear();
+    }
+    lay_out(options);
+}
+
+bool region::map_file(const std::string& directory) {
+    const std::string path = directory + path_.substr(path_.rfind('/'));
+    int fd = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const bool nameless = fd >= 0;
+    if (!nameless) fd = open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        notice_ = reason("cannot create a file", directory);
+        return false;
+    }
+    fd_ = fd;
+    void* base = MAP_FAILED;
+    if (ftruncate(fd, static_cast<off_t>(bytes_)) == 0) {
+        base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    }
+    if (base == MAP_FAILED) {
+        notice_ = reason("cannot map the rings", directory);
+        if (!nameless) unlink(path.c_str());
+        close(fd);
+        fd_ = -1;
+        return false;
+    }
+    base_ = static_cast<std::byte*>(base);
+    path_ = path;
+    // relaxed: nobody else has the region yet.
+    named_.store(!nameless, std::memory_order_relaxed);
+    return true;
+}
+
+void region::map_memory() {
+    void* base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) throw error("libprof: no memory for the rings (" + std::to_string(bytes_) + " bytes)");
+    base_ = static_cast<std::byte*>(base);
+    path_.clear();
+}
+
+// Storage for a part of the file, so that writing to it can never be a SIGBUS. True at once for anonymous memory.
+bool region::allocate(std::size_t offset, std::size_t bytes) noexcept {
+    if (fd_ < 0) return true;
+    const std::size_t begin = offset / page * page;
+    return posix_fallocate(fd_, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) == 0;
+}
+
+void region::lay_out(const region_options& options) {
+    const offsets at = plan(options);
+    if (!allocate(0, at.arena)) {
+        notice_ = reason("no space for the rings", path_);
+        munmap(base_, bytes_);
+        // relaxed: nobody else has the region yet.
+        if (named_.load(std::memory_order_relaxed)) unlink(path_.c_str());
+        close(fd_);
+        fd_ = -1;
+        map_memory();
+        notice_ = "rings are in anonymous memory, what is in them is lost if the process is killed (" + notice_ +
+                  "); PROF_RINGS names another directory";
+    }
+    header_ = ::new (base_) region_header;
+    header_->version = region_version;
+    header_->header_bytes = sizeof(region_header);
+    header_->region_bytes = bytes_;
+    header_->id = options.id;
+    header_->pid = static_cast<std::uint32_t>(getpid());
+    header_->tick_source = static_cast<std::uint32_t>(active_tick_source);
+    header_->names_offset = at.names;
+    header_->names_bytes = at.slots - at.names;
+    header_->labels_offset = at.labels;
+    header_->label_capacity = options.label_capacity;
+    header_->rings_offset = at.rings;
+    // relaxed: nobody else has the region yet.
+    header_->domain_count.store(1, std::memory_order_relaxed);
+    labels_ = reinterpret_cast<shared_label*>(base_ + at.labels);
+    rings_ = reinterpret_cast<ring_header*>(base_ + at.rings);
+    ring_count_ = options.large_rings + options.small_rings;
+    header_->ring_count = ring_count_;
+    for (std::uint32_t i = 0; i < options.label_capacity; ++i) ::new (labels_ + i) shared_label;
+    std::size_t slots = at.slots;
+    for (std::uint32_t i = 0; i < ring_count_; ++i) {
+        const std::uint32_t bytes = i < options.large_rings ? options.large_ring_bytes : options.small_ring_bytes;
+        auto* ring = ::new (rings_ + i) ring_header;
+        ring->capacity = bytes / static_cast<std::uint32_t>(sizeof(record));
+        ring->slots_offset = slots;
+        slots += bytes;
+    }
+    names_ = name_table::create(base_ + at.names, options.name_slots, options.name_bytes);
+    arena_file_offset_ = at.arena;
+    extend_names();
+    header_->magic = region_magic;  // last: a reader that sees it sees a whole header
+}
+
+region::~region() {
+    munmap(base_, bytes_);
+    remove_file();
+}
+
+void region::remove_file() noexcept {
+    if (fd_ < 0) return;
+    if (named_.exchange(false)) unlink(path_.c_str());
+    close(fd_);
+    fd_ = -1;
+}
+
+void region::publish() noexcept {
+    if (fd_ < 0 || named_.exchange(true)) return;
+    char self[64];
+    std::snprintf(self, sizeof self, "/proc/self/fd/%d", fd_);
+    // A failure costs only the recovery after a crash.
+    (void)linkat(AT_FDCWD, self, AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW);
+}
+
+void region::disown() noexcept {
+    named_.store(false);
+    remove_file();
+}
+
+std::uint32_t region::intern(std::string_view text) noexcept {
+    bool full = false;
+    const std::uint32_t id = names_.intern(text, full);
+    if (full) [[unlikely]] count_drop(drop_cause::names_full);
+    return id;
+}
+
+ring_header* region::claim_ring(std::uint32_t tid) noexcept {
+    for (std::uint32_t index = 0; index < ring_count_; ++index) {
+        ring_header& ring = rings_[index];
+        auto expected = static_cast<std::uint32_t>(ring_state::free);
+        // relaxed: a first look; the exchange decides.
+        if (ring.state.load(std::memory_order_relaxed) != expected) continue;
+        // acquire: pairs with the release in free_ring; the last owner and the drain thread are done with it.
+        if (!ring.state.compare_exchange_strong(expected, static_cast<std::uint32_t>(ring_state::claimed),
+                                                std::memory_order_acquire, std::memory_order_relaxed)) {
+            continue;
+        }
+        // seq_cst: rare, and the drain thread is to see the ring soon.
+        std::uint32_t seen = rings_ever_claimed_.load();
+        while (seen <= index && !rings_ever_claimed_.compare_exchange_weak(seen, index + 1)) {
+        }
+        // relaxed: only the thread that holds the claim looks at it or changes it.
+        if (ring.has_storage.load(std::memory_order_relaxed) == 0) {
+            if (!allocate(ring.slots_offset, std::size_t{ring.capacity} * sizeof(record))) {
+                ring.state.store(static_cast<std::uint32_t>(ring_state::free), std::memory_order_release);
+                return nullptr;
+            }
+            ring.has_storage.store(1, std::memory_order_relaxed);
+        }
+        char name[16] = {};
+        prctl(PR_GET_NAME, name);
+        ring.name = {};
+        std::memcpy(ring.name.data(), name, sizeof name);
+        ring.tid.store(tid, std::memory_order_relaxed);
+        // relaxed: head is ours to move since the claim.
+        ring.first_position.store(ring.counters.head.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        // relaxed: a plain counter. The uid's release publishes name, tid and first position to the drain thread.
+        const std::uint64_t uid = header_->next_thread_uid.fetch_add(1, std::memory_order_relaxed);
+        ring.thread_uid.store(uid, std::memory_order_release);
+        return &ring;
+    }
+    return nullptr;
+}
+
+void region::retire_ring(ring_header& ring) noexcept {
+    // release: the thread's last records are seen by whoever sees the state.
+    ring.state.store(static_cast<std::uint32_t>(ring_state::retired), std::memory_order_release);
+}
+
+void region::free_ring(ring_header& ring) noexcept {
+    ring.thread_uid.store(0, std::memory_order_relaxed);  // relaxed: ordered by the release below
+    ring.state.store(static_cast<std::uint32_t>(ring_state::free), std::memory_order_release);
+}
+
+std::span<ring_header> region::rings() noexcept { return {rings_, rings_ever_claimed_.load()}; }
+
+record* region::slots(const ring_header& ring) noexcept {
+    return reinterpret_cast<record*>(base_ + ring.slots_offset);
+}
+
+void region::add_label(label_kind kind, std::uint64_t key, std::uint32_t name) noexcept {
+    // relaxed: hands out disjoint entries; each is published by its kind.
+    const std::uint32_t index = header_->labels_reserved.fetch_add(1, std::memory_order_relaxed);
+    if (index >= header_->label_capacity) {
+        count_drop(drop_cause::labels_full);
+        return;
+    }
+    labels_[index].name = name;
+    labels_[index].key = key;
+    // release: pairs with label_at's acquire.
+    labels_[index].kind.store(static_cast<std::uint32_t>(kind), std::memory_order_release);
+}
+
+std::uint32_t region::domain(std::string_view name) noexcept {
+    const std::uint32_t id = intern(name);
+    label known;
+    for (std::uint32_t i = 0; i < header_->label_capacity && label_at(i, known); ++i) {
+        if (known.kind == label_kind::domain && known.name == id) return static_cast<std::uint32_t>(known.key);
+    }
+    // Two threads that create the same domain at the same instant get two indices of one name: the reader merges them
+    // by name. relaxed: a plain counter.
+    const std::uint32_t index = header_->domain_count.fetch_add(1, std::memory_order_relaxed);
+    if (index >= domain_limit) {
+        // relaxed: as above; the counter must not wrap.
+        header_->domain_count.store(domain_limit, std::memory_order_relaxed);
+        return domain_limit;
+    }
+    add_label(label_kind::domain, index, id);
+    return index;
+}
+
+bool region::label_at(std::uint32_t index, label& out) const noexcept {
+    if (index >= header_->label_capacity) return false;
+    // acquire: pairs with add_label's release.
+    const std::uint32_t kind = labels_[index].kind.load(std::memory_order_acquire);
+    if (kind == 0) return false;
+    out = {static_cast<label_kind>(kind), labels_[index].name, labels_[index].key};
+    return true;
+}
+
+void region::count_drop(drop_cause cause, std::uint64_t count) noexcept {
+    // relaxed: a statistic.
+    header_->drops[static_cast<std::size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
+}
+
+std::array<std::uint64_t, drop_cause_count> region::drops() const noexcept {
+    std::array<std::uint64_t, drop_cause_count> total{};
+    for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
+        // relaxed: statistics.
+        total[cause] = header_->drops[cause].load(std::memory_order_relaxed);
+        for (std::uint32_t i = 0; i < ring_count_; ++i) {
+            total[cause] += rings_[i].drops[cause].load(std::memory_order_relaxed);
+        }
+    }
+    return total;
+}
+
+void region::extend_names() noexcept {
+    const std::uint32_t committed = names_.committed_bytes();
+    const std::uint32_t limit = names_.arena_bytes();
+    if (committed == limit || committed - names_.used_bytes() > name_step / 2) {
+        if (committed != 0) return;
+    }
+    const std::uint32_t next = limit - committed < name_step ? limit : committed + name_step;
+    if (allocate(arena_file_offset_ + committed, next - committed)) names_.commit(next);
+}
+
+}  // namespace prof

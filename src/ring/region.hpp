@@ -1,0 +1,100 @@
+// Makes and owns the shared mapping (ring/region_layout.hpp) and gives out rings, labels and domains in it.
+//
+// Made once per process, at the first NVTX or CUDA use, by one thread. claim_ring() may be called by any thread (once
+// per thread; it may allocate file blocks), add_label() and add_domain() by any thread; the consumer side belongs to
+// the drain thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "record/name_table.hpp"
+#include "ring/region_layout.hpp"
+
+namespace prof {
+
+inline constexpr std::uint32_t domain_limit = 256;
+
+struct region_options {
+    // "auto": /dev/shm if it has room, else `fallback_directory`, else anonymous memory. "memory": anonymous memory.
+    // Anything else: that directory, else anonymous memory.
+    std::string place = "auto";
+    std::string fallback_directory;
+    std::uint32_t large_ring_bytes = 1U << 20;  // for the first threads …
+    std::uint32_t large_rings = 24;
+    std::uint32_t small_ring_bytes = 16U << 10; // … and for those after them
+    std::uint32_t small_rings = 1000;
+    std::uint32_t name_bytes = 8U << 20;
+    std::uint32_t name_slots = 1U << 16;
+    std::uint32_t label_capacity = 4096;
+    std::array<std::uint8_t, 16> id{};
+};
+
+class region {
+public:
+    // Never fails for want of a file: then the memory is anonymous and notice() says why, in one line. Throws
+    // prof::error when there is no memory at all.
+    explicit region(const region_options& options);
+    ~region();  // unmaps; removes the file
+    region(const region&) = delete;
+    region& operator=(const region&) = delete;
+
+    // The file stays nameless (it vanishes with the process) until this gives it its name: called at the first record.
+    // Where the file system has no nameless files it had its name from the start. Idempotent; any thread.
+    void publish() noexcept;
+    const std::string& path() const noexcept { return path_; }     // empty: anonymous memory
+    const std::string& notice() const noexcept { return notice_; } // empty: all as asked for
+    void remove_file() noexcept;  // at the end of the process: the mapping stays, hooks may still be in it
+    void disown() noexcept;  // in a forked child: unmap without touching the parent's file
+
+    region_header& header() noexcept { return *header_; }
+    name_table& names() noexcept { return names_; }
+    std::uint32_t intern(std::string_view text) noexcept;  // counts names_full
+
+    // A free ring, marked claimed; null if there is none (or no storage for one).
+    ring_header* claim_ring(std::uint32_t tid) noexcept;
+    void retire_ring(ring_header& ring) noexcept;  // by the thread that claimed it, when it ends
+    void free_ring(ring_header& ring) noexcept;    // by the consumer, once drained
+    // Those that were ever claimed. A thread that claims one meanwhile is in the next call's.
+    std::span<ring_header> rings() noexcept;
+    record* slots(const ring_header& ring) noexcept;
+
+    void add_label(label_kind kind, std::uint64_t key, std::uint32_t name) noexcept;  // counts labels_full
+    // Index of the domain of this name; domain_limit when there are too many (counted: domains_full).
+    std::uint32_t domain(std::string_view name) noexcept;
+    bool label_at(std::uint32_t index, label& out) const noexcept;  // false: not there (yet)
+
+    void count_drop(drop_cause cause, std::uint64_t count = 1) noexcept;
+    // Of all rings and of the region, by cause.
+    std::array<std::uint64_t, drop_cause_count> drops() const noexcept;
+
+    // By the drain thread: puts storage behind the next part of the name table when it runs short.
+    void extend_names() noexcept;
+
+private:
+    bool map_file(const std::string& directory);
+    void map_memory();
+    bool allocate(std::size_t offset, std::size_t bytes) noexcept;
+    void lay_out(const region_options& options);
+
+    std::size_t bytes_ = 0;
+    std::byte* base_ = nullptr;
+    region_header* header_ = nullptr;
+    name_table names_;
+    shared_label* labels_ = nullptr;
+    ring_header* rings_ = nullptr;
+    std::uint32_t ring_count_ = 0;
+    std::atomic<std::uint32_t> rings_ever_claimed_{0};  // a prefix: the first free ring is always taken
+    std::size_t arena_file_offset_ = 0;
+    int fd_ = -1;
+    std::string path_;
+    std::string notice_;
+    std::atomic<bool> named_{false};
+};
+
+}  // namespace prof

@@ -1,0 +1,74 @@
+// The shared mapping in which the rings, the name table, the label table and the drop counters lie: what survives when
+// the process dies. Offsets are from the start of the mapping; little-endian; docs/capture-format.md tells every byte.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "record/drop.hpp"
+#include "record/label.hpp"
+#include "record/record.hpp"
+#include "ring/spsc_ring.hpp"
+
+namespace prof {
+
+inline constexpr std::array<char, 8> region_magic = {'L', 'I', 'B', 'P', 'R', 'O', 'R', '\n'};
+inline constexpr std::uint32_t region_version = 1;
+inline constexpr std::size_t region_drop_slots = 16;
+static_assert(drop_cause_count <= region_drop_slots);
+
+using drop_counters = std::array<std::atomic<std::uint64_t>, region_drop_slots>;
+
+struct region_header {
+    std::array<char, 8> magic{};
+    std::uint32_t version = 0;
+    std::uint32_t header_bytes = 0;
+    std::uint64_t region_bytes = 0;
+    std::array<std::uint8_t, 16> id{};         // the same as in the capture's header
+    std::uint32_t pid = 0;
+    std::uint32_t tick_source = 0;
+    std::uint64_t names_offset = 0;            // name_table
+    std::uint64_t names_bytes = 0;
+    std::uint64_t labels_offset = 0;           // label[label_capacity]
+    std::uint32_t label_capacity = 0;
+    std::uint32_t ring_count = 0;
+    std::uint64_t rings_offset = 0;            // ring_header[ring_count]
+    std::atomic<std::uint32_t> labels_reserved{0};
+    std::atomic<std::uint32_t> domain_count{0};  // indices given out, the default domain (0) included
+    std::atomic<std::uint64_t> next_thread_uid{1};
+    drop_counters drops{};                     // of no thread in particular
+};
+
+// A label's kind is stored last (release): while it is none, the entry is not there yet.
+struct shared_label {
+    std::atomic<std::uint32_t> kind{0};  // label_kind
+    std::uint32_t name = 0;
+    std::uint64_t key = 0;
+};
+static_assert(sizeof(shared_label) == sizeof(label));
+
+enum class ring_state : std::uint32_t {
+    free = 0,
+    claimed = 1,  // a live thread writes into it
+    retired = 2,  // its thread has ended; free again once drained
+};
+
+struct ring_header {
+    std::atomic<std::uint32_t> state{0};  // ring_state
+    std::uint32_t capacity = 0;           // slots; a power of two
+    std::uint64_t slots_offset = 0;       // record[capacity]
+    std::atomic<std::uint64_t> thread_uid{0};
+    std::atomic<std::uint32_t> tid{0};
+    std::atomic<std::uint32_t> has_storage{0};  // blocks allocated (once, at the first claim)
+    std::array<char, 32> name{};          // the thread's kernel name (comm) when it claimed the ring
+    drop_counters drops{};                // of the threads that had this ring; only ever grows
+    // Where the thread's first record stands, in the counters' count (they go on when a ring is used again). A record's
+    // number in the capture is its position less this; recovery finds by it what the file has already.
+    std::atomic<std::uint64_t> first_position{0};
+    ring_counters<std::uint64_t> counters;
+};
+static_assert(alignof(ring_header) == 64 && sizeof(ring_header) == 384);
+
+}  // namespace prof

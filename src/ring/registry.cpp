@@ -1,0 +1,77 @@
+#include "ring/registry.hpp"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <new>
+
+namespace prof {
+
+__thread producer* this_thread_producer __attribute__((tls_model("initial-exec"))) = nullptr;
+
+namespace {
+
+std::atomic<region*> current_region{nullptr};
+std::atomic<void (*)() noexcept> on_first_use{nullptr};
+pthread_key_t thread_end_key;
+pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+// Runs at the end of a thread. A range made by a later destructor of the same thread attaches once more, and pthreads
+// calls this again for it.
+void end_of_thread(void* state) noexcept {
+    auto* ending = static_cast<producer*>(state);
+    this_thread_producer = nullptr;
+    region* where = installed_region();
+    if (where != nullptr && ending->ring() != nullptr) where->retire_ring(*ending->ring());
+    delete ending;
+}
+
+void make_thread_end_key() noexcept { pthread_key_create(&thread_end_key, end_of_thread); }
+
+}  // namespace
+
+void install_region(region* where, void (*first_use)() noexcept) noexcept {
+    on_first_use.store(first_use);
+    current_region.store(where);
+}
+
+region* installed_region() noexcept {
+    // acquire: the region's contents are seen with its address.
+    return current_region.load(std::memory_order_acquire);
+}
+
+void abandon_region_in_child() noexcept {
+    recording_epoch.store(0);
+    if (region* where = current_region.exchange(nullptr)) where->disown();
+    // The one thread of the child. Its producer points into the parent's rings: it must not be retired either.
+    if (this_thread_producer != nullptr) {
+        pthread_setspecific(thread_end_key, nullptr);
+        this_thread_producer = nullptr;
+    }
+}
+
+producer* attach_this_thread(std::uint32_t epoch) noexcept {
+    region* where = installed_region();
+    if (where == nullptr) return nullptr;
+    pthread_once(&thread_end_once, make_thread_end_key);
+    producer* out = this_thread_producer;
+    ring_header* ring = nullptr;
+    if (out != nullptr) {
+        ring = out->ring();  // the thread recorded in an earlier epoch: it keeps its ring
+    } else {
+        out = new (std::nothrow) producer;
+        if (out == nullptr) {
+            where->count_drop(drop_cause::no_ring);
+            return nullptr;
+        }
+    }
+    if (auto* first_use = on_first_use.exchange(nullptr)) first_use();
+    if (ring == nullptr) ring = where->claim_ring(static_cast<std::uint32_t>(syscall(SYS_gettid)));
+    out->attach(*where, ring, epoch);
+    this_thread_producer = out;
+    pthread_setspecific(thread_end_key, out);
+    return out;
+}
+
+}  // namespace prof

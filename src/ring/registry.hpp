@@ -1,0 +1,42 @@
+// How a hook gets at its thread's producer.
+//
+//     if (producer* out = recording_producer()) out->write(…);
+//
+// Costs one load and a branch while nothing is recorded, a second load and branch while something is. The first use on
+// a thread claims a ring (a few system calls, one allocation); the end of the thread retires it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "ring/gate.hpp"
+#include "ring/producer.hpp"
+#include "ring/region.hpp"
+
+namespace prof {
+
+// Initial-exec: one load, no call into the dynamic linker (8 bytes of the static TLS block).
+extern __thread producer* this_thread_producer __attribute__((tls_model("initial-exec")));
+
+// The region that hooks write to. Installed once per process before the gate is opened; tests may put another.
+// `first_use` is called when the first thread attaches (any thread, once per installation): the session starts its
+// drain thread there, so that nothing exists before there is something to record.
+void install_region(region* where, void (*first_use)() noexcept) noexcept;
+region* installed_region() noexcept;
+
+// In a forked child, from pthread_atfork: shuts the gate for good and lets go of the parent's rings.
+void abandon_region_in_child() noexcept;
+
+// Slow path of recording_producer(); null in a forked child.
+producer* attach_this_thread(std::uint32_t epoch) noexcept;
+
+inline producer* recording_producer() noexcept {
+    // acquire: a thread that sees the gate open sees the region that was installed before (a plain load on x86).
+    const std::uint32_t epoch = recording_epoch.load(std::memory_order_acquire);
+    if (epoch == 0) return nullptr;
+    producer* out = this_thread_producer;
+    if (out == nullptr || out->epoch() != epoch) [[unlikely]] return attach_this_thread(epoch);
+    return out;
+}
+
+}  // namespace prof

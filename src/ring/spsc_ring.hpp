@@ -1,0 +1,111 @@
+// A single-producer single-consumer ring in shared memory: a power-of-two array of slots and two counters that only
+// grow (and wrap with their type; the tests run it on 8-bit counters).
+//
+// The producer is one thread of the host, the consumer the drain thread. Both sides are wait-free; a write is one copy
+// and one release store, plus one acquire load whenever the cached tail says "full".
+//
+// Invariants
+//  1. head − tail ≤ capacity, in the counters' modular arithmetic; capacity ≤ half the counters' range.
+//  2. Slots in [tail, head) belong to the consumer, the others to the producer.
+//  3. Only the producer stores head, only the consumer stores tail.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace prof {
+
+// Head and tail on cache lines of their own: producer and consumer do not disturb each other.
+template <typename TIndex>
+struct ring_counters {
+    alignas(64) std::atomic<TIndex> head{0};
+    alignas(64) std::atomic<TIndex> tail{0};
+};
+
+template <typename TSlot, typename TIndex = std::uint64_t>
+class ring_producer {
+public:
+    ring_producer() = default;
+    // REQUIRES: capacity is a power of two and at most half of TIndex's range; no other producer on these counters.
+    ring_producer(ring_counters<TIndex>* counters, TSlot* slots, std::size_t capacity) noexcept
+        : counters_(counters),
+          slots_(slots),
+          capacity_(static_cast<TIndex>(capacity)),
+          // relaxed: the producer is the only writer of head, and takes over from a predecessor it synchronised with.
+          head_(counters->head.load(std::memory_order_relaxed)),
+          // acquire: slots the consumer has let go may be overwritten.
+          tail_seen_(counters->tail.load(std::memory_order_acquire)) {}
+
+    // Writes `slot` if, besides it, `headroom` more would fit; false otherwise. A producer without a ring is full.
+    bool write(const TSlot& slot, std::size_t headroom = 0) noexcept {
+        if (free_seen() <= headroom) [[unlikely]] {
+            if (counters_ == nullptr) return false;
+            // acquire: pairs with the consumer's release of tail; its reads of the slots are over.
+            tail_seen_ = counters_->tail.load(std::memory_order_acquire);
+            if (free_seen() <= headroom) return false;
+        }
+        slots_[static_cast<std::size_t>(head_) & (static_cast<std::size_t>(capacity_) - 1)] = slot;
+        head_ = static_cast<TIndex>(head_ + 1);
+        // release: publishes the slot with the counter.
+        counters_->head.store(head_, std::memory_order_release);
+        return true;
+    }
+
+private:
+    std::size_t free_seen() const noexcept {
+        return static_cast<std::size_t>(static_cast<TIndex>(capacity_ - static_cast<TIndex>(head_ - tail_seen_)));
+    }
+
+    ring_counters<TIndex>* counters_ = nullptr;
+    TSlot* slots_ = nullptr;
+    TIndex capacity_ = 0;
+    TIndex head_ = 0;
+    TIndex tail_seen_ = 0;
+};
+
+// What the consumer sees: the filled slots as at most two spans (the ring may wrap inside).
+template <typename TSlot, typename TIndex = std::uint64_t>
+struct ring_view {
+    std::span<const TSlot> first;
+    std::span<const TSlot> second;
+    TIndex begin = 0;  // number of the first slot
+    TIndex end = 0;    // one past the last
+
+    std::size_t size() const noexcept { return first.size() + second.size(); }
+};
+
+template <typename TSlot, typename TIndex = std::uint64_t>
+class ring_consumer {
+public:
+    // REQUIRES: as for the producer; no other consumer on these counters.
+    ring_consumer(ring_counters<TIndex>* counters, const TSlot* slots, std::size_t capacity) noexcept
+        : counters_(counters), slots_(slots), capacity_(capacity) {}
+
+    ring_view<TSlot, TIndex> peek() const noexcept {
+        // relaxed: only the consumer stores tail.
+        const TIndex tail = counters_->tail.load(std::memory_order_relaxed);
+        // acquire: pairs with the producer's release of head; the slots are seen.
+        const TIndex head = counters_->head.load(std::memory_order_acquire);
+        const auto count = static_cast<std::size_t>(static_cast<TIndex>(head - tail));
+        const std::size_t at = static_cast<std::size_t>(tail) & (capacity_ - 1);
+        const std::size_t to_edge = capacity_ - at;
+        const std::size_t first = count < to_edge ? count : to_edge;
+        return {{slots_ + at, first}, {slots_, count - first}, tail, head};
+    }
+
+    // Gives the slots before `end` back to the producer.
+    void release(TIndex end) noexcept {
+        // release: our reads of the slots happen before the producer's next writes to them.
+        counters_->tail.store(end, std::memory_order_release);
+    }
+
+private:
+    ring_counters<TIndex>* counters_;
+    const TSlot* slots_;
+    std::size_t capacity_;
+};
+
+}  // namespace prof

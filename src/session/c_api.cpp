@@ -1,0 +1,165 @@
+// The C interface (prof/prof.h) over the session. Nothing throws across it.
+#include <prof/prof.h>
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "analysis/projection.hpp"
+#include "hooks/nvtx/nvtx_hooks.hpp"
+#include "session/exports.hpp"
+#include "session/recording.hpp"
+#include "session/version.hpp"
+#include "timeline/timeline.hpp"
+
+#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
+
+struct prof_summary {
+    prof::projection projection;
+    std::uint64_t dropped = 0;
+};
+
+namespace prof {
+namespace {
+
+std::string& last_error() noexcept {
+    // On the heap and never freed at exit: a thread may ask after its thread-local destructors have run.
+    static thread_local std::string* const text = new std::string;
+    return *text;
+}
+
+int fail(prof_result code, const std::string& line) {
+    last_error() = line;
+    return code;
+}
+
+// Runs `action`, which returns a prof_result; turns whatever it throws into one.
+template <typename TAction>
+int guarded(TAction&& action) noexcept {
+    try {
+        if (in_forked_child()) {
+            return fail(PROF_WRONG_STATE, "this is a forked child: it has no session (exec gives it one of its own)");
+        }
+        return action();
+    } catch (const std::exception& failure) {
+        return fail(PROF_FAILED, failure.what());
+    }
+}
+
+int as_result(session_result result, const std::string& problem) {
+    switch (result) {
+        case session_result::ok: return PROF_OK;
+        case session_result::wrong_state: return fail(PROF_WRONG_STATE, problem);
+        case session_result::failed: break;
+    }
+    return fail(PROF_FAILED, problem);
+}
+
+}  // namespace
+}  // namespace prof
+
+using namespace prof;
+
+PROF_EXPORT const char* prof_version() { return library_version; }
+
+PROF_EXPORT const char* prof_last_error() { return last_error().c_str(); }
+
+PROF_EXPORT int prof_start(const char* const* settings) {
+    return guarded([&]() -> int {
+        recording_session& session = recording_session::instance();
+        session_options options = session.environment_options();
+        for (; settings != nullptr && *settings != nullptr; ++settings) {
+            const std::string_view setting = *settings;
+            const std::size_t equals = setting.find('=');
+            if (equals == std::string_view::npos) {
+                return fail(PROF_INVALID_ARGUMENT, "\"" + std::string(setting) + "\" is no name=value");
+            }
+            const std::string problem =
+                set_option(options, setting.substr(0, equals), std::string(setting.substr(equals + 1)));
+            if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
+        }
+        std::string problem;
+        return as_result(session.start(options, problem), problem);
+    });
+}
+
+PROF_EXPORT int prof_stop() {
+    return guarded([] {
+        std::string problem;
+        return as_result(recording_session::instance().stop(format::end_reason::stopped, problem), problem);
+    });
+}
+
+PROF_EXPORT int prof_step() {
+    return guarded([]() -> int {
+        const std::uint64_t step = recording_session::instance().next_step();
+        if (step == 0) return fail(PROF_WRONG_STATE, "no recording is running");
+        record_mark("step", step);
+        return PROF_OK;
+    });
+}
+
+PROF_EXPORT int prof_is_recording() { return recording_session::instance().recording() ? 1 : 0; }
+
+PROF_EXPORT size_t prof_capture_path(char* buffer, size_t size) {
+    std::size_t length = 0;
+    (void)guarded([&]() -> int {
+        const std::string path = recording_session::instance().capture_path();
+        length = path.size();
+        if (buffer != nullptr && size != 0) {
+            const std::size_t copied = length < size ? length : size - 1;
+            std::memcpy(buffer, path.data(), copied);
+            buffer[copied] = 0;
+        }
+        return PROF_OK;
+    });
+    return length;
+}
+
+PROF_EXPORT prof_summary* prof_summary_open() {
+    std::unique_ptr<prof_summary> summary;
+    (void)guarded([&]() -> int {
+        recording_session& session = recording_session::instance();
+        std::string problem;
+        if (const session_result result = session.sync(problem); result != session_result::ok) {
+            return as_result(result, problem);
+        }
+        auto made = std::make_unique<prof_summary>();
+        const timeline data = load_timeline(session.capture_path());
+        made->projection = project(data, projection_options_of(session.options()));
+        for (const auto& [cause, count] : data.quality.dropped) made->dropped += count;
+        summary = std::move(made);
+        return PROF_OK;
+    });
+    return summary.release();
+}
+
+PROF_EXPORT void prof_summary_close(prof_summary* summary) { delete summary; }
+
+PROF_EXPORT int64_t prof_summary_total_gpu_ns(const prof_summary* summary) { return summary->projection.total_gpu_ns; }
+
+PROF_EXPORT size_t prof_summary_row_count(const prof_summary* summary) { return summary->projection.rows.size(); }
+
+PROF_EXPORT int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary_row* out) {
+    return guarded([&]() -> int {
+        if (index >= summary->projection.rows.size()) return fail(PROF_INVALID_ARGUMENT, "the summary has no such row");
+        const projection_row& row = summary->projection.rows[index];
+        *out = {};
+        out->path = row.path.c_str();
+        out->depth = row.depth;
+        out->instances = row.instances;
+        out->host_ns = row.host_ns;
+        out->gpu_sum_ns = row.gpu_sum_ns;
+        out->gpu_self_ns = row.gpu_self_ns;
+        out->gpu_child_ns = row.gpu_child_ns;
+        out->gpu_busy_ns = row.gpu_busy_ns;
+        out->gpu_span_ns = row.gpu_span_ns;
+        out->ops = row.ops;
+        out->adopted_ops = row.adopted_ops;
+        return PROF_OK;
+    });
+}
+
+PROF_EXPORT uint64_t prof_summary_dropped(const prof_summary* summary) { return summary->dropped; }

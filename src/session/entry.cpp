@@ -1,0 +1,98 @@
+// The ways in: the constructor (linked, LD_PRELOAD), and the functions that CUDA's driver and NVTX look for. However
+// many of them lead here, there is one session per process.
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "hooks/nvtx/nvtx_extension.hpp"
+#include "hooks/nvtx/nvtx_hooks.hpp"
+#include "session/recording.hpp"
+
+namespace prof {
+namespace {
+
+constexpr const char* injection_variables[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH"};
+
+// Set when another copy of libprof, from another file, is in this process: that one has the session.
+bool is_second_copy = false;
+
+// Names this image of the process: 16 random bytes that the kernel makes anew at every exec. A pid would not do, since
+// a launcher that execs the real program passes on pid and environment.
+std::string image_name() {
+    const auto* random = reinterpret_cast<const unsigned char*>(getauxval(AT_RANDOM));
+    std::string name;
+    for (int i = 0; random != nullptr && i < 16; ++i) {
+        char hex[3];
+        std::snprintf(hex, sizeof hex, "%02x", random[i]);
+        name += hex;
+    }
+    return name;
+}
+
+std::string own_path() {
+    Dl_info info{};
+    char resolved[PATH_MAX];
+    if (dladdr(reinterpret_cast<void*>(&own_path), &info) == 0 || info.dli_fname == nullptr) return {};
+    return realpath(info.dli_fname, resolved) != nullptr ? resolved : std::string{};
+}
+
+// The environment is changed here and nowhere else: when the process starts no other thread reads it. NVTX and the
+// driver look at these variables at their first use. A variable that is set belongs to another tool, and stays.
+[[gnu::constructor]] void on_load() noexcept {
+    try {
+        const std::string image = image_name();
+        const char* first = std::getenv("PROF_IMAGE");
+        is_second_copy = first != nullptr && image == first;
+        if (is_second_copy) return;
+        setenv("PROF_IMAGE", image.c_str(), 1);
+        const std::string path = own_path();
+        if (path.empty()) return;
+        for (const char* variable : injection_variables) setenv(variable, path.c_str(), 0);
+    } catch (...) {
+        // No memory at start-up: the program goes on without us.
+    }
+}
+
+template <typename TAction>
+int enter(TAction&& action) noexcept {
+    if (is_second_copy || in_forked_child()) return 0;
+    try {
+        return action() ? 1 : 0;
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace prof
+
+extern "C" {
+
+[[gnu::visibility("default")]] int InitializeInjection() {
+    // The driver wants to hear 1, or it gives up; a failure of ours is no reason for that.
+    (void)prof::enter([] {
+        prof::recording_session::instance().cuda_is_coming();
+        return true;
+    });
+    return 1;
+}
+
+[[gnu::visibility("default")]] int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
+    return prof::enter([&] {
+        prof::recording_session::instance().prepare();
+        return prof::install_nvtx_hooks(get_export_table);
+    });
+}
+
+[[gnu::visibility("default")]] int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+    return prof::enter([&] { return prof::answer_nvtx_extension(module); });
+}
+
+}  // extern "C"

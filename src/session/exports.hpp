@@ -1,0 +1,16 @@
+// What a recording leaves beside its capture when it ends: a trace and a summary, as the options say.
+#pragma once
+
+#include <string>
+
+#include "analysis/projection.hpp"
+#include "session/options.hpp"
+
+namespace prof {
+
+projection_options projection_options_of(const session_options& options);
+
+// <stem>.trace.json.gz and <stem>.summary.txt. Returns "" or one line.
+std::string write_exports(const session_options& options, const std::string& capture_path);
+
+}  // namespace prof

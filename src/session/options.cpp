@@ -1,0 +1,150 @@
+#include "session/options.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+
+extern char** environ;
+
+namespace prof {
+namespace {
+
+template <std::string session_options::* member>
+bool set_text(session_options& out, const std::string& value) {
+    out.*member = value;
+    return true;
+}
+
+template <std::string session_options::* member>
+bool set_nonempty(session_options& out, const std::string& value) {
+    return !value.empty() && set_text<member>(out, value);
+}
+
+// A file name's part: no folder in it, no control character.
+template <std::string session_options::* member>
+bool set_word(session_options& out, const std::string& value) {
+    const bool good = std::none_of(value.begin(), value.end(), [](char c) {
+        return c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+    });
+    return good && value.size() <= 128 && set_text<member>(out, value);
+}
+
+template <bool session_options::* member>
+bool set_switch(session_options& out, const std::string& value) {
+    if (value != "0" && value != "1") return false;
+    out.*member = value == "1";
+    return true;
+}
+
+// A number of bytes, with K, M or G for powers of 1024.
+template <std::uint64_t session_options::* member, std::uint64_t least, std::uint64_t most, bool power_of_two>
+bool set_bytes(session_options& out, const std::string& value) {
+    std::uint64_t number = 0;
+    const char* const end = value.data() + value.size();
+    const auto [rest, status] = std::from_chars(value.data(), end, number);
+    if (status != std::errc{} || number > most) return false;
+    const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+    if (unit == "K") {
+        number <<= 10;
+    } else if (unit == "M") {
+        number <<= 20;
+    } else if (unit == "G") {
+        number <<= 30;
+    } else if (!unit.empty()) {
+        return false;
+    }
+    if (number < least || number > most || (power_of_two && (number & (number - 1)) != 0)) return false;
+    out.*member = number;
+    return true;
+}
+
+bool set_export(session_options& out, const std::string& value) {
+    bool trace = false;
+    bool summary = false;
+    if (value != "none") {
+        for (std::size_t at = 0; at <= value.size();) {
+            const std::size_t comma = std::min(value.find(',', at), value.size());
+            const std::string_view word = std::string_view(value).substr(at, comma - at);
+            if (word == "trace") {
+                trace = true;
+            } else if (word == "summary") {
+                summary = true;
+            } else {
+                return false;
+            }
+            at = comma + 1;
+        }
+    }
+    out.export_trace = trace;
+    out.export_summary = summary;
+    return true;
+}
+
+bool set_rank(session_options& out, const std::string& value) {
+    const bool good = !value.empty() && value.size() <= 9 &&
+                      std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (good) out.rank = value;
+    return good;
+}
+
+using o = session_options;
+constexpr option table[] = {
+    {"output_dir", "a directory; it is made if need be", set_nonempty<&o::output_dir>},
+    {"name", "a file name without '/' and control characters, at most 128 bytes", set_word<&o::name>},
+    {"rank", "a whole number", set_rank},
+    {"export", "trace, summary, trace,summary, or none", set_export},
+    {"autostart", "0 or 1", set_switch<&o::autostart>},
+    {"cupti_library", "the path of a libcupti.so", set_text<&o::cupti_library>},
+    {"rings", "auto, memory, or a directory", set_nonempty<&o::rings>},
+    {"ring_bytes", "a power of two from 4K to 64M", set_bytes<&o::ring_bytes, 4096, 64ULL << 20, true>},
+    {"buffer_bytes", "a number of bytes from 64K to 64M", set_bytes<&o::buffer_bytes, 65536, 64ULL << 20, false>},
+    {"name_bytes", "a number of bytes from 64K to 1G", set_bytes<&o::name_bytes, 65536, 1ULL << 30, false>},
+    {"compress", "0 or 1", set_switch<&o::compress>},
+    {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
+    {"fold", "0 or 1", set_switch<&o::fold>},
+    {"run_id", "a word", set_word<&o::run_id>},
+};
+
+// PROF_… variables that are no options of a recording.
+constexpr std::string_view other_variables[] = {"IMAGE"};
+
+}  // namespace
+
+std::span<const option> option_table() noexcept { return table; }
+
+std::string set_option(session_options& out, std::string_view name, const std::string& value) {
+    for (const option& known : table) {
+        if (known.name != name) continue;
+        if (known.set(out, value)) return {};
+        return std::string(name) + ": \"" + value + "\" is not accepted; it takes " + std::string(known.accepts);
+    }
+    std::string line = "there is no option \"" + std::string(name) + "\"; there are";
+    for (const option& known : table) line += (&known == table ? " " : ", ") + std::string(known.name);
+    return line;
+}
+
+session_options options_from_environment(std::string& complaint) {
+    constexpr std::string_view prefix = "PROF_";
+    session_options out;
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view line = *variable;
+        const std::size_t equals = line.find('=');
+        if (line.substr(0, prefix.size()) != prefix || equals == std::string_view::npos) continue;
+        std::string name(line.substr(prefix.size(), equals - prefix.size()));
+        if (std::find(std::begin(other_variables), std::end(other_variables), name) != std::end(other_variables)) {
+            continue;
+        }
+        std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+        // Only what is set wrongly is complained of: other programs may have variables that begin with PROF_.
+        const bool known = std::any_of(std::begin(table), std::end(table), [&](const option& k) { return k.name == name; });
+        if (!known) continue;
+        const std::string value(line.substr(equals + 1));
+        if (value.empty()) continue;  // as if it were not set
+        const std::string problem = set_option(out, name, value);
+        if (!problem.empty() && complaint.empty()) complaint = "PROF_" + std::string(line.substr(prefix.size(), equals - prefix.size())) + problem.substr(name.size());
+    }
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,46 @@
+// Every option of a recording, in one table: the environment (PROF_OUTPUT_DIR), prof_start's settings
+// ("output_dir=…") and `prof run` all go through it. docs/options.md is checked against this table by a test.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace prof {
+
+struct session_options {
+    std::string output_dir = "prof-captures";
+    std::string name;                       // "": the program's name, or the script's
+    std::string rank;                       // "": from RANK, SLURM_PROCID, …, else 0
+    bool export_trace = true;
+    bool export_summary = true;
+    bool autostart = true;
+    std::string cupti_library;
+    std::string rings = "auto";
+    std::uint64_t ring_bytes = 1U << 20;
+    std::uint64_t buffer_bytes = 1U << 20;
+    std::uint64_t name_bytes = 8U << 20;
+    bool compress = false;
+    std::string adopt = "auto";
+    bool fold = true;
+    std::string run_id;
+};
+
+struct option {
+    std::string_view name;       // output_dir; the environment's is PROF_OUTPUT_DIR
+    std::string_view accepts;    // what a value may be, for the line that refuses one
+    bool (*set)(session_options& out, const std::string& value);
+};
+
+std::span<const option> option_table() noexcept;
+
+// Sets one option. Returns "" or one line that says what is wrong and what is accepted.
+std::string set_option(session_options& out, std::string_view name, const std::string& value);
+
+// Reads PROF_… from the environment. Bad values keep the default; `complaint` gets the first one's line.
+session_options options_from_environment(std::string& complaint);
+
+}  // namespace prof

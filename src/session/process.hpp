@@ -1,0 +1,40 @@
+// What is known about the process we are in: its name, rank, command, and the path its capture gets.
+// Setup code: reads /proc and the environment. Any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "session/options.hpp"
+
+namespace prof {
+
+struct process_facts {
+    std::string hostname;
+    std::string command;      // the arguments, joined by blanks
+    std::string executable;
+    std::string working_directory;
+    std::string name;         // of the program, or of the script that python runs
+    std::string rank;
+    std::string world_size;   // "" if unknown
+    std::string local_rank;   // "" if unknown
+};
+
+process_facts read_process_facts(const session_options& options);
+
+// <output_dir>/<name>.<rank>.<hostname>-<pid>.prof; if that is there already (an earlier recording of this process, or
+// of another with its number) ….2.prof, and so on.
+std::string unused_capture_path(const session_options& options, const process_facts& facts);
+
+// The folders of a path and the path itself, mode 0700. Returns "" or one line.
+std::string make_directories(const std::string& path);
+
+std::array<std::uint8_t, 16> random_id() noexcept;
+
+// At most one line on stderr in the life of the process: the first. Never stdout.
+void complain_once(const std::string& line) noexcept;
+
+}  // namespace prof

@@ -1,0 +1,48 @@
+#include "session/properties.hpp"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "record/clock.hpp"
+#include "session/version.hpp"
+
+namespace prof {
+namespace {
+
+// "580.159.04" from the first line of the kernel module's own words; "" where there is none.
+std::string driver_version() {
+    std::ifstream in("/sys/module/nvidia/version");
+    std::string version;
+    std::getline(in, version);
+    return version;
+}
+
+}  // namespace
+
+void write_properties(capture_writer& out, const session_options& options, const process_facts& facts,
+                      const region& rings) {
+    const auto put = [&](const char* key, const std::string& value) {
+        if (!value.empty()) out.property(key, value);
+    };
+    put("libprof_version", library_version);
+    put("name", facts.name);
+    put("hostname", facts.hostname);
+    put("pid", std::to_string(getpid()));
+    put("ppid", std::to_string(getppid()));
+    put("rank", facts.rank);
+    put("world_size", facts.world_size);
+    put("local_rank", facts.local_rank);
+    put("command", facts.command);
+    put("executable", facts.executable);
+    put("cwd", facts.working_directory);
+    put("start_realtime_ns", std::to_string(clock_ns(CLOCK_REALTIME)));
+    put("tick_source", active_tick_source == tick_source::tsc ? "tsc" : "monotonic_ns");
+    put("driver_version", driver_version());
+    put("rings_path", rings.path());
+    put("rings_notice", rings.notice());
+    put("run_id", options.run_id);
+}
+
+}  // namespace prof

@@ -1,0 +1,244 @@
+#include "session/recording.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "record/error.hpp"
+#include "ring/registry.hpp"
+#include "session/exports.hpp"
+#include "session/properties.hpp"
+
+namespace prof {
+namespace {
+
+std::atomic<bool> forked{false};
+
+}  // namespace
+
+bool in_forked_child() noexcept { return forked.load(); }
+
+recording_session& recording_session::instance() {
+    static recording_session* const session = new recording_session;
+    return *session;
+}
+
+recording_session::recording_session() {
+    std::string complaint;
+    environment_ = options_from_environment(complaint);
+    options_ = environment_;
+    if (!complaint.empty()) complain_once(complaint + "; the default is used");
+}
+
+void recording_session::make_region(const session_options& options) {
+    if (region_ != nullptr) return;
+    region_options wanted;
+    wanted.place = options.rings;
+    wanted.fallback_directory = options.output_dir;
+    wanted.large_ring_bytes = static_cast<std::uint32_t>(options.ring_bytes);
+    wanted.name_bytes = static_cast<std::uint32_t>(options.name_bytes);
+    wanted.id = random_id();
+    region_ = new region(wanted);
+    pthread_atfork(nullptr, nullptr, in_child);
+    std::atexit(at_exit);
+}
+
+void recording_session::prepare() {
+    if (prepared_.load()) return;
+    std::string problem;
+    {
+        const std::lock_guard lock(mutex_);
+        if (prepared_.load()) return;
+        make_region(environment_);
+        install_region(region_, nullptr);
+        prepared_.store(true);
+    }
+    if (environment_.autostart && start(environment_, problem) == session_result::failed) complain_once(problem);
+}
+
+void recording_session::cuda_is_coming() {
+    prepare();
+    const std::lock_guard lock(mutex_);
+    cuda_seen_ = true;
+    if (recording()) attach_tracer();
+}
+
+bool recording_session::recording() const noexcept { return recording_epoch.load() != 0; }
+
+// What stayed in the rings when the last recording ended: a thread was between its look at the gate and its write.
+void recording_session::discard_leftovers() {
+    for (ring_header& ring : region_->rings()) {
+        ring_consumer<record> consumer(&ring.counters, region_->slots(ring), ring.capacity);
+        consumer.release(consumer.peek().end);
+        if (ring.state.load() == static_cast<std::uint32_t>(ring_state::retired)) region_->free_ring(ring);
+    }
+}
+
+session_result recording_session::start(const session_options& options, std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    if (recording()) {
+        problem = "a recording is running already";
+        return session_result::wrong_state;
+    }
+    try {
+        make_region(options);
+    } catch (const std::exception& failure) {
+        problem = failure.what();
+        return session_result::failed;
+    }
+    options_ = options;
+    facts_ = read_process_facts(options);
+    steps_.store(0);
+    ++recording_number_;
+    discard_leftovers();
+    {
+        const std::lock_guard drain_lock(drain_mutex_);
+        accepting_ = true;
+        capture_path_.clear();
+        missing_.clear();
+        attached_ = nullptr;
+    }
+    install_region(region_, on_first_use);
+    recording_epoch.store(recording_number_);
+    if (cuda_seen_ || cuda_is_initialised()) attach_tracer();
+    return session_result::ok;
+}
+
+void recording_session::attach_tracer() {
+    std::string problem;
+    try {
+        if (tracer_ == nullptr) {
+            tracer_options wanted;
+            wanted.library = options_.cupti_library;
+            wanted.buffer_bytes = options_.buffer_bytes;
+            tracer_ = std::make_unique<cupti_tracer>(*region_, wanted);
+        }
+        problem = tracer_->attach(recording_number_);
+    } catch (const std::exception& failure) {
+        problem = failure.what();
+    }
+    const std::lock_guard lock(drain_mutex_);
+    if (problem.empty()) {
+        attached_ = tracer_.get();
+    } else {
+        missing_ = "no GPU work is recorded: " + problem;
+        complain_once(missing_);
+    }
+    if (drain_ != nullptr) introduce_tracer();
+}
+
+// To the drain thread, whichever of the two came first: what it drains, and what the capture says of it.
+void recording_session::introduce_tracer() {
+    if (!missing_.empty()) drain_->set_property("missing", missing_);
+    if (attached_ == nullptr) return;
+    drain_->set_property("cupti_version", std::to_string(attached_->library().version));
+    drain_->set_property("cupti_library", attached_->library().path);
+    drain_->set_tracer(attached_);
+}
+
+void recording_session::on_first_use() noexcept {
+    try {
+        instance().begin_drain();
+    } catch (const std::exception& failure) {
+        recording_epoch.store(0);
+        complain_once(failure.what());
+    }
+}
+
+void recording_session::begin_drain() {
+    const std::lock_guard lock(drain_mutex_);
+    if (!accepting_ || drain_ != nullptr) return;
+    region_->publish();
+    drain_ = std::make_shared<drain_thread>(
+        *region_, [this] { return open_capture(); },
+        [](const std::string& line) {
+            recording_epoch.store(0);
+            complain_once(line + "; nothing is recorded");
+        });
+    introduce_tracer();
+}
+
+// On the drain thread.
+std::unique_ptr<capture_writer> recording_session::open_capture() {
+    if (const std::string problem = make_directories(options_.output_dir); !problem.empty()) throw error(problem);
+    capture_writer_options wanted;
+    wanted.deflate = options_.compress;
+    wanted.id = region_->header().id;
+    const std::string path = unused_capture_path(options_, facts_);
+    auto out = std::make_unique<capture_writer>(path, wanted);
+    write_properties(*out, options_, facts_, *region_);
+    {
+        const std::lock_guard lock(drain_mutex_);
+        capture_path_ = path;
+    }
+    return out;
+}
+
+session_result recording_session::stop(format::end_reason reason, std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    if (tracer_ != nullptr) tracer_->stop_recording();
+    const bool was_recording = recording_epoch.exchange(0) != 0;
+    std::shared_ptr<drain_thread> drain;
+    {
+        const std::lock_guard drain_lock(drain_mutex_);
+        accepting_ = false;
+        drain = std::move(drain_);
+        drain_.reset();
+    }
+    if (tracer_ != nullptr) {
+        tracer_->flush(true);
+        // Kernel names are CUPTI's memory: everything is read before CUPTI is let go.
+        if (drain != nullptr) drain->sync();
+        tracer_->detach(reason == format::end_reason::stopped);
+    }
+    if (drain == nullptr) {
+        if (was_recording) return session_result::ok;  // there was nothing to record: no file
+        problem = "no recording is running";
+        return session_result::wrong_state;
+    }
+    problem = drain->finish(reason);
+    if (problem.empty()) problem = write_exports(options_, capture_path_);
+    if (problem.empty()) return session_result::ok;
+    complain_once(problem);
+    return session_result::failed;
+}
+
+std::string recording_session::capture_path() {
+    const std::lock_guard lock(drain_mutex_);
+    return capture_path_;
+}
+
+std::shared_ptr<drain_thread> recording_session::draining() {
+    const std::lock_guard lock(drain_mutex_);
+    return drain_;
+}
+
+session_result recording_session::sync(std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    if (tracer_ != nullptr) tracer_->flush(false);
+    // Not under the drain mutex: the drain thread takes it when it opens the capture.
+    if (const auto drain = draining()) drain->sync();
+    if (!capture_path().empty()) return session_result::ok;
+    problem = "nothing was recorded yet";
+    return session_result::wrong_state;
+}
+
+void recording_session::at_exit() noexcept {
+    std::string problem;
+    if (in_forked_child()) return;
+    recording_session& session = instance();
+    try {
+        (void)session.stop(format::end_reason::exited, problem);
+        session.region_->remove_file();
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+    }
+}
+
+void recording_session::in_child() noexcept {
+    forked.store(true);
+    abandon_region_in_child();
+}
+
+}  // namespace prof
