@@ -26,9 +26,8 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 }  // namespace
 
-drain_thread::drain_thread(region& where, std::function<std::unique_ptr<capture_writer>()> open_capture,
-                           std::function<void(const std::string&)> on_failure)
-    : region_(where), open_capture_(std::move(open_capture)), on_failure_(std::move(on_failure)) {
+drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out)
+    : out_(std::move(out)), collector_(where, *out_) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -46,39 +45,10 @@ void* drain_thread::enter(void* self) noexcept {
     return nullptr;
 }
 
-void drain_thread::set_tracer(cupti_tracer* tracer) noexcept {
-    const std::lock_guard lock(mutex_);
-    tracer_ = tracer;
-    if (work_ != nullptr) work_->set_tracer(tracer);
-}
-
 void drain_thread::run() noexcept {
-    std::unique_ptr<capture_writer> out;
-    try {
-        out = open_capture_();
-        collector work(region_, *out);
-        {
-            const std::lock_guard lock(mutex_);
-            work_ = &work;
-            work.set_tracer(tracer_);
-        }
-        rounds(work, *out);
-        write_properties(*out);
-        work.finish(reason_);
-        const std::lock_guard lock(mutex_);
-        work_ = nullptr;
-        failure_ = out->failure();
-    } catch (const std::exception& problem) {
-        on_failure_(problem.what());
-        std::unique_lock lock(mutex_);
-        work_ = nullptr;
-        failure_ = problem.what();
-        while (!finish_) {
-            syncs_done_ = syncs_wanted_;
-            synced_.notify_all();
-            wake_.wait(lock);
-        }
-    }
+    rounds();
+    write_properties();
+    collector_.finish(reason_);
     const std::lock_guard lock(mutex_);
     syncs_done_ = syncs_wanted_;
     synced_.notify_all();
@@ -89,27 +59,27 @@ void drain_thread::set_property(const std::string& key, const std::string& value
     properties_.emplace_back(key, value);
 }
 
-void drain_thread::write_properties(capture_writer& out) {
+void drain_thread::write_properties() {
     std::vector<std::pair<std::string, std::string>> pending;
     {
         const std::lock_guard lock(mutex_);
         pending.swap(properties_);
     }
-    for (const auto& [key, value] : pending) out.property(key, value);
+    for (const auto& [key, value] : pending) out_->property(key, value);
 }
 
-void drain_thread::rounds(collector& work, capture_writer& out) {
+void drain_thread::rounds() {
     auto next_housekeeping = std::chrono::steady_clock::now();
     microseconds pause = longest_pause / 4;
     std::unique_lock lock(mutex_);
     while (!finish_) {
         const std::uint64_t wanted = syncs_wanted_;
         lock.unlock();
-        write_properties(out);
-        const auto result = work.round();
+        write_properties();
+        const auto result = collector_.round();
         pause = next_pause(pause, result.fullest);
         if (const auto now = std::chrono::steady_clock::now(); now >= next_housekeeping) {
-            work.housekeeping();
+            collector_.housekeeping();
             next_housekeeping = now + housekeeping_period;
         }
         lock.lock();
@@ -136,7 +106,7 @@ std::string drain_thread::finish(format::end_reason reason) {
         wake_.notify_one();
     }
     pthread_join(thread_, nullptr);
-    return failure_;
+    return out_->failure();
 }
 
 }  // namespace prof

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,22 +14,20 @@
 #include <vector>
 
 #include "capture/format.hpp"
+#include "capture/writer.hpp"
 #include "collect/collector.hpp"
 
 namespace prof {
 
 class drain_thread {
 public:
-    // `open_capture` runs first on the new thread and makes the capture file; it may throw prof::error. Then nothing is
-    // recorded: `on_failure` is called with its line, and the thread only empties the rings until it is told to finish.
     // Throws prof::error if there can be no thread.
-    drain_thread(region& where, std::function<std::unique_ptr<capture_writer>()> open_capture,
-                 std::function<void(const std::string&)> on_failure);
+    drain_thread(region& where, std::unique_ptr<capture_writer> out);
     ~drain_thread();  // REQUIRES: finish() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;
 
-    void set_tracer(cupti_tracer* tracer) noexcept;
+    void set_tracer(cupti_tracer* tracer) noexcept { collector_.set_tracer(tracer); }
 
     // Written to the capture in the next round. Any thread.
     void set_property(const std::string& key, const std::string& value);
@@ -44,12 +41,11 @@ public:
 private:
     static void* enter(void* self) noexcept;
     void run() noexcept;
-    void rounds(collector& work, capture_writer& out);
-    void write_properties(capture_writer& out);
+    void rounds();
+    void write_properties();
 
-    region& region_;
-    std::function<std::unique_ptr<capture_writer>()> open_capture_;
-    std::function<void(const std::string&)> on_failure_;
+    std::unique_ptr<capture_writer> out_;
+    collector collector_;
     pthread_t thread_{};
 
     std::mutex mutex_;
@@ -60,9 +56,6 @@ private:
     bool finish_ = false;
     std::vector<std::pair<std::string, std::string>> properties_;
     format::end_reason reason_ = format::end_reason::none;
-    cupti_tracer* tracer_ = nullptr;
-    collector* work_ = nullptr;            // while it runs
-    std::string failure_;
 };
 
 }  // namespace prof

@@ -1,6 +1,8 @@
 #include "session/exports.hpp"
 
+#include "export/atomic_file.hpp"
 #include "export/chrome_trace.hpp"
+#include "export/report_text.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -24,6 +26,11 @@ std::string write_exports(const session_options& options, const std::string& cap
         const timeline data = load_timeline(capture_path);
         const attribution att = attribute(data, wanted.attribution);
         if (options.export_trace) write_chrome_trace(data, att, stem + ".trace.json.gz");
+        if (options.export_summary) {
+            atomic_file out(stem + ".summary.txt");
+            out.write(summary_text(data, project(data, att, wanted), text_layout{}));
+            out.commit();
+        }
     } catch (const std::exception& failure) {
         return failure.what();
     }

@@ -142,24 +142,20 @@ void recording_session::on_first_use() noexcept {
         instance().begin_drain();
     } catch (const std::exception& failure) {
         recording_epoch.store(0);
-        complain_once(failure.what());
+        complain_once(std::string(failure.what()) + "; nothing is recorded");
     }
 }
 
+// On the thread that met the first record, so that a process that dies in its first millisecond has a capture, too: a
+// few system calls, once.
 void recording_session::begin_drain() {
     const std::lock_guard lock(drain_mutex_);
     if (!accepting_ || drain_ != nullptr) return;
     region_->publish();
-    drain_ = std::make_shared<drain_thread>(
-        *region_, [this] { return open_capture(); },
-        [](const std::string& line) {
-            recording_epoch.store(0);
-            complain_once(line + "; nothing is recorded");
-        });
+    drain_ = std::make_shared<drain_thread>(*region_, open_capture());
     introduce_tracer();
 }
 
-// On the drain thread.
 std::unique_ptr<capture_writer> recording_session::open_capture() {
     if (const std::string problem = make_directories(options_.output_dir); !problem.empty()) throw error(problem);
     capture_writer_options wanted;
@@ -168,10 +164,8 @@ std::unique_ptr<capture_writer> recording_session::open_capture() {
     const std::string path = unused_capture_path(options_, facts_);
     auto out = std::make_unique<capture_writer>(path, wanted);
     write_properties(*out, options_, facts_, *region_);
-    {
-        const std::lock_guard lock(drain_mutex_);
-        capture_path_ = path;
-    }
+    out->flush();
+    capture_path_ = path;
     return out;
 }
 
@@ -217,7 +211,6 @@ std::shared_ptr<drain_thread> recording_session::draining() {
 session_result recording_session::sync(std::string& problem) {
     const std::lock_guard lock(mutex_);
     if (tracer_ != nullptr) tracer_->flush(false);
-    // Not under the drain mutex: the drain thread takes it when it opens the capture.
     if (const auto drain = draining()) drain->sync();
     if (!capture_path().empty()) return session_result::ok;
     problem = "nothing was recorded yet";

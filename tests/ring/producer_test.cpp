@@ -1,0 +1,162 @@
+#include "ring/producer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+namespace prof {
+namespace {
+
+region_options small_region() {
+    region_options options;
+    options.place = "memory";
+    options.large_rings = 1;
+    options.large_ring_bytes = 16 * sizeof(record);
+    options.small_rings = 0;
+    options.name_bytes = 1U << 16;
+    options.name_slots = 1024;
+    return options;
+}
+
+struct fixture {
+    region where{small_region()};
+    ring_header* ring = where.claim_ring(1);
+    producer out;
+
+    fixture() { out.attach(where, ring, 1); }
+
+    std::vector<record> drain() {
+        ring_consumer<record> consumer(&ring->counters, where.slots(*ring), ring->capacity);
+        const auto view = consumer.peek();
+        std::vector<record> records(view.first.begin(), view.first.end());
+        records.insert(records.end(), view.second.begin(), view.second.end());
+        consumer.release(view.end);
+        return records;
+    }
+    std::uint64_t dropped(drop_cause cause) { return where.drops()[static_cast<std::size_t>(cause)]; }
+};
+
+record of(record_kind kind, std::uint16_t domain = 0, std::uint64_t value = 0) {
+    record r;
+    r.kind = kind;
+    r.domain = domain;
+    r.value = value;
+    return r;
+}
+
+TEST(Producer, CountsLevelsPerDomainFromZero) {
+    fixture f;
+    EXPECT_EQ(f.out.push(of(record_kind::range_push, 0)), 0);
+    EXPECT_EQ(f.out.push(of(record_kind::range_push, 0)), 1);
+    EXPECT_EQ(f.out.push(of(record_kind::range_push, 3)), 0);
+    EXPECT_EQ(f.out.pop(of(record_kind::range_pop, 0)), 1);
+    EXPECT_EQ(f.out.pop(of(record_kind::range_pop, 0)), 0);
+    EXPECT_LT(f.out.pop(of(record_kind::range_pop, 0)), 0);
+    EXPECT_EQ(f.dropped(drop_cause::pop_without_push), 1U);
+    EXPECT_EQ(f.drain().size(), 5U);
+}
+
+TEST(Producer, KeepsThePlaceOfEveryPopWhoseRangeItRecorded) {
+    fixture f;
+    int pushed = 0;
+    for (int i = 0; i < 20; ++i) {
+        f.out.push(of(record_kind::range_push));
+        ++pushed;
+    }
+    for (int i = 0; i < pushed; ++i) f.out.pop(of(record_kind::range_pop));
+    const auto records = f.drain();
+    ASSERT_EQ(records.size(), 16U);  // 8 pushes and their 8 pops fill the ring
+    for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(records[i].kind, record_kind::range_push);
+    for (std::size_t i = 8; i < 16; ++i) EXPECT_EQ(records[i].kind, record_kind::range_pop);
+    EXPECT_EQ(f.dropped(drop_cause::ring_full), 1U);                 // the ninth
+    EXPECT_EQ(f.dropped(drop_cause::enclosing_range_dropped), 11U);  // and what was inside it
+}
+
+TEST(Producer, KeepsThePlaceOfAnApiExit) {
+    fixture f;
+    for (int i = 0; i < 14; ++i) f.out.write(of(record_kind::mark));
+    f.out.open_api(of(record_kind::api_enter, 1, 77));
+    EXPECT_TRUE(f.out.is_open_api(of(record_kind::api_exit, 1, 77)));
+    f.out.write(of(record_kind::mark));  // only the exit's place is left
+    f.out.close_api(of(record_kind::api_exit, 1, 77));
+    const auto records = f.drain();
+    ASSERT_EQ(records.size(), 16U);
+    EXPECT_EQ(records.back().kind, record_kind::api_exit);
+    EXPECT_EQ(f.dropped(drop_cause::ring_full), 1U);
+    EXPECT_FALSE(f.out.is_open_api(of(record_kind::api_exit, 1, 77)));
+}
+
+TEST(Producer, WithoutARingCountsEverythingAsNoRing) {
+    fixture f;
+    producer ringless;
+    ringless.attach(f.where, nullptr, 1);
+    ringless.push(of(record_kind::range_push));
+    ringless.write(of(record_kind::mark));
+    ringless.pop(of(record_kind::range_pop));
+    EXPECT_EQ(f.dropped(drop_cause::no_ring), 2U);
+}
+
+TEST(Producer, KnowsASymbolAgainAndSeesWhenItsAddressHoldsAnother) {
+    fixture f;
+    char symbol[32] = "kernel_a";
+    const std::uint32_t a = f.out.symbol_name(symbol);
+    EXPECT_EQ(f.out.symbol_name(symbol), a);
+    EXPECT_EQ(f.where.names().text(a), "kernel_a");
+    std::snprintf(symbol, sizeof symbol, "kernel_b");
+    EXPECT_EQ(f.where.names().text(f.out.symbol_name(symbol)), "kernel_b");
+    EXPECT_EQ(f.out.symbol_name(nullptr), 0U);
+}
+
+// Whatever the load, what is recorded is paired: per domain every pop closes a recorded push, and recorded plus dropped
+// is everything that was asked for.
+TEST(Producer, StaysPairedAndCountsAllUnderAnyLoad) {
+    for (std::uint32_t seed = 0; seed < 200; ++seed) {
+        fixture f;
+        std::mt19937 random(seed);
+        std::map<std::uint16_t, int> open;      // as the program sees it
+        std::map<std::uint16_t, int> recorded;  // as the records say
+        std::uint64_t pushes = 0;
+        std::uint64_t pushes_recorded = 0;
+        const auto read = [&] {
+            for (const record& r : f.drain()) {
+                if (r.kind == record_kind::range_push) {
+                    ++recorded[r.domain];
+                    ++pushes_recorded;
+                } else {
+                    --recorded[r.domain];
+                    ASSERT_GE(recorded[r.domain], 0);
+                }
+            }
+        };
+        for (int step = 0; step < 400; ++step) {
+            const auto domain = static_cast<std::uint16_t>(random() % 3);
+            const auto choice = random() % 10;
+            if (choice < 5) {
+                f.out.push(of(record_kind::range_push, domain));
+                ++open[domain];
+                ++pushes;
+            } else if (choice < 9 && open[domain] > 0) {
+                f.out.pop(of(record_kind::range_pop, domain));
+                --open[domain];
+            } else if (choice == 9) {
+                read();
+            }
+        }
+        for (auto& [domain, count] : open) {
+            for (; count > 0; --count) {
+                read();
+                f.out.pop(of(record_kind::range_pop, domain));
+            }
+        }
+        read();
+        for (const auto& [domain, count] : recorded) EXPECT_EQ(count, 0) << "seed " << seed;
+        EXPECT_EQ(pushes_recorded + f.dropped(drop_cause::ring_full) + f.dropped(drop_cause::enclosing_range_dropped),
+                  pushes);
+        EXPECT_EQ(f.dropped(drop_cause::pop_without_push), 0U);
+    }
+}
+
+}  // namespace
+}  // namespace prof

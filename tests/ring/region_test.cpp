@@ -1,0 +1,179 @@
+#include "ring/region.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "ring/registry.hpp"
+
+namespace prof {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct scratch_directory {
+    scratch_directory() {
+        std::string pattern = fs::temp_directory_path() / "prof-region-XXXXXX";
+        path = mkdtemp(pattern.data());
+    }
+    ~scratch_directory() { fs::remove_all(path); }
+    std::size_t file_count() const {
+        return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
+    }
+    std::string path;
+};
+
+region_options tiny(const std::string& place) {
+    region_options options;
+    options.place = place;
+    options.large_rings = 2;
+    options.large_ring_bytes = 4096;
+    options.small_rings = 2;
+    options.small_ring_bytes = 1024;
+    options.name_bytes = 1U << 16;
+    options.name_slots = 256;
+    options.label_capacity = 8;
+    return options;
+}
+
+TEST(Region, LeavesNoFileUntilItIsPublishedAndNoneAfterIt) {
+    scratch_directory scratch;
+    {
+        region where(tiny(scratch.path));
+        EXPECT_EQ(where.notice(), "");
+        EXPECT_EQ(scratch.file_count(), 0U);
+        where.publish();
+        where.publish();
+        EXPECT_EQ(scratch.file_count(), 1U);
+        struct stat status{};
+        ASSERT_EQ(stat(where.path().c_str(), &status), 0);
+        EXPECT_EQ(status.st_mode & 0777, 0600U);
+    }
+    EXPECT_EQ(scratch.file_count(), 0U);
+}
+
+TEST(Region, FallsBackToMemoryAndSaysWhy) {
+    region where(tiny("/nonexistent/folder"));
+    EXPECT_EQ(where.path(), "");
+    EXPECT_NE(where.notice().find("/nonexistent/folder: No such file or directory"), std::string::npos)
+        << where.notice();
+    EXPECT_NE(where.claim_ring(1), nullptr);
+}
+
+TEST(Region, GivesLargeRingsFirstThenSmallThenNone) {
+    region where(tiny("memory"));
+    std::vector<std::uint32_t> capacities;
+    std::set<std::uint64_t> uids;
+    while (ring_header* ring = where.claim_ring(7)) {
+        capacities.push_back(ring->capacity);
+        uids.insert(ring->thread_uid.load());
+    }
+    EXPECT_EQ(capacities, (std::vector<std::uint32_t>{128, 128, 32, 32}));
+    EXPECT_EQ(uids.size(), 4U);
+}
+
+TEST(Region, GivesAFreedRingToTheNextThreadUnderANewUid) {
+    region where(tiny("memory"));
+    ring_header* first = where.claim_ring(7);
+    const std::uint64_t uid = first->thread_uid.load();
+    where.retire_ring(*first);
+    EXPECT_NE(where.claim_ring(8), first);  // retired: not yet drained
+    where.free_ring(*first);
+    EXPECT_EQ(where.claim_ring(9), first);
+    EXPECT_NE(first->thread_uid.load(), uid);
+    EXPECT_EQ(first->tid.load(), 9U);
+}
+
+TEST(Region, GivesADomainOfOneNameOneIndex) {
+    region where(tiny("memory"));
+    const std::uint32_t nccl = where.domain("NCCL");
+    EXPECT_EQ(nccl, 1U);
+    EXPECT_EQ(where.domain("cuDNN"), 2U);
+    EXPECT_EQ(where.domain("NCCL"), nccl);
+    label found;
+    ASSERT_TRUE(where.label_at(0, found));
+    EXPECT_EQ(found.kind, label_kind::domain);
+    EXPECT_EQ(found.key, nccl);
+    EXPECT_EQ(where.names().text(found.name), "NCCL");
+}
+
+TEST(Region, CountsLabelsBeyondItsTable) {
+    region where(tiny("memory"));
+    for (std::uint32_t i = 0; i < 10; ++i) where.add_label(label_kind::thread, i, 1);
+    EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::labels_full)], 2U);
+}
+
+// --- registry ------------------------------------------------------------------------------------------------------
+
+std::atomic<int> first_uses{0};
+
+struct installed {
+    explicit installed(region& where) {
+        install_region(&where, +[]() noexcept { first_uses.fetch_add(1); });
+        recording_epoch.store(1);
+    }
+    ~installed() {
+        recording_epoch.store(0);
+        install_region(nullptr, nullptr);
+    }
+};
+
+TEST(Registry, AttachesEachThreadOnceAndRetiresItsRingAtItsEnd) {
+    region where(tiny("memory"));
+    const installed in_use(where);
+    first_uses = 0;
+    std::uint64_t uid = 0;
+    std::thread([&] {
+        producer* out = recording_producer();
+        ASSERT_NE(out, nullptr);
+        EXPECT_EQ(recording_producer(), out);
+        uid = out->ring()->thread_uid.load();
+    }).join();
+    EXPECT_EQ(first_uses.load(), 1);
+    ring_header& ring = where.rings().front();
+    EXPECT_EQ(ring.thread_uid.load(), uid);
+    EXPECT_EQ(ring.state.load(), static_cast<std::uint32_t>(ring_state::retired));
+}
+
+TEST(Registry, GivesNothingWhileTheGateIsShut) {
+    region where(tiny("memory"));
+    const installed in_use(where);
+    recording_epoch.store(0);
+    EXPECT_EQ(recording_producer(), nullptr);
+}
+
+TEST(Registry, KeepsAThreadsRingThroughTheNextRecording) {
+    region where(tiny("memory"));
+    const installed in_use(where);
+    std::thread([] {
+        producer* out = recording_producer();
+        ring_header* ring = out->ring();
+        out->push({});
+        recording_epoch.store(2);
+        producer* again = recording_producer();
+        EXPECT_EQ(again->ring(), ring);
+        EXPECT_EQ(again->epoch(), 2U);
+        EXPECT_LT(again->pop({}), 0);  // the push belongs to the recording before
+    }).join();
+}
+
+TEST(Registry, ThreadsThatComeAndGoShareTheRingsThatAreThere) {
+    region where(tiny("memory"));
+    const installed in_use(where);
+    for (int i = 0; i < 100; ++i) {
+        std::thread([] { recording_producer()->write({}); }).join();
+        for (ring_header& ring : where.rings()) {
+            if (ring.state.load() == static_cast<std::uint32_t>(ring_state::retired)) where.free_ring(ring);
+        }
+    }
+    EXPECT_EQ(where.rings().size(), 1U);
+    EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::no_ring)], 0U);
+}
+
+}  // namespace
+}  // namespace prof
