@@ -1,0 +1,38 @@
+// Runs a program with an environment of the test's making, and says how it ended and what it printed.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace prof::test {
+
+struct process_result {
+    int status = 0;  // as waitpid gives it
+    std::string out;
+    std::string err;
+
+    int exit_code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
+    int signal() const { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
+};
+
+// The test's own environment with `changes` on top; an empty value removes a variable.
+process_result run_process(const std::vector<std::string>& command, const std::map<std::string, std::string>& changes,
+                           const std::string& directory);
+
+struct scratch_directory {
+    scratch_directory();
+    ~scratch_directory();
+    scratch_directory(const scratch_directory&) = delete;
+    scratch_directory& operator=(const scratch_directory&) = delete;
+
+    std::vector<std::string> files(const std::string& ending) const;  // below it, sorted
+    std::string path;
+};
+
+std::string read_file(const std::string& path);
+
+}  // namespace prof::test

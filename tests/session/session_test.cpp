@@ -1,0 +1,297 @@
+// libprof.so in a program on the simulated GPU: what comes out is compared with the GPU's own journal and with the
+// program's naming of its kernels (victim.cpp).
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/projection.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+const std::string library = PROF_TEST_LIBRARY;
+const std::string fake_cupti = PROF_TEST_FAKE_CUPTI;
+const std::string victim = PROF_TEST_VICTIM;
+
+using environment = std::map<std::string, std::string>;
+
+// What CUPTI handed out, by correlation id, as the simulated GPU wrote it down itself.
+struct journal_line {
+    std::string name;
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+};
+
+std::vector<journal_line> read_journal(const std::string& path) {
+    std::ifstream in(path);
+    std::vector<journal_line> lines;
+    std::vector<std::string> names;
+    std::string line;
+    const auto split = [](const std::string& text) {
+        std::vector<std::string> cells;
+        std::stringstream stream(text);
+        for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(cell);
+        return cells;
+    };
+    std::getline(in, line);
+    names = split(line);
+    const auto column = [&](const std::vector<std::string>& cells, const std::string& name) {
+        for (std::size_t i = 0; i < names.size() && i < cells.size(); ++i) {
+            if (names[i] == name) return cells[i];
+        }
+        ADD_FAILURE() << "the journal has no column " << name;
+        return std::string{"0"};
+    };
+    while (std::getline(in, line)) {
+        const auto cells = split(line);
+        lines.push_back({column(cells, "name"), std::stoll(column(cells, "start_ns")),
+                         std::stoll(column(cells, "end_ns"))});
+    }
+    return lines;
+}
+
+struct Session : testing::Test {
+    scratch_directory scratch;
+
+    environment base() const {
+        return {{"PROF_OUTPUT_DIR", scratch.path + "/captures"}, {"PROF_CUPTI_LIBRARY", fake_cupti},
+                {"FAKE_GPU_CLOCK", "virtual"},  {"FAKE_GPU_JOURNAL", scratch.path + "/journal.csv"},
+                {"PROF_RINGS", scratch.path},   {"PROF_EXPORT", "none"},
+                {"LD_PRELOAD", ""},             {"CUDA_INJECTION64_PATH", ""},
+                {"NVTX_INJECTION64_PATH", ""}};
+    }
+    environment preloaded() const {
+        environment e = base();
+        e["LD_PRELOAD"] = library;
+        return e;
+    }
+    process_result run(const environment& e, std::vector<std::string> words) const {
+        words.insert(words.begin(), victim);
+        return run_process(words, e, scratch.path);
+    }
+    std::vector<std::string> captures() const { return scratch.files(".prof"); }
+    timeline only_capture() const {
+        const auto found = captures();
+        EXPECT_EQ(found.size(), 1U);
+        return found.empty() ? timeline{} : load_timeline(found.front());
+    }
+};
+
+// Every operation of the journal is there with its times, and belongs to the range that its kernel's name says.
+void expect_all_found(const timeline& data, const std::vector<journal_line>& journal) {
+    ASSERT_EQ(data.ops.size(), journal.size());
+    std::multimap<std::int64_t, std::string> truth;
+    for (const journal_line& line : journal) truth.emplace(line.start_ns, line.name + std::to_string(line.end_ns));
+    const attribution att = attribute(data);
+    for (std::size_t i = 0; i < data.ops.size(); ++i) {
+        const gpu_op& op = data.ops[i];
+        const std::string name = op.kind == op_kind::kernel ? std::string(data.kernel_symbol(op)) : "";
+        const auto [begin, end] = truth.equal_range(op.start_ns);
+        EXPECT_TRUE(std::any_of(begin, end, [&](const auto& entry) {
+            return entry.second == name + std::to_string(op.end_ns);
+        })) << name << " at " << op.start_ns;
+        if (op.kind != op_kind::kernel) continue;
+        ASSERT_TRUE(is_range(att.owner[i])) << name;
+        EXPECT_EQ(std::string(data.name(data.ranges[att.owner[i]].name)) + "_k", name);
+    }
+    const projection p = project(data);
+    std::int64_t self = 0;
+    for (const projection_row& row : p.rows) self += row.gpu_self_ns;
+    EXPECT_EQ(self, p.total_gpu_ns);
+    EXPECT_TRUE(data.quality.dropped.empty());
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_EQ(data.quality.launches_without_completion, 0U);
+}
+
+TEST_F(Session, AttributesEveryOperationUnderPreload) {
+    const auto result = run(preloaded(), {"steps", "20"});
+    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.out, "done\n");
+    EXPECT_EQ(result.err, "");
+    expect_all_found(only_capture(), read_journal(scratch.path + "/journal.csv"));
+}
+
+TEST_F(Session, AttributesEveryOperationUnderNvtxInjection) {
+    environment e = base();
+    e["NVTX_INJECTION64_PATH"] = library;
+    EXPECT_EQ(run(e, {"steps", "20"}).exit_code(), 3);
+    // CUDA began before the first range: what ran until then is not known, the steps' work is.
+    const timeline data = only_capture();
+    EXPECT_EQ(data.ranges.size(), 20U * 8);
+}
+
+TEST_F(Session, AttributesEveryOperationUnderCudaInjection) {
+    environment e = base();
+    e["CUDA_INJECTION64_PATH"] = library;
+    EXPECT_EQ(run(e, {"cuda-first", "steps", "20"}).exit_code(), 3);
+    expect_all_found(only_capture(), read_journal(scratch.path + "/journal.csv"));
+}
+
+TEST_F(Session, IsOneHoweverManyWaysLeadIn) {
+    environment e = preloaded();
+    e["CUDA_INJECTION64_PATH"] = library;
+    e["NVTX_INJECTION64_PATH"] = library;
+    EXPECT_EQ(run(e, {"steps", "20"}).exit_code(), 3);
+    expect_all_found(only_capture(), read_journal(scratch.path + "/journal.csv"));
+}
+
+TEST_F(Session, IsOneWhenTwoCopiesAreLoaded) {
+    const std::string copy = scratch.path + "/libprof_copy.so";
+    std::filesystem::copy_file(library, copy);
+    environment e = preloaded();
+    e["CUDA_INJECTION64_PATH"] = copy;
+    const auto result = run(e, {"steps", "5"});
+    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(captures().size(), 1U);
+}
+
+TEST_F(Session, GivesBackwardWhatAutogradsThreadLaunched) {
+    EXPECT_EQ(run(preloaded(), {"autograd", "steps", "10"}).exit_code(), 3);
+    const timeline data = only_capture();
+    expect_all_found(data, read_journal(scratch.path + "/journal.csv"));
+    const projection p = project(data);
+    const auto backward = std::find_if(p.rows.begin(), p.rows.end(),
+                                       [](const projection_row& r) { return r.path == "iteration #/backward"; });
+    ASSERT_NE(backward, p.rows.end());
+    EXPECT_EQ(backward->ops, 40U);
+    EXPECT_EQ(backward->adopted_ops, 40U);
+    EXPECT_EQ(backward->gpu_self_ns, 40 * 40'000);
+}
+
+TEST_F(Session, PutsWorkOutsideAnyRangeInItsOwnRow) {
+    EXPECT_EQ(run(preloaded(), {"loose", "steps", "1"}).exit_code(), 3);
+    const projection p = project(only_capture());
+    const auto none = std::find_if(p.rows.begin(), p.rows.end(),
+                                   [](const projection_row& r) { return r.kind == row_kind::no_range; });
+    ASSERT_NE(none, p.rows.end());
+    EXPECT_EQ(none->gpu_self_ns, 1'000);
+    EXPECT_EQ(none->self_ops, 1U);
+}
+
+TEST_F(Session, StartsAndStopsAsOftenAsItIsAsked) {
+    environment e = preloaded();
+    e["PROF_AUTOSTART"] = "0";
+    const auto result = run(e, {"c-api", "cycles", "5", "steps", "4"});
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
+    const auto found = captures();
+    ASSERT_EQ(found.size(), 5U);
+    for (const std::string& path : found) {
+        const timeline data = load_timeline(path);
+        EXPECT_EQ(data.ranges.size(), 4U * 8) << path;
+        EXPECT_EQ(data.ops.size(), 4U * 11) << path;  // copy, 1 + 3 + 4 + 1 kernels, set… see step()
+        EXPECT_TRUE(data.quality.dropped.empty()) << path;
+        const projection p = project(data);
+        for (const projection_row& row : p.rows) {
+            if (row.kind != row_kind::range) {
+                EXPECT_EQ(row.gpu_self_ns, 0) << path << " " << row.path;
+            }
+        }
+    }
+}
+
+TEST_F(Session, RecordsRangesWhereThereIsNoCudaAndSaysNothing) {
+    environment e = preloaded();
+    e["PROF_CUPTI_LIBRARY"] = "";
+    const auto result = run(e, {"no-cuda", "steps", "7"});
+    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(only_capture().ranges.size(), 7U);
+}
+
+TEST_F(Session, SaysInOneLineWhatIsMissingAndStillRecordsRanges) {
+    environment e = preloaded();
+    e["PROF_CUPTI_LIBRARY"] = "/nonexistent/libcupti.so";
+    const auto result = run(e, {"steps", "2"});
+    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find("/nonexistent/libcupti.so"), std::string::npos) << result.err;
+    const timeline data = only_capture();
+    EXPECT_EQ(data.ranges.size(), 2U * 8);
+    EXPECT_NE(data.properties.at("missing").find("/nonexistent/libcupti.so"), std::string::npos);
+}
+
+TEST_F(Session, LeavesTheProgramAloneWhenCuptiFails) {
+    for (const std::string failure : {"cuptiSubscribe=39", "cuptiActivityEnable=999", "cuptiActivityRegisterCallbacks=1",
+                                      "cuptiEnableCallback=1", "cuptiActivityFlushAll=999", "cuptiFinalize=999"}) {
+        environment e = preloaded();
+        e["FAKE_CUPTI_FAIL"] = failure;
+        e["PROF_NAME"] = failure;
+        const auto result = run(e, {"steps", "2"});
+        EXPECT_EQ(result.exit_code(), 3) << failure;
+        EXPECT_EQ(result.out, "done\n") << failure;
+        EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
+    EXPECT_EQ(captures().size(), 6U);
+}
+
+TEST_F(Session, RefusesABadOptionInOneLineAndGoesOn) {
+    environment e = preloaded();
+    e["PROF_RING_BYTES"] = "a lot";
+    const auto result = run(e, {"steps", "1"});
+    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.err, "libprof: PROF_RING_BYTES: \"a lot\" is not accepted; it takes a power of two from 4K to 64M; "
+                          "the default is used\n");
+    EXPECT_EQ(only_capture().ranges.size(), 8U);
+}
+
+TEST_F(Session, LeavesNothingBehindWhenNothingWasRecorded) {
+    environment e = preloaded();
+    e["PROF_AUTOSTART"] = "0";
+    EXPECT_EQ(run(e, {"steps", "1"}).exit_code(), 3);
+    EXPECT_TRUE(scratch.files(".prof").empty());
+    EXPECT_TRUE(scratch.files(".rings").empty());
+}
+
+TEST_F(Session, NeverOverwritesACapture) {
+    // As if another process with this pid had been here: the victim's own earlier recording, in its own process.
+    environment e = preloaded();
+    e["PROF_AUTOSTART"] = "0";
+    EXPECT_EQ(run(e, {"c-api", "cycles", "2", "steps", "1"}).exit_code(), 3);
+    EXPECT_EQ(captures().size(), 2U);
+}
+
+TEST_F(Session, IsInertInAForkedChild) {
+    const auto result = run(preloaded(), {"steps", "2", "fork"});
+    EXPECT_EQ(result.exit_code(), 7);  // the child's
+    const timeline data = only_capture();
+    EXPECT_EQ(data.ranges.size(), 2U * 8);
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Session, KeepsEveryRangeAndLaunchOfAProcessThatIsKilled) {
+    for (const std::string end : {"kill", "_exit", "throw"}) {
+        environment e = preloaded();
+        e["PROF_NAME"] = end;
+        const auto result = run(e, {"steps", "50", end});
+        const std::map<std::string, int> signals = {{"kill", SIGKILL}, {"_exit", 0}, {"throw", SIGABRT}};
+        EXPECT_EQ(result.signal(), signals.at(end));
+        const auto found = scratch.files(".prof");
+        ASSERT_FALSE(found.empty());
+        for (const std::string& path : found) {
+            if (path.find("/" + end + ".") == std::string::npos) continue;
+            const timeline data = load_timeline(path);
+            EXPECT_FALSE(data.quality.ended);
+            EXPECT_EQ(data.ranges.size(), 50U * 8) << path;
+            EXPECT_EQ(data.api_calls.size(), 50U * 11) << path;
+        }
+    }
+}
+
+TEST_F(Session, TakesManyThreadsAtOnce) {
+    const auto result = run(preloaded(), {"steps", "1", "threads", "200"});
+    EXPECT_EQ(result.exit_code(), 3);
+    const timeline data = only_capture();
+    EXPECT_EQ(data.ranges.size(), 8U + 200);
+    EXPECT_TRUE(data.quality.dropped.empty());
+}
+
+}  // namespace
+}  // namespace prof::test
