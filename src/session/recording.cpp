@@ -115,6 +115,9 @@ void recording_session::attach_tracer() {
             tracer_ = std::make_unique<cupti_tracer>(*region_, wanted);
         }
         problem = tracer_->attach(recording_number_);
+        // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
+        // loaded, after which CUPTI must not be called (it crashes).
+        if (problem.empty()) leave_before_cuda();
     } catch (const std::exception& failure) {
         problem = failure.what();
     }
@@ -126,6 +129,11 @@ void recording_session::attach_tracer() {
         complain_once(missing_);
     }
     if (drain_ != nullptr) introduce_tracer();
+}
+
+void recording_session::leave_before_cuda() {
+    if (!exit_handler_is_last_) std::atexit(at_exit);
+    exit_handler_is_last_ = true;
 }
 
 // To the drain thread, whichever of the two came first: what it drains, and what the capture says of it.

@@ -63,6 +63,7 @@ private:
     void make_region(const session_options& options);
     void begin_drain();
     void attach_tracer();
+    void leave_before_cuda();
     void introduce_tracer();
     std::unique_ptr<capture_writer> open_capture();
     std::shared_ptr<drain_thread> draining();
@@ -76,6 +77,7 @@ private:
     std::atomic<std::uint64_t> steps_{0};
     std::atomic<bool> prepared_{false};
     bool cuda_seen_ = false;
+    bool exit_handler_is_last_ = false;
     region* region_ = nullptr;  // never unmapped: hooks may be in it until the last instruction
     std::unique_ptr<cupti_tracer> tracer_;
 
