@@ -14,7 +14,11 @@ using std::chrono::microseconds;
 
 constexpr microseconds shortest_pause{200};
 constexpr microseconds longest_pause{20'000};
-constexpr std::chrono::seconds housekeeping_period{1};
+
+// Clock snapshots at first come soon one after the other: the rate of a clock is known only as well as two snapshots
+// are apart, and a process may be killed in its first second.
+constexpr std::chrono::milliseconds first_housekeeping{16};
+constexpr std::chrono::milliseconds longest_housekeeping{1024};
 
 // Halve the pause while a ring is found more than an eighth full (a burst twice as fast still fits), lengthen it
 // slowly while they are nearly empty.
@@ -69,7 +73,8 @@ void drain_thread::write_properties() {
 }
 
 void drain_thread::rounds() {
-    auto next_housekeeping = std::chrono::steady_clock::now();
+    std::chrono::milliseconds period = first_housekeeping;
+    auto next_housekeeping = std::chrono::steady_clock::now() + period;
     microseconds pause = longest_pause / 4;
     std::unique_lock lock(mutex_);
     while (!finish_) {
@@ -80,7 +85,8 @@ void drain_thread::rounds() {
         pause = next_pause(pause, result.fullest);
         if (const auto now = std::chrono::steady_clock::now(); now >= next_housekeeping) {
             collector_.housekeeping();
-            next_housekeeping = now + housekeeping_period;
+            period = std::min(2 * period, longest_housekeeping);
+            next_housekeeping = now + period;
         }
         lock.lock();
         if (syncs_done_ != wanted) {

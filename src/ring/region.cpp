@@ -235,9 +235,7 @@ ring_header* region::claim_ring(std::uint32_t tid) noexcept {
         ring.name = {};
         std::memcpy(ring.name.data(), name, sizeof name);
         ring.tid.store(tid, std::memory_order_relaxed);
-        // relaxed: head is ours to move since the claim.
-        ring.first_position.store(ring.counters.head.load(std::memory_order_relaxed), std::memory_order_relaxed);
-        // relaxed: a plain counter. The uid's release publishes name, tid and first position to the drain thread.
+        // relaxed: a plain counter. The uid's release publishes name and tid to the drain thread.
         const std::uint64_t uid = header_->next_thread_uid.fetch_add(1, std::memory_order_relaxed);
         ring.thread_uid.store(uid, std::memory_order_release);
         return &ring;

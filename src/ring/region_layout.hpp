@@ -64,11 +64,8 @@ struct ring_header {
     std::atomic<std::uint32_t> has_storage{0};  // blocks allocated (once, at the first claim)
     std::array<char, 32> name{};          // the thread's kernel name (comm) when it claimed the ring
     drop_counters drops{};                // of the threads that had this ring; only ever grows
-    // Where the thread's first record stands, in the counters' count (they go on when a ring is used again). A record's
-    // number in the capture is its position less this; recovery finds by it what the file has already.
-    std::atomic<std::uint64_t> first_position{0};
     ring_counters<std::uint64_t> counters;
 };
-static_assert(alignof(ring_header) == 64 && sizeof(ring_header) == 384);
+static_assert(alignof(ring_header) == 64 && sizeof(ring_header) == 320);
 
 }  // namespace prof

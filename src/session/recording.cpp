@@ -51,7 +51,7 @@ void recording_session::prepare() {
         const std::lock_guard lock(mutex_);
         if (prepared_.load()) return;
         make_region(environment_);
-        install_region(region_, nullptr);
+        if (!recording()) install_region(region_, nullptr);  // else start() came first, and waits for its first record
         prepared_.store(true);
     }
     if (environment_.autostart && start(environment_, problem) == session_result::failed) complain_once(problem);

@@ -4,7 +4,7 @@
 
 #include "hooks/cupti/launch_calls.hpp"
 #include "hooks/cupti/record_layout.hpp"
-#include "hooks/nvtx/stream_names.hpp"
+#include "hooks/stream_names.hpp"
 #include "record/clock.hpp"
 #include "ring/registry.hpp"
 

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "hooks/nvtx/event.hpp"
-#include "hooks/nvtx/stream_names.hpp"
+#include "hooks/stream_names.hpp"
 #include "record/clock.hpp"
 #include "ring/registry.hpp"
 

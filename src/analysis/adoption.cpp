@@ -1,0 +1,123 @@
+#include "analysis/adoption.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "timeline/open_stack.hpp"
+
+namespace prof {
+namespace {
+
+void insert_sorted(std::vector<std::uint32_t>& set, std::uint32_t value) {
+    const auto place = std::lower_bound(set.begin(), set.end(), value);
+    if (place == set.end() || *place != value) set.insert(place, value);
+}
+
+}  // namespace
+
+adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes)
+    : works_for_others_(data.threads.size(), 0), states_(data.threads.size()) {
+    if (pattern.empty()) return;
+    bool any = false;
+    for (std::size_t i = 0; i < data.threads.size(); ++i) {
+        const bool matches = fnmatch(pattern.c_str(), data.threads[i].system_name.c_str(), 0) == 0;
+        works_for_others_[i] = matches ? 1 : 0;
+        any = any || matches;
+    }
+    if (!any) return;
+    find_launchers(data);
+    record_states(data, extra_nodes);
+}
+
+void adoption_rule::find_launchers(const timeline& data) {
+    for (const gpu_op& op : data.ops) {
+        if (op.launch == npos) continue;
+        const std::uint32_t thread = data.api_calls[op.launch].thread;
+        if (works_for_others(thread)) continue;
+        insert_sorted(by_stream_[{op.device, op.context, op.stream}], thread);
+        insert_sorted(by_device_[op.device], thread);
+        insert_sorted(launchers_, thread);
+    }
+}
+
+// What is open at a moment follows from the ranges' times alone: those that began and have not ended, in the order in
+// which they began. Of several states within one nanosecond the last holds.
+void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes) {
+    std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        const timeline_range& range = data.ranges[i];
+        const bool ever_open = range.start_ns < range.end_ns;
+        if (range.style == range_style::push_pop && ever_open &&
+            std::binary_search(launchers_.begin(), launchers_.end(), range.thread)) {
+            opened[range.thread].push_back(i);
+        }
+    }
+    for (std::size_t thread = 0; thread < opened.size(); ++thread) {
+        states_[thread] = states_of(data, opened[thread], extra_nodes);
+    }
+}
+
+std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
+                                                           const std::vector<std::uint32_t>& opened,
+                                                           std::vector<open_node>& extra_nodes) {
+    std::vector<std::uint32_t> closed = opened;
+    std::sort(closed.begin(), closed.end(), [&](std::uint32_t a, std::uint32_t b) {
+        // Of those that end together the inner one first: it is on top.
+        const std::int64_t end_a = data.ranges[a].end_ns;
+        const std::int64_t end_b = data.ranges[b].end_ns;
+        return end_a != end_b ? end_a < end_b : a > b;
+    });
+
+    std::vector<state> states;
+    open_stack open{extra_nodes, static_cast<std::uint32_t>(data.open_nodes.size())};
+    const auto note = [&](std::int64_t time_ns) { states.push_back({time_ns, open.head()}); };
+    auto next_closed = closed.begin();
+    const auto close_until = [&](std::int64_t time_ns) {
+        for (; next_closed != closed.end() && data.ranges[*next_closed].end_ns <= time_ns; ++next_closed) {
+            std::size_t position = open.size() - 1;
+            while (open.range_at(position) != *next_closed) --position;
+            open.remove(position);
+            note(data.ranges[*next_closed].end_ns);
+        }
+    };
+    for (const std::uint32_t range : opened) {
+        close_until(data.ranges[range].start_ns);
+        open.push(range);
+        note(data.ranges[range].start_ns);
+    }
+    close_until(INT64_MAX);
+    return states;
+}
+
+std::uint32_t adoption_rule::open_on(std::uint32_t thread, std::int64_t time_ns) const {
+    const std::vector<state>& states = states_[thread];
+    const auto after = std::upper_bound(states.begin(), states.end(), time_ns,
+                                        [](std::int64_t t, const state& s) { return t < s.since_ns; });
+    return after == states.begin() ? npos : (after - 1)->open;
+}
+
+adoption adoption_rule::choose(const thread_set& candidates, std::int64_t time_ns) const {
+    adoption choice;
+    for (const std::uint32_t thread : candidates) {
+        const std::uint32_t open = open_on(thread, time_ns);
+        if (open == npos) continue;
+        if (choice.kind == adoption::outcome::adopted) return {adoption::outcome::ambiguous, npos};
+        choice = {adoption::outcome::adopted, open};
+    }
+    return choice;
+}
+
+adoption adoption_rule::decide(std::int64_t time_ns, const gpu_op& op) const {
+    const auto stream = by_stream_.find({op.device, op.context, op.stream});
+    if (stream != by_stream_.end()) {
+        const adoption choice = choose(stream->second, time_ns);
+        if (choice.kind != adoption::outcome::none) return choice;
+    }
+    const auto device = by_device_.find(op.device);
+    return device == by_device_.end() ? adoption{} : choose(device->second, time_ns);
+}
+
+adoption adoption_rule::decide(std::int64_t time_ns) const { return choose(launchers_, time_ns); }
+
+}  // namespace prof

@@ -1,0 +1,64 @@
+// For whom a thread that matches the adoption pattern works at a given moment: the one other thread that has a range
+// open then and has launched on the same stream, else on the same device. docs/attribution.md gives the reasons.
+//
+// Made once for a timeline (linear in its ranges and operations), then asked: one binary search for each thread that
+// could be meant.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+struct adoption {
+    enum class outcome : std::uint8_t {
+        none,       // nobody has a range open: the work is the thread's own
+        adopted,    // it hangs under `open`
+        ambiguous,  // several threads could be meant
+    };
+    outcome kind = outcome::none;
+    std::uint32_t open = npos;  // node of the innermost range open on the thread it works for
+};
+
+class adoption_rule {
+public:
+    // Threads whose system name matches `pattern` work for others; "" means none does. The states of the other threads
+    // become nodes in `extra_nodes`, numbered after the timeline's own.
+    adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes);
+
+    bool works_for_others(std::uint32_t thread) const noexcept { return works_for_others_[thread] != 0; }
+
+    // At `time_ns`, for work on the stream of `op`.
+    adoption decide(std::int64_t time_ns, const gpu_op& op) const;
+    // The same for a range in which nothing was launched: any thread that launched anywhere may be meant.
+    adoption decide(std::int64_t time_ns) const;
+
+private:
+    struct state {
+        std::int64_t since_ns = 0;
+        std::uint32_t open = npos;
+    };
+    using thread_set = std::vector<std::uint32_t>;  // sorted
+
+    void find_launchers(const timeline& data);
+    void record_states(const timeline& data, std::vector<open_node>& extra_nodes);
+    // Of one thread, whose push/pop ranges are `opened`.
+    static std::vector<state> states_of(const timeline& data, const std::vector<std::uint32_t>& opened,
+                                        std::vector<open_node>& extra_nodes);
+    std::uint32_t open_on(std::uint32_t thread, std::int64_t time_ns) const;
+    adoption choose(const thread_set& candidates, std::int64_t time_ns) const;
+
+    std::vector<std::uint8_t> works_for_others_;  // per thread
+    std::vector<std::vector<state>> states_;      // per thread, by time
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, thread_set>
+        by_stream_;  // device, context, stream
+    std::map<std::uint32_t, thread_set> by_device_;
+    thread_set launchers_;
+};
+
+}  // namespace prof

@@ -1,0 +1,64 @@
+// Which ranges each GPU operation belongs to: the ranges that were open on the thread that launched it, and for the
+// threads that work for somebody else (autograd's) the range tree they are adopted into. docs/attribution.md has the
+// rules with examples. A pure function of a timeline; linear in its ranges and operations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+struct attribution_options {
+    // Threads whose kernel name (comm) matches this shell pattern work for another thread and hang under the innermost
+    // range open there. "" switches adoption off.
+    std::string adopt_pattern = "pt_autograd_*";
+};
+
+// Where an operation's self time goes when it is no range's.
+inline constexpr std::uint32_t owner_no_range = UINT32_MAX - 1;  // its launch was seen, no range was open
+inline constexpr std::uint32_t owner_ambiguous =
+    UINT32_MAX - 2;  // several threads could be the one it was launched for
+inline constexpr std::uint32_t owner_unmatched = UINT32_MAX - 3;  // no launch of it was seen
+constexpr bool is_range(std::uint32_t owner) noexcept { return owner < owner_unmatched; }
+
+struct attribution {
+    // Per range: its parent in the tree people read: timeline_range::parent, or the range that adopted it; npos for a
+    // root; owner_ambiguous for a root of an adopted thread whose adopter could not be told.
+    std::vector<std::uint32_t> parent;
+    // Per range: its depth in that tree (roots 0).
+    std::vector<std::uint32_t> depth;
+    // Per operation: the range that has its self time (latest opened of those open), or an owner_ constant.
+    std::vector<std::uint32_t> owner;
+    // Per operation: index into open_nodes (those of the launching thread; npos none), the ranges it counts for there …
+    std::vector<std::uint32_t> open;
+    // … and, if it was adopted, those of the thread it was launched for (npos none): of an operation outside any range
+    // all that are open there at its launch; of one inside a range those that were open when its outermost range was
+    // pushed and still are. An operation counts for every range of both lists: the ancestors of its owner that are
+    // open.
+    std::vector<std::uint32_t> adopted_open;
+    // Per operation: 1 if it stands under a range of another thread than the one that launched it.
+    std::vector<std::uint8_t> adopted;
+    // Lists of `adopted_open` may be states that no launch of the other thread saw: all nodes live in the timeline's
+    // open_nodes or, with index ≥ open_nodes.size(), here.
+    std::vector<open_node> extra_nodes;
+};
+
+attribution attribute(const timeline& data, const attribution_options& options = {});
+
+// Calls visit(range index) for every range that operation `op` counts for, latest opened first.
+template <typename TVisit>
+void for_each_open_range(const timeline& data, const attribution& att, std::size_t op, TVisit&& visit) {
+    for (const std::uint32_t head : {att.open[op], att.adopted_open[op]}) {
+        for (std::uint32_t node = head; node != npos;) {
+            const auto base = static_cast<std::uint32_t>(data.open_nodes.size());
+            const open_node& n = node < base ? data.open_nodes[node] : att.extra_nodes[node - base];
+            visit(n.range);
+            node = n.below;
+        }
+    }
+}
+
+}  // namespace prof

@@ -1,0 +1,49 @@
+// Tables by kernel name and by kind of transfer. Pure functions of a timeline.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+struct duration_statistics {
+    std::uint64_t instances = 0;
+    std::int64_t total_ns = 0;
+    std::int64_t min_ns = 0;
+    double median_ns = 0;
+    double mean_ns = 0;
+    std::int64_t max_ns = 0;
+    double stddev_ns = 0;  // of the sample (n − 1)
+};
+
+struct kernel_row {
+    std::string name;    // demangled, full form
+    std::string symbol;  // as CUPTI gave it
+    double share = 0;    // of all kernels' time, 0 … 1
+    duration_statistics time;
+    std::uint32_t registers_per_thread = 0;  // of the first instance
+};
+std::vector<kernel_row> kernel_table(const timeline& data);  // by total time, descending; ties by name
+
+struct transfer_row {
+    std::string operation;  // Kineto's words: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
+    double share = 0;
+    duration_statistics time;
+    std::uint64_t bytes = 0;
+    std::uint64_t min_bytes = 0;
+    std::uint64_t max_bytes = 0;
+    double gigabytes_per_s = 0;  // bytes / total time; 10^9 bytes
+};
+std::vector<transfer_row> transfer_table(const timeline& data);  // by total time, descending
+
+// "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
+std::string transfer_name(const transfer_record& transfer);
+
+// The C++ name of a mangled symbol; the symbol itself if it is none.
+std::string demangle(std::string_view symbol);
+
+}  // namespace prof

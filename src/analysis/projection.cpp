@@ -1,0 +1,159 @@
+#include "analysis/projection.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "analysis/process_ranges.hpp"
+#include "analysis/row_tree.hpp"
+#include "analysis/segment.hpp"
+#include "analysis/statistics.hpp"
+
+namespace prof {
+namespace {
+
+// What one range instance cost on the GPU.
+struct instance {
+    std::int64_t sum_ns = 0;
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
+};
+
+class projector {
+public:
+    projector(const timeline& data, const attribution& att, bool fold_digits)
+        : data_(data),
+          att_(att),
+          tree_(data, att, fold_digits),
+          rows_(tree_.nodes().size()),
+          busy_(rows_.size()),
+          instances_(data.ranges.size()) {}
+
+    projection run() {
+        for (const std::uint32_t op : by_device()) count(op);
+        result_.total_busy_ns = total_busy_.total_ns();
+        count_instances();
+        arrange_rows();
+        return std::move(result_);
+    }
+
+private:
+    // The operations by device, those of a device by start: what busy_time wants.
+    std::vector<std::uint32_t> by_device() const {
+        std::vector<std::uint32_t> order(data_.ops.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return data_.ops[a].device < data_.ops[b].device; });
+        return order;
+    }
+
+    void count(std::uint32_t index) {
+        const gpu_op& op = data_.ops[index];
+        const std::int64_t duration_ns = op.end_ns - op.start_ns;
+        const bool adopted = att_.adopted[index] != 0;
+        result_.total_gpu_ns += duration_ns;
+        result_.total_ops += 1;
+        result_.adopted_ops += adopted ? 1 : 0;
+        total_busy_.add(op.device, op.start_ns, op.end_ns);
+
+        const std::uint32_t self = self_node(att_.owner[index]);
+        rows_[self].gpu_self_ns += duration_ns;
+        rows_[self].self_ops += 1;
+        // The ranges an operation counts for lie on one path of the tree, so it meets each row once.
+        for_each_open_range(data_, att_, index, [&](std::uint32_t range) {
+            instance& i = instances_[range];
+            i.sum_ns += duration_ns;
+            i.first_ns = std::min(i.first_ns, op.start_ns);
+            i.last_ns = std::max(i.last_ns, op.end_ns);
+            count_for(tree_.node_of(range), op, adopted);
+        });
+        if (tree_.is_ambiguous(self)) {
+            count_for(row_tree::ambiguous, op, adopted);
+        } else if (!is_range(att_.owner[index])) {
+            count_for(self, op, adopted);
+        }
+    }
+
+    std::uint32_t self_node(std::uint32_t owner) const noexcept {
+        if (is_range(owner)) return tree_.node_of(owner);
+        if (owner == owner_ambiguous) return row_tree::ambiguous;
+        return owner == owner_no_range ? row_tree::no_range : row_tree::unmatched;
+    }
+
+    void count_for(std::uint32_t node, const gpu_op& op, bool adopted) {
+        projection_row& row = rows_[node];
+        const std::int64_t duration_ns = op.end_ns - op.start_ns;
+        row.gpu_sum_ns += duration_ns;
+        row.ops += 1;
+        row.adopted_ops += adopted ? 1 : 0;
+        row.adopted_ns += adopted ? duration_ns : 0;
+        busy_[node].add(op.device, op.start_ns, op.end_ns);
+    }
+
+    void count_instances() {
+        std::vector<std::vector<std::int64_t>> sums_ns(rows_.size());
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const std::uint32_t node = tree_.node_of(i);
+            if (node == npos) continue;
+            rows_[node].instances += 1;
+            rows_[node].host_ns += data_.ranges[i].end_ns - data_.ranges[i].start_ns;
+            const instance& gpu = instances_[i];
+            if (gpu.first_ns < gpu.last_ns) rows_[node].gpu_span_ns += gpu.last_ns - gpu.first_ns;
+            sums_ns[node].push_back(gpu.sum_ns);
+        }
+        for (std::size_t node = 0; node < rows_.size(); ++node) set_instance_statistics(rows_[node], sums_ns[node]);
+    }
+
+    void arrange_rows() {
+        std::vector<std::uint32_t> place(rows_.size(), npos);
+        for (const std::uint32_t node : tree_.preorder()) {
+            const row_tree::node& n = tree_.nodes()[node];
+            projection_row& row = rows_[node];
+            row.kind = kind_of(node);
+            row.name = n.text;
+            row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
+            row.gpu_busy_ns = busy_[node].total_ns();
+            row.path = escape_segment(n.text);
+            if (n.parent != npos) {
+                row.parent = place[n.parent];
+                const projection_row& parent = result_.rows[row.parent];
+                row.depth = parent.depth + 1;
+                row.path = parent.path + '/' + row.path;
+            }
+            place[node] = static_cast<std::uint32_t>(result_.rows.size());
+            result_.rows.push_back(std::move(row));
+        }
+    }
+
+    static row_kind kind_of(std::uint32_t node) noexcept {
+        switch (node) {
+            case row_tree::no_range:
+                return row_kind::no_range;
+            case row_tree::ambiguous:
+                return row_kind::ambiguous;
+            case row_tree::unmatched:
+                return row_kind::unmatched;
+            default:
+                return row_kind::range;
+        }
+    }
+
+    const timeline& data_;
+    const attribution& att_;
+    row_tree tree_;
+    std::vector<projection_row> rows_;  // per node of the tree, until they are arranged
+    std::vector<busy_time> busy_;       // per node
+    std::vector<instance> instances_;   // per range
+    busy_time total_busy_;
+    projection result_;
+};
+
+}  // namespace
+
+projection project(const timeline& data, const attribution& att, const projection_options& options) {
+    projection result = projector{data, att, options.fold_digits}.run();
+    result.process_ranges = project_process_ranges(data, options.fold_digits);
+    return result;
+}
+
+}  // namespace prof

@@ -1,0 +1,85 @@
+#include "analysis/row_tree.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "analysis/segment.hpp"
+
+namespace prof {
+
+row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digits)
+    : data_(data), att_(att), fold_digits_(fold_digits), node_of_(data.ranges.size(), npos) {
+    for (const char* text : {"(no range)", "(ambiguous)", "(unmatched)"}) {
+        nodes_.push_back({.text = text});
+        ambiguous_.push_back(0);
+    }
+    ambiguous_[ambiguous] = 1;
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        if (data.ranges[i].style == range_style::push_pop) place(i);
+    }
+}
+
+// A range that another thread's adopted may have opened in the same nanosecond and stand behind it: parents first.
+void row_tree::place(std::uint32_t range) {
+    std::vector<std::uint32_t> waiting{range};
+    while (!waiting.empty()) {
+        const std::uint32_t next = waiting.back();
+        const std::uint32_t parent = att_.parent[next];
+        if (node_of_[next] == npos && is_range(parent) && node_of_[parent] == npos) {
+            waiting.push_back(parent);
+            continue;
+        }
+        waiting.pop_back();
+        if (node_of_[next] != npos) continue;
+        const std::uint32_t above = is_range(parent) ? node_of_[parent] : parent == owner_ambiguous ? ambiguous : npos;
+        node_of_[next] = child(above, data_.ranges[next]);
+    }
+}
+
+std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range) {
+    const std::uint64_t name_key = std::uint64_t{range.domain} << 32 | range.name;
+    auto segment = segment_of_name_.find(name_key);
+    if (segment == segment_of_name_.end()) {
+        const auto id = static_cast<std::uint32_t>(segments_.size());
+        const auto text = segments_.emplace(segment_text(data_, range, fold_digits_), id).first;
+        segment = segment_of_name_.emplace(name_key, text->second).first;
+    }
+    const std::uint64_t child_key = std::uint64_t{parent} << 32 | segment->second;
+    const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
+    if (added) {
+        nodes_.push_back({segment_text(data_, range, fold_digits_), parent, range.start_ns});
+        ambiguous_.push_back(parent == npos ? std::uint8_t{0} : ambiguous_[parent]);
+    }
+    node& n = nodes_[found->second];
+    n.first_ns = std::min(n.first_ns, range.start_ns);
+    return found->second;
+}
+
+std::vector<std::uint32_t> row_tree::preorder() const {
+    std::vector<std::uint32_t> by_parent;
+    for (std::uint32_t i = unmatched + 1; i < nodes_.size(); ++i) by_parent.push_back(i);
+    // Last sibling first, since what is pushed last is visited first; roots (npos) end up behind all others.
+    std::sort(by_parent.begin(), by_parent.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const node& x = nodes_[a];
+        const node& y = nodes_[b];
+        return std::tie(x.parent, y.first_ns, y.text) < std::tie(y.parent, x.first_ns, x.text);
+    });
+    const auto push_children = [&](std::vector<std::uint32_t>& to, std::uint32_t parent) {
+        auto at = std::lower_bound(by_parent.begin(), by_parent.end(), parent,
+                                   [&](std::uint32_t n, std::uint32_t p) { return nodes_[n].parent < p; });
+        for (; at != by_parent.end() && nodes_[*at].parent == parent; ++at) to.push_back(*at);
+    };
+
+    std::vector<std::uint32_t> order;
+    std::vector<std::uint32_t> waiting{unmatched, ambiguous, no_range};
+    push_children(waiting, npos);
+    while (!waiting.empty()) {
+        const std::uint32_t next = waiting.back();
+        waiting.pop_back();
+        order.push_back(next);
+        push_children(waiting, next);
+    }
+    return order;
+}
+
+}  // namespace prof

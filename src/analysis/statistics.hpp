@@ -1,0 +1,64 @@
+// Order and spread of durations. Pure functions; values are taken by value where they are reordered.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace prof {
+
+// Of an even number of values the mean of the middle two; 0 of none.
+inline double median(std::vector<std::int64_t> values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    const auto upper = static_cast<double>(*middle);
+    if (values.size() % 2 != 0) return upper;
+    return (static_cast<double>(*std::max_element(values.begin(), middle)) + upper) / 2;
+}
+
+inline double mean(const std::vector<std::int64_t>& values) {
+    if (values.empty()) return 0;
+    const auto sum = std::accumulate(values.begin(), values.end(), std::int64_t{0});
+    return static_cast<double>(sum) / static_cast<double>(values.size());
+}
+
+// Of the sample (n − 1); 0 for fewer than two values.
+inline double sample_stddev(const std::vector<std::int64_t>& values) {
+    if (values.size() < 2) return 0;
+    const double middle = mean(values);
+    double squares = 0;
+    for (const std::int64_t value : values) {
+        const double distance = static_cast<double>(value) - middle;
+        squares += distance * distance;
+    }
+    return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+// Length of the union of intervals that come by device, and by start within a device. The sum over devices.
+class busy_time {
+public:
+    void add(std::uint32_t device, std::int64_t start_ns, std::int64_t end_ns) noexcept {
+        if (device != device_ || !begun_) {
+            device_ = device;
+            begun_ = true;
+            covered_until_ns_ = start_ns;
+        }
+        const std::int64_t fresh_from = std::max(start_ns, covered_until_ns_);
+        if (end_ns > fresh_from) {
+            total_ns_ += end_ns - fresh_from;
+            covered_until_ns_ = end_ns;
+        }
+    }
+    std::int64_t total_ns() const noexcept { return total_ns_; }
+
+private:
+    std::int64_t total_ns_ = 0;
+    std::int64_t covered_until_ns_ = 0;
+    std::uint32_t device_ = 0;
+    bool begun_ = false;
+};
+
+}  // namespace prof

@@ -1,0 +1,87 @@
+// The capture file's layout: a header, then chunks to the end of the file. docs/capture-format.md tells every byte.
+//
+// Little-endian throughout. Chunks stand alone: each carries its length and checksum, so a reader passes over one that
+// is damaged or unknown and goes on with the next. Nothing that was written is ever changed; later chunks add to
+// earlier ones (names, threads, drops: the latest count of a cause holds).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+namespace prof::format {
+
+inline constexpr std::array<char, 8> magic = {'L', 'I', 'B', 'P', 'R', 'O', 'F', '\n'};
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t chunk_magic = 0x4B4E4843;  // "CHNK"
+
+struct file_header {
+    std::array<char, 8> magic{};
+    std::uint32_t version = 0;
+    std::uint32_t header_bytes = 0;
+    std::uint32_t pid = 0;
+    std::uint32_t tick_source = 0;  // prof::tick_source
+    std::uint64_t created_realtime_ns = 0;
+    std::array<std::uint8_t, 16> id{};  // random; the rings' mapping carries the same
+    std::uint32_t reserved = 0;
+    std::uint32_t crc32 = 0;  // of the bytes before it
+    std::uint64_t reserved2 = 0;
+};
+static_assert(sizeof(file_header) == 64 && std::is_trivially_copyable_v<file_header>);
+
+enum class chunk_type : std::uint32_t {
+    properties = 1,  // text pairs {u32 key_bytes, u32 value_bytes, key, value} without padding; a later value replaces
+    names = 2,       // {u32 id, u32 bytes, text, zero padding to 4}
+    labels = 3,      // label[]: domains, categories, threads, streams that were given names
+    thread = 4,      // thread_entry, one a chunk; a later one of the same uid replaces
+    records = 5,     // aux = thread uid; u64 number of the first record (its position in its ring), then record[]
+    kernels = 6,     // kernel_record[]
+    transfers = 7,   // transfer_record[]
+    clocks = 8,      // clock_snapshot[]
+    devices = 9,     // device_record[]
+    drops = 10,      // drop_entry[]
+    end = 11,        // end_entry; the capture was closed
+};
+
+inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream
+
+struct chunk_header {
+    std::uint32_t magic = chunk_magic;
+    std::uint32_t type = 0;  // chunk_type
+    std::uint32_t flags = 0;
+    std::uint32_t sequence = 0;  // 0, 1, 2 …: a hole shows a lost chunk
+    std::uint64_t aux = 0;
+    std::uint32_t stored_bytes = 0;   // of the payload in the file; the next chunk begins at the next multiple of 8
+    std::uint32_t raw_bytes = 0;      // of the payload once inflated
+    std::uint32_t payload_crc32 = 0;  // of the stored payload
+    std::uint32_t header_crc32 = 0;   // of the bytes before it
+};
+static_assert(sizeof(chunk_header) == 40 && std::is_trivially_copyable_v<chunk_header>);
+
+inline constexpr std::uint32_t largest_chunk_bytes = 16U << 20;  // raw; a reader refuses more
+
+struct thread_entry {
+    std::uint64_t uid = 0;  // 1, 2, …: unlike a tid never used again in this capture
+    std::uint32_t tid = 0;
+    std::uint32_t reserved = 0;
+    std::array<char, 32> name{};  // the kernel's (comm), zero-terminated
+};
+static_assert(sizeof(thread_entry) == 48);
+
+struct drop_entry {
+    std::uint32_t cause = 0;  // prof::drop_cause
+    std::uint32_t reserved = 0;
+    std::uint64_t count = 0;  // so far
+};
+static_assert(sizeof(drop_entry) == 16);
+
+enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2 };
+
+struct end_entry {
+    end_reason reason = end_reason::none;
+    std::uint32_t reserved = 0;
+    std::uint64_t realtime_ns = 0;
+};
+static_assert(sizeof(end_entry) == 16);
+
+}  // namespace prof::format

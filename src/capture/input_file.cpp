@@ -1,0 +1,73 @@
+#include "capture/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t read_ahead_bytes = 1U << 20;
+
+}  // namespace
+
+input_file::input_file(const std::string& path) {
+    // O_NONBLOCK: a FIFO would otherwise wait for its writer.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor_ < 0) throw error("cannot open " + path + ": " + std::generic_category().message(errno));
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+        const bool directory = S_ISDIR(status.st_mode);
+        ::close(descriptor_);
+        throw error("cannot read " + path + ": it is " +
+                    (directory ? "a directory; name the files in it" : "not a regular file"));
+    }
+    size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+input_file::~input_file() { ::close(descriptor_); }
+
+std::span<const std::byte> input_file::view(std::uint64_t offset, std::size_t bytes) {
+    if (offset >= size_) {
+        return {};
+    }
+    bytes = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size_ - offset));
+    const bool held = offset >= held_from_ && offset + bytes <= held_from_ + held_;
+    if (!held) {
+        // From a multiple of 8 on, so that what is aligned in the file is aligned in the buffer.
+        held_from_ = offset & ~std::uint64_t{7};
+        held_ = 0;
+        const auto wanted = static_cast<std::size_t>(
+            std::min<std::uint64_t>(std::max(bytes + sizeof(std::uint64_t), read_ahead_bytes), size_ - held_from_));
+        if (wanted > capacity_) {
+            buffer_ = std::make_unique_for_overwrite<std::byte[]>(wanted);
+            capacity_ = wanted;
+        }
+        held_ = read(held_from_, {buffer_.get(), wanted});
+    }
+    const auto skipped = static_cast<std::size_t>(offset - held_from_);
+    const std::span<const std::byte> all{buffer_.get(), held_};
+    return all.size() <= skipped ? std::span<const std::byte>{}
+                                 : all.subspan(skipped, std::min(bytes, held_ - skipped));
+}
+
+std::size_t input_file::read(std::uint64_t offset, std::span<std::byte> to) const noexcept {
+    std::size_t done = 0;
+    while (done < to.size()) {
+        const ssize_t got = ::pread(descriptor_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+        if (got > 0) {
+            done += static_cast<std::size_t>(got);
+        } else if (got == 0 || errno != EINTR) {
+            break;
+        }
+    }
+    return done;
+}
+
+}  // namespace prof

@@ -1,0 +1,106 @@
+#include "capture/output_file.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+[[noreturn]] void throw_cannot_create(const std::string& path, int reason) {
+    const char* advice = reason == EEXIST || reason == ELOOP ? "what is there is never overwritten, choose another name"
+                                                             : "choose a directory that exists and can be written";
+    throw error("cannot create capture " + path + ": " + std::generic_category().message(reason) + "; " + advice);
+}
+
+// Keeps SIGXFSZ from the thread for as long as it lives: its default action ends the process. The one that a write
+// raises here is taken back; one that was pending before stays.
+class file_size_signal_guard {
+public:
+    file_size_signal_guard() noexcept {
+        sigemptyset(&signal_);
+        sigaddset(&signal_, SIGXFSZ);
+        sigset_t pending;
+        sigpending(&pending);
+        was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+        pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+    }
+    ~file_size_signal_guard() {
+        if (!was_pending_) {
+            const timespec at_once{};
+            sigtimedwait(&signal_, nullptr, &at_once);
+        }
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    file_size_signal_guard(const file_size_signal_guard&) = delete;
+    file_size_signal_guard& operator=(const file_size_signal_guard&) = delete;
+
+private:
+    sigset_t signal_;
+    sigset_t before_;
+    bool was_pending_ = false;
+};
+
+}  // namespace
+
+output_file::output_file(const std::string& path, write_function write) : write_(write) {
+    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    do {
+        descriptor_ = ::open(path.c_str(), flags, S_IRUSR | S_IWUSR);
+    } while (descriptor_ < 0 && errno == EINTR);
+    if (descriptor_ < 0) throw_cannot_create(path, errno);
+    if (descriptor_ <= STDERR_FILENO) {
+        const int low = descriptor_;
+        descriptor_ = ::fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        const int reason = errno;
+        ::close(low);
+        if (descriptor_ < 0) {
+            ::unlink(path.c_str());
+            throw_cannot_create(path, reason);
+        }
+    }
+    struct stat status {};
+    ::fstat(descriptor_, &status);
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+}
+
+output_file::~output_file() {
+    if (is_still_ours()) ::close(descriptor_);
+}
+
+bool output_file::is_still_ours() const noexcept {
+    struct stat status {};
+    return ::fstat(descriptor_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+output_file::outcome output_file::write_all(std::span<const std::byte> bytes) noexcept {
+    outcome result;
+    if (!is_still_ours()) {
+        result.error = EBADF;
+        return result;
+    }
+    const file_size_signal_guard guard;
+    while (result.written < bytes.size()) {
+        const auto rest = bytes.subspan(result.written);
+        const ssize_t written = write_(descriptor_, rest.data(), rest.size());
+        if (written > 0) {
+            result.written += static_cast<std::size_t>(written);
+        } else if (written == 0 || errno != EINTR) {
+            // A write that writes nothing and gives no reason would be tried for ever.
+            result.error = written == 0 ? EIO : errno;
+            break;
+        }
+    }
+    return result;
+}
+
+}  // namespace prof

@@ -1,0 +1,41 @@
+// The file under a capture_writer: created anew, written from the front to the end, by one thread at a time.
+//
+// It lives in somebody else's process, and so it minds what that process may do: raise the signal of a file size
+// limit (never delivered), close descriptors that are not its own (then nothing is written, since the number may
+// belong to another file by now), run with descriptors 0 to 2 closed (then it keeps off them).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace prof {
+
+using write_function = ssize_t (*)(int, const void*, std::size_t);
+
+class output_file {
+public:
+    // Creates `path`; throws prof::error. `write` is write(2) but in tests.
+    output_file(const std::string& path, write_function write);
+    ~output_file();
+    output_file(const output_file&) = delete;
+    output_file& operator=(const output_file&) = delete;
+
+    struct outcome {
+        std::size_t written = 0;
+        int error = 0;  // errno; 0 when all was written
+    };
+    outcome write_all(std::span<const std::byte> bytes) noexcept;
+
+private:
+    bool is_still_ours() const noexcept;
+
+    int descriptor_ = -1;
+    dev_t device_ = 0;
+    ino_t inode_ = 0;
+    write_function write_;
+};
+
+}  // namespace prof

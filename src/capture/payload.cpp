@@ -1,0 +1,57 @@
+#include "capture/payload.hpp"
+
+#include "record/clock.hpp"
+#include "record/gpu_record.hpp"
+#include "record/label.hpp"
+
+namespace prof {
+namespace {
+
+template <typename TElement>
+bool is_whole_array(std::span<const std::byte> payload) noexcept {
+    return payload.size() % sizeof(TElement) == 0;
+}
+
+bool is_record_block(std::span<const std::byte> payload) noexcept {
+    if (payload.size() < sizeof(std::uint64_t) || !is_whole_array<record>(payload.subspan(sizeof(std::uint64_t)))) {
+        return false;
+    }
+    const record_block block = records_of(payload);
+    return block.first_number <= UINT64_MAX - block.records.size();
+}
+
+}  // namespace
+
+bool is_known(format::chunk_type type) noexcept {
+    return type >= format::chunk_type::properties && type <= format::chunk_type::end;
+}
+
+bool well_formed(format::chunk_type type, std::span<const std::byte> payload) noexcept {
+    switch (type) {
+        case format::chunk_type::properties:
+            return for_each_property(payload, [](std::string_view, std::string_view) {});
+        case format::chunk_type::names:
+            return for_each_name(payload, [](std::uint32_t, std::string_view) {});
+        case format::chunk_type::labels:
+            return is_whole_array<label>(payload);
+        case format::chunk_type::thread:
+            return payload.size() == sizeof(format::thread_entry);
+        case format::chunk_type::records:
+            return is_record_block(payload);
+        case format::chunk_type::kernels:
+            return is_whole_array<kernel_record>(payload);
+        case format::chunk_type::transfers:
+            return is_whole_array<transfer_record>(payload);
+        case format::chunk_type::clocks:
+            return is_whole_array<clock_snapshot>(payload);
+        case format::chunk_type::devices:
+            return is_whole_array<device_record>(payload);
+        case format::chunk_type::drops:
+            return is_whole_array<format::drop_entry>(payload);
+        case format::chunk_type::end:
+            return payload.size() == sizeof(format::end_entry);
+    }
+    return false;
+}
+
+}  // namespace prof

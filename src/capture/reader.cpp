@@ -1,0 +1,219 @@
+#include "capture/reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "capture/codec.hpp"
+#include "capture/input_file.hpp"
+#include "capture/payload.hpp"
+#include "capture/recovery.hpp"
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::uint64_t alignment = 8;                  // of every chunk in the file
+constexpr std::size_t search_stride_bytes = 64U << 10;  // looked through at once after damage
+
+constexpr std::uint64_t round_up(std::uint64_t bytes) noexcept {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+// The chunk header at the front of `bytes`, if an intact one is there.
+std::optional<format::chunk_header> chunk_header_in(std::span<const std::byte> bytes) noexcept {
+    format::chunk_header header;
+    if (bytes.size() < sizeof header) return std::nullopt;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const auto checked = bytes.first(offsetof(format::chunk_header, header_crc32));
+    if (header.magic != format::chunk_magic || header.header_crc32 != crc32_of(checked)) return std::nullopt;
+    return header;
+}
+
+bool has_possible_lengths(const format::chunk_header& header) noexcept {
+    return header.raw_bytes <= format::largest_chunk_bytes && header.stored_bytes <= format::largest_chunk_bytes &&
+           ((header.flags & format::chunk_deflated) != 0 || header.stored_bytes == header.raw_bytes);
+}
+
+}  // namespace
+
+struct capture_reader::state {
+    explicit state(const std::string& path) : file(path) { read_header(path); }
+
+    void read_header(const std::string& path);
+    void start_over();
+    bool next_in_file(chunk& out);
+    bool next_recovered(chunk& out);
+    bool take(const format::chunk_header& found, chunk& out);
+    const char* inflate(std::uint32_t raw_bytes, std::span<const std::byte>& payload);
+    void search_chunk(const char* what_is_wrong);
+    void pass_over(std::uint64_t bytes, const char* what_is_wrong);
+
+    input_file file;
+    format::file_header header;
+    bool header_is_intact = false;
+    std::uint64_t first_chunk = sizeof(format::file_header);
+    std::uint64_t offset = 0;
+    std::uint32_t expected_sequence = 0;
+    capture_damage damage;
+    std::vector<std::uint64_t> inflated;  // in words: the payload is aligned
+    recovery_basis contents;
+    std::optional<recovery> recovered;  // once the file's end has been reached without an end chunk
+    std::size_t recovered_given = 0;
+};
+
+void capture_reader::state::read_header(const std::string& path) {
+    const auto bytes = file.view(0, sizeof header);
+    if (bytes.size() < sizeof header || std::memcmp(bytes.data(), format::magic.data(), format::magic.size()) != 0) {
+        throw error("cannot read " + path + ": it is " + (file.size() == 0 ? "empty" : "not a libprof capture"));
+    }
+    std::memcpy(&header, bytes.data(), sizeof header);
+    header_is_intact = header.crc32 == crc32_of(bytes.first(offsetof(format::file_header, crc32)));
+    if (!header_is_intact) {
+        return;  // the version may be what is damaged: the chunks will tell
+    }
+    if (header.version != format::version) {
+        throw error("cannot read " + path + ": its format is version " + std::to_string(header.version) +
+                    ", this build reads version " + std::to_string(format::version) + "; use the prof that wrote it");
+    }
+    if (header.header_bytes < sizeof header || header.header_bytes % alignment != 0) {
+        throw error("cannot read " + path + ": its header says that it has " + std::to_string(header.header_bytes) +
+                    " bytes");
+    }
+    first_chunk = header.header_bytes;
+}
+
+void capture_reader::state::start_over() {
+    damage = {};
+    offset = 0;
+    expected_sequence = 0;
+    recovered_given = 0;
+    if (!header_is_intact) pass_over(first_chunk, "the file's header fails its checksum");
+    offset = first_chunk;
+}
+
+void capture_reader::state::pass_over(std::uint64_t bytes, const char* what_is_wrong) {
+    if (damage.first.empty()) damage.first = "at byte " + std::to_string(offset) + ": " + what_is_wrong;
+    damage.bytes += bytes;
+    offset += bytes;
+}
+
+// Moves to the next place after this one where an intact chunk header is, or to the end.
+void capture_reader::state::search_chunk(const char* what_is_wrong) {
+    std::uint64_t at = offset + alignment;
+    for (;;) {
+        const auto bytes = file.view(at, search_stride_bytes);
+        if (bytes.size() < sizeof(format::chunk_header)) {
+            at = file.size();
+            break;
+        }
+        std::size_t i = 0;
+        while (i + sizeof(format::chunk_header) <= bytes.size() && !chunk_header_in(bytes.subspan(i))) {
+            i += alignment;
+        }
+        at += i;
+        if (i + sizeof(format::chunk_header) <= bytes.size()) break;
+    }
+    pass_over(at - offset, what_is_wrong);
+}
+
+// Replaces a deflated payload by what it inflates to; says what is wrong with it otherwise.
+const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<const std::byte>& payload) {
+    inflated.resize(round_up(raw_bytes) / alignment);
+    const auto target = std::as_writable_bytes(std::span{inflated}).first(raw_bytes);
+    if (!inflate_exactly(payload, target)) return "a chunk does not inflate to the size it gives";
+    payload = target;
+    return nullptr;
+}
+
+// Looks at the chunk at `offset` whose header is intact, and moves beyond it. True if it is delivered.
+bool capture_reader::state::take(const format::chunk_header& found, chunk& out) {
+    const std::uint64_t left = file.size() - offset - sizeof found;
+    const std::uint64_t whole = std::min(sizeof found + round_up(found.stored_bytes), sizeof found + left);
+    if (found.sequence < expected_sequence) {
+        pass_over(whole, "a chunk comes a second time");
+        return false;
+    }
+    damage.chunks += found.sequence - expected_sequence;
+    expected_sequence = found.sequence + 1;
+
+    // Where the length itself is wrong, it does not tell where the next chunk is.
+    if (!has_possible_lengths(found)) {
+        ++damage.chunks;
+        search_chunk("a chunk gives a length that none can have");
+        return false;
+    }
+    if (found.stored_bytes > left) {
+        ++damage.chunks;
+        search_chunk("the file ends inside a chunk");
+        return false;
+    }
+
+    const auto type = static_cast<format::chunk_type>(found.type);
+    auto payload = file.view(offset + sizeof found, found.stored_bytes);
+    const char* wrong = nullptr;
+    if (payload.size() < found.stored_bytes) {
+        wrong = "a chunk cannot be read from the disk";
+    } else if (crc32_of(payload) != found.payload_crc32) {
+        wrong = "a chunk fails its checksum";
+    } else if (!is_known(type) || (found.flags & ~format::chunk_deflated) != 0) {
+        ++damage.unknown_chunks;
+        offset += whole;
+        return false;
+    } else if ((found.flags & format::chunk_deflated) != 0) {
+        wrong = inflate(found.raw_bytes, payload);
+    }
+    if (wrong == nullptr && !well_formed(type, payload)) wrong = "a chunk does not have the form of its type";
+    if (wrong != nullptr) {
+        ++damage.chunks;
+        pass_over(whole, wrong);
+        return false;
+    }
+    out = {type, found.aux, payload, false};
+    contents.add(out);
+    offset += whole;
+    return true;
+}
+
+bool capture_reader::state::next_in_file(chunk& out) {
+    while (offset < file.size()) {
+        const auto found = chunk_header_in(file.view(offset, sizeof(format::chunk_header)));
+        if (!found) {
+            search_chunk(file.size() - offset < sizeof(format::chunk_header) ? "the file ends inside a chunk"
+                                                                             : "no chunk begins here");
+        } else if (take(*found, out)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool capture_reader::state::next_recovered(chunk& out) {
+    if (contents.closed) return false;
+    if (!recovered) recovered = recover_rings(header.id, contents);
+    if (recovered_given == recovered->chunks.size()) return false;
+    out = recovered->chunks[recovered_given++].view();
+    return true;
+}
+
+capture_reader::capture_reader(const std::string& path) : state_(std::make_unique<state>(path)) {
+    state_->start_over();
+}
+
+capture_reader::~capture_reader() = default;
+
+const format::file_header& capture_reader::header() const noexcept { return state_->header; }
+
+bool capture_reader::next(chunk& out) { return state_->next_in_file(out) || state_->next_recovered(out); }
+
+void capture_reader::rewind() { state_->start_over(); }
+
+const capture_damage& capture_reader::damage() const noexcept { return state_->damage; }
+
+const std::string& capture_reader::recovery_outcome() const noexcept {
+    static const std::string none;
+    return state_->recovered ? state_->recovered->outcome : none;
+}
+
+}  // namespace prof

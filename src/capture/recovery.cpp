@@ -1,0 +1,313 @@
+#include "capture/recovery.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <span>
+
+#include "capture/input_file.hpp"
+#include "capture/payload.hpp"
+#include "record/drop.hpp"
+#include "record/error.hpp"
+#include "record/label.hpp"
+#include "record/name_table.hpp"
+#include "record/record.hpp"
+#include "ring/region_layout.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::uint64_t chunk_bytes = 1U << 20;  // of the names and records put into one chunk
+
+// More than any region has; what says more is no region.
+constexpr std::uint32_t most_rings = 1U << 16;
+constexpr std::uint32_t most_labels = 1U << 20;
+
+template <typename TField>
+TField field(std::span<const std::byte> bytes, std::size_t offset) noexcept {
+    TField value{};
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+// The oldest position of a ring that is not, and is not being, overwritten. While the tail has not passed a slot the
+// thread keeps off it; after that, the slot at head may be half written.
+std::uint64_t oldest_whole(std::span<const std::byte> ring) noexcept {
+    const auto capacity = field<std::uint32_t>(ring, offsetof(ring_header, capacity));
+    const auto head = field<std::uint64_t>(ring, offsetof(ring_header, counters.head));
+    const auto tail = field<std::uint64_t>(ring, offsetof(ring_header, counters.tail));
+    if (head < capacity) return 0;
+    return tail <= head - capacity ? head - capacity : head - capacity + 1;
+}
+
+class payload_builder {
+public:
+    void append(const void* bytes, std::size_t count) {
+        words_.resize((bytes_ + count + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+        if (count != 0) std::memcpy(reinterpret_cast<std::byte*>(words_.data()) + bytes_, bytes, count);
+        bytes_ += count;
+    }
+    std::size_t size() const noexcept { return bytes_; }
+
+    recovered_chunk finish(format::chunk_type type, std::uint64_t aux) {
+        recovered_chunk done{type, aux, std::move(words_), bytes_};
+        *this = {};
+        return done;
+    }
+
+private:
+    std::vector<std::uint64_t> words_;
+    std::size_t bytes_ = 0;
+};
+
+recovered_chunk thread_chunk(std::span<const std::byte> ring) {
+    format::thread_entry thread;
+    thread.uid = field<std::uint64_t>(ring, offsetof(ring_header, thread_uid));
+    thread.tid = field<std::uint32_t>(ring, offsetof(ring_header, tid));
+    thread.name = field<std::array<char, 32>>(ring, offsetof(ring_header, name));
+    payload_builder payload;
+    payload.append(&thread, sizeof thread);
+    return payload.finish(format::chunk_type::thread, 0);
+}
+
+// The file of one region. Its numbers are checked as they are used: every read is bounded by the file.
+class rings_file {
+public:
+    rings_file(const std::string& path, const std::array<std::uint8_t, 16>& id, const std::function<void()>& copied)
+        : file_(path), copied_(copied) {
+        const auto header = at(0, sizeof(region_header));
+        if (field<std::array<char, 8>>(header, offsetof(region_header, magic)) != region_magic ||
+            field<std::uint32_t>(header, offsetof(region_header, version)) != region_version ||
+            field<std::uint32_t>(header, offsetof(region_header, header_bytes)) != sizeof(region_header)) {
+            throw error("it is not of this version's kind");
+        }
+        if (field<std::array<std::uint8_t, 16>>(header, offsetof(region_header, id)) != id) {
+            throw error("it belongs to another capture");
+        }
+        names_offset_ = field<std::uint64_t>(header, offsetof(region_header, names_offset));
+        labels_offset_ = field<std::uint64_t>(header, offsetof(region_header, labels_offset));
+        rings_offset_ = field<std::uint64_t>(header, offsetof(region_header, rings_offset));
+        ring_count_ = field<std::uint32_t>(header, offsetof(region_header, ring_count));
+        label_count_ = std::min(field<std::uint32_t>(header, offsetof(region_header, labels_reserved)),
+                                field<std::uint32_t>(header, offsetof(region_header, label_capacity)));
+        if (ring_count_ > most_rings || label_count_ > most_labels) throw error("its header is damaged");
+        add_drops(header, offsetof(region_header, drops));
+    }
+
+    void names(recovery& found);
+    void labels(recovery& found);
+    void ring(std::uint32_t index, const recovery_basis& contents, recovery& found);
+    void drops(const recovery_basis& contents, recovery& found) const;
+
+    std::uint32_t ring_count() const noexcept { return ring_count_; }
+    std::uint64_t records() const noexcept { return records_; }
+
+private:
+    // Exactly the bytes that were asked for.
+    std::span<const std::byte> at(std::uint64_t offset, std::size_t bytes) {
+        const auto found = file_.view(offset, bytes);
+        if (found.size() < bytes) throw error("it ends too early");
+        return found;
+    }
+
+    // The same, as they are now, not as they were when they were read ahead.
+    void read_now(std::uint64_t offset, std::span<std::byte> to) const {
+        if (file_.read(offset, to) < to.size()) throw error("it ends too early");
+    }
+
+    void keep(recovered_chunk&& made, recovery& found) {
+        kept_bytes_ += made.bytes;
+        if (kept_bytes_ > largest_recovery_bytes) throw error("it says that it holds more than a gigabyte");
+        found.chunks.push_back(std::move(made));
+    }
+
+    void add_drops(std::span<const std::byte> bytes, std::size_t offset) noexcept {
+        for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
+            drops_[cause] += field<std::uint64_t>(bytes, offset + cause * sizeof(std::uint64_t));
+        }
+    }
+
+    input_file file_;
+    const std::function<void()>& copied_;
+    std::uint64_t names_offset_ = 0;
+    std::uint64_t labels_offset_ = 0;
+    std::uint64_t rings_offset_ = 0;
+    std::uint32_t ring_count_ = 0;
+    std::uint32_t label_count_ = 0;
+    std::array<std::uint64_t, drop_cause_count> drops_{};
+    std::uint64_t records_ = 0;
+    std::size_t kept_bytes_ = 0;
+};
+
+// Walks the arena. A name that its thread had not finished has no length yet, or half a text: the hash tells, and the
+// walk goes on at the next place where an entry may be.
+void rings_file::names(recovery& found) {
+    const auto header = at(names_offset_, sizeof(name_table_header));
+    const auto slot_count = field<std::uint32_t>(header, offsetof(name_table_header, slot_count));
+    const auto arena_bytes = field<std::uint32_t>(header, offsetof(name_table_header, arena_bytes));
+    const auto used = field<std::uint32_t>(header, offsetof(name_table_header, used));
+    const std::uint64_t arena = names_offset_ + name_table::arena_offset(slot_count);
+    const std::uint64_t end = std::min<std::uint64_t>({used, arena_bytes, largest_recovery_bytes});
+    payload_builder names;
+    for (std::uint64_t offset = sizeof(name_entry_header); offset + sizeof(name_entry_header) < end;) {
+        const auto entry = at(arena + offset, sizeof(name_entry_header));
+        const auto length = field<std::uint32_t>(entry, offsetof(name_entry_header, length_plus_one)) - 1;
+        const auto hash = field<std::uint32_t>(entry, offsetof(name_entry_header, hash));
+        const auto id = static_cast<std::uint32_t>(offset / sizeof(name_entry_header));
+        offset += sizeof(name_entry_header);
+        if (length > std::min(end - offset, chunk_bytes)) {  // also where there is none: 0 - 1
+            continue;
+        }
+        const auto bytes = at(arena + offset, length);
+        const std::string_view text{reinterpret_cast<const char*>(bytes.data()), length};
+        if (static_cast<std::uint32_t>(hash_name(text)) != hash) continue;
+        const std::uint32_t head[2] = {id, length};
+        constexpr std::uint32_t zeros = 0;
+        names.append(head, sizeof head);
+        names.append(text.data(), text.size());
+        names.append(&zeros, (4 - length % 4) % 4);
+        offset += (length + 7) / 8 * 8;
+        if (names.size() >= chunk_bytes) keep(names.finish(format::chunk_type::names, 0), found);
+    }
+    if (names.size() != 0) keep(names.finish(format::chunk_type::names, 0), found);
+}
+
+void rings_file::labels(recovery& found) {
+    payload_builder labels;
+    for (std::uint32_t i = 0; i < label_count_; ++i) {
+        const auto entry = field<label>(at(labels_offset_ + i * sizeof(label), sizeof(label)), 0);
+        if (entry.kind != label_kind::none) labels.append(&entry, sizeof entry);
+    }
+    if (labels.size() != 0) keep(labels.finish(format::chunk_type::labels, 0), found);
+}
+
+// The thread that holds the ring, if it has records that the file has not, and those.
+void rings_file::ring(std::uint32_t index, const recovery_basis& contents, recovery& found) {
+    const std::uint64_t header_offset = rings_offset_ + index * sizeof(ring_header);
+    std::array<std::byte, sizeof(ring_header)> header;
+    read_now(header_offset, header);
+    add_drops(header, offsetof(ring_header, drops));
+    const auto uid = field<std::uint64_t>(header, offsetof(ring_header, thread_uid));
+    const auto state = field<std::uint32_t>(header, offsetof(ring_header, state));
+    const auto capacity = field<std::uint32_t>(header, offsetof(ring_header, capacity));
+    if (uid == 0 || state == static_cast<std::uint32_t>(ring_state::free) || capacity == 0 ||
+        (capacity & (capacity - 1)) != 0) {
+        return;
+    }
+    const auto head = field<std::uint64_t>(header, offsetof(ring_header, counters.head));
+    const auto tail = field<std::uint64_t>(header, offsetof(ring_header, counters.tail));
+    const auto slots = field<std::uint64_t>(header, offsetof(ring_header, slots_offset));
+    if (tail > head || head - tail > capacity) return;
+    // The drain thread moves the tail once the records before it are in the file. Of a thread the file knows, go on
+    // from there: in a live process what was drained since we read the file may still be whole in the ring.
+    const auto known = contents.next_number.find(uid);
+    std::uint64_t position = known == contents.next_number.end() ? tail : std::max(known->second, oldest_whole(header));
+    if (position < head && !contents.threads.contains(uid)) keep(thread_chunk(header), found);
+    while (position < head) {
+        // A stretch that does not wrap, of a chunk's size.
+        const std::uint64_t slot = position & (capacity - 1);
+        std::vector<record> copied(
+            std::min<std::uint64_t>({head - position, capacity - slot, chunk_bytes / sizeof(record)}));
+        read_now(slots + slot * sizeof(record), std::as_writable_bytes(std::span{copied}));
+        if (copied_) copied_();
+
+        // In a live process the thread has gone on writing: what it may have overwritten by now is left out, and all
+        // if the ring has changed hands, since its header was not read in one instant.
+        std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+        read_now(header_offset, header);
+        if (field<std::uint64_t>(header, offsetof(ring_header, thread_uid)) != uid) return;
+        const std::uint64_t whole_from = oldest_whole(header);
+        const std::uint64_t overwritten =
+            whole_from > position ? std::min<std::uint64_t>(whole_from - position, copied.size()) : 0;
+        const auto kept = std::span{copied}.subspan(overwritten);
+        if (!kept.empty()) {
+            const std::uint64_t number = position + overwritten;
+            payload_builder payload;
+            payload.append(&number, sizeof number);
+            payload.append(kept.data(), kept.size_bytes());
+            keep(payload.finish(format::chunk_type::records, uid), found);
+            records_ += kept.size();
+        }
+        position += copied.size();
+    }
+}
+
+// Drops only ever grow: the higher of two counts is the later.
+void rings_file::drops(const recovery_basis& contents, recovery& found) const {
+    payload_builder payload;
+    for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
+        const format::drop_entry entry{static_cast<std::uint32_t>(cause), 0, drops_[cause]};
+        const auto known = contents.drops.find(entry.cause);
+        if (entry.count > (known == contents.drops.end() ? 0 : known->second)) payload.append(&entry, sizeof entry);
+    }
+    if (payload.size() != 0) found.chunks.push_back(payload.finish(format::chunk_type::drops, 0));
+}
+
+}  // namespace
+
+void recovery_basis::add(const chunk& delivered) {
+    switch (delivered.type) {
+        case format::chunk_type::properties:
+            for_each_property(delivered.payload, [this](std::string_view key, std::string_view value) {
+                if (key == "rings_path") rings_path = value;
+            });
+            break;
+        case format::chunk_type::thread:
+            threads.insert(elements<format::thread_entry>(delivered.payload).front().uid);
+            break;
+        case format::chunk_type::records: {
+            const record_block block = records_of(delivered.payload);
+            std::uint64_t& next = next_number[delivered.aux];
+            next = std::max(next, block.first_number + block.records.size());
+            break;
+        }
+        case format::chunk_type::drops:
+            for (const format::drop_entry& entry : elements<format::drop_entry>(delivered.payload)) {
+                drops[entry.cause] = entry.count;
+            }
+            break;
+        case format::chunk_type::end:
+            closed = true;
+            break;
+        default:
+            break;
+    }
+}
+
+chunk recovered_chunk::view() const noexcept { return {type, aux, std::as_bytes(std::span{words}).first(bytes), true}; }
+
+recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_basis& contents,
+                       const std::function<void()>& copied) {
+    recovery found;
+    if (contents.rings_path.empty()) {
+        found.outcome = "the capture was not closed, and names no rings to recover from";
+        return found;
+    }
+    const std::string not_closed = "the capture was not closed; ";
+    std::uint64_t records = 0;
+    std::string trouble;
+    try {
+        rings_file rings(contents.rings_path, id, copied);
+        // Records first: in a live process the names they carry are there by the time those are read.
+        try {
+            for (std::uint32_t i = 0; i < rings.ring_count(); ++i) {
+                rings.ring(i, contents, found);
+            }
+            rings.names(found);
+            rings.labels(found);
+        } catch (const error& problem) {
+            trouble = std::string{", then "} + problem.what();
+        }
+        rings.drops(contents, found);
+        records = rings.records();
+    } catch (const error& problem) {
+        found.outcome =
+            not_closed + "nothing was recovered from its rings, " + contents.rings_path + ": " + problem.what();
+        return found;
+    }
+    found.outcome = not_closed + std::to_string(records) + " records were recovered from its rings, " +
+                    contents.rings_path + trouble;
+    return found;
+}
+
+}  // namespace prof

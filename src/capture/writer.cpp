@@ -1,0 +1,303 @@
+#include "capture/writer.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "capture/codec.hpp"
+#include "capture/output_file.hpp"
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t smallest_buffer_bytes = 4096;
+
+constexpr std::size_t round_up(std::size_t bytes, std::size_t multiple) noexcept {
+    return (bytes + multiple - 1) / multiple * multiple;
+}
+
+std::byte* append(std::byte* at, const void* bytes, std::size_t count) noexcept {
+    if (count != 0) std::memcpy(at, bytes, count);
+    return at + count;
+}
+
+std::uint32_t narrow(std::size_t bytes) noexcept { return static_cast<std::uint32_t>(bytes); }
+
+std::size_t name_bytes(std::size_t text_bytes) noexcept {
+    return 2 * sizeof(std::uint32_t) + round_up(text_bytes, sizeof(std::uint32_t));
+}
+
+// How many records, kernels and transfers a chunk holds: what is lost if it is.
+std::uint64_t records_in(const format::chunk_header& chunk) noexcept {
+    switch (static_cast<format::chunk_type>(chunk.type)) {
+        case format::chunk_type::records:
+            return (chunk.raw_bytes - sizeof(std::uint64_t)) / sizeof(record);
+        case format::chunk_type::kernels:
+            return chunk.raw_bytes / sizeof(kernel_record);
+        case format::chunk_type::transfers:
+            return chunk.raw_bytes / sizeof(transfer_record);
+        default:
+            return 0;
+    }
+}
+
+}  // namespace
+
+struct capture_writer::state {
+    state(const std::string& path, const capture_writer_options& options)
+        : file(path, options.write != nullptr ? options.write : &::write), file_path(path) {
+        const std::size_t bytes = std::clamp<std::size_t>(options.buffer_bytes, smallest_buffer_bytes,
+                                                          sizeof(format::chunk_header) + format::largest_chunk_bytes);
+        buffer.resize(bytes / sizeof(std::uint64_t) * sizeof(std::uint64_t));
+        failure.reserve(path.size() + 256);
+        if (options.deflate) {
+            deflate.emplace();
+            deflated.resize(largest_payload());
+        }
+        write_header(options);
+    }
+
+    std::size_t largest_payload() const noexcept { return buffer.size() - sizeof(format::chunk_header); }
+
+    void write_header(const capture_writer_options& options);
+    std::byte* open_chunk(std::size_t payload_bytes) noexcept;
+    void close_chunk(format::chunk_type type, std::uint64_t aux, std::size_t payload_bytes) noexcept;
+    void write_out() noexcept;
+    void give_up(std::size_t written, int reason) noexcept;
+
+    // One chunk, or several, each with the number of its first element before it if `number` is given.
+    template <typename TElement>
+    void write_array(format::chunk_type type, std::uint64_t aux, std::span<const TElement> items,
+                     std::optional<std::uint64_t> number = std::nullopt) noexcept;
+
+    output_file file;
+    const std::string file_path;
+    const pid_t owner = ::getpid();
+    std::vector<std::byte> buffer;  // chunks from its beginning; all but `used` of it is free
+    std::size_t used = 0;
+    std::optional<deflater> deflate;
+    std::vector<std::byte> deflated;
+    std::uint32_t sequence = 0;
+    std::string failure;
+    std::uint64_t records_lost = 0;
+    std::uint64_t bytes_written = 0;
+};
+
+// At once, so that the rings of a process that dies early find the capture they belong to.
+void capture_writer::state::write_header(const capture_writer_options& options) {
+    format::file_header header;
+    header.magic = format::magic;
+    header.version = format::version;
+    header.header_bytes = sizeof header;
+    header.pid = static_cast<std::uint32_t>(owner);
+    header.tick_source = static_cast<std::uint32_t>(active_tick_source);
+    header.created_realtime_ns = clock_ns(CLOCK_REALTIME);
+    header.id = options.id;
+    const auto bytes = std::as_bytes(std::span{&header, 1});
+    header.crc32 = crc32_of(bytes.first(offsetof(format::file_header, crc32)));
+    const output_file::outcome result = file.write_all(bytes);
+    if (result.error != 0) {
+        ::unlink(file_path.c_str());
+        give_up(0, result.error);
+        throw error(failure);
+    }
+    bytes_written = sizeof header;
+}
+
+// Where the payload goes; null once the capture has failed. `payload_bytes` is at most largest_payload().
+std::byte* capture_writer::state::open_chunk(std::size_t payload_bytes) noexcept {
+    if (sizeof(format::chunk_header) + payload_bytes > buffer.size() - used) write_out();
+    return failure.empty() ? buffer.data() + used + sizeof(format::chunk_header) : nullptr;
+}
+
+void capture_writer::state::close_chunk(format::chunk_type type, std::uint64_t aux,
+                                        std::size_t payload_bytes) noexcept {
+    std::byte* const begin = buffer.data() + used;
+    std::byte* const payload = begin + sizeof(format::chunk_header);
+    format::chunk_header header;
+    header.type = static_cast<std::uint32_t>(type);
+    header.sequence = sequence++;
+    header.aux = aux;
+    header.raw_bytes = narrow(payload_bytes);
+    header.stored_bytes = header.raw_bytes;
+    if (deflate && payload_bytes > 0) {
+        const std::size_t smaller = (*deflate)({payload, payload_bytes}, std::span{deflated}.first(payload_bytes - 1));
+        if (smaller != 0) {
+            std::memcpy(payload, deflated.data(), smaller);
+            header.flags = format::chunk_deflated;
+            header.stored_bytes = narrow(smaller);
+        }
+    }
+    header.payload_crc32 = crc32_of({payload, header.stored_bytes});
+    header.header_crc32 =
+        crc32_of(std::as_bytes(std::span{&header, 1}).first(offsetof(format::chunk_header, header_crc32)));
+    std::memcpy(begin, &header, sizeof header);
+    // The buffer's size is a multiple of 8 as is every chunk's place, so the padding always fits.
+    const std::size_t padded = round_up(header.stored_bytes, sizeof(std::uint64_t));
+    std::memset(payload + header.stored_bytes, 0, padded - header.stored_bytes);
+    used += sizeof header + padded;
+}
+
+void capture_writer::state::write_out() noexcept {
+    if (::getpid() != owner) {
+        used = 0;
+        return;
+    }
+    if (used == 0 || !failure.empty()) return;
+    const output_file::outcome result = file.write_all(std::span{buffer}.first(used));
+    bytes_written += result.written;
+    if (result.error != 0) give_up(result.written, result.error);
+    used = 0;
+}
+
+// `written` bytes of the buffer are in the file: its chunks beyond them, the one that was cut included, are lost.
+void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
+    for (std::size_t at = 0; at < used;) {
+        format::chunk_header chunk;
+        std::memcpy(&chunk, buffer.data() + at, sizeof chunk);
+        const std::size_t end_of_payload = at + sizeof chunk + chunk.stored_bytes;
+        if (end_of_payload > written) records_lost += records_in(chunk);
+        at = round_up(end_of_payload, sizeof(std::uint64_t));
+    }
+    // Within the capacity that was reserved: nothing is allocated.
+    char text[128];
+    failure.assign("cannot write capture ");
+    failure.append(file_path);
+    failure.append(": ");
+    failure.append(strerror_r(reason, text, sizeof text));
+    failure.append("; what comes after is not kept");
+}
+
+template <typename TElement>
+void capture_writer::state::write_array(format::chunk_type type, std::uint64_t aux, std::span<const TElement> items,
+                                        std::optional<std::uint64_t> number) noexcept {
+    const std::size_t prefix_bytes = number ? sizeof *number : 0;
+    const std::size_t most = (largest_payload() - prefix_bytes) / sizeof(TElement);
+    while (!items.empty()) {
+        const auto part = items.first(std::min(items.size(), most));
+        const std::size_t payload_bytes = prefix_bytes + part.size_bytes();
+        std::byte* at = open_chunk(payload_bytes);
+        if (at == nullptr) {
+            if constexpr (std::is_same_v<TElement, record> || std::is_same_v<TElement, kernel_record> ||
+                          std::is_same_v<TElement, transfer_record>) {
+                records_lost += items.size();
+            }
+            return;
+        }
+        if (number) {
+            at = append(at, &*number, sizeof *number);
+            *number += part.size();
+        }
+        append(at, part.data(), part.size_bytes());
+        close_chunk(type, aux, payload_bytes);
+        items = items.subspan(part.size());
+    }
+}
+
+capture_writer::capture_writer(const std::string& path, const capture_writer_options& options)
+    : state_(std::make_unique<state>(path, options)) {}
+
+capture_writer::~capture_writer() { state_->write_out(); }
+
+void capture_writer::property(std::string_view key, std::string_view value) noexcept {
+    constexpr std::size_t head_bytes = 2 * sizeof(std::uint32_t);
+    const std::size_t room = state_->largest_payload() - head_bytes;
+    key = key.substr(0, room);
+    value = value.substr(0, room - key.size());
+    const std::size_t payload_bytes = head_bytes + key.size() + value.size();
+    if (std::byte* at = state_->open_chunk(payload_bytes)) {
+        const std::uint32_t head[2] = {narrow(key.size()), narrow(value.size())};
+        at = append(at, head, sizeof head);
+        at = append(at, key.data(), key.size());
+        append(at, value.data(), value.size());
+        state_->close_chunk(format::chunk_type::properties, 0, payload_bytes);
+    }
+}
+
+void capture_writer::names(std::span<const name_entry> entries) noexcept {
+    const std::size_t largest = state_->largest_payload();
+    // Of a text that is cut, as much as a chunk of its own can hold with its padding.
+    const std::size_t longest_text = (largest - name_bytes(0)) / sizeof(std::uint32_t) * sizeof(std::uint32_t);
+    while (!entries.empty()) {
+        std::size_t count = 0;
+        std::size_t payload_bytes = 0;
+        while (count < entries.size()) {
+            const std::size_t more = name_bytes(std::min(entries[count].second.size(), longest_text));
+            if (payload_bytes + more > largest) break;
+            payload_bytes += more;
+            ++count;
+        }
+        std::byte* at = state_->open_chunk(payload_bytes);
+        if (at == nullptr) return;
+        for (const auto& [id, whole_text] : entries.first(count)) {
+            const std::string_view text = whole_text.substr(0, longest_text);
+            const std::uint32_t head[2] = {id, narrow(text.size())};
+            constexpr std::uint32_t zeros = 0;
+            at = append(at, head, sizeof head);
+            at = append(at, text.data(), text.size());
+            at = append(at, &zeros, name_bytes(text.size()) - sizeof head - text.size());
+        }
+        state_->close_chunk(format::chunk_type::names, 0, payload_bytes);
+        entries = entries.subspan(count);
+    }
+}
+
+void capture_writer::labels(std::span<const label> entries) noexcept {
+    state_->write_array(format::chunk_type::labels, 0, entries);
+}
+
+void capture_writer::thread(const format::thread_entry& entry) noexcept {
+    state_->write_array(format::chunk_type::thread, 0, std::span{&entry, 1});
+}
+
+void capture_writer::records(std::uint64_t thread_uid, std::uint64_t first_number,
+                             std::span<const record> records) noexcept {
+    state_->write_array(format::chunk_type::records, thread_uid, records, first_number);
+}
+
+void capture_writer::kernels(std::span<const kernel_record> kernels) noexcept {
+    state_->write_array(format::chunk_type::kernels, 0, kernels);
+}
+
+void capture_writer::transfers(std::span<const transfer_record> transfers) noexcept {
+    state_->write_array(format::chunk_type::transfers, 0, transfers);
+}
+
+void capture_writer::clocks(std::span<const clock_snapshot> snapshots) noexcept {
+    state_->write_array(format::chunk_type::clocks, 0, snapshots);
+}
+
+void capture_writer::devices(std::span<const device_record> devices) noexcept {
+    state_->write_array(format::chunk_type::devices, 0, devices);
+}
+
+void capture_writer::drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept {
+    // One chunk at most: a count for each cause is all there is to say.
+    std::array<format::drop_entry, drop_cause_count> entries;
+    const std::size_t count = std::min(counts.size(), entries.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        entries[i] = {static_cast<std::uint32_t>(counts[i].first), 0, counts[i].second};
+    }
+    state_->write_array(format::chunk_type::drops, 0, std::span<const format::drop_entry>{entries}.first(count));
+}
+
+void capture_writer::end(format::end_reason reason) noexcept {
+    const format::end_entry entry{reason, 0, clock_ns(CLOCK_REALTIME)};
+    state_->write_array(format::chunk_type::end, 0, std::span{&entry, 1});
+    flush();
+}
+
+void capture_writer::flush() noexcept { state_->write_out(); }
+
+bool capture_writer::failed() const noexcept { return !state_->failure.empty(); }
+
+const std::string& capture_writer::failure() const noexcept { return state_->failure; }
+
+std::uint64_t capture_writer::records_lost() const noexcept { return state_->records_lost; }
+
+std::uint64_t capture_writer::bytes_written() const noexcept { return state_->bytes_written; }
+
+}  // namespace prof

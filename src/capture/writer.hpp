@@ -1,0 +1,73 @@
+// Writes a capture file, chunk by chunk. For the drain thread alone (one thread at a time); never throws once open,
+// since it runs inside somebody else's program: after a failed write it stops writing, keeps the reason, and counts
+// what it was given from then on.
+//
+// Each call writes one chunk (large spans: several) into a buffer of `buffer_bytes`, which goes to the kernel when it
+// is full and by flush(). Nothing is allocated after construction. A single text that does not fit the buffer is cut.
+// In a child made by fork nothing is written: the file is the parent's.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "capture/format.hpp"
+#include "record/clock.hpp"
+#include "record/drop.hpp"
+#include "record/gpu_record.hpp"
+#include "record/label.hpp"
+#include "record/record.hpp"
+
+namespace prof {
+
+struct capture_writer_options {
+    bool deflate = false;  // zlib level 1 on each chunk that gets smaller by it
+    std::size_t buffer_bytes = 256U << 10;
+    std::array<std::uint8_t, 16> id{};                          // the capture's id (format::file_header)
+    ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
+};
+
+class capture_writer {
+public:
+    using name_entry = std::pair<std::uint32_t, std::string_view>;
+
+    // Creates `path` (mode 0600, O_EXCL | O_NOFOLLOW: an existing file or link is never touched). Throws prof::error.
+    capture_writer(const std::string& path, const capture_writer_options& options);
+    ~capture_writer();  // flushes; writes no end chunk
+    capture_writer(const capture_writer&) = delete;
+    capture_writer& operator=(const capture_writer&) = delete;
+
+    void property(std::string_view key, std::string_view value) noexcept;
+    void names(std::span<const name_entry> entries) noexcept;
+    void labels(std::span<const label> entries) noexcept;
+    void thread(const format::thread_entry& entry) noexcept;
+    void records(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records) noexcept;
+    void kernels(std::span<const kernel_record> kernels) noexcept;
+    void transfers(std::span<const transfer_record> transfers) noexcept;
+    void clocks(std::span<const clock_snapshot> snapshots) noexcept;
+    void devices(std::span<const device_record> devices) noexcept;
+    void drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept;
+    void end(format::end_reason reason) noexcept;
+
+    void flush() noexcept;
+
+    bool failed() const noexcept;
+    // Empty while all is well; else one line: what failed, on which file, why (strerror).
+    const std::string& failure() const noexcept;
+    std::uint64_t records_lost() const noexcept;  // records, kernels and transfers given after the failure (or in it)
+    std::uint64_t bytes_written() const noexcept;
+
+private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+}  // namespace prof

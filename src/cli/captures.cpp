@@ -1,0 +1,69 @@
+#include "cli/captures.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <tuple>
+
+#include "capture/payload.hpp"
+#include "capture/reader.hpp"
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+using property_map = std::map<std::string, std::string>;
+
+// A process writes what it is before anything it recorded; the rest of the file is left unread.
+property_map opening_properties(const std::string& path) {
+    property_map out;
+    capture_reader reader(path);
+    for (chunk part; reader.next(part);) {
+        if (part.type == format::chunk_type::properties) {
+            for_each_property(part.payload,
+                              [&](std::string_view key, std::string_view value) { out[std::string(key)] = value; });
+        }
+        if (out.contains("run_id")) break;
+    }
+    return out;
+}
+
+std::uint64_t number(const property_map& properties, const std::string& key) {
+    const auto found = properties.find(key);
+    std::uint64_t value = 0;
+    if (found != properties.end()) {
+        std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+    }
+    return value;
+}
+
+std::optional<run_capture> if_of_run(const std::string& path, const std::string& run_id) {
+    try {
+        const property_map properties = opening_properties(path);
+        const auto found = properties.find("run_id");
+        if (found == properties.end() || found->second != run_id) return std::nullopt;
+        return run_capture{path, number(properties, "rank"), number(properties, "pid")};
+    } catch (const error&) {
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::vector<run_capture> captures_of_run(const std::string& directory, const std::string& run_id) {
+    std::vector<run_capture> out;
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+        if (entry.path().extension() != ".prof" || !entry.is_regular_file(failed)) continue;
+        if (auto capture = if_of_run(entry.path().string(), run_id)) out.push_back(std::move(*capture));
+    }
+    std::sort(out.begin(), out.end(), [](const run_capture& a, const run_capture& b) {
+        return std::tie(a.rank, a.pid, a.path) < std::tie(b.rank, b.pid, b.path);
+    });
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,19 @@
+// The captures that one `prof run` left in its output directory. Reads the first chunks of each file there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace prof {
+
+struct run_capture {
+    std::string path;
+    std::uint64_t rank = 0;
+    std::uint64_t pid = 0;
+};
+
+// By rank, then by process. Files that cannot be read are no captures of the run.
+std::vector<run_capture> captures_of_run(const std::string& directory, const std::string& run_id);
+
+}  // namespace prof

@@ -1,0 +1,27 @@
+// Runs the user's command as if `prof run` were not there: the same terminal, standard streams and process group, the
+// signals sent to us passed on, its end told exactly.
+//
+// One command at a time, from the main thread. What the terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z, hang-up) reaches the
+// whole process group by itself and is not passed on a second time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace prof {
+
+struct child_end {
+    int start_error = 0;  // errno if it could not be started at all, else 0
+    int status = 0;       // its exit status, if it exited
+    int signal = 0;       // the signal that killed it, else 0
+};
+
+using environment = std::vector<std::string>;  // NAME=value
+
+child_end run_child(const std::vector<std::string>& command, const environment& variables);
+
+// Ends this process by the signal that ended the child, so that whoever waits for us sees what it would have seen.
+// Returns only if the signal cannot kill.
+void die_by(int signal);
+
+}  // namespace prof

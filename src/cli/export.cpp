@@ -1,0 +1,52 @@
+#include "cli/export.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/cli.hpp"
+#include "cli/input.hpp"
+#include "export/chrome_trace.hpp"
+#include "export/json_text.hpp"
+#include "export/text_table.hpp"
+
+namespace prof {
+namespace {
+
+std::string default_output(const std::string& capture) {
+    const std::string stem = capture.ends_with(".prof") ? capture.substr(0, capture.size() - 5) : capture;
+    return stem + ".trace.json.gz";
+}
+
+}  // namespace
+
+export_command::export_command(CLI::App& app) {
+    app.add_option("FILE", file_, "A capture (*.prof)")->required()->type_name("");
+    app.add_option("-o,--output", output_, "The trace, plain (*.json) or compressed (*.json.gz); default: beside FILE")
+        ->type_name("TRACE")
+        ->check(CLI::Validator(
+            [](const std::string& value) {
+                const bool good = value.ends_with(".json") || value.ends_with(".json.gz");
+                return good ? std::string()
+                            : "\"" + value +
+                                  "\" is not accepted; viewers know a trace by the end of its name, .json or .json.gz";
+            },
+            ""));
+    app.add_option(
+           "--adopt", adopt_,
+           "Threads that work for others: auto (autograd's, the default), off, or a shell pattern of thread names")
+        ->type_name("PATTERN");
+}
+
+int export_command::operator()() const {
+    const timeline data = load_capture(file_);
+    const std::string output = output_.empty() ? default_output(file_) : output_;
+    const trace_counts counts = write_chrome_trace(data, attribute(data, adoption_of(adopt_)), output);
+    fmt::print("{}: {} host ranges, {} CUDA calls, {} GPU operations, {} ranges on the GPU, {} arrows\n",
+               terminal_safe(output), with_thousands(counts.host_ranges + counts.process_ranges),
+               with_thousands(counts.api_calls), with_thousands(counts.gpu_ops),
+               with_thousands(counts.projected_ranges), with_thousands(counts.flows));
+    return exit_ok;
+}
+
+}  // namespace prof

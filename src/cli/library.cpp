@@ -1,0 +1,69 @@
+#include "cli/library.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace prof {
+namespace {
+
+// In the child. The library starts no recording by being loaded; to be sure, it is told so.
+[[noreturn]] void load_and_exit(const char* path, int report_to) {
+    setenv("PROF_AUTOSTART", "0", 1);  // NOLINT(concurrency-mt-unsafe): the child has one thread
+    if (dlopen(path, RTLD_NOW | RTLD_LOCAL) != nullptr) _exit(0);
+    const char* const why = dlerror();  // NOLINT(concurrency-mt-unsafe)
+    const ssize_t written = write(report_to, why, std::strlen(why));
+    _exit(written < 0 ? 2 : 1);
+}
+
+std::string read_all(int descriptor) {
+    std::string out;
+    char piece[512];
+    for (;;) {
+        const ssize_t count = read(descriptor, piece, sizeof piece);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return out;
+        out.append(piece, static_cast<std::size_t>(count));
+    }
+}
+
+}  // namespace
+
+std::string library_beside_executable() {
+    std::error_code failed;
+    const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", failed);
+    return (executable.parent_path() / PROF_LIBRARY_FROM_BIN / "libprof.so").lexically_normal().string();
+}
+
+std::string try_library(const std::string& path) {
+    if (path.find_first_of(": \t\n") != std::string::npos) {
+        return "LD_PRELOAD cannot hold a path with blanks or colons: " + path;
+    }
+    if (access(path.c_str(), R_OK) != 0) return path + ": " + std::generic_category().message(errno);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return "cannot make a pipe: " + std::generic_category().message(errno);
+    const pid_t child = fork();
+    if (child == 0) load_and_exit(path.c_str(), ends[1]);
+    close(ends[1]);
+    std::string why = child < 0 ? "cannot fork: " + std::generic_category().message(errno) : read_all(ends[0]);
+    close(ends[0]);
+    if (child < 0) return why;
+
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status))
+        return path + " ended a process that loaded it with signal " + std::to_string(WTERMSIG(status));
+    if (WEXITSTATUS(status) == 0) return {};
+    return why.empty() ? path + " cannot be loaded" : why;
+}
+
+}  // namespace prof

@@ -1,0 +1,194 @@
+#include "cli/manual.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+namespace prof {
+namespace {
+
+struct page {
+    std::string_view command;  // "": of prof itself
+    std::string_view purpose;
+    std::string_view synopsis;
+    std::string_view description;
+    std::string_view sections;  // what follows the options, ready-made
+};
+
+constexpr std::array pages = std::to_array<page>({
+    {"", "what each range of a training program costs on the GPU",
+     "prof run [options] [--] command [argument...]\n"
+     "prof report [options] file...\n"
+     "prof export [options] file\n"
+     "prof --version",
+     "Runs a program with libprof in it, unchanged, and tells for each of its NVTX ranges (forward, backward, ...) how "
+     "much GPU time the work launched there took. Makes tables and traces of what was recorded.",
+     R"(EXAMPLES
+    prof run -- python train.py --batch 16
+    prof report prof-captures/train.py.0.node7-4711.prof
+    prof export prof-captures/train.py.0.node7-4711.prof -o trace.json.gz
+
+EXIT STATUS
+    0  done
+    1  something could not be read, written or started
+    2  the command line makes no sense
+    prof run ends as its command does.
+)"},
+    {"run", "run a command under libprof and report on it when it has ended",
+     "prof run [options] [--] command [argument...]",
+     "The command runs as it would without prof: its standard streams, its signals and its exit status are its own, "
+     "and so are the processes it starts, each of which leaves a capture if it uses NVTX or CUDA. When the command has "
+     "ended, prof prints the GPU time of each range on standard error and writes a trace beside each capture. Each "
+     "option may also be set by a variable, --output-dir by PROF_OUTPUT_DIR; the option is stronger.",
+     R"(EXAMPLES
+    prof run -- python train.py
+    prof run -o runs/today --export summary -- torchrun --nproc-per-node 8 train.py
+    prof run --adopt off -- ./trainer --steps 100
+
+FILES
+    DIR/NAME.RANK.HOST-PID.prof
+        the capture, one a process; prof report and prof export read it
+    DIR/NAME.RANK.HOST-PID.trace.json.gz
+        its trace; open it in https://ui.perfetto.dev
+
+ENVIRONMENT
+    Set for the command: LD_PRELOAD (libprof.so before what was there),
+    PROF_OUTPUT_DIR, PROF_RUN_ID, PROF_EXPORT=none (prof exports when the command
+    has ended), a PROF_ variable for each option given; CUDA_INJECTION64_PATH and
+    NVTX_INJECTION64_PATH unless they are set.
+
+EXIT STATUS
+    The command's. If a signal ended the command, prof ends by the same signal.
+    127  there is no such command
+    126  the command cannot be executed
+    2    the options make no sense
+    1    the output directory cannot be made or written
+    A libprof.so that cannot be loaded, or a failure to report, is told on standard
+    error and changes nothing of this.
+)"},
+    {"report", "print tables of captures", "prof report [options] file...",
+     "gpu-projection has a row for each range path, with the time on the host beside that on the GPU, and rows for GPU "
+     "work in no range, for a range that cannot be told, and without a known launch; its self column adds up to the "
+     "total. kernels and copies have a row for each kernel name and for each kind of copy or set. Times are in the "
+     "unit that a table's first line names; CSV and JSON have nanoseconds, all columns, and names in full.",
+     R"(EXAMPLES
+    prof report run.prof
+    prof report run.prof --report gpu-projection,kernels --format json -o run.json
+    prof report prof-captures/*.prof --format csv
+
+OUTPUT
+    JSON is one object for one report of one capture, else an array of them. CSV is
+    one table for each report, with a first column that names the capture.
+
+EXIT STATUS
+    0  done
+    1  a file could not be read (the others are reported), or the output not written
+    2  the options make no sense
+)"},
+    {"export", "write a capture as a trace for Perfetto, Chrome and HTA", "prof export [options] file",
+     "Writes Chrome JSON in torch.profiler's dialect: the ranges of each thread, CUDA calls, kernels and copies by "
+     "stream, arrows from a launch to its work, and the ranges projected on the GPU's streams.",
+     R"(EXAMPLES
+    prof export run.prof
+    prof export run.prof -o trace.json
+    Open the trace in https://ui.perfetto.dev or chrome://tracing.
+
+EXIT STATUS
+    0  done
+    1  the capture could not be read, or the trace not written
+    2  the options make no sense
+)"},
+});
+
+constexpr std::size_t page_width = 80;
+
+const page& page_of(std::string_view command) {
+    const auto found = std::find_if(pages.begin(), pages.end(), [&](const page& p) { return p.command == command; });
+    return found == pages.end() ? pages.front() : *found;
+}
+
+// Words of `text` in lines that begin with `indent` blanks.
+std::string wrapped(std::string_view text, std::size_t indent) {
+    std::string out;
+    std::size_t column = 0;
+    while (!text.empty()) {
+        const std::size_t blank = std::min(text.find(' '), text.size());
+        const std::string_view word = text.substr(0, blank);
+        text.remove_prefix(std::min(blank + 1, text.size()));
+        if (column != 0 && column + 1 + word.size() > page_width) {
+            out += '\n';
+            column = 0;
+        }
+        if (column == 0) {
+            out.append(indent, ' ');
+            column = indent;
+        } else {
+            out += ' ';
+            ++column;
+        }
+        out += word;
+        column += word.size();
+    }
+    return out + '\n';
+}
+
+std::string indented(std::string_view lines) {
+    std::string out;
+    while (!lines.empty()) {
+        const std::size_t end = std::min(lines.find('\n'), lines.size());
+        out.append("    ").append(lines.substr(0, end)).append("\n");
+        lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+    return out;
+}
+
+class manual final : public CLI::FormatterBase {
+public:
+    std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
+        const bool is_prof = app->get_parent() == nullptr;
+        const page& shown = page_of(is_prof ? "" : app->get_name());
+        std::string out = "NAME\n    prof";
+        if (!is_prof) out.append("-").append(shown.command);
+        out.append(" - ").append(shown.purpose).append("\n\nSYNOPSIS\n").append(indented(shown.synopsis));
+        out.append("\nDESCRIPTION\n").append(wrapped(shown.description, 4));
+        if (is_prof) out += commands();
+        for (const std::string& group : app->get_groups()) out += options(*app, group);
+        return out.append("\n").append(shown.sections);
+    }
+
+private:
+    static std::string commands() {
+        std::string out = "\nCOMMANDS\n";
+        for (const page& p : pages) {
+            if (!p.command.empty())
+                out.append("    prof ").append(p.command).append("\n").append(wrapped(p.purpose, 8));
+        }
+        return out + "    prof COMMAND --help has the details.\n";
+    }
+
+    static std::string options(const CLI::App& app, const std::string& group) {
+        std::string out;
+        for (const CLI::Option* const option : app.get_options()) {
+            if (option->get_group() != group || !option->nonpositional()) continue;
+            std::string spelling;
+            for (const std::string& name : option->get_snames()) spelling += "-" + name + ", ";
+            for (const std::string& name : option->get_lnames()) spelling += "--" + name + ", ";
+            spelling.resize(spelling.size() - 2);
+            if (option->get_items_expected_min() > 0) spelling += " " + option->get_type_name();
+            out += "    " + spelling + "\n" + wrapped(option->get_description(), 8);
+        }
+        if (out.empty()) return out;
+        std::string title = group;
+        std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
+        return "\n" + title + "\n" + out;
+    }
+};
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> make_manual() { return std::make_shared<manual>(); }
+
+std::string purpose_of(const std::string& command) { return std::string(page_of(command).purpose); }
+
+}  // namespace prof

@@ -1,0 +1,29 @@
+// `prof report`: tables of one capture or several.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace prof {
+
+class report_command {
+public:
+    explicit report_command(CLI::App& app);
+
+    // Returns the exit status: that of failure when any capture could not be read; the others are reported all the
+    // same.
+    int operator()() const;
+
+private:
+    std::vector<std::string> files_;
+    std::vector<std::string> reports_ = {"gpu-projection"};
+    std::string format_ = "table";
+    std::string output_;
+    std::string adopt_ = "auto";
+    std::uint32_t depth_ = UINT32_MAX;
+    bool no_fold_ = false;
+};
+
+}  // namespace prof

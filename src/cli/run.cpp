@@ -1,0 +1,226 @@
+#include "cli/run.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "cli/captures.hpp"
+#include "cli/child.hpp"
+#include "cli/cli.hpp"
+#include "cli/library.hpp"
+#include "export/chrome_trace.hpp"
+#include "export/json_text.hpp"
+#include "export/report_text.hpp"
+#include "record/error.hpp"
+#include "session/exports.hpp"
+
+extern char** environ;
+
+namespace prof {
+namespace {
+
+std::string random_run_id() {
+    std::uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(getpid());
+    return fmt::format("{:016x}", number);
+}
+
+// The directory of this run's captures. If it was made for the run and the run left nothing there, it goes again.
+class output_directory {
+public:
+    explicit output_directory(const std::string& path) {
+        std::error_code failed;
+        path_ = std::filesystem::absolute(path, failed).string();
+        is_new_ = !std::filesystem::exists(path_, failed);
+        if (is_new_) {
+            const mode_t before = umask(0077);
+            std::filesystem::create_directories(path_, failed);
+            umask(before);
+        }
+        if (failed) throw error("cannot make the output directory " + path_ + ": " + failed.message());
+        if (!std::filesystem::is_directory(path_, failed)) throw error(path_ + " is not a directory");
+        if (access(path_.c_str(), W_OK | X_OK) != 0) {
+            throw error("cannot write to " + path_ + ": " + std::generic_category().message(errno));
+        }
+    }
+    ~output_directory() {
+        if (is_new_) rmdir(path_.c_str());  // fails unless it is empty
+    }
+    output_directory(const output_directory&) = delete;
+    output_directory& operator=(const output_directory&) = delete;
+
+    const std::string& path() const noexcept { return path_; }
+
+private:
+    std::string path_;
+    bool is_new_ = false;
+};
+
+// Our environment with changes.
+class changed_environment {
+public:
+    changed_environment() {
+        for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+            const std::string_view line = *variable;
+            const std::size_t equals = line.find('=');
+            if (equals != std::string_view::npos)
+                values_[std::string(line.substr(0, equals))] = line.substr(equals + 1);
+        }
+    }
+    void set(const std::string& name, const std::string& value) { values_[name] = value; }
+    std::string get(const std::string& name) const {
+        const auto found = values_.find(name);
+        return found == values_.end() ? std::string() : found->second;
+    }
+    environment lines() const {
+        environment out;
+        for (const auto& [name, value] : values_) out.push_back(name + "=" + value);
+        return out;
+    }
+
+private:
+    std::map<std::string, std::string> values_;
+};
+
+void inject(changed_environment& variables, const std::string& library) {
+    const std::string preloaded = variables.get("LD_PRELOAD");
+    variables.set("LD_PRELOAD", preloaded.empty() ? library : library + ":" + preloaded);
+    for (const char* const name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
+        const std::string other = variables.get(name);
+        if (other.empty()) {
+            variables.set(name, library);
+        } else if (other != library) {
+            complain(
+                fmt::format("{} is set to {} and left so: what that library hears may not reach libprof", name, other));
+        }
+    }
+}
+
+bool is_empty(const timeline& data) {
+    return data.ranges.empty() && data.marks.empty() && data.api_calls.empty() && data.ops.empty();
+}
+
+class after_run {
+public:
+    after_run(const session_options& options, std::size_t capture_count)
+        : options_(options), wanted_(projection_options_of(options)) {
+        layout_.width = output_width(STDERR_FILENO);
+        // Of many processes the outline; `prof report` has the rest.
+        if (capture_count > 1) layout_.deepest = 1;
+        layout_.legend = capture_count == 1;
+    }
+
+    void report(const run_capture& capture) {
+        try {
+            const timeline data = load_timeline(capture.path);
+            if (is_empty(data)) {
+                ++empty_count_;
+                return;
+            }
+            const attribution att = attribute(data, wanted_.attribution);
+            if (options_.export_summary) {
+                fmt::print(stderr, "\n{}", summary_text(data, project(data, att, wanted_), layout_));
+            }
+            fmt::print(stderr, "\n");
+            complain("capture: " + capture.path);
+            if (!options_.export_trace) return;
+            const std::string trace = capture.path.substr(0, capture.path.rfind(".prof")) + ".trace.json.gz";
+            write_chrome_trace(data, att, trace);
+            complain("trace:   " + trace);
+        } catch (const std::exception& failure) {
+            complain(failure.what());
+        }
+    }
+
+    void finish() const {
+        if (empty_count_ == 0) return;
+        complain(fmt::format("{} process{} recorded nothing", empty_count_, empty_count_ == 1 ? "" : "es"));
+    }
+
+private:
+    const session_options& options_;
+    projection_options wanted_;
+    text_layout layout_;
+    std::size_t empty_count_ = 0;
+};
+
+void report_captures(const session_options& options, const std::string& directory, const std::string& run_id) {
+    const std::vector<run_capture> captures = captures_of_run(directory, run_id);
+    if (captures.empty()) {
+        complain(
+            "no capture: the command made no NVTX range and no CUDA call that libprof could see "
+            "(a statically linked or set-user-id program cannot be seen)");
+        return;
+    }
+    after_run after(options, captures.size());
+    for (const run_capture& capture : captures) after.report(capture);
+    after.finish();
+}
+
+}  // namespace
+
+run_command::run_command(CLI::App& app) : app_(app), options_(app) {
+    app.add_option("--library", library_, "Use this libprof.so instead of the one beside this command")
+        ->type_name("FILE")
+        ->group("What is recorded");
+}
+
+std::size_t run_command::command_begin(const std::vector<std::string>& arguments) const {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& argument = arguments[i];
+        if (argument == "--") return i + 1;
+        if (argument.size() < 2 || argument[0] != '-') return i;
+        const bool is_long = argument[1] == '-';
+        const bool has_value = is_long ? argument.find('=') != std::string::npos : argument.size() > 2;
+        const CLI::Option* const option = app_.get_option_no_throw(is_long ? argument : argument.substr(0, 2));
+        if (option != nullptr && option->get_items_expected_min() > 0 && !has_value) ++i;
+    }
+    return arguments.size();
+}
+
+int run_command::operator()(const std::vector<std::string>& command) const {
+    const session_options options = options_.resolve();
+    if (command.empty()) throw CLI::ValidationError("there is no command to run: prof run [options] -- command...");
+    std::optional<output_directory> directory(std::in_place, options.output_dir);
+    const std::string run_id = random_run_id();
+
+    changed_environment variables;
+    for (const auto& [name, value] : options_.variables()) variables.set(name, value);
+    variables.set("PROF_OUTPUT_DIR", directory->path());
+    variables.set("PROF_RUN_ID", run_id);
+    variables.set("PROF_EXPORT", "none");  // we do it when the command has ended
+    const std::string library =
+        library_.empty() ? library_beside_executable() : std::filesystem::absolute(library_).string();
+    const std::string unusable = try_library(library);
+    if (unusable.empty()) {
+        inject(variables, library);
+    } else {
+        complain("the command runs without profiling: " + unusable);
+    }
+
+    const child_end end = run_child(command, variables.lines());
+    if (end.start_error != 0) {
+        complain(fmt::format("cannot run {}: {}", command.front(), std::generic_category().message(end.start_error)));
+        return end.start_error == ENOENT ? exit_not_found : exit_not_executable;
+    }
+    if (unusable.empty()) report_captures(options, directory->path(), run_id);
+    directory.reset();
+    if (end.signal != 0) {
+        std::fflush(nullptr);
+        die_by(end.signal);
+        return 128 + end.signal;
+    }
+    return end.status;
+}
+
+}  // namespace prof

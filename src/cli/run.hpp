@@ -1,0 +1,30 @@
+// `prof run`: runs a command under libprof and reports on it when it has ended.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/run_options.hpp"
+
+namespace prof {
+
+class run_command {
+public:
+    explicit run_command(CLI::App& app);
+
+    // `command` is what stood after the options. Returns the exit status; throws prof::error and CLI::ValidationError.
+    int operator()(const std::vector<std::string>& command) const;
+
+    // Where in `arguments` (those after "run") the command begins: after "--", else at the first word that is neither
+    // an option nor an option's value.
+    std::size_t command_begin(const std::vector<std::string>& arguments) const;
+
+private:
+    CLI::App& app_;
+    run_options options_;
+    std::string library_;
+};
+
+}  // namespace prof

@@ -1,0 +1,116 @@
+#include "cli/run_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace prof {
+namespace {
+
+struct flag_help {
+    std::string_view option;
+    std::string_view flags;
+    std::string_view value;
+    std::string_view text;
+};
+
+constexpr std::string_view recording = "What is recorded";
+constexpr std::string_view output = "Where it goes";
+
+constexpr std::array help = std::to_array<flag_help>({
+    {"output_dir", "-o,--output-dir", "DIR", "Put captures and exports there (default: prof-captures)"},
+    {"name", "--name", "NAME", "Begin the files' names with NAME (default: the program's or script's name)"},
+    {"rank", "--rank", "N", "The process's rank (default: $RANK, $SLURM_PROCID, ..., else 0)"},
+    {"export", "--export", "LIST", "Make of each capture: trace, summary, trace,summary (default), or none"},
+    {"adopt", "--adopt", "PATTERN",
+     "Threads that work for others, by name: their GPU work counts for the range open there. auto (autograd's threads, "
+     "the default), off, or a shell pattern"},
+    {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},
+    {"autostart", "--autostart", "0|1", "0: record nothing until the program calls prof_start"},
+    {"compress", "--compress", "0|1", "1: compress the capture as it is written"},
+    {"rings", "--rings", "WHERE", "Memory of what is not yet written: auto (default), memory, or a directory"},
+    {"ring_bytes", "--ring-bytes", "SIZE", "Each thread's ring; K, M, G are accepted (default: 1M)"},
+    {"name_bytes", "--name-bytes", "SIZE", "Room for the names of ranges and kernels (default: 8M)"},
+    {"buffer_bytes", "--buffer-bytes", "SIZE", "Each of CUPTI's buffers (default: 1M)"},
+    {"cupti_library", "--cupti-library", "FILE", "Use this libcupti.so and no other"},
+});
+
+bool is_about_output(std::string_view option) {
+    constexpr std::array names = {"output_dir", "name", "rank", "export", "compress"};
+    return std::find(names.begin(), names.end(), option) != names.end();
+}
+
+void set_checked(session_options& out, const std::string& shown_as, const std::string& option,
+                 const std::string& value) {
+    const std::string problem = set_option(out, option, value);
+    if (problem.empty()) return;
+    throw CLI::ValidationError(shown_as + problem.substr(option.size()));
+}
+
+}  // namespace
+
+std::string variable_of(std::string_view option) {
+    std::string out = "PROF_";
+    for (const char c : option) out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return out;
+}
+
+run_options::run_options(CLI::App& app) {
+    for (const flag_help& flag : help) {
+        app.add_option(std::string(flag.flags), flags_[std::string(flag.option)], std::string(flag.text))
+            ->type_name(std::string(flag.value))
+            ->group(std::string(is_about_output(flag.option) ? output : recording));
+    }
+    app.add_flag("--no-adopt", no_adopt_, "The same as --adopt off")->group(std::string(recording));
+    app.add_flag("--no-fold", no_fold_, "The same as --fold 0")->group(std::string(recording));
+    app.add_option("--set", assignments_, "Any of these by its variable's name, as in --set PROF_RING_BYTES=4M")
+        ->type_name("PROF_X=VALUE")
+        ->allow_extra_args(false)
+        ->group(std::string(recording));
+}
+
+std::map<std::string, std::string> run_options::given() const {
+    std::map<std::string, std::string> out;
+    for (const std::string& assignment : assignments_) {
+        const std::size_t equals = assignment.find('=');
+        if (equals == std::string::npos) {
+            throw CLI::ValidationError("--set: \"" + assignment + "\" is not accepted; it takes PROF_X=VALUE");
+        }
+        const std::string variable = assignment.substr(0, equals);
+        const auto table = option_table();
+        const auto known = std::find_if(table.begin(), table.end(),
+                                        [&](const option& entry) { return variable_of(entry.name) == variable; });
+        if (known == table.end() || known->name == "run_id") {
+            std::string line = "--set: there is no option \"" + variable + "\"; there are";
+            for (const flag_help& flag : help) line += (&flag == help.data() ? " " : ", ") + variable_of(flag.option);
+            throw CLI::ValidationError(line);
+        }
+        out[std::string(known->name)] = assignment.substr(equals + 1);
+    }
+    if (no_adopt_) out["adopt"] = "off";
+    if (no_fold_) out["fold"] = "0";
+    for (const auto& [option, value] : flags_) {
+        if (!value.empty()) out[option] = value;
+    }
+    return out;
+}
+
+session_options run_options::resolve() const {
+    std::string complaint;
+    session_options out = options_from_environment(complaint);
+    if (!complaint.empty()) throw CLI::ValidationError(complaint);
+    for (const auto& [option, value] : given()) {
+        std::string flag = "--" + option;
+        std::replace(flag.begin(), flag.end(), '_', '-');
+        set_checked(out, flag, option, value);
+    }
+    return out;
+}
+
+std::map<std::string, std::string> run_options::variables() const {
+    std::map<std::string, std::string> out;
+    for (const auto& [option, value] : given()) out[variable_of(option)] = value;
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,77 @@
+#include "export/capture_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace prof {
+namespace {
+
+std::string property(const timeline& data, const std::string& key) {
+    const auto found = data.properties.find(key);
+    return found == data.properties.end() ? std::string() : found->second;
+}
+
+// "1 launch has" and "2 launches have" are what a note begins with.
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string gpus(const timeline& data) {
+    if (data.devices.empty()) return data.ops.empty() ? "no GPU work" : "GPU unknown";
+    std::string out = fmt::format("{} GPU{}", data.devices.size(), data.devices.size() == 1 ? "" : "s");
+    const std::string_view name = data.name(data.devices.front().name);
+    const bool all_alike = std::all_of(data.devices.begin(), data.devices.end(),
+                                       [&](const device_record& device) { return data.name(device.name) == name; });
+    if (all_alike && !name.empty()) out += fmt::format(" ({})", name);
+    return out;
+}
+
+}  // namespace
+
+std::string capture_title(const timeline& data) {
+    std::string name = property(data, "name");
+    if (name.empty()) name = "a process";
+    std::string out = name;
+    if (const std::string rank = property(data, "rank"); !rank.empty()) out += ", rank " + rank;
+    if (const std::string pid = property(data, "pid"); !pid.empty()) out += ", pid " + pid;
+    if (const std::string host = property(data, "hostname"); !host.empty()) out += " on " + host;
+    const double seconds = static_cast<double>(data.end_ns - data.start_ns) * 1e-9;
+    return out + fmt::format(": {:.3f} s recorded, {}", seconds, gpus(data));
+}
+
+std::vector<std::string> capture_notes(const timeline& data) {
+    const timeline_quality& quality = data.quality;
+    std::vector<std::string> out;
+    if (const std::string missing = property(data, "missing"); !missing.empty()) out.push_back(missing);
+    if (!quality.ended) out.emplace_back("the process ended, or is still running, without closing this capture");
+    if (quality.recovered_records != 0) {
+        out.push_back(counted(quality.recovered_records, "record was", "records were") +
+                      " recovered from the memory the process left");
+    }
+    if (quality.damaged_bytes != 0) {
+        out.push_back(counted(quality.damaged_bytes, "byte of the file is damaged and was",
+                              "bytes of the file are damaged and were") +
+                      " passed over");
+    }
+    if (quality.ranges_open_at_end != 0) {
+        out.push_back(counted(quality.ranges_open_at_end, "range was", "ranges were") +
+                      " still open at the end and cut there");
+    }
+    if (quality.launches_without_completion != 0) {
+        out.push_back(counted(quality.launches_without_completion, "launch has", "launches have") +
+                      " no GPU record: the work had not completed, or its record was lost");
+    }
+    out.insert(out.end(), quality.notes.begin(), quality.notes.end());
+    return out;
+}
+
+std::string drops_line(const timeline& data) {
+    std::string out;
+    for (const auto& [cause, count] : data.quality.dropped) {
+        out += fmt::format("{}{} {}", out.empty() ? "dropped: " : ", ", count, cause);
+    }
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,130 @@
+#include "export/gpu_rows.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "export/row_layout.hpp"
+
+namespace prof {
+namespace {
+
+// A range uses few streams, so what it has on each stands in a short list.
+struct projection_list {
+    struct entry {
+        projected_range projected;
+        std::uint32_t stream = 0;  // index into the streams
+        std::uint32_t next = npos;
+    };
+    std::vector<std::uint32_t> head;  // per range
+    std::vector<entry> entries;
+
+    projected_range& of(std::uint32_t range, std::uint32_t stream) {
+        for (std::uint32_t at = head[range]; at != npos; at = entries[at].next) {
+            if (entries[at].stream == stream) return entries[at].projected;
+        }
+        entries.push_back({{.range = range}, stream, head[range]});
+        head[range] = static_cast<std::uint32_t>(entries.size() - 1);
+        return entries.back().projected;
+    }
+};
+
+void project_op(const timeline& data, const attribution& att, std::size_t index, std::uint32_t stream,
+                projection_list& lists) {
+    const gpu_op& op = data.ops[index];
+    for_each_open_range(data, att, index, [&](std::uint32_t range) {
+        projected_range& projected = lists.of(range, stream);
+        if (projected.ops == 0) projected.start_ns = op.start_ns;  // operations come in order of start
+        projected.end_ns = std::max(projected.end_ns, op.end_ns);
+        projected.gpu_sum_ns += op.end_ns - op.start_ns;
+        ++projected.ops;
+    });
+}
+
+void lay_out_ops(const timeline& data, gpu_stream_rows& stream) {
+    disjoint_rows rows;
+    stream.op_row.reserve(stream.ops.size());
+    for (const std::uint32_t op : stream.ops) {
+        stream.op_row.push_back(rows.place(data.ops[op].start_ns, data.ops[op].end_ns));
+    }
+    stream.op_row_count = rows.row_count() - 1;
+}
+
+// The operations of the stream's own row, which lie apart and begin at different times.
+class own_row_ops {
+public:
+    own_row_ops(const timeline& data, const gpu_stream_rows& stream) {
+        for (std::size_t i = 0; i < stream.ops.size(); ++i) {
+            if (stream.op_row[i] != 0) continue;
+            const gpu_op& op = data.ops[stream.ops[i]];
+            spans_.emplace_back(op.start_ns, op.end_ns);
+        }
+    }
+
+    // Whether each of them lies apart from [start, end] or inside it.
+    bool leave_room_for(std::int64_t start_ns, std::int64_t end_ns) const {
+        return ends_by(start_ns, start_ns, end_ns) && ends_by(end_ns, start_ns, end_ns);
+    }
+
+private:
+    // The last one begun by `time_ns`.
+    bool ends_by(std::int64_t time_ns, std::int64_t start_ns, std::int64_t end_ns) const {
+        const auto after = std::upper_bound(spans_.begin(), spans_.end(), std::pair{time_ns, INT64_MAX});
+        if (after == spans_.begin()) return true;
+        const auto [op_start_ns, op_end_ns] = *std::prev(after);
+        const bool is_apart = op_end_ns <= start_ns || op_start_ns >= end_ns;
+        const bool is_inside = op_start_ns >= start_ns && op_end_ns <= end_ns;
+        return is_inside || (is_apart && op_start_ns != start_ns);
+    }
+
+    std::vector<std::pair<std::int64_t, std::int64_t>> spans_;
+};
+
+void lay_out_ranges(const timeline& data, const attribution& att, gpu_stream_rows& stream) {
+    std::sort(stream.ranges.begin(), stream.ranges.end(), [&](const projected_range& a, const projected_range& b) {
+        if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+        if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;
+        return std::pair{att.depth[a.range], a.range} < std::pair{att.depth[b.range], b.range};
+    });
+    const own_row_ops own(data, stream);
+    nesting_rows rows;
+    for (projected_range& range : stream.ranges) {
+        const bool has_room = own.leave_room_for(range.start_ns, range.end_ns);
+        range.row = rows.place(range.start_ns, range.end_ns, has_room ? 0 : 1);
+    }
+    stream.range_row_count = std::max<std::size_t>(rows.row_count(), 1) - 1;
+    for (std::size_t& row : stream.op_row) {
+        if (row != 0) row += stream.range_row_count;
+    }
+}
+
+}  // namespace
+
+std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution& att) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> index_of;
+    for (const gpu_op& op : data.ops) index_of.try_emplace({op.device, op.stream}, 0);
+    std::vector<gpu_stream_rows> streams;
+    for (auto& [key, index] : index_of) {
+        index = static_cast<std::uint32_t>(streams.size());
+        gpu_stream_rows& stream = streams.emplace_back();
+        stream.device = key.first;
+        stream.stream = key.second;
+    }
+
+    projection_list lists;
+    lists.head.assign(data.ranges.size(), npos);
+    for (std::size_t i = 0; i < data.ops.size(); ++i) {
+        const std::uint32_t stream = index_of.at({data.ops[i].device, data.ops[i].stream});
+        streams[stream].ops.push_back(static_cast<std::uint32_t>(i));
+        project_op(data, att, i, stream, lists);
+    }
+    for (const projection_list::entry& entry : lists.entries) streams[entry.stream].ranges.push_back(entry.projected);
+
+    for (gpu_stream_rows& stream : streams) {
+        lay_out_ops(data, stream);
+        lay_out_ranges(data, att, stream);
+    }
+    return streams;
+}
+
+}  // namespace prof

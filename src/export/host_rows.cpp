@@ -1,0 +1,79 @@
+#include "export/host_rows.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "export/row_layout.hpp"
+
+namespace prof {
+namespace {
+
+void sort_outermost_first(std::vector<host_item>& items) {
+    std::sort(items.begin(), items.end(), [](const host_item& a, const host_item& b) {
+        // Ranges stand by start with parents first, so the index decides between equal intervals.
+        return std::tuple(a.start_ns, -a.end_ns, a.kind, a.index) < std::tuple(b.start_ns, -b.end_ns, b.kind, b.index);
+    });
+}
+
+// An arrow binds to the innermost slice that begins at its time, so what begins together with a call and is not around
+// it stands on another row. A clock that was set back makes many events begin together.
+void lay_out(const timeline& data, host_thread_rows& thread, std::vector<std::uint32_t>& row_of_range) {
+    nesting_rows rows;
+    std::int64_t last_call_ns = INT64_MIN;
+    std::size_t row_after_call = 0;
+    for (host_item& item : thread.items) {
+        std::size_t first_row = 0;
+        if (item.kind == host_item_kind::range) {
+            const std::uint32_t parent = data.ranges[item.index].parent;
+            if (parent != npos) first_row = row_of_range[parent];
+        }
+        if (item.start_ns == last_call_ns) first_row = std::max(first_row, row_after_call);
+        const std::size_t row = rows.place(item.start_ns, item.end_ns, first_row);
+        item.row = static_cast<std::uint32_t>(row);
+        if (item.kind == host_item_kind::range) row_of_range[item.index] = item.row;
+        if (item.kind == host_item_kind::call) {
+            last_call_ns = item.start_ns;
+            row_after_call = row + 1;
+        }
+    }
+    thread.row_count = std::max<std::size_t>(rows.row_count(), 1);
+}
+
+}  // namespace
+
+std::vector<host_thread_rows> lay_out_host(const timeline& data) {
+    std::vector<host_thread_rows> out;
+    std::vector<std::size_t> place_of_thread(data.threads.size());
+    std::unordered_map<std::uint32_t, std::size_t> place_of_tid;
+    for (std::uint32_t i = 0; i < data.threads.size(); ++i) {
+        const auto [found, is_new] = place_of_tid.try_emplace(data.threads[i].tid, out.size());
+        if (is_new) out.emplace_back().tid = data.threads[i].tid;
+        place_of_thread[i] = found->second;
+        out[found->second].threads.push_back(i);
+    }
+    const auto add = [&](std::uint32_t thread, const host_item& item) {
+        if (thread < place_of_thread.size()) out[place_of_thread[thread]].items.push_back(item);
+    };
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        const timeline_range& range = data.ranges[i];
+        if (range.style != range_style::push_pop) continue;
+        add(range.thread, {range.start_ns, range.end_ns, host_item_kind::range, i});
+    }
+    for (std::uint32_t i = 0; i < data.api_calls.size(); ++i) {
+        const timeline_api_call& call = data.api_calls[i];
+        // A call that was never seen to return stands as an instant: nothing says how long it took.
+        add(call.thread, {call.start_ns, std::max(call.start_ns, call.end_ns), host_item_kind::call, i});
+    }
+    for (std::uint32_t i = 0; i < data.marks.size(); ++i) {
+        add(data.marks[i].thread, {data.marks[i].time_ns, data.marks[i].time_ns, host_item_kind::mark, i});
+    }
+    std::vector<std::uint32_t> row_of_range(data.ranges.size(), 0);
+    for (host_thread_rows& thread : out) {
+        sort_outermost_first(thread.items);
+        lay_out(data, thread, row_of_range);
+    }
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,225 @@
+#include "export/report_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "export/capture_notes.hpp"
+#include "export/json_text.hpp"
+#include "export/text_table.hpp"
+
+namespace prof {
+namespace {
+
+double share_of(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::array<std::string_view, 5> units = {"B", "kB", "MB", "GB", "TB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1000;
+    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.2f} {}", value, units[unit]);
+}
+
+std::int64_t largest_time(const std::vector<projection_row>& rows) {
+    std::int64_t largest = 0;
+    for (const projection_row& row : rows) largest = std::max({largest, row.host_ns, row.gpu_sum_ns, row.gpu_span_ns});
+    return largest;
+}
+
+std::vector<std::string> range_cells(const projection_row& row, const time_unit& unit, std::int64_t total_gpu_ns) {
+    const bool has_instances = row.kind == row_kind::range;
+    const auto count = static_cast<double>(std::max<std::uint64_t>(row.instances, 1));
+    const auto time = [&](auto ns) { return unit.format(static_cast<double>(ns)); };
+    const auto if_range = [&](std::string text) { return has_instances ? std::move(text) : std::string(); };
+    return {
+        std::string(2 * std::size_t{row.depth}, ' ') + terminal_safe(row.name),
+        if_range(with_thousands(row.instances)),
+        if_range(time(row.host_ns)),
+        time(row.gpu_sum_ns),
+        percent(share_of(static_cast<double>(row.gpu_sum_ns), static_cast<double>(total_gpu_ns))),
+        time(row.gpu_self_ns),
+        if_range(time(static_cast<double>(row.host_ns) / count)),
+        if_range(time(static_cast<double>(row.gpu_sum_ns) / count)),
+        time(row.gpu_busy_ns),
+        if_range(time(row.gpu_span_ns)),
+        with_thousands(row.ops),
+        row.adopted_ops == 0 ? std::string("-")
+                             : percent(share_of(static_cast<double>(row.adopted_ops), static_cast<double>(row.ops))),
+        if_range(time(row.instance_min_ns)),
+        if_range(time(row.instance_median_ns)),
+        if_range(time(row.instance_max_ns)),
+        if_range(time(row.instance_stddev_ns)),
+    };
+}
+
+std::vector<text_table::column> range_columns(std::string_view first_title) {
+    return {{std::string(first_title), 0, true},
+            {"count", 0},
+            {"host", 0},
+            {"GPU", 0},
+            {"GPU %", 0},
+            {"self", 2},
+            {"host/each", 4},
+            {"GPU/each", 4},
+            {"busy", 5},
+            {"span", 6},
+            {"ops", 3},
+            {"adopted", 1},
+            {"min", 8},
+            {"median", 7},
+            {"max", 8},
+            {"stddev", 9}};
+}
+
+constexpr std::string_view range_legend =
+    "host: time between begin and end. GPU: durations of the operations launched\n"
+    "inside, added. self: of those launched in no inner range. busy: time with at\n"
+    "least one running. span: first start to last end. adopted: share of them that\n"
+    "another thread launched for the range. min to stddev: GPU, of one instance.\n";
+
+std::vector<text_table::column> statistics_columns(std::string_view first_title) {
+    return {{std::string(first_title), 0, true},
+            {"%", 0},
+            {"total", 0},
+            {"count", 0},
+            {"mean", 1},
+            {"median", 2},
+            {"min", 4},
+            {"max", 3},
+            {"stddev", 6}};
+}
+
+std::vector<std::string> statistics_cells(std::string_view name, double share, const duration_statistics& time,
+                                          const time_unit& unit) {
+    return {terminal_safe(name),
+            percent(share),
+            unit.format(static_cast<double>(time.total_ns)),
+            with_thousands(time.instances),
+            unit.format(time.mean_ns),
+            unit.format(time.median_ns),
+            unit.format(static_cast<double>(time.min_ns)),
+            unit.format(static_cast<double>(time.max_ns)),
+            unit.format(time.stddev_ns)};
+}
+
+template <typename TRow>
+std::int64_t total_time(const std::vector<TRow>& rows) {
+    std::int64_t total = 0;
+    for (const TRow& row : rows) total += row.time.total_ns;
+    return total;
+}
+
+std::string process_ranges_text(const projection& projected, const text_layout& layout) {
+    const time_unit unit = time_unit::for_largest(largest_time(projected.process_ranges));
+    text_table table(range_columns("start/end range"));
+    for (const projection_row& row : projected.process_ranges) {
+        table.add_row(range_cells(row, unit, projected.total_gpu_ns));
+    }
+    return fmt::format("\nStart/end ranges, in {}: operations launched between start and end by whatever thread\n\n{}",
+                       unit.name, table.render(layout.width));
+}
+
+}  // namespace
+
+std::string title_text(const timeline& data, const text_layout& layout) {
+    std::string out = terminal_safe(capture_title(data)) + '\n';
+    if (const auto command = data.properties.find("command"); command != data.properties.end()) {
+        out += shortened("$ " + terminal_safe(command->second), layout.width) + '\n';
+    }
+    return out;
+}
+
+std::string projection_text(const projection& projected, const text_layout& layout) {
+    const time_unit unit = time_unit::for_largest(std::max(largest_time(projected.rows), projected.total_gpu_ns));
+    std::string out = fmt::format("GPU time by range, in {}\n\n", unit.name);
+    text_table table(range_columns("range"));
+    for (const projection_row& row : projected.rows) {
+        if (row.depth <= layout.deepest) table.add_row(range_cells(row, unit, projected.total_gpu_ns));
+    }
+    table.add_rule();
+    projection_row total;
+    total.name = "all GPU work";
+    total.kind = row_kind::no_range;
+    total.gpu_sum_ns = total.gpu_self_ns = projected.total_gpu_ns;
+    total.gpu_busy_ns = projected.total_busy_ns;
+    total.ops = projected.total_ops;
+    total.adopted_ops = projected.adopted_ops;
+    table.add_row(range_cells(total, unit, projected.total_gpu_ns));
+    out += table.render(layout.width);
+    if (!projected.process_ranges.empty()) out += process_ranges_text(projected, layout);
+    if (layout.legend) out.append("\n").append(range_legend);
+    return out;
+}
+
+std::string kernels_text(const std::vector<kernel_row>& rows, const text_layout& layout) {
+    const std::int64_t total_ns = total_time(rows);
+    const time_unit unit = time_unit::for_largest(total_ns);
+    auto columns = statistics_columns("kernel");
+    columns.push_back({"registers", 5});
+    text_table table(std::move(columns));
+    std::uint64_t count = 0;
+    for (const kernel_row& row : rows) {
+        auto cells = statistics_cells(row.name, row.share, row.time, unit);
+        cells.push_back(std::to_string(row.registers_per_thread));
+        table.add_row(std::move(cells));
+        count += row.time.instances;
+    }
+    return fmt::format("GPU time by kernel, in {}: {} kernels of {} names, {} in all\n\n{}", unit.name,
+                       with_thousands(count), rows.size(), unit.format(static_cast<double>(total_ns)),
+                       table.render(layout.width));
+}
+
+std::string transfers_text(const std::vector<transfer_row>& rows, const text_layout& layout) {
+    const std::int64_t total_ns = total_time(rows);
+    const time_unit unit = time_unit::for_largest(total_ns);
+    auto columns = statistics_columns("operation");
+    columns.push_back({"bytes", 0});
+    columns.push_back({"smallest", 5});
+    columns.push_back({"largest", 5});
+    columns.push_back({"GB/s", 0});
+    text_table table(std::move(columns));
+    for (const transfer_row& row : rows) {
+        auto cells = statistics_cells(row.operation, row.share, row.time, unit);
+        cells.push_back(bytes_text(row.bytes));
+        cells.push_back(bytes_text(row.min_bytes));
+        cells.push_back(bytes_text(row.max_bytes));
+        cells.push_back(fmt::format("{:.2f}", row.gigabytes_per_s));
+        table.add_row(std::move(cells));
+    }
+    return fmt::format("GPU time by kind of copy and set, in {}: {} in all\n\n{}", unit.name,
+                       unit.format(static_cast<double>(total_ns)), table.render(layout.width));
+}
+
+std::string projection_notes(const projection& projected) {
+    std::string out;
+    for (const projection_row& row : projected.rows) {
+        if (row.ops == 0 || row.depth != 0) continue;
+        if (row.kind == row_kind::ambiguous) {
+            out += fmt::format("note: {} operations could be the work of several threads and stand under (ambiguous)\n",
+                               with_thousands(row.ops));
+        } else if (row.kind == row_kind::unmatched) {
+            out += fmt::format("note: of {} operations no launch was seen; they stand under (unmatched)\n",
+                               with_thousands(row.ops));
+        }
+    }
+    return out;
+}
+
+std::string capture_notes_text(const timeline& data) {
+    std::string out;
+    if (const std::string drops = drops_line(data); !drops.empty()) out += "note: " + terminal_safe(drops) + '\n';
+    for (const std::string& note : capture_notes(data)) out += "note: " + terminal_safe(note) + '\n';
+    return out;
+}
+
+std::string summary_text(const timeline& data, const projection& projected, const text_layout& layout) {
+    std::string out = title_text(data, layout) + '\n' + projection_text(projected, layout);
+    const std::string notes = capture_notes_text(data) + projection_notes(projected);
+    if (!notes.empty()) out.append("\n").append(notes);
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,34 @@
+// Reports for people: text for a terminal of `width` cells, ASCII but for names. Pure functions of a timeline.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "analysis/kernels.hpp"
+#include "analysis/projection.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+struct text_layout {
+    std::size_t width = 120;
+    std::uint32_t deepest = UINT32_MAX;  // ranges below this depth are left out (they count for those above)
+    bool legend = true;                  // lines that say what the columns mean
+};
+
+// The capture's title and its command line.
+std::string title_text(const timeline& data, const text_layout& layout);
+
+std::string projection_text(const projection& projected, const text_layout& layout);
+std::string kernels_text(const std::vector<kernel_row>& rows, const text_layout& layout);
+std::string transfers_text(const std::vector<transfer_row>& rows, const text_layout& layout);
+
+// What a reader should know before trusting the numbers, one line each; empty when all is well.
+std::string capture_notes_text(const timeline& data);
+std::string projection_notes(const projection& projected);
+
+// All of it: title, GPU projection, notes. What `prof run` prints and a recording leaves beside its capture.
+std::string summary_text(const timeline& data, const projection& projected, const text_layout& layout);
+
+}  // namespace prof

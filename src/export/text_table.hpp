@@ -1,0 +1,51 @@
+// Aligned text for a terminal: columns of cells, as many of them as fit. One thread; offline.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace prof {
+
+// In a terminal's cells: code points of UTF-8, which is what every name we print has become (terminal_safe).
+std::size_t display_width(std::string_view text) noexcept;
+// `text` in at most `width` cells, its middle replaced by an ellipsis if need be.
+std::string shortened(std::string_view text, std::size_t width);
+
+std::string with_thousands(std::uint64_t value);  // 1,234,567
+// A whole table's times are in one unit, so that a column can be compared at a glance.
+struct time_unit {
+    std::string_view name;
+    double ns = 1;
+
+    static time_unit for_largest(std::int64_t largest_ns) noexcept;
+    std::string format(double value_ns) const;  // three decimals, thousands separated
+};
+std::string percent(double share);  // 0.123 → "12.3 %"
+
+class text_table {
+public:
+    // `importance`: 0 is always shown; of the others all those with the highest number go first when space is short.
+    // The one column that is `flexible` holds names: left-aligned, shortened when space is short.
+    struct column {
+        std::string title;
+        int importance = 0;
+        bool flexible = false;
+    };
+
+    explicit text_table(std::vector<column> columns) : columns_(std::move(columns)) {}
+
+    void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    void add_rule() { rows_.emplace_back(); }
+
+    // No line is longer than `width` cells unless the columns of importance 0 alone are.
+    std::string render(std::size_t width) const;
+
+private:
+    std::vector<column> columns_;
+    std::vector<std::vector<std::string>> rows_;  // an empty one is a rule
+};
+
+}  // namespace prof

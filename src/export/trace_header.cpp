@@ -1,0 +1,114 @@
+#include "export/trace_header.hpp"
+
+#include <charconv>
+
+#include "export/capture_notes.hpp"
+#include "export/json_text.hpp"
+
+namespace prof {
+namespace {
+
+std::string device_properties(const timeline& data) {
+    std::string out = "[";
+    for (const device_record& device : data.devices) {
+        out += out.size() == 1 ? "\n    {\"id\": " : ",\n    {\"id\": ";
+        out += std::to_string(device.device);
+        out += ", \"name\": ";
+        append_json_string(out, data.name(device.name));
+        const auto field = [&](const char* key, std::uint64_t value) {
+            out.append(", \"").append(key).append("\": ").append(std::to_string(value));
+        };
+        field("totalGlobalMem", device.global_memory_bytes);
+        field("computeMajor", device.compute_capability_major);
+        field("computeMinor", device.compute_capability_minor);
+        field("maxThreadsPerBlock", device.max_threads_per_block);
+        field("maxThreadsPerMultiprocessor", device.max_threads_per_multiprocessor);
+        field("regsPerBlock", device.registers_per_block);
+        field("regsPerMultiprocessor", device.registers_per_multiprocessor);
+        field("warpSize", device.warp_size);
+        field("sharedMemPerBlock", device.shared_bytes_per_block);
+        field("sharedMemPerMultiprocessor", device.shared_bytes_per_multiprocessor);
+        field("numSms", device.multiprocessors);
+        out += '}';
+    }
+    out += data.devices.empty() ? "]" : "\n  ]";
+    return out;
+}
+
+// HTA finds the rank by a pattern that wants the blank after the colon.
+std::string distributed_info(const timeline& data) {
+    std::string out = "{\"rank\": " + std::to_string(numeric_property(data, "rank").value_or(0));
+    if (const auto world_size = numeric_property(data, "world_size")) {
+        out += ", \"world_size\": " + std::to_string(*world_size);
+    }
+    return out + "}";
+}
+
+// {"key": value, …} of a map whose values to_json turns into JSON.
+template <typename TMap, typename TToJson>
+std::string json_object(const TMap& map, TToJson&& to_json) {
+    std::string out = "{";
+    for (const auto& [key, value] : map) {
+        if (out.size() > 1) out += ", ";
+        append_json_string(out, key);
+        out.append(": ").append(to_json(value));
+    }
+    return out + "}";
+}
+
+std::string quality(const timeline& data) {
+    std::string notes = "[";
+    for (const std::string& note : capture_notes(data)) {
+        if (notes.size() > 1) notes += ", ";
+        append_json_string(notes, note);
+    }
+    notes += ']';
+    std::string out = "{\"version\": \"" PROF_VERSION "\"";
+    out += ",\n    \"capture\": " + json_object(data.properties, [](const std::string& s) { return json_string(s); });
+    out +=
+        ",\n    \"dropped\": " + json_object(data.quality.dropped, [](std::uint64_t n) { return std::to_string(n); });
+    const auto field = [&](const char* key, const std::string& value) {
+        out.append(",\n    \"").append(key).append("\": ").append(value);
+    };
+    field("ended", data.quality.ended ? "true" : "false");
+    field("ranges_open_at_end", std::to_string(data.quality.ranges_open_at_end));
+    field("launches_without_completion", std::to_string(data.quality.launches_without_completion));
+    field("recovered_records", std::to_string(data.quality.recovered_records));
+    field("damaged_bytes", std::to_string(data.quality.damaged_bytes));
+    field("notes", notes);
+    return out + "}";
+}
+
+}  // namespace
+
+std::optional<std::int64_t> numeric_property(const timeline& data, const std::string& key) {
+    const auto found = data.properties.find(key);
+    if (found == data.properties.end()) return std::nullopt;
+    const std::string& text = found->second;
+    std::int64_t value = 0;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (result.ec != std::errc() || result.ptr != text.data() + text.size() || value < 0) return std::nullopt;
+    return value;
+}
+
+std::string process_name(const timeline& data) {
+    const auto found = data.properties.find("executable");
+    if (found == data.properties.end() || found->second.empty()) return "process";
+    return found->second.substr(found->second.find_last_of('/') + 1);
+}
+
+void write_trace_header(trace_events& out, const timeline& data, std::int64_t base_ns, std::string_view trace_name) {
+    out.raw("{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": ");
+    out.raw(device_properties(data));
+    out.raw(",\n  \"distributedInfo\": ");
+    out.raw(distributed_info(data));
+    out.raw(",\n  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": ");
+    out.raw(std::to_string(base_ns));
+    out.raw(",\n  \"traceName\": ");
+    out.raw(json_string(trace_name));
+    out.raw(",\n  \"libprof\": ");
+    out.raw(quality(data));
+    out.raw(",\n  \"traceEvents\": [\n");
+}
+
+}  // namespace prof

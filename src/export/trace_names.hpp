@@ -1,0 +1,35 @@
+// Names as JSON strings, made once for each name id however many events carry it. One thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+class trace_names {
+public:
+    explicit trace_names(const timeline& data) : data_(data) {}
+
+    // Valid until the trace_names ends.
+    std::string_view name(std::uint32_t id);
+    std::string_view kernel(std::uint32_t id);  // demangled
+    std::string_view api_call(api_domain domain, std::uint32_t callback_id);
+    std::string_view category(std::uint16_t domain, std::uint32_t category);
+    std::string_view domain(std::uint16_t domain);
+
+private:
+    using cache = std::unordered_map<std::uint64_t, std::string>;
+
+    const timeline& data_;
+    cache names_;
+    cache kernels_;
+    cache api_calls_;
+    cache categories_;
+    cache domains_;
+};
+
+}  // namespace prof

@@ -1,0 +1,219 @@
+#include "timeline/build.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "capture/payload.hpp"
+#include "timeline/correlate.hpp"
+#include "timeline/start_end.hpp"
+#include "timeline/thread_walk.hpp"
+#include "timeline/tick_clock.hpp"
+
+namespace prof {
+namespace {
+
+void count_drops(timeline& out, std::string_view cause, std::uint64_t count) {
+    if (count != 0) out.quality.dropped[std::string{cause}] += count;
+}
+
+void take_quality(timeline& out, const capture_contents& contents) {
+    for (const auto& [cause, count] : contents.drops) {
+        const auto known = to_string(static_cast<drop_cause>(cause));
+        count_drops(out, cause < drop_cause_count ? std::string{known} : fmt::format("cause_{}", cause), count);
+    }
+    out.quality.ended = contents.ended;
+    out.quality.damaged_bytes = contents.damage.bytes;
+    if (!contents.damage.first.empty()) out.quality.notes.push_back(contents.damage.first);
+}
+
+// By uid; of a thread whose entry was lost only the records tell.
+void take_threads(timeline& out, const capture_contents& contents) {
+    std::map<std::uint64_t, timeline_thread> by_uid;
+    for (const record_run& run : contents.runs) {
+        by_uid[run.thread_uid].name = fmt::format("thread {}", run.thread_uid);
+    }
+    for (const format::thread_entry& entry : contents.threads) {
+        const std::string name{thread_name(entry)};
+        by_uid[entry.uid] = {.uid = entry.uid, .tid = entry.tid, .name = name, .system_name = name};
+    }
+    for (auto& [uid, thread] : by_uid) {
+        thread.uid = uid;
+        out.threads.push_back(std::move(thread));
+    }
+}
+
+void grow_domains(timeline& out, std::uint64_t index) {
+    while (out.domains.size() <= index) {
+        const std::size_t next = out.domains.size();
+        out.domains.push_back({next == 0 ? std::string{} : fmt::format("domain {}", next)});
+    }
+}
+
+void take_labels(timeline& out, const std::vector<label>& labels) {
+    grow_domains(out, 0);
+    for (const label& l : labels) {
+        switch (l.kind) {
+            case label_kind::domain:
+                if (l.key == 0 || l.key > UINT16_MAX) break;
+                grow_domains(out, l.key);
+                if (!out.name(l.name).empty()) out.domains[l.key].name = out.name(l.name);
+                break;
+            case label_kind::category:
+                out.category_names[l.key] = l.name;
+                break;
+            case label_kind::thread:
+                for (timeline_thread& thread : out.threads) {
+                    if (thread.tid == l.key) thread.name = out.name(l.name);
+                }
+                break;
+            case label_kind::stream:
+                out.stream_names[static_cast<std::uint32_t>(l.key)] = l.name;
+                break;
+            case label_kind::none:
+                break;
+        }
+    }
+}
+
+void take_devices(timeline& out, const std::vector<device_record>& devices) {
+    std::map<std::uint32_t, device_record> by_index;
+    for (const device_record& device : devices) by_index[device.device] = device;
+    for (const auto& [index, device] : by_index) out.devices.push_back(device);
+}
+
+std::uint64_t earliest_ticks(const std::vector<record_run>& runs) {
+    std::uint64_t earliest = UINT64_MAX;
+    for (const record_run& run : runs) {
+        for (const record& r : run.records) earliest = std::min(earliest, r.ticks);
+    }
+    return earliest == UINT64_MAX ? 0 : earliest;
+}
+
+// The capture's first and last moment, as known so far.
+void include(timeline& out, std::int64_t ns) noexcept {
+    out.start_ns = std::min(out.start_ns, ns);
+    out.end_ns = std::max(out.end_ns, ns);
+}
+
+// The runs [first, last) are those of one thread, by number.
+void walk_thread(timeline& out, start_end_events& events, const tick_clock& clock, std::uint32_t thread,
+                 std::vector<record_run>::iterator first, std::vector<record_run>::iterator last) {
+    thread_walk walk{out, events, clock, thread};
+    std::uint64_t next_number = first->first_number;  // need not be 0: the ring may have served other threads before
+    std::uint64_t missing = 0;
+    for (auto run = first; run != last; ++run) {
+        if (run->first_number > next_number) {
+            missing += run->first_number - next_number;
+            walk.skip_hole();
+            next_number = run->first_number;
+        }
+        // A process that died between writing a chunk and saying so left the same records in its ring.
+        const std::uint64_t seen = next_number - run->first_number;
+        for (std::uint64_t i = seen; i < run->records.size(); ++i) {
+            walk.visit(run->records[i]);
+            include(out, walk.now_ns());
+        }
+        if (seen < run->records.size()) {
+            next_number = run->first_number + run->records.size();
+            if (run->recovered) out.quality.recovered_records += run->records.size() - seen;
+        }
+        run->records = {};
+    }
+    walk.finish();
+    if (missing != 0) {
+        out.quality.notes.push_back(
+            fmt::format("{} records of thread {} ({}) are missing; {} ranges open there were cut", missing,
+                        out.threads[thread].tid, out.threads[thread].name, walk.counts().ranges_cut));
+    }
+    count_drops(out, to_string(drop_cause::pop_without_push), walk.counts().pops_without_push);
+    count_drops(out, "nested_too_deep", walk.counts().nested_too_deep);
+}
+
+void walk_threads(timeline& out, std::vector<record_run>& runs, const tick_clock& clock) {
+    std::sort(runs.begin(), runs.end(), [](const record_run& a, const record_run& b) {
+        return std::pair{a.thread_uid, a.first_number} < std::pair{b.thread_uid, b.first_number};
+    });
+    start_end_events events;
+    std::uint32_t thread = 0;
+    for (auto first = runs.begin(); first != runs.end();) {
+        const auto last =
+            std::find_if(first, runs.end(), [&](const record_run& r) { return r.thread_uid != first->thread_uid; });
+        while (out.threads[thread].uid != first->thread_uid) ++thread;
+        walk_thread(out, events, clock, thread, first, last);
+        first = last;
+    }
+    count_drops(out, "end_without_start", match_start_end(out.ranges, std::move(events)));
+}
+
+void sort_ranges(timeline& out) {
+    const auto earlier = [](const timeline_range& a, const timeline_range& b) { return a.start_ns < b.start_ns; };
+    if (std::is_sorted(out.ranges.begin(), out.ranges.end(), earlier)) return;
+    std::vector<std::uint32_t> order(out.ranges.size());
+    std::iota(order.begin(), order.end(), 0U);
+    // Stable, so that a parent stays before a child that opened in the same nanosecond.
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return earlier(out.ranges[a], out.ranges[b]); });
+    std::vector<std::uint32_t> place(order.size());
+    std::vector<timeline_range> sorted;
+    sorted.reserve(order.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+        place[order[i]] = i;
+        sorted.push_back(out.ranges[order[i]]);
+    }
+    for (timeline_range& range : sorted) {
+        if (range.parent != npos) range.parent = place[range.parent];
+    }
+    for (open_node& node : out.open_nodes) node.range = place[node.range];
+    out.ranges = std::move(sorted);
+}
+
+template <typename TElement>
+void sort_by(std::vector<TElement>& elements, std::int64_t TElement::*time) {
+    std::stable_sort(elements.begin(), elements.end(),
+                     [&](const TElement& a, const TElement& b) { return a.*time < b.*time; });
+}
+
+void end_open_ranges(timeline& out) {
+    for (timeline_range& range : out.ranges) {
+        if (range.end_ns == never_ended) range.end_ns = out.end_ns;
+        if (range.open_at_end) ++out.quality.ranges_open_at_end;
+    }
+}
+
+}  // namespace
+
+timeline build_timeline(capture_contents contents) {
+    timeline out;
+    out.properties = std::move(contents.properties);
+    out.name_table = std::move(contents.names);
+    take_quality(out, contents);
+    take_threads(out, contents);
+    take_labels(out, contents.labels);
+    take_devices(out, contents.devices);
+
+    const tick_clock clock{std::move(contents.clocks), contents.ticks, earliest_ticks(contents.runs),
+                           contents.created_realtime_ns};
+    if (!contents.runs.empty()) {
+        out.quality.notes.insert(out.quality.notes.end(), clock.notes().begin(), clock.notes().end());
+    }
+    out.start_ns = clock.first_snapshot_ns();
+    out.end_ns = clock.last_snapshot_ns();
+    walk_threads(out, contents.runs, clock);
+    for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
+    for (const timeline_mark& mark : out.marks) grow_domains(out, mark.domain);
+    sort_by(out.marks, &timeline_mark::time_ns);
+    sort_by(out.api_calls, &timeline_api_call::start_ns);
+    sort_ranges(out);
+    correlate(out, contents.kernels, contents.transfers);
+    for (const gpu_op& op : out.ops) {
+        include(out, op.start_ns);
+        include(out, op.end_ns);
+    }
+    end_open_ranges(out);
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,85 @@
+#include "timeline/contents.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "capture/payload.hpp"
+
+namespace prof {
+namespace {
+
+template <typename TElement>
+void append(std::vector<TElement>& to, std::span<const std::byte> payload) {
+    const std::span<const TElement> from = elements<TElement>(payload);
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+void add_records(capture_contents& contents, const chunk& added) {
+    const record_block block = records_of(added.payload);
+    contents.runs.push_back({.thread_uid = added.aux,
+                             .first_number = block.first_number,
+                             .records = {block.records.begin(), block.records.end()},
+                             .recovered = added.recovered});
+}
+
+}  // namespace
+
+void add_chunk(capture_contents& contents, const chunk& added) {
+    switch (added.type) {
+        case format::chunk_type::properties:
+            for_each_property(added.payload, [&](std::string_view key, std::string_view value) {
+                contents.properties.insert_or_assign(std::string{key}, std::string{value});
+            });
+            break;
+        case format::chunk_type::names:
+            for_each_name(added.payload, [&](std::uint32_t id, std::string_view text) {
+                contents.names.insert_or_assign(id, std::string{text});
+            });
+            break;
+        case format::chunk_type::labels:
+            append(contents.labels, added.payload);
+            break;
+        case format::chunk_type::thread:
+            append(contents.threads, added.payload);
+            break;
+        case format::chunk_type::records:
+            add_records(contents, added);
+            break;
+        case format::chunk_type::kernels:
+            append(contents.kernels, added.payload);
+            break;
+        case format::chunk_type::transfers:
+            append(contents.transfers, added.payload);
+            break;
+        case format::chunk_type::clocks:
+            append(contents.clocks, added.payload);
+            break;
+        case format::chunk_type::devices:
+            append(contents.devices, added.payload);
+            break;
+        case format::chunk_type::drops:
+            // Counts only grow, so the largest is the latest, in whatever order the chunks come.
+            for (const format::drop_entry& drop : elements<format::drop_entry>(added.payload)) {
+                std::uint64_t& count = contents.drops[drop.cause];
+                count = std::max(count, drop.count);
+            }
+            break;
+        case format::chunk_type::end:
+            contents.ended = true;
+            break;
+    }
+}
+
+capture_contents read_contents(const std::string& path) {
+    capture_reader reader{path};
+    capture_contents contents;
+    contents.ticks = static_cast<tick_source>(reader.header().tick_source);
+    contents.created_realtime_ns = reader.header().created_realtime_ns;
+    chunk next;
+    while (reader.next(next)) add_chunk(contents, next);
+    contents.damage = reader.damage();
+    return contents;
+}
+
+}  // namespace prof

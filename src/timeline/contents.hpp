@@ -1,0 +1,52 @@
+// What a capture holds, collected chunk by chunk and not yet understood: the input of build_timeline().
+//
+// Chunks may come in any order (names after the records that use them, a thread's records out of order). A plain value;
+// memory is that of the capture's records.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/format.hpp"
+#include "capture/reader.hpp"
+#include "record/clock.hpp"
+#include "record/gpu_record.hpp"
+#include "record/label.hpp"
+#include "record/record.hpp"
+
+namespace prof {
+
+// Consecutive records of one thread.
+struct record_run {
+    std::uint64_t thread_uid = 0;
+    std::uint64_t first_number = 0;  // of the first record, counted on its thread
+    std::vector<record> records;
+    bool recovered = false;  // from the rings of a process that died
+};
+
+struct capture_contents {
+    tick_source ticks = tick_source::monotonic_ns;
+    std::uint64_t created_realtime_ns = 0;
+    std::map<std::string, std::string> properties;
+    std::unordered_map<std::uint32_t, std::string> names;
+    std::vector<label> labels;
+    std::vector<format::thread_entry> threads;
+    std::vector<record_run> runs;
+    std::vector<kernel_record> kernels;
+    std::vector<transfer_record> transfers;
+    std::vector<clock_snapshot> clocks;
+    std::vector<device_record> devices;
+    std::map<std::uint32_t, std::uint64_t> drops;  // drop_cause → count
+    capture_damage damage;
+    bool ended = false;  // there was an end chunk
+};
+
+void add_chunk(capture_contents& contents, const chunk& added);
+
+// Throws prof::error when the file cannot be opened or is no capture.
+capture_contents read_contents(const std::string& path);
+
+}  // namespace prof

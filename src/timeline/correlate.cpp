@@ -1,0 +1,132 @@
+#include "timeline/correlate.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+namespace prof {
+namespace {
+
+struct keyed_call {
+    std::uint64_t key = 0;
+    std::uint32_t call = npos;
+};
+
+// Records that carry no times still show that their launch was carried out.
+using untimed_keys = std::vector<std::uint64_t>;
+
+template <typename TRecord>
+bool has_times(const TRecord& r) noexcept {
+    constexpr std::uint64_t latest_ns = 4'000'000'000'000'000'000;  // beyond it differences would leave 64 bits
+    return r.start_ns != 0 && r.end_ns >= r.start_ns && r.end_ns < latest_ns;
+}
+
+constexpr op_kind kind_of(const kernel_record&) noexcept { return op_kind::kernel; }
+constexpr op_kind kind_of(const transfer_record& r) noexcept {
+    return r.kind == transfer_kind::memset ? op_kind::memset : op_kind::memcpy;
+}
+
+template <typename TRecord>
+void add_ops(timeline& out, std::vector<TRecord>& kept, const std::vector<TRecord>& records, untimed_keys& untimed) {
+    for (const TRecord& r : records) {
+        if (!has_times(r)) {
+            ++out.quality.dropped[std::string{to_string(drop_cause::cupti_no_timestamp)}];
+            untimed.push_back(r.correlation);
+            continue;
+        }
+        out.ops.push_back({.start_ns = static_cast<std::int64_t>(r.start_ns),
+                           .end_ns = static_cast<std::int64_t>(r.end_ns),
+                           .correlation = r.correlation,
+                           .device = r.device,
+                           .context = r.context,
+                           .stream = r.stream,
+                           .detail = static_cast<std::uint32_t>(kept.size()),
+                           .kind = kind_of(r)});
+        kept.push_back(r);
+    }
+}
+
+// The latest call of [first, last), all of one key and in order of time, that began before the operation.
+const keyed_call* nearest_earlier(const timeline& data, const keyed_call* first, const keyed_call* last,
+                                  const gpu_op& op) {
+    const keyed_call* after = std::upper_bound(first, last, op.start_ns, [&](std::int64_t t, const keyed_call& c) {
+        return t < data.api_calls[c.call].start_ns;
+    });
+    // The clocks agree to within a microsecond or so: the work of the first call may seem to begin before it.
+    return after == first ? first : after - 1;
+}
+
+void link_launches(timeline& out, const std::vector<keyed_call>& calls) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> ops;
+    ops.reserve(out.ops.size());
+    for (std::uint32_t i = 0; i < out.ops.size(); ++i) ops.emplace_back(out.ops[i].correlation, i);
+    std::sort(ops.begin(), ops.end());
+
+    // Both sides are in order of their keys; [first, last) are the calls of the present one.
+    const keyed_call* const end = calls.data() + calls.size();
+    const keyed_call* first = calls.data();
+    const keyed_call* last = first;
+    for (const auto& [key, op] : ops) {
+        if (first == last || first->key != key) {
+            while (first != end && first->key < key) ++first;
+            last = first;
+            while (last != end && last->key == key) ++last;
+        }
+        if (first != last) out.ops[op].launch = nearest_earlier(out, first, last, out.ops[op])->call;
+    }
+}
+
+void group_by_launch(timeline& out) {
+    for (const gpu_op& op : out.ops) {
+        if (op.launch != npos) ++out.api_calls[op.launch].op_count;
+    }
+    std::uint32_t next = 0;
+    for (timeline_api_call& call : out.api_calls) {
+        if (call.op_count != 0) call.first_op = std::exchange(next, next + call.op_count);
+    }
+    out.ops_by_launch.resize(next);
+    std::vector<std::uint32_t> filled(out.api_calls.size(), 0);
+    for (std::uint32_t i = 0; i < out.ops.size(); ++i) {
+        const std::uint32_t launch = out.ops[i].launch;
+        if (launch != npos) out.ops_by_launch[out.api_calls[launch].first_op + filled[launch]++] = i;
+    }
+}
+
+void count_unfinished(timeline& out, untimed_keys untimed) {
+    std::sort(untimed.begin(), untimed.end());
+    for (const timeline_api_call& call : out.api_calls) {
+        const bool launches_kernel = call.kernel_name != 0;
+        if (launches_kernel && call.op_count == 0 &&
+            !std::binary_search(untimed.begin(), untimed.end(), call.correlation)) {
+            ++out.quality.launches_without_completion;
+        }
+    }
+}
+
+}  // namespace
+
+void correlate(timeline& out, const std::vector<kernel_record>& kernels,
+               const std::vector<transfer_record>& transfers) {
+    untimed_keys untimed;
+    out.ops.reserve(kernels.size() + transfers.size());
+    add_ops(out, out.kernels, kernels, untimed);
+    add_ops(out, out.transfers, transfers, untimed);
+    std::sort(out.ops.begin(), out.ops.end(), [](const gpu_op& a, const gpu_op& b) {
+        return std::tie(a.start_ns, a.end_ns, a.correlation, a.device, a.context, a.stream, a.kind, a.detail) <
+               std::tie(b.start_ns, b.end_ns, b.correlation, b.device, b.context, b.stream, b.kind, b.detail);
+    });
+
+    std::vector<keyed_call> calls;
+    for (std::uint32_t i = 0; i < out.api_calls.size(); ++i) {
+        if (out.api_calls[i].correlation != 0) calls.push_back({out.api_calls[i].correlation, i});
+    }
+    std::sort(calls.begin(), calls.end(), [](const keyed_call& a, const keyed_call& b) {
+        return std::tie(a.key, a.call) < std::tie(b.key, b.call);
+    });
+    link_launches(out, calls);
+    group_by_launch(out);
+    count_unfinished(out, std::move(untimed));
+}
+
+}  // namespace prof

@@ -1,0 +1,46 @@
+// The push/pop ranges open on one thread while its records are walked, and the open_nodes that say so.
+//
+// NVTX keeps a stack per domain, so that a pop closes the latest range of its domain, which need not be the latest of
+// the thread. The nodes are a persistent list (timeline.hpp): a state once seen stays valid, pushing costs one node,
+// popping from the middle one for each range above it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+class open_stack {
+public:
+    // New nodes are added to `nodes`; the first element of `nodes` has the index `first_index`.
+    explicit open_stack(std::vector<open_node>& nodes, std::uint32_t first_index = 0) noexcept
+        : nodes_(&nodes), first_index_(first_index) {}
+
+    void push(std::uint32_t range);
+    // Takes out the range at `position`, counted from the one opened first.
+    void remove(std::size_t position);
+    void clear() noexcept { open_.clear(); }
+
+    std::size_t size() const noexcept { return open_.size(); }
+    std::uint32_t range_at(std::size_t position) const noexcept { return open_[position].range; }
+    std::uint32_t innermost() const noexcept { return open_.empty() ? npos : open_.back().range; }
+    // The node of the innermost range: the state as a list.
+    std::uint32_t head() const noexcept { return open_.empty() ? npos : open_.back().node; }
+
+private:
+    struct entry {
+        std::uint32_t range = npos;
+        std::uint32_t node = npos;
+    };
+
+    std::uint32_t add_node(std::uint32_t range, std::uint32_t below);
+
+    std::vector<open_node>* nodes_;
+    std::uint32_t first_index_;
+    std::vector<entry> open_;  // in the order of opening
+};
+
+}  // namespace prof

@@ -1,0 +1,150 @@
+#include "timeline/thread_walk.hpp"
+
+#include <algorithm>
+
+namespace prof {
+
+thread_walk::thread_walk(timeline& out, start_end_events& events, const tick_clock& clock, std::uint32_t thread)
+    : out_(&out), events_(&events), clock_(&clock), thread_(thread), open_(out.open_nodes) {}
+
+void thread_walk::visit(const record& r) {
+    now_ns_ = std::max(now_ns_, clock_->to_ns(r.ticks, at_));
+    switch (r.kind) {
+        case record_kind::range_push:
+            open_range(r);
+            break;
+        case record_kind::range_pop:
+            close_range(r);
+            break;
+        case record_kind::range_start:
+            start_range(r);
+            break;
+        case record_kind::range_end:
+            events_->ends.push_back({r.value, now_ns_, thread_});
+            break;
+        case record_kind::mark:
+            add_mark(r);
+            break;
+        case record_kind::payload:
+            if (last_started_ != npos) {
+                out_->ranges[last_started_].payload = r.value;
+                out_->ranges[last_started_].payload_kind = static_cast<payload_type>(r.flags);
+            }
+            break;
+        case record_kind::api_enter:
+            enter_api(r);
+            break;
+        case record_kind::api_exit:
+            exit_api(r);
+            break;
+        case record_kind::none:
+            break;
+    }
+    if (r.kind != record_kind::range_start) last_started_ = npos;
+}
+
+std::uint32_t thread_walk::add_range(const record& r, range_style style) {
+    timeline_range range;
+    range.start_ns = now_ns_;
+    range.name = r.name;
+    range.thread = thread_;
+    range.color = r.color;
+    range.category = r.category;
+    range.domain = r.domain;
+    range.style = style;
+    out_->ranges.push_back(range);
+    return static_cast<std::uint32_t>(out_->ranges.size() - 1);
+}
+
+void thread_walk::open_range(const record& r) {
+    if (open_.size() >= deepest_nesting) {
+        ++too_deep_[r.domain];
+        ++counts_.nested_too_deep;
+        return;
+    }
+    const std::uint32_t index = add_range(r, range_style::push_pop);
+    timeline_range& range = out_->ranges[index];
+    range.payload = r.value;
+    range.payload_kind = static_cast<payload_type>(r.flags);
+    range.end_thread = thread_;
+    range.parent = open_.innermost();
+    if (range.parent != npos) range.depth = out_->ranges[range.parent].depth + 1;
+    open_.push(index);
+}
+
+void thread_walk::close_range(const record& r) {
+    if (!too_deep_.empty()) {
+        // What was left out of a domain was opened after everything of it that was kept.
+        const auto found = too_deep_.find(r.domain);
+        if (found != too_deep_.end()) {
+            if (--found->second == 0) too_deep_.erase(found);
+            return;
+        }
+    }
+    for (std::size_t position = open_.size(); position-- > 0;) {
+        timeline_range& range = out_->ranges[open_.range_at(position)];
+        if (range.domain != r.domain) continue;
+        range.end_ns = now_ns_;
+        open_.remove(position);
+        return;
+    }
+    ++counts_.pops_without_push;
+}
+
+void thread_walk::start_range(const record& r) {
+    last_started_ = add_range(r, range_style::start_end);
+    events_->starts.push_back({r.value, last_started_});
+}
+
+void thread_walk::add_mark(const record& r) {
+    out_->marks.push_back({.time_ns = now_ns_,
+                           .payload = r.value,
+                           .name = r.name,
+                           .thread = thread_,
+                           .color = r.color,
+                           .category = r.category,
+                           .domain = r.domain,
+                           .payload_kind = static_cast<payload_type>(r.flags)});
+}
+
+void thread_walk::enter_api(const record& r) {
+    timeline_api_call call;
+    call.start_ns = now_ns_;
+    call.correlation = r.value;
+    call.thread = thread_;
+    call.kernel_name = r.name;
+    call.cbid = r.category;
+    call.open = open_.head();
+    call.domain = static_cast<api_domain>(r.domain);
+    open_call_ = static_cast<std::uint32_t>(out_->api_calls.size());
+    out_->api_calls.push_back(call);
+}
+
+void thread_walk::exit_api(const record& r) {
+    if (open_call_ == npos || out_->api_calls[open_call_].correlation != r.value) return;
+    out_->api_calls[open_call_].end_ns = now_ns_;
+    open_call_ = npos;
+}
+
+void thread_walk::skip_hole() {
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+        timeline_range& range = out_->ranges[open_.range_at(i)];
+        range.end_ns = now_ns_;
+        range.open_at_end = true;
+    }
+    counts_.ranges_cut += open_.size();
+    open_.clear();
+    too_deep_.clear();
+    last_started_ = npos;
+    open_call_ = npos;
+}
+
+void thread_walk::finish() {
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+        timeline_range& range = out_->ranges[open_.range_at(i)];
+        range.open_at_end = true;
+        range.end_ns = never_ended;
+    }
+}
+
+}  // namespace prof

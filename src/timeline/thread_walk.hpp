@@ -1,0 +1,67 @@
+// Walks one thread's records in the order in which they were written and adds its ranges, marks and API calls to a
+// timeline under construction. Order alone says what was open when: times are never compared.
+//
+// Linear in the records, whatever they are: at most `deepest_nesting` ranges are kept open.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "record/record.hpp"
+#include "timeline/open_stack.hpp"
+#include "timeline/start_end.hpp"
+#include "timeline/tick_clock.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// A program that forgets its pops nests without end, and every launch would count for every range it left behind.
+// Deeper ranges are left out, with their pops, and counted.
+inline constexpr std::size_t deepest_nesting = 1024;
+
+struct walk_counts {
+    std::uint64_t pops_without_push = 0;
+    std::uint64_t nested_too_deep = 0;
+    std::uint64_t ranges_cut = 0;  // open when records are missing
+};
+
+class thread_walk {
+public:
+    // Everything is added to `out` and `events`; `thread` is the index of the thread in out.threads.
+    thread_walk(timeline& out, start_end_events& events, const tick_clock& clock, std::uint32_t thread);
+
+    void visit(const record& r);
+    // Records are missing here. What they opened and closed is unknown, so nothing is taken for open any more: pops of
+    // what was are ignored, and the nesting is right again as soon as the thread's outermost range closes.
+    void skip_hole();
+    // Ranges still open get open_at_end; their end is left to build_timeline(), which knows the end of the capture.
+    void finish();
+
+    const walk_counts& counts() const noexcept { return counts_; }
+    // Of the latest record visited.
+    std::int64_t now_ns() const noexcept { return now_ns_; }
+
+private:
+    void open_range(const record& r);
+    void close_range(const record& r);
+    void start_range(const record& r);
+    std::uint32_t add_range(const record& r, range_style style);
+    void add_mark(const record& r);
+    void enter_api(const record& r);
+    void exit_api(const record& r);
+
+    timeline* out_;
+    start_end_events* events_;
+    const tick_clock* clock_;
+    std::uint32_t thread_;
+    tick_clock::cursor at_ = 0;
+    std::int64_t now_ns_ = INT64_MIN;  // never goes back
+    open_stack open_;
+    std::unordered_map<std::uint16_t, std::uint64_t> too_deep_;  // domain → ranges open that were left out
+    std::uint32_t last_started_ = npos;                          // range_start whose payload may follow
+    std::uint32_t open_call_ = npos;                             // API call that has not returned
+    walk_counts counts_;
+};
+
+}  // namespace prof

@@ -1,0 +1,135 @@
+#include "timeline/tick_clock.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace prof {
+namespace {
+
+// A rate taken from two snapshots that are close together carries their reading error (some 50 ns each) far away when
+// it is extrapolated; 100 ms apart it is below one part in a million.
+constexpr std::int64_t rate_baseline_ns = 100'000'000;
+
+// For a time stamp counter whose rate nothing in the capture tells.
+constexpr double assumed_tsc_ns_per_tick = 1 / 2.5;
+
+// Far from what a clock shows, near enough to keep sums and differences of two times inside 64 bits: only a damaged
+// record comes here.
+constexpr std::int64_t time_limit_ns = 4'000'000'000'000'000'000;
+
+std::int64_t round_ns(double ns) noexcept {
+    constexpr auto limit = static_cast<double>(time_limit_ns);
+    return std::llround(std::clamp(ns, -limit, limit));
+}
+
+bool has_cupti(const clock_snapshot& s) noexcept { return s.cupti_ns != 0; }
+
+// A snapshot from before CUPTI was there (or without it) has only CLOCK_REALTIME: it is moved by the distance of the
+// two clocks at the nearest snapshot that has both.
+std::vector<std::int64_t> target_times(const std::vector<clock_snapshot>& by_ticks) {
+    std::vector<clock_snapshot> both;
+    std::copy_if(by_ticks.begin(), by_ticks.end(), std::back_inserter(both), has_cupti);
+    const auto shift_at = [&both](std::uint64_t ticks) -> std::uint64_t {
+        if (both.empty()) return 0;
+        auto nearest = std::lower_bound(both.begin(), both.end(), ticks,
+                                        [](const clock_snapshot& s, std::uint64_t t) { return s.ticks < t; });
+        if (nearest == both.end() ||
+            (nearest != both.begin() && ticks - (nearest - 1)->ticks < nearest->ticks - ticks)) {
+            --nearest;
+        }
+        return nearest->cupti_ns - nearest->realtime_ns;  // may wrap: modulo 2^64 it is still the distance
+    };
+    std::vector<std::int64_t> times;
+    for (const clock_snapshot& s : by_ticks) {
+        const std::uint64_t ns = has_cupti(s) ? s.cupti_ns : s.realtime_ns + shift_at(s.ticks);
+        times.push_back(static_cast<std::int64_t>(std::min<std::uint64_t>(ns, time_limit_ns)));
+    }
+    return times;
+}
+
+}  // namespace
+
+tick_clock::tick_clock(std::vector<clock_snapshot> snapshots, tick_source source, std::uint64_t first_ticks,
+                       std::uint64_t created_realtime_ns) {
+    std::sort(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) {
+        return a.ticks != b.ticks ? a.ticks < b.ticks : a.spread_ticks < b.spread_ticks;
+    });
+    const auto last = std::unique(snapshots.begin(), snapshots.end(),
+                                  [](const auto& a, const auto& b) { return a.ticks == b.ticks; });
+    snapshots.erase(last, snapshots.end());
+
+    const std::vector<std::int64_t> times = target_times(snapshots);
+    for (std::size_t i = 0; i < snapshots.size(); ++i) {
+        pieces_.push_back({.ticks = snapshots[i].ticks, .ns = times[i]});
+    }
+    if (pieces_.empty()) {
+        pieces_.push_back(
+            {.ticks = first_ticks,
+             .ns = static_cast<std::int64_t>(std::min<std::uint64_t>(created_realtime_ns, time_limit_ns))});
+        notes_.emplace_back(
+            "no clock snapshot was kept: host times start at the capture's creation and do not "
+            "line up with GPU times");
+    }
+    set_rates(source);
+}
+
+void tick_clock::set_rates(tick_source source) {
+    bool stepped_back = false;
+    for (std::size_t i = 1; i < pieces_.size(); ++i) {
+        if (pieces_[i].ns < pieces_[i - 1].ns) {
+            stepped_back = true;
+            pieces_[i].ns = pieces_[i - 1].ns;
+        }
+    }
+    if (stepped_back) {
+        notes_.emplace_back("the system clock was set back during the run: host times stand still there");
+    }
+
+    if (pieces_.size() == 1) {
+        const bool known = source == tick_source::monotonic_ns;
+        rate_before_ = pieces_.front().ns_per_tick = known ? 1.0 : assumed_tsc_ns_per_tick;
+        if (!known) {
+            notes_.emplace_back(
+                "fewer than two clock snapshots were kept: host times assume a time stamp counter "
+                "of 2.5 GHz");
+        }
+        return;
+    }
+    for (std::size_t i = 0; i + 1 < pieces_.size(); ++i) {
+        pieces_[i].ns_per_tick = static_cast<double>(pieces_[i + 1].ns - pieces_[i].ns) /
+                                 static_cast<double>(pieces_[i + 1].ticks - pieces_[i].ticks);
+    }
+    rate_before_ = rate_from(0, true);
+    pieces_.back().ns_per_tick = rate_from(pieces_.size() - 1, false);
+}
+
+// The rate between a snapshot at the edge and the nearest one that is far enough, else the farthest.
+double tick_clock::rate_from(std::size_t anchor, bool forward) const noexcept {
+    std::size_t other = anchor;
+    do {
+        other = forward ? other + 1 : other - 1;
+        if (std::abs(pieces_[other].ns - pieces_[anchor].ns) >= rate_baseline_ns) break;
+    } while (other != 0 && other + 1 != pieces_.size());
+    const auto ns = pieces_[other].ns - pieces_[anchor].ns;
+    const auto ticks = static_cast<std::int64_t>(pieces_[other].ticks - pieces_[anchor].ticks);
+    return static_cast<double>(ns) / static_cast<double>(ticks);
+}
+
+std::int64_t tick_clock::to_ns(std::uint64_t ticks, cursor& at) const noexcept {
+    if (ticks < pieces_.front().ticks) {
+        const auto before = static_cast<double>(pieces_.front().ticks - ticks);
+        return std::max<std::int64_t>(0, pieces_.front().ns - round_ns(before * rate_before_));
+    }
+    const bool at_cursor = at < pieces_.size() && pieces_[at].ticks <= ticks &&
+                           (at + 1 == pieces_.size() || ticks < pieces_[at + 1].ticks);
+    if (!at_cursor) {
+        const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), ticks,
+                                            [](std::uint64_t t, const piece& p) { return t < p.ticks; });
+        at = static_cast<std::size_t>(after - pieces_.begin()) - 1;
+    }
+    const piece& p = pieces_[at];
+    return std::min(time_limit_ns, p.ns + round_ns(static_cast<double>(ticks - p.ticks) * p.ns_per_tick));
+}
+
+}  // namespace prof

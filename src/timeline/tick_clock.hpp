@@ -1,0 +1,55 @@
+// Host ticks → nanoseconds in CUPTI's clock, piecewise linear between the capture's clock snapshots.
+//
+// Immutable once made; to_ns() never decreases as ticks grow. Cost: one multiplication, and a binary search whenever
+// the ticks leave the piece of the previous call's cursor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "record/clock.hpp"
+
+namespace prof {
+
+class tick_clock {
+public:
+    // Where a walk through increasing ticks is; one for each walk.
+    using cursor = std::size_t;
+
+    // `first_ticks` and `created_realtime_ns` stand in for a capture without any snapshot: its first record is put at
+    // the moment of the file's creation.
+    tick_clock(std::vector<clock_snapshot> snapshots, tick_source source, std::uint64_t first_ticks,
+               std::uint64_t created_realtime_ns);
+
+    std::int64_t to_ns(std::uint64_t ticks, cursor& at) const noexcept;
+    std::int64_t to_ns(std::uint64_t ticks) const noexcept {
+        cursor at = 0;
+        return to_ns(ticks, at);
+    }
+
+    // The instants of the first and the last snapshot (without any: that of the first record).
+    std::int64_t first_snapshot_ns() const noexcept { return pieces_.front().ns; }
+    std::int64_t last_snapshot_ns() const noexcept { return pieces_.back().ns; }
+
+    // What was assumed for want of snapshots, one line each.
+    const std::vector<std::string>& notes() const noexcept { return notes_; }
+
+private:
+    // Holds from its own ticks to those of the next piece; the first and the last reach to infinity.
+    struct piece {
+        std::uint64_t ticks = 0;
+        std::int64_t ns = 0;
+        double ns_per_tick = 1;
+    };
+
+    void set_rates(tick_source source);
+    double rate_from(std::size_t anchor, bool forward) const noexcept;
+
+    std::vector<piece> pieces_;  // by ticks; never empty
+    double rate_before_ = 1;     // of the time before the first piece
+    std::vector<std::string> notes_;
+};
+
+}  // namespace prof

@@ -1,0 +1,93 @@
+#include "analysis/kernels.hpp"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "timeline/capture_builder.hpp"
+
+namespace prof {
+namespace {
+
+TEST(KernelTable, SumsByName) {
+    capture_builder capture;
+    capture.kernel(1, 100, 110, {}, "_Z4gemmPf").kernel(2, 200, 230, {}, "_Z4gemmPf").kernel(3, 300, 310, {}, "relu");
+    capture.parts().kernels[0].registers_per_thread = 32;
+    capture.parts().kernels[1].registers_per_thread = 64;
+    const std::vector<kernel_row> rows = kernel_table(capture.build());
+
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].name, "gemm(float*)");
+    EXPECT_EQ(rows[0].symbol, "_Z4gemmPf");
+    EXPECT_DOUBLE_EQ(rows[0].share, 0.8);
+    EXPECT_EQ(rows[0].time.instances, 2U);
+    EXPECT_EQ(rows[0].time.total_ns, 40);
+    EXPECT_EQ(rows[0].time.min_ns, 10);
+    EXPECT_EQ(rows[0].time.max_ns, 30);
+    EXPECT_EQ(rows[0].time.median_ns, 20);
+    EXPECT_EQ(rows[0].time.mean_ns, 20);
+    EXPECT_DOUBLE_EQ(rows[0].time.stddev_ns, std::sqrt(200.0));
+    EXPECT_EQ(rows[0].registers_per_thread, 32U);
+    EXPECT_EQ(rows[1].name, "relu");
+}
+
+TEST(KernelTable, OrdersEqualTimesByName) {
+    capture_builder capture;
+    capture.kernel(1, 100, 110, {}, "b").kernel(2, 200, 210, {}, "a").kernel(3, 300, 310, {}, "");
+    const std::vector<kernel_row> rows = kernel_table(capture.build());
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].name, "(unnamed)");
+    EXPECT_EQ(rows[1].name, "a");
+    EXPECT_EQ(rows[2].name, "b");
+}
+
+TEST(Demangle, LeavesAloneWhatIsNoMangledName) {
+    EXPECT_EQ(demangle("_ZN2at6native3addEv"), "at::native::add()");
+    EXPECT_EQ(demangle("i"), "i") << "not int";
+    EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
+    EXPECT_EQ(demangle(""), "");
+}
+
+TEST(TransferTable, SumsByKindAndMemories) {
+    capture_builder capture;
+    const auto copy = [&](std::uint64_t start_ns, std::uint64_t end_ns, std::uint64_t bytes, std::uint8_t from) {
+        capture.transfer({.start_ns = start_ns,
+                          .end_ns = end_ns,
+                          .correlation = start_ns,
+                          .bytes = bytes,
+                          .kind = transfer_kind::memcpy,
+                          .copy_kind = 1,
+                          .source_kind = from,
+                          .destination_kind = 3});
+    };
+    copy(100, 200, 3'000, 1);
+    copy(300, 400, 1'000, 1);
+    copy(500, 510, 1'000, 2);
+    capture.transfer(
+        {.start_ns = 600, .end_ns = 640, .bytes = 64, .kind = transfer_kind::memset, .destination_kind = 3});
+    capture.kernel(9, 700, 9'000);
+    const std::vector<transfer_row> rows = transfer_table(capture.build());
+
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].operation, "Memcpy HtoD (Pageable -> Device)");
+    EXPECT_EQ(rows[0].bytes, 4'000U);
+    EXPECT_EQ(rows[0].min_bytes, 1'000U);
+    EXPECT_EQ(rows[0].max_bytes, 3'000U);
+    EXPECT_EQ(rows[0].time.total_ns, 200);
+    EXPECT_DOUBLE_EQ(rows[0].gigabytes_per_s, 20.0);
+    EXPECT_DOUBLE_EQ(rows[0].share, 0.8);
+    EXPECT_EQ(rows[1].operation, "Memset (Device)");
+    EXPECT_EQ(rows[2].operation, "Memcpy HtoD (Pinned -> Device)");
+}
+
+TEST(TransferTable, HasWordsForPeerCopiesAndForKindsToCome) {
+    EXPECT_EQ(
+        transfer_name({.kind = transfer_kind::memcpy_peer, .copy_kind = 10, .source_kind = 3, .destination_kind = 3}),
+        "Memcpy PtoP (Device -> Device)");
+    EXPECT_EQ(transfer_name({.kind = transfer_kind::memcpy, .copy_kind = 99, .source_kind = 99, .destination_kind = 7}),
+              "Memcpy Unknown (Unknown -> Managed Static)");
+}
+
+}  // namespace
+}  // namespace prof

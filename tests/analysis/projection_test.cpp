@@ -1,0 +1,208 @@
+#include "analysis/projection.hpp"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/rows.hpp"
+#include "timeline/capture_builder.hpp"
+
+namespace prof {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Two iterations: the host passes through forward at once, the GPU works long after.
+timeline two_iterations() {
+    capture_builder capture;
+    capture.thread("python")
+        .push(0, "iteration 1")
+        .push(10, "forward")
+        .launch(11, 1)
+        .launch(12, 2)
+        .pop(17)
+        .launch(18, 3)
+        .pop(100)
+        .push(200, "iteration 2")
+        .push(210, "forward")
+        .launch(211, 4)
+        .pop(220)
+        .pop(300);
+    capture.kernel(1, 50, 60).kernel(2, 62, 82).kernel(3, 90, 95).kernel(4, 250, 290);
+    return capture.build();
+}
+
+TEST(Projection, AddsUpWhatEachPathCostOnTheGpu) {
+    const projection p = project(two_iterations());
+    EXPECT_THAT(sums(p), ElementsAre("iteration # 75 5", "iteration #/forward 70 70", "(no range) 0 0",
+                                     "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_EQ(p.total_gpu_ns, 75);
+    EXPECT_EQ(p.total_ops, 4U);
+
+    const projection_row iteration = row_at(p, "iteration #");
+    EXPECT_EQ(iteration.instances, 2U);
+    EXPECT_EQ(iteration.host_ns, 200);
+    EXPECT_EQ(iteration.gpu_child_ns, 70);
+    EXPECT_EQ(iteration.gpu_busy_ns, 75);
+    EXPECT_EQ(iteration.gpu_span_ns, (95 - 50) + (290 - 250));
+    EXPECT_EQ(iteration.ops, 4U);
+    EXPECT_EQ(iteration.self_ops, 1U);
+    EXPECT_EQ(iteration.depth, 0U);
+    EXPECT_EQ(iteration.parent, npos);
+
+    const projection_row forward = row_at(p, "iteration #/forward");
+    EXPECT_EQ(forward.host_ns, 7 + 10);
+    EXPECT_EQ(forward.gpu_span_ns, (82 - 50) + 40);
+    EXPECT_EQ(forward.depth, 1U);
+    EXPECT_EQ(forward.parent, 0U);
+    EXPECT_EQ(forward.name, "forward");
+    EXPECT_EQ(forward.instance_min_ns, 30);
+    EXPECT_EQ(forward.instance_max_ns, 40);
+    EXPECT_EQ(forward.instance_median_ns, 35);
+    EXPECT_DOUBLE_EQ(forward.instance_stddev_ns, std::sqrt(50.0));
+}
+
+TEST(Projection, KeepsNamesApartWhenFoldingIsOff) {
+    const projection p = project(two_iterations(), projection_options{.fold_digits = false});
+    EXPECT_THAT(sums(p),
+                ElementsAre("iteration 1 35 5", "iteration 1/forward 30 30", "iteration 2 40 0",
+                            "iteration 2/forward 40 40", "(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_EQ(row_at(p, "iteration 2/forward").parent, 2U);
+}
+
+TEST(Projection, CountsInstancesWithoutGpuWork) {
+    capture_builder capture;
+    capture.thread("main").push(1, "a").launch(2, 1).pop(3).push(4, "a").pop(8).push(9, "b").pop(10);
+    capture.kernel(1, 20, 26);
+    const projection p = project(capture.build());
+    const projection_row a = row_at(p, "a");
+    EXPECT_EQ(a.instances, 2U);
+    EXPECT_EQ(a.instance_min_ns, 0);
+    EXPECT_EQ(a.instance_median_ns, 3);
+    EXPECT_EQ(a.gpu_span_ns, 6);
+    EXPECT_EQ(row_at(p, "b").host_ns, 1);
+    EXPECT_EQ(row_at(p, "b").gpu_sum_ns, 0);
+}
+
+TEST(Projection, TellsSumBusyAndSpanApartOnTwoStreams) {
+    capture_builder capture;
+    capture.thread("main").push(1, "a").launch(2, 1).launch(3, 2).launch(4, 3).pop(5);
+    capture.kernel(1, 100, 140, {.stream = 7}).kernel(2, 120, 160, {.stream = 9}).kernel(3, 180, 190, {.stream = 7});
+    const projection p = project(capture.build());
+    const projection_row a = row_at(p, "a");
+    EXPECT_EQ(a.gpu_sum_ns, 40 + 40 + 10);
+    EXPECT_EQ(a.gpu_busy_ns, (160 - 100) + 10);
+    EXPECT_EQ(a.gpu_span_ns, 190 - 100);
+    EXPECT_EQ(p.total_busy_ns, 70);
+}
+
+TEST(Projection, AddsBusyTimeOverDevices) {
+    capture_builder capture;
+    capture.thread("main").push(1, "a").launch(2, 1).launch(3, 2).pop(5);
+    capture.kernel(1, 100, 140, {.device = 0}).kernel(2, 120, 160, {.device = 1});
+    EXPECT_EQ(row_at(project(capture.build()), "a").gpu_busy_ns, 80);
+}
+
+TEST(Projection, ShowsUnmatchedWorkAndWorkOutsideRanges) {
+    capture_builder capture;
+    capture.thread("main").launch(2, 1).push(3, "a").pop(4);
+    capture.kernel(1, 100, 140).kernel(77, 150, 155);
+    const projection p = project(capture.build());
+    EXPECT_THAT(sums(p), ElementsAre("a 0 0", "(no range) 40 40", "(ambiguous) 0 0", "(unmatched) 5 5"));
+    EXPECT_EQ(row_at(p, "(no range)").kind, row_kind::no_range);
+    EXPECT_EQ(row_at(p, "(unmatched)").kind, row_kind::unmatched);
+    EXPECT_EQ(row_at(p, "(unmatched)").gpu_busy_ns, 5);
+    EXPECT_EQ(row_at(p, "(unmatched)").ops, 1U);
+    EXPECT_EQ(row_at(p, "(unmatched)").instances, 0U);
+}
+
+TEST(Projection, TellsARangeFromTheRowsThatLookLikeIt) {
+    capture_builder capture;
+    capture.thread("main").push(1, "(no range)").launch(2, 1).pop(3);
+    capture.kernel(1, 100, 140);
+    const projection p = project(capture.build());
+    EXPECT_THAT(sums(p), ElementsAre("(no range) 40 40", "(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_EQ(p.rows[0].kind, row_kind::range);
+    EXPECT_EQ(p.rows[1].kind, row_kind::no_range);
+}
+
+TEST(Projection, GivesRecursionARowForEachLevel) {
+    capture_builder capture;
+    capture.thread("main").push(1, "f").launch(2, 1).push(3, "f").launch(4, 2).pop(5).pop(6);
+    capture.kernel(1, 10, 20).kernel(2, 20, 25);
+    EXPECT_THAT(sums(project(capture.build())),
+                ElementsAre("f 15 10", "f/f 5 5", "(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
+}
+
+TEST(Projection, MergesThreadsAndOrdersSiblingsByTheirFirstStart) {
+    capture_builder capture;
+    capture.thread("one").push(5, "late").pop(6).push(7, "early").pop(8);
+    capture.thread("two").push(1, "early").push(2, "x/y").pop(3).pop(4);
+    const projection p = project(capture.build());
+    EXPECT_THAT(sums(p), ElementsAre("early 0 0", "early/x\\/y 0 0", "late 0 0", "(no range) 0 0", "(ambiguous) 0 0",
+                                     "(unmatched) 0 0"));
+    EXPECT_EQ(p.rows[0].instances, 2U);
+    EXPECT_EQ(p.rows[1].name, "x/y");
+}
+
+TEST(Projection, NamesDomains) {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    const std::uint16_t ours = capture.domain("prof");
+    capture.thread("main").push(1, "step", ours).push(2, "ncclAllReduce", nccl).pop(3, nccl).pop(4, ours);
+    EXPECT_THAT(sums(project(capture.build())), ElementsAre("step 0 0", "step/NCCL:ncclAllReduce 0 0", "(no range) 0 0",
+                                                            "(ambiguous) 0 0", "(unmatched) 0 0"));
+}
+
+TEST(Projection, OfNothingHasTheThreeRowsAndNoTime) {
+    const projection p = project(timeline{});
+    EXPECT_THAT(sums(p), ElementsAre("(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_THAT(p.process_ranges, IsEmpty());
+}
+
+TEST(ProcessRanges, CountWhatAnybodyLaunchedWhileTheyWereOpen) {
+    capture_builder capture;
+    capture.thread("one").start(1, "request 1", 71).launch(5, 1).launch(12, 2);
+    capture.thread("two").launch(6, 3).end(10, 71).launch(20, 4);
+    capture.kernel(1, 100, 110).kernel(2, 110, 120).kernel(3, 105, 125, {.stream = 9}).kernel(4, 200, 210);
+    const projection p = project(capture.build());
+
+    ASSERT_EQ(p.process_ranges.size(), 1U);
+    const projection_row& request = p.process_ranges[0];
+    EXPECT_EQ(request.path, "request #");
+    EXPECT_EQ(request.instances, 1U);
+    EXPECT_EQ(request.host_ns, 9);
+    EXPECT_EQ(request.ops, 2U);
+    EXPECT_EQ(request.gpu_sum_ns, 30);
+    EXPECT_EQ(request.gpu_busy_ns, 25);
+    EXPECT_EQ(request.gpu_span_ns, 25);
+    EXPECT_EQ(request.gpu_self_ns, 0);
+    EXPECT_EQ(row_at(p, "(no range)").gpu_sum_ns, 50) << "they take nothing away from the tree";
+}
+
+TEST(ProcessRanges, CountAnOperationOnceForOverlappingInstances) {
+    capture_builder capture;
+    capture.thread("one")
+        .start(1, "request 1", 71)
+        .start(4, "request 2", 72)
+        .launch(5, 1)
+        .end(6, 71)
+        .launch(7, 2)
+        .end(9, 72);
+    capture.thread("two").start(30, "other", 73).end(40, 73);
+    capture.kernel(1, 100, 110).kernel(2, 110, 114);
+    const projection p = project(capture.build());
+    const projection_row request = row_at(p.process_ranges, "request #");
+    EXPECT_EQ(request.ops, 2U);
+    EXPECT_EQ(request.gpu_sum_ns, 14);
+    EXPECT_EQ(request.instance_min_ns, 10);
+    EXPECT_EQ(request.instance_max_ns, 14);
+    EXPECT_EQ(request.gpu_span_ns, 10 + 14);
+    EXPECT_EQ(p.process_ranges[1].path, "other");
+    EXPECT_EQ(p.process_ranges[1].gpu_sum_ns, 0);
+}
+
+}  // namespace
+}  // namespace prof

@@ -1,0 +1,329 @@
+// Programs made at random, judged by the library and by the oracle. The seeds are fixed: a failure names its own.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "analysis/kernels.hpp"
+#include "analysis/oracle.hpp"
+#include "analysis/projection.hpp"
+#include "analysis/rows.hpp"
+#include "timeline/capture_builder.hpp"
+
+namespace prof {
+namespace {
+
+const std::map<std::string, std::string> folded_names = {
+    {"step 1", "step #"}, {"step 2", "step #"}, {"forward", "forward"}, {"layer 10", "layer #"}};
+
+struct random_program {
+    oracle::program program;
+    capture_builder capture;
+    std::mt19937 random;
+    std::vector<thread_script*> threads;
+    std::int64_t now = 10;
+    int events = 0;
+    std::uint64_t next_correlation = 1;
+    std::uint64_t next_work = 1;
+
+    std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); }
+
+    explicit random_program(std::uint32_t seed) : random(seed) {
+        const std::uint32_t trainers = 1 + below(3);
+        const std::uint32_t autograd = below(3);
+        for (std::uint32_t i = 0; i < trainers + autograd; ++i) {
+            const bool works_for_others = i >= trainers;
+            program.works_for_others.push_back(works_for_others);
+            threads.push_back(&capture.thread((works_for_others ? "pt_autograd_" : "trainer ") + std::to_string(i)));
+        }
+        (void)capture.domain("prof");
+        const std::uint32_t length = 5 + below(60);
+        for (std::uint32_t i = 0; i < length; ++i) add_event();
+        for (std::uint32_t i = below(3); i > 0; --i) {
+            program.unmatched.push_back(add_kernel(1'000'000 + i, program.unmatched.size() + 5));
+        }
+    }
+
+    void add_event() {
+        now += below(4);
+        ++events;
+        const auto thread = static_cast<int>(below(static_cast<std::uint32_t>(threads.size())));
+        const auto domain = static_cast<std::uint16_t>(below(2));
+        switch (below(5)) {
+            case 0:
+            case 1:
+                push(thread, domain);
+                break;
+            case 2:
+                pop(thread, domain);
+                break;
+            default:
+                launch(thread);
+        }
+    }
+
+    void push(int thread, std::uint16_t domain) {
+        auto name = folded_names.begin();
+        std::advance(name, below(4));
+        oracle::range r{program.ranges.size() + 1, name->first, thread, domain, events};
+        r.start = now;
+        program.ranges.push_back(r);
+        threads[static_cast<std::size_t>(thread)]->add({.ticks = static_cast<std::uint64_t>(now),
+                                                        .value = r.id,
+                                                        .name = capture.name(r.name),
+                                                        .domain = domain,
+                                                        .kind = record_kind::range_push});
+    }
+
+    void pop(int thread, std::uint16_t domain) {
+        for (auto r = program.ranges.rbegin(); r != program.ranges.rend(); ++r) {
+            if (r->thread != thread || r->domain != domain || r->end != INT64_MAX) continue;
+            r->closed = events;
+            r->end = now;
+            break;
+        }
+        threads[static_cast<std::size_t>(thread)]->pop(static_cast<std::uint64_t>(now), domain);
+    }
+
+    void launch(int thread) {
+        const std::uint64_t correlation = next_correlation++;
+        threads[static_cast<std::size_t>(thread)]
+            ->enter(static_cast<std::uint64_t>(now), correlation)
+            .exit(static_cast<std::uint64_t>(now), correlation);
+        oracle::launch l{thread, events, now, {}};
+        for (std::uint32_t i = below(3); i > 0; --i) l.work.push_back(add_kernel(correlation, now));
+        program.launches.push_back(l);
+    }
+
+    template <typename TTime>
+    oracle::gpu_work add_kernel(std::uint64_t correlation, TTime after) {
+        oracle::gpu_work w;
+        w.id = next_work++;
+        w.start = static_cast<std::int64_t>(after) + below(150);
+        w.end = w.start + below(40);
+        w.device = below(2);
+        w.stream = 7 + below(3);
+        capture.kernel(correlation, static_cast<std::uint64_t>(w.start), static_cast<std::uint64_t>(w.end),
+                       {.stream = w.stream, .device = w.device});
+        capture.parts().kernels.back().grid_id = w.id;
+        return w;
+    }
+};
+
+// What the rows should say, by path.
+struct expected_row {
+    std::int64_t sum = 0;
+    std::int64_t self = 0;
+    std::uint64_t ops = 0;
+    std::uint64_t adopted_ops = 0;
+    std::uint64_t instances = 0;
+    std::set<std::pair<std::uint32_t, std::int64_t>> busy;  // every single nanosecond, by device
+    std::int64_t span = 0;
+
+    void count(const oracle::gpu_work& w, bool adopted) {
+        sum += w.end - w.start;
+        ops += 1;
+        adopted_ops += adopted ? 1 : 0;
+        for (std::int64_t t = w.start; t < w.end; ++t) busy.emplace(w.device, t);
+    }
+};
+
+using expected_rows = std::map<std::string, expected_row>;
+
+std::map<std::uint64_t, oracle::verdict> judge_all(const oracle::program& program) {
+    std::map<std::uint64_t, oracle::verdict> verdicts;
+    for (const oracle::launch& l : program.launches) {
+        if (l.work.empty()) continue;
+        const oracle::verdict v = program.judge(l, folded_names);
+        for (const oracle::gpu_work& w : l.work) verdicts[w.id] = v;
+    }
+    for (const oracle::gpu_work& w : program.unmatched) verdicts[w.id] = {.where = "(unmatched)", .open = {}};
+    return verdicts;
+}
+
+expected_rows expect_rows(const oracle::program& program, const std::map<std::uint64_t, oracle::verdict>& verdicts) {
+    std::vector<oracle::gpu_work> works = program.unmatched;
+    for (const oracle::launch& l : program.launches) works.insert(works.end(), l.work.begin(), l.work.end());
+
+    expected_rows rows;
+    for (const char* always : {"(no range)", "(ambiguous)", "(unmatched)"}) rows[always];
+    std::map<std::uint64_t, std::string> paths;
+    for (const oracle::range& r : program.ranges) {
+        paths[r.id] = program.path(r, folded_names);
+        rows[paths[r.id]].instances += 1;
+    }
+    std::map<std::uint64_t, std::pair<std::int64_t, std::int64_t>> spans;
+    for (const oracle::gpu_work& w : works) {
+        const oracle::verdict& v = verdicts.at(w.id);
+        rows[v.where].self += w.end - w.start;
+        for (const std::uint64_t id : v.open) {
+            rows[paths[id]].count(w, v.adopted);
+            auto& [first, last] = spans.try_emplace(id, w.start, w.end).first->second;
+            first = std::min(first, w.start);
+            last = std::max(last, w.end);
+        }
+        if (v.where.starts_with("(ambiguous)")) {
+            rows["(ambiguous)"].count(w, v.adopted);
+        } else if (v.where.starts_with('(')) {
+            rows[v.where].count(w, v.adopted);
+        }
+    }
+    for (const auto& [id, span] : spans) rows[paths[id]].span += span.second - span.first;
+    return rows;
+}
+
+void check_attribution(const timeline& data, const attribution& att,
+                       const std::map<std::uint64_t, oracle::verdict>& verdicts) {
+    ASSERT_EQ(data.ops.size(), verdicts.size());
+    for (std::size_t op = 0; op < data.ops.size(); ++op) {
+        const oracle::verdict& expected = verdicts.at(data.kernels[data.ops[op].detail].grid_id);
+        std::set<std::uint64_t> open;
+        std::size_t visits = 0;
+        for_each_open_range(data, att, op, [&](std::uint32_t range) {
+            open.insert(data.ranges[range].payload);
+            ++visits;
+        });
+        ASSERT_EQ(open, expected.open);
+        ASSERT_EQ(visits, open.size()) << "a range was visited twice";
+        ASSERT_EQ(att.adopted[op] != 0, expected.adopted);
+    }
+}
+
+void check_rows(const projection& p, const expected_rows& expected) {
+    ASSERT_EQ(p.rows.size(), expected.size());
+    for (const projection_row& row : p.rows) {
+        const auto found = expected.find(row.path);
+        ASSERT_NE(found, expected.end()) << row.path;
+        const expected_row& e = found->second;
+        ASSERT_EQ(row.gpu_sum_ns, e.sum) << row.path;
+        ASSERT_EQ(row.gpu_self_ns, e.self) << row.path;
+        ASSERT_EQ(row.gpu_child_ns, e.sum - e.self) << row.path;
+        ASSERT_EQ(row.ops, e.ops) << row.path;
+        ASSERT_EQ(row.adopted_ops, e.adopted_ops) << row.path;
+        ASSERT_EQ(row.instances, e.instances) << row.path;
+        ASSERT_EQ(row.gpu_busy_ns, static_cast<std::int64_t>(e.busy.size())) << row.path;
+        ASSERT_EQ(row.gpu_span_ns, e.span) << row.path;
+    }
+}
+
+std::vector<std::string> everything(const projection& p) {
+    std::vector<std::string> lines;
+    for (const projection_row& r : p.rows) {
+        std::string line = r.path;
+        for (const std::int64_t n : {r.host_ns, r.gpu_sum_ns, r.gpu_self_ns, r.gpu_busy_ns, r.gpu_span_ns, r.adopted_ns,
+                                     r.instance_min_ns, r.instance_max_ns}) {
+            line += ' ' + std::to_string(n);
+        }
+        lines.push_back(line + ' ' + std::to_string(r.instance_median_ns));
+    }
+    return lines;
+}
+
+// How often the programs met each rule: a test that never meets one proves nothing about it.
+struct coverage {
+    std::uint64_t own = 0;
+    std::uint64_t adopted_into_range = 0;  // without a range of its own
+    std::uint64_t adopted_with_range = 0;
+    std::uint64_t ambiguous = 0;
+    std::uint64_t below_ambiguous = 0;
+    std::uint64_t no_range = 0;
+    std::uint64_t outlived_parent = 0;  // open ranges fewer than the path is long
+
+    void count(const oracle::verdict& v, const std::string& launched_in) {
+        (v.where == "(ambiguous)" ? ambiguous : v.where == "(no range)" ? no_range : own) += 1;
+        if (v.where.starts_with("(ambiguous)/")) ++below_ambiguous;
+        if (v.adopted) ++(launched_in.empty() ? adopted_into_range : adopted_with_range);
+        const auto segments = static_cast<std::size_t>(std::count(v.where.begin(), v.where.end(), '/')) + 1;
+        if (!v.where.starts_with('(') && v.open.size() < segments) ++outlived_parent;
+    }
+};
+
+TEST(ProjectionOfRandomPrograms, AgreesWithTheOracleAndLosesNothing) {
+    coverage met;
+    for (std::uint32_t seed = 1; seed <= 4'000; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        random_program made{seed};
+        const timeline data = made.capture.build();
+        const attribution att = attribute(data);
+        const auto verdicts = judge_all(made.program);
+        for (const oracle::launch& l : made.program.launches) {
+            if (l.work.empty()) continue;
+            const oracle::range* inner = oracle::program::latest(made.program.open_at_event(l.thread, l.number));
+            met.count(verdicts.at(l.work[0].id), inner == nullptr ? "" : inner->name);
+        }
+        check_attribution(data, att, verdicts);
+        const projection p = project(data, att);
+        check_rows(p, expect_rows(made.program, verdicts));
+        ASSERT_EQ(self_total(p), p.total_gpu_ns);
+        if (HasFatalFailure()) return;
+
+        capture_contents contents = made.capture.contents(1 + made.below(7));
+        std::shuffle(contents.runs.begin(), contents.runs.end(), made.random);
+        std::shuffle(contents.kernels.begin(), contents.kernels.end(), made.random);
+        std::shuffle(contents.threads.begin(), contents.threads.end(), made.random);
+        ASSERT_EQ(everything(project(build_timeline(contents))), everything(p))
+            << "the order of chunks must not matter";
+    }
+    EXPECT_GT(met.own, 10'000U);
+    EXPECT_GT(met.adopted_into_range, 1'000U);
+    EXPECT_GT(met.adopted_with_range, 1'000U);
+    EXPECT_GT(met.ambiguous, 200U);
+    EXPECT_GT(met.below_ambiguous, 500U);
+    EXPECT_GT(met.no_range, 1'000U);
+    EXPECT_GT(met.outlived_parent, 1'000U);
+}
+
+template <typename TValue>
+void scramble(TValue& value, std::mt19937_64& random) {
+    std::array<std::uint8_t, sizeof(TValue)> bytes{};
+    // Small numbers and large ones, so that some of them fit together.
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        const bool low_byte = i % 8 == 0 || random() % 64 == 0;
+        bytes[i] = low_byte ? static_cast<std::uint8_t>(random() % (random() % 4 == 0 ? 256 : 9)) : std::uint8_t{0};
+    }
+    std::memcpy(&value, bytes.data(), sizeof value);
+}
+
+TEST(ProjectionOfDamagedCaptures, KeepsItsSumsWhateverTheValues) {
+    for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        std::mt19937_64 random{seed};
+        capture_contents contents;
+        contents.ticks = random() % 2 == 0 ? tick_source::tsc : tick_source::monotonic_ns;
+        contents.threads.resize(random() % 4);
+        for (format::thread_entry& thread : contents.threads) {
+            scramble(thread, random);
+            if (random() % 2 == 0) thread.name = {'p', 't', '_', 'a', 'u', 't', 'o', 'g', 'r', 'a', 'd', '_', '0'};
+        }
+        contents.clocks.resize(random() % 4);
+        for (clock_snapshot& clock : contents.clocks) scramble(clock, random);
+        contents.labels.resize(random() % 4);
+        for (label& l : contents.labels) scramble(l, random);
+        contents.kernels.resize(random() % 100);
+        for (kernel_record& kernel : contents.kernels) scramble(kernel, random);
+        contents.transfers.resize(random() % 100);
+        for (transfer_record& transfer : contents.transfers) scramble(transfer, random);
+        contents.runs.resize(random() % 8);
+        for (record_run& run : contents.runs) {
+            run.thread_uid = random() % 4;
+            run.first_number = random() % 50;
+            run.records.resize(random() % 50);
+            for (record& r : run.records) scramble(r, random);
+        }
+        const timeline data = build_timeline(contents);
+        const projection p = project(data);
+        ASSERT_EQ(self_total(p), p.total_gpu_ns);
+        ASSERT_EQ(p.total_ops, data.ops.size());
+        std::uint64_t kernels = 0;
+        for (const kernel_row& row : kernel_table(data)) kernels += row.time.instances;
+        for (const transfer_row& row : transfer_table(data)) kernels += row.time.instances;
+        ASSERT_EQ(kernels, data.ops.size());
+    }
+}
+
+}  // namespace
+}  // namespace prof

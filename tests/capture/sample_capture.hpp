@@ -1,0 +1,26 @@
+// A small capture with every type of chunk in it; docs/capture-format.md shows what its example prints of it.
+#pragma once
+
+#include <string>
+
+#include "capture/writer.hpp"
+
+namespace prof::test {
+
+struct sample {
+    std::vector<std::pair<std::string, std::string>> properties;
+    std::vector<capture_writer::name_entry> names;
+    std::vector<label> labels;
+    format::thread_entry thread;
+    std::vector<record> records;
+    std::vector<kernel_record> kernels;
+    std::vector<transfer_record> transfers;
+    std::vector<clock_snapshot> clocks;
+    std::vector<device_record> devices;
+    std::vector<std::pair<drop_cause, std::uint64_t>> drops;
+};
+
+const sample& sample_values();
+void write_sample(capture_writer& writer);  // with its end
+
+}  // namespace prof::test

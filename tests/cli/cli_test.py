@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""The prof command as a user meets it: prof's path and the stub library's come first on the command line."""
+import csv
+import io
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROF, STUB = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
+OPTIONS_TABLE = pathlib.Path(__file__).resolve().parents[2] / "docs/options.md"
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="prof_cli_")
+        self.addCleanup(self.scratch.cleanup)
+        self.dir = pathlib.Path(self.scratch.name)
+        self.out = self.dir / "captures"
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("PROF_", "LD_PRELOAD", "RANK"))}
+        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
+            self.environment.pop(name, None)
+
+    def prof(self, *arguments, env=None, **more):
+        return subprocess.run(
+            [PROF, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=self.dir,
+            env={**self.environment, **(env or {})},
+            timeout=60,
+            **more,
+        )
+
+    def run_stubbed(self, *command, options=(), **more):
+        return self.prof("run", "--library", STUB, "-o", self.out, *options, "--", *command, **more)
+
+    def capture(self):
+        self.run_stubbed("true", options=["--export", "none"])
+        return next(self.out.glob("*.prof"))
+
+    def assert_one_line(self, result, status, *parts):
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("prof: "), result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+
+class Usage(CommandLine):
+    def test_help_is_a_manual_page(self):
+        for command in ([], ["run"], ["report"], ["export"]):
+            result = self.prof(*command, "--help")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            sections = re.findall(r"^[A-Z ]+$", result.stdout, re.MULTILINE)
+            for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS"):
+                self.assertIn(section, sections, command)
+            too_long = [line for line in result.stdout.splitlines() if len(line) > 84]
+            self.assertEqual(too_long, [])
+
+    def test_version(self):
+        self.assertRegex(self.prof("--version").stdout, r"^prof \d+\.\d+\.\d+\n$")
+
+    def test_what_is_no_command_is_refused(self):
+        self.assert_one_line(self.prof(), 2, "run, report and export")
+        self.assert_one_line(self.prof("rnu"), 2, '"rnu"', "run, report and export")
+        self.assert_one_line(self.prof("run"), 2, "no command to run")
+        self.assert_one_line(self.prof("run", "--"), 2, "no command to run")
+
+    def test_unknown_options_are_refused(self):
+        self.assert_one_line(self.prof("run", "--bogus", "--", "true"), 2, "--bogus", "prof run --help")
+        self.assert_one_line(self.prof("report", "--bogus", "x"), 2, "--bogus", "prof report --help")
+        self.assert_one_line(self.prof("export", "--bogus", "x"), 2, "--bogus", "prof export --help")
+
+    def test_every_bad_value_is_refused_with_what_is_accepted(self):
+        bad = {
+            "--rank": ("one", "a whole number"),
+            "--name": ("a/b", "a file name"),
+            "--export": ("pdf", "trace, summary"),
+            "--compress": ("yes", "0 or 1"),
+            "--fold": ("2", "0 or 1"),
+            "--autostart": ("on", "0 or 1"),
+            "--ring-bytes": ("3000", "a power of two"),
+            "--name-bytes": ("1", "a number of bytes"),
+            "--buffer-bytes": ("1Q", "a number of bytes"),
+            "--set": ("PROF_FOLD=7", "0 or 1"),
+        }
+        for option, (value, accepted) in bad.items():
+            self.assert_one_line(self.prof("run", option, value, "--", "true"), 2, option.replace("set", "fold"), accepted)
+        self.assert_one_line(self.prof("run", "--set", "FOLD", "--", "true"), 2, "PROF_X=VALUE")
+        self.assert_one_line(self.prof("run", "--set", "PROF_Q=1", "--", "true"), 2, "PROF_OUTPUT_DIR")
+        self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "0 or 1")
+        self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, "table,csv,json")
+        self.assert_one_line(self.prof("report", "x", "--report", "all"), 2, "gpu-projection,kernels,copies")
+        self.assert_one_line(self.prof("report", "x", "--depth", "-1"), 2, "--depth")
+        self.assert_one_line(self.prof("report"), 2, "FILE")
+        self.assert_one_line(self.prof("export", "x", "-o", "trace.html"), 2, ".json or .json.gz")
+
+    def test_every_option_of_run_is_documented(self):
+        help_text = self.prof("run", "--help").stdout
+        options = set(re.findall(r"(--[a-z-]+)", help_text.split("OPTIONS")[1].split("EXAMPLES")[0]))
+        documented = set(re.findall(r"`(--[a-z-]+)", OPTIONS_TABLE.read_text()))
+        self.assertEqual(options - documented, {"--help"})
+
+
+class Run(CommandLine):
+    def test_the_exit_status_is_the_commands(self):
+        for status in (0, 1, 7, 255):
+            self.assertEqual(self.run_stubbed("sh", "-c", f"exit {status}").returncode, status)
+
+    def test_the_end_by_a_signal_is_the_commands(self):
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGINT):
+            result = self.run_stubbed("sh", "-c", f"kill -{int(number)} $$")
+            self.assertEqual(result.returncode, -number, result.stderr)
+            self.assertIn("capture: ", result.stderr)
+            for capture in self.out.glob("*"):
+                capture.unlink()
+
+    def test_what_cannot_be_run_is_said(self):
+        result = self.run_stubbed("/nowhere/command")
+        self.assert_one_line(result, 127, "/nowhere/command: No such file")
+        self.assert_one_line(self.run_stubbed("/etc/passwd"), 126, "/etc/passwd: Permission denied")
+        self.assertFalse(self.out.exists())
+
+    def test_the_standard_streams_are_the_commands(self):
+        result = self.run_stubbed("cat", input="in and out\n")
+        self.assertEqual(result.stdout, "in and out\n")
+        result = self.run_stubbed("sh", "-c", "echo of the command >&2")
+        self.assertTrue(result.stderr.startswith("of the command\n"))
+
+    def test_the_command_needs_no_dashes(self):
+        result = self.prof("run", "--library", STUB, "-o", self.out, "sh", "-c", "exit 4", "--export")
+        self.assertEqual(result.returncode, 4, result.stderr)
+
+    def test_the_summary_and_the_trace_come_after_the_end(self):
+        result = self.run_stubbed("true")
+        self.assertRegex(result.stderr, r"stub, rank 0, pid \d+")
+        self.assertRegex(result.stderr, r"forward +1 +8\.000 +30\.000 +100\.0 %")
+        (capture,) = self.out.glob("*.prof")
+        (trace,) = self.out.glob("*.trace.json.gz")
+        self.assertIn(f"capture: {capture}", result.stderr)
+        self.assertIn(f"trace:   {trace}", result.stderr)
+        self.assertEqual(trace.stat().st_mode & 0o777, 0o600)
+
+    def test_exports_are_those_asked_for(self):
+        result = self.run_stubbed("true", options=["--export", "none"])
+        self.assertNotIn("forward", result.stderr)
+        self.assertEqual(len(list(self.out.iterdir())), 1)
+        result = self.run_stubbed("true", options=["--export", "summary"])
+        self.assertIn("forward", result.stderr)
+        self.assertEqual(list(self.out.glob("*.json.gz")), [])
+
+    def test_all_processes_are_reported_in_order_of_rank(self):
+        script = "for rank in 10 2 0; do RANK=$rank true_of_rank; done; wait"
+        script = script.replace("RANK=$rank true_of_rank", "(export RANK=$rank; exec env true)")
+        result = self.run_stubbed("sh", "-c", script, options=["--export", "summary"])
+        ranks = re.findall(r"rank (\d+), pid", result.stderr)
+        self.assertEqual(ranks, ["0", "0", "2", "10"], result.stderr)
+
+    def test_only_captures_of_this_run_are_reported(self):
+        self.run_stubbed("true")
+        result = self.run_stubbed("true")
+        self.assertEqual(result.stderr.count("capture: "), 1)
+        (self.out / "junk.prof").write_text("not a capture")
+        self.assertEqual(self.run_stubbed("true").stderr.count("capture: "), 1)
+
+    def test_no_capture_is_said(self):
+        result = self.run_stubbed("true", env={"STUB_LIBPROF": "nothing"})
+        self.assert_one_line(result, 0, "no capture")
+        self.assertFalse(self.out.exists(), "an empty directory is left")
+
+    def test_the_environment_is_ours_and_theirs(self):
+        shown = self.run_stubbed("env", options=["--ring-bytes", "64K", "--no-fold"], env={"LD_PRELOAD": "libdl.so.2"})
+        values = dict(line.split("=", 1) for line in shown.stdout.splitlines() if "=" in line)
+        self.assertEqual(values["LD_PRELOAD"], f"{STUB}:libdl.so.2")
+        self.assertEqual(values["CUDA_INJECTION64_PATH"], STUB)
+        self.assertEqual(values["NVTX_INJECTION64_PATH"], STUB)
+        self.assertEqual(values["PROF_OUTPUT_DIR"], str(self.out))
+        self.assertEqual(values["PROF_EXPORT"], "none")
+        self.assertEqual(values["PROF_RING_BYTES"], "64K")
+        self.assertEqual(values["PROF_FOLD"], "0")
+        self.assertRegex(values["PROF_RUN_ID"], r"^[0-9a-f]{16}$")
+
+    def test_other_tools_are_left_in_place(self):
+        result = self.run_stubbed("env", env={"NVTX_INJECTION64_PATH": "/opt/other.so"})
+        self.assertIn("NVTX_INJECTION64_PATH=/opt/other.so\n", result.stdout)
+        self.assertIn("prof: NVTX_INJECTION64_PATH is set to /opt/other.so and left so", result.stderr)
+
+    def test_a_library_that_cannot_be_loaded_is_left_out(self):
+        garbage = self.dir / "garbage.so"
+        garbage.write_bytes(b"\x7fELF, and then nothing like it" + bytes(100))
+        cases = {
+            garbage: "garbage.so",
+            self.dir / "absent.so": "No such file",
+            self.dir / "with blank.so": "LD_PRELOAD cannot hold",
+        }
+        for library, words in cases.items():
+            result = self.prof("run", "--library", library, "--", "sh", "-c", "echo $LD_PRELOAD; exit 5")
+            self.assertEqual((result.returncode, result.stdout), (5, "\n"))
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+            self.assertIn("runs without profiling: ", result.stderr)
+            self.assertIn(words, result.stderr)
+        result = self.run_stubbed("sh", "-c", "exit 5", env={"STUB_LIBPROF": "abort"})
+        self.assert_one_line(result, 5, "runs without profiling", "signal 6")
+
+    def test_a_library_of_a_newer_libc_is_left_out(self):
+        # A libc.so.6 that promises a version yet to come, and a library that asks for it.
+        (self.dir / "libc.c").write_text("int from_the_future(void) { return 1; }")
+        (self.dir / "libc.map").write_text("GLIBC_2.99 { from_the_future; };")
+        (self.dir / "new.c").write_text("int from_the_future(void); int use(void) { return from_the_future(); }")
+        build = [
+            ["cc", "-shared", "-fPIC", "-nostdlib", "libc.c", "-Wl,-soname,libc.so.6",
+             "-Wl,--version-script=libc.map", "-o", "libc.so.6"],
+            ["cc", "-shared", "-fPIC", "-nostdlib", "new.c", "./libc.so.6", "-o", "new.so"],
+        ]  # fmt: skip
+        for command in build:
+            subprocess.run(command, cwd=self.dir, check=True)
+        (self.dir / "libc.so.6").unlink()
+        result = self.prof("run", "--library", self.dir / "new.so", "--", "sh", "-c", "exit 6")
+        self.assert_one_line(result, 6, "runs without profiling", "GLIBC_2.99")
+
+    def test_a_bad_output_directory_is_refused_before_the_start(self):
+        file = self.dir / "file"
+        file.write_text("")
+        for directory in (file, file / "below", "/proc/nowhere"):
+            result = self.prof("run", "--library", STUB, "-o", directory, "--", "echo", "started")
+            self.assert_one_line(result, 1, str(directory))
+
+
+class Signals(CommandLine):
+    CHILD = r"""
+import os, signal, sys, time
+got = []
+def note(number, frame):
+    got.append(signal.Signals(number).name)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+    if signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(number, note)
+print("ready", flush=True)
+while "SIGUSR2" not in got:
+    time.sleep(0.01)
+print(" ".join(got), flush=True)
+sys.exit(9)
+"""
+
+    def start(self, child=CHILD, **more):
+        command = [PROF, "run", "--library", STUB, "-o", str(self.out), "--", sys.executable, "-c", child]
+        return subprocess.Popen(command, cwd=self.dir, env=self.environment, text=True, stderr=subprocess.PIPE, **more)
+
+    def test_each_signal_is_passed_on_once(self):
+        process = self.start(stdout=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        sent = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"]
+        for name in sent:
+            process.send_signal(getattr(signal, name))
+            time.sleep(0.1)  # signals that wait together have no order
+        out, err = process.communicate(timeout=30)
+        self.assertEqual(out.split(), sent)
+        self.assertEqual(process.returncode, 9)
+        self.assertIn("capture: ", err)
+
+    def test_what_was_ignored_stays_ignored(self):
+        ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        process = self.start(stdout=subprocess.PIPE, preexec_fn=ignore)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGUSR2)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(out.split(), ["SIGUSR2"])
+
+    def ctrl_c(self, child):
+        """What a command prints that ran in the foreground of a terminal where Ctrl-C was typed."""
+        leader, follower = pty.openpty()
+
+        def take_terminal():
+            os.setsid()
+            os.close(os.open(os.ttyname(follower), os.O_RDWR))  # a session leader's first terminal is its own
+
+        process = self.start(child, stdin=follower, stdout=follower, preexec_fn=take_terminal)
+        os.close(follower)
+        shown = b""
+        while b"ready" not in shown:
+            shown += os.read(leader, 1000)
+        os.write(leader, b"\x03")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGUSR2)
+        _, err = process.communicate(timeout=30)
+        shown = os.read(leader, 1000).decode()
+        os.close(leader)
+        self.assertEqual(process.returncode, 9, err)
+        return shown.replace("^C", "").split()
+
+    def test_ctrl_c_comes_from_the_terminal_alone(self):
+        self.assertEqual(self.ctrl_c(self.CHILD), ["SIGINT", "SIGUSR2"])
+        # A command that left the terminal's session does not hear it, with prof no more than without.
+        self.assertEqual(self.ctrl_c("import os; os.setsid()" + self.CHILD), ["SIGUSR2"])
+
+
+class Report(CommandLine):
+    def test_json_is_one_object_for_one_report(self):
+        result = self.prof("report", self.capture(), "--format", "json")
+        report = json.loads(result.stdout)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(report["total_gpu_ns"], 30_000)
+        self.assertEqual([row["path"] for row in report["rows"]],
+                         ["forward", "(no range)", "(ambiguous)", "(unmatched)"])  # fmt: skip
+        row = report["rows"][0]
+        self.assertEqual((row["host_ns"], row["gpu_sum_ns"], row["gpu_self_ns"], row["ops"]), (8000, 30_000, 30_000, 1))
+
+    def test_json_of_several_reports_is_an_array(self):
+        capture = self.capture()
+        result = self.prof("report", capture, capture, "--report", "kernels,copies", "--format", "json")
+        self.assertEqual([part["report"] for part in json.loads(result.stdout)], ["kernels", "copies"] * 2)
+
+    def test_csv_has_a_line_for_each_row(self):
+        capture = str(self.capture())
+        rows = list(csv.DictReader(io.StringIO(self.prof("report", capture, capture, "--format", "csv").stdout)))
+        self.assertEqual([row["path"] for row in rows].count("forward"), 2)
+        self.assertEqual(rows[0]["capture"], capture)
+        self.assertEqual(rows[0]["gpu_sum_ns"], "30000")
+
+    def test_reports_may_be_repeated_and_listed(self):
+        capture = self.capture()
+        listed = self.prof("report", "--report", "gpu-projection,kernels", capture).stdout
+        repeated = self.prof("report", "--report", "gpu-projection", "--report", "kernels", capture).stdout
+        self.assertEqual(listed, repeated)
+        self.assertIn("kernel_x", listed)
+        self.assertIn("GPU time by range", listed)
+
+    def test_the_output_may_be_a_file(self):
+        result = self.prof("report", self.capture(), "--format", "json", "-o", "report.json")
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(json.loads((self.dir / "report.json").read_text())["total_gpu_ns"], 30_000)
+        self.assert_one_line(self.prof("report", self.capture(), "-o", "/nowhere/x"), 1, "/nowhere/x")
+
+    def test_a_bad_file_costs_nothing_good(self):
+        junk = self.dir / "junk.prof"
+        junk.write_text("not a capture")
+        result = self.prof("report", "absent.prof", junk, self.capture(), self.dir, "t.json")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("forward", result.stdout)
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 4, lines)
+        for line, words in zip(lines, ("absent.prof", "junk.prof", "is a directory", "is a trace")):
+            self.assertTrue(line.startswith("prof: ") and words in line, line)
+
+    def test_a_full_disk_is_said(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PROF, "report", self.capture()], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot write the report", result.stderr)
+
+
+class Export(CommandLine):
+    def test_the_trace_stands_beside_the_capture(self):
+        capture = self.capture()
+        result = self.prof("export", capture)
+        trace = str(capture).replace(".prof", ".trace.json.gz")
+        self.assertTrue(result.stdout.startswith(trace + ": 1 host ranges, 1 CUDA calls, 1 GPU operations"))
+        self.assertTrue(pathlib.Path(trace).exists())
+
+    def test_the_trace_may_be_plain(self):
+        result = self.prof("export", self.capture(), "-o", "trace.json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        trace = json.loads((self.dir / "trace.json").read_text())
+        self.assertIn("forward", [event["name"] for event in trace["traceEvents"]])
+
+    def test_what_cannot_be_read_or_written_is_said(self):
+        self.assert_one_line(self.prof("export", "absent.prof"), 1, "absent.prof")
+        self.assert_one_line(self.prof("export", self.capture(), "-o", "/nowhere/t.json"), 1, "/nowhere/t.json")
+        self.assert_one_line(self.prof("export", self.dir), 1, "is a directory")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

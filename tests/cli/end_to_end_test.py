@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""prof run, report and export over the real libprof.so, on a trainer on the simulated GPU.
+
+    end_to_end_test.py PROF FAKE_CUPTI TRAINER
+
+The trainer (tests/session/victim.cpp) does three steps of data_to_device, forward with three layers, backward on an
+autograd thread, and optimizer_step; which range launches what is known from there.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
+import strict_json_test  # noqa: E402
+
+PROF, FAKE_CUPTI, TRAINER = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:4])
+STEPS = 3
+# Path → operations in all steps, and how many of them autograd's thread launched.
+EXPECTED = {
+    "iteration #": (STEPS * 11, STEPS * 4),
+    "iteration #/data_to_device": (STEPS, 0),
+    "iteration #/forward": (STEPS * 4, 0),
+    "iteration #/forward/layer": (STEPS * 3, 0),
+    "iteration #/backward": (STEPS * 4, STEPS * 4),
+    "iteration #/optimizer_step": (STEPS * 2, 0),
+    "(no range)": (0, 0),
+    "(ambiguous)": (0, 0),
+    "(unmatched)": (0, 0),
+}
+
+
+def prof(*arguments, cwd):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PROF_")}
+    return subprocess.run([PROF, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def check_run(directory):
+    result = prof("run", "-o", "out", "--cupti-library", FAKE_CUPTI, "--", TRAINER, "steps", str(STEPS), "autograd",
+                  cwd=directory)  # fmt: skip
+    assert result.returncode == 3, result
+    assert result.stdout == "done\n", result.stdout
+    for words in ("GPU time by range", "forward", "backward", "all GPU work", "prof: capture: ", "prof: trace:   "):
+        assert words in result.stderr, result.stderr
+    (capture,) = pathlib.Path(directory, "out").glob("*.prof")
+    return str(capture)
+
+
+def check_report(directory, capture):
+    result = prof("report", capture, "--format", "json", cwd=directory)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    found = {row["path"]: (row["ops"], row["adopted_ops"]) for row in report["rows"]}
+    assert found == EXPECTED, found
+    assert sum(row["gpu_self_ns"] for row in report["rows"]) == report["total_gpu_ns"] > 0
+    assert report["dropped"] == {}, report["dropped"]
+
+    result = prof("report", capture, "--format", "json", "--adopt", "off", cwd=directory)
+    rows = {row["path"]: row["ops"] for row in json.loads(result.stdout)["rows"]}
+    assert (rows["iteration #/backward"], rows["(no range)"]) == (0, STEPS * 4), rows
+    result = prof("report", capture, "--format", "json", "--no-fold", cwd=directory)
+    assert "iteration 2/forward" in result.stdout
+
+
+def check_trace(directory, capture):
+    result = prof("export", capture, "-o", "trace.json", cwd=directory)
+    assert result.returncode == 0, result.stderr
+    trace = strict_json_test.strict(pathlib.Path(directory, "trace.json").read_bytes())
+    events = trace["traceEvents"]
+    ops = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    assert len(ops) == STEPS * 11, len(ops)
+    assert sum(e["ph"] == "s" for e in events) == sum(e["ph"] == "f" for e in events) == len(ops)
+    assert sum(e["args"].get("adopted", False) for e in ops) == STEPS * 4
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="prof_end_to_end_") as directory:
+        capture = check_run(directory)
+        check_report(directory, capture)
+        check_trace(directory, capture)
+
+
+if __name__ == "__main__":
+    main()

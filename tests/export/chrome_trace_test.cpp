@@ -1,0 +1,286 @@
+#include "export/chrome_trace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "export/example_captures.hpp"
+#include "export/json_text.hpp"
+
+namespace prof {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+
+class text_sink final : public byte_sink {
+public:
+    void write(std::string_view bytes) override { text_ += bytes; }
+    const std::string& text() const { return text_; }
+
+private:
+    std::string text_;
+};
+
+// A trace, parsed again by somebody else's parser (which refuses what is not JSON, and text that is not UTF-8).
+class parsed_trace {
+public:
+    explicit parsed_trace(const timeline& data) {
+        text_sink sink;
+        counts_ = write_chrome_trace(data, attribute(data), sink, "the trace");
+        text_ = sink.text();
+        whole_ = json::parse(text_);
+    }
+
+    const json& whole() const { return whole_; }
+    const std::string& text() const { return text_; }
+    const trace_counts& counts() const { return counts_; }
+
+    std::vector<json> events(const std::string& phase, const std::string& category = {}) const {
+        std::vector<json> out;
+        for (const json& event : whole_["traceEvents"]) {
+            if (event["ph"] == phase && (category.empty() || event["cat"] == category)) out.push_back(event);
+        }
+        return out;
+    }
+    json event(const std::string& category, const std::string& name) const {
+        for (const json& e : whole_["traceEvents"]) {
+            if (e.contains("cat") && e["cat"] == category && e["name"] == name) return e;
+        }
+        return {};
+    }
+    std::map<std::pair<std::int64_t, std::int64_t>, std::string> row_names() const {
+        std::map<std::pair<std::int64_t, std::int64_t>, std::string> out;
+        for (const json& e : events("M")) {
+            if (e["name"] == "thread_name") out[{e["pid"], e["tid"]}] = e["args"]["name"];
+        }
+        return out;
+    }
+
+private:
+    std::string text_;
+    json whole_;
+    trace_counts counts_;
+};
+
+const parsed_trace& eventful() {
+    static const parsed_trace trace(eventful_capture());
+    return trace;
+}
+
+std::int64_t ns(const json& microseconds) { return std::llround(microseconds.get<double>() * 1000); }
+
+TEST(ChromeTrace, SaysWhereItComesFrom) {
+    const json& whole = eventful().whole();
+    EXPECT_EQ(whole["schemaVersion"], 1);
+    EXPECT_EQ(whole["displayTimeUnit"], "ms");
+    EXPECT_EQ(whole["baseTimeNanoseconds"], eventful_capture().start_ns);
+    EXPECT_EQ(whole["traceName"], "the trace");
+    EXPECT_EQ(whole["deviceProperties"][0]["name"], "NVIDIA H200");
+    EXPECT_EQ(whole["deviceProperties"][0]["numSms"], 132);
+    EXPECT_EQ(whole["distributedInfo"]["rank"], 3);
+    EXPECT_EQ(whole["distributedInfo"]["world_size"], 8);
+    EXPECT_NE(eventful().text().find("\"rank\": 3"), std::string::npos) << "HTA wants the blank";
+    EXPECT_EQ(whole["libprof"]["dropped"]["ring_full"], 12);
+    EXPECT_EQ(whole["libprof"]["capture"]["command"], "python train.py");
+}
+
+TEST(ChromeTrace, CountsWhatItWrote) {
+    const trace_counts& counts = eventful().counts();
+    EXPECT_EQ(counts.host_ranges, 7U);
+    EXPECT_EQ(counts.process_ranges, 1U);
+    EXPECT_EQ(counts.gpu_ops, 11U);
+    EXPECT_EQ(counts.flows, 9U);  // two operations have no launch
+    EXPECT_EQ(counts.instants, 2U);
+    EXPECT_EQ(eventful().events("X", "user_annotation").size(), counts.host_ranges);
+    EXPECT_EQ(eventful().events("X", "cuda_runtime").size() + eventful().events("X", "cuda_driver").size(),
+              counts.api_calls);
+    EXPECT_EQ(eventful().events("X", "kernel").size() + eventful().events("X", "gpu_memcpy").size() +
+                  eventful().events("X", "gpu_memset").size(),
+              counts.gpu_ops);
+    EXPECT_EQ(eventful().events("X", "gpu_user_annotation").size(), counts.projected_ranges);
+    EXPECT_EQ(eventful().events("s", "ac2g").size(), counts.flows);
+    EXPECT_EQ(eventful().events("f", "ac2g").size(), counts.flows);
+    EXPECT_EQ(eventful().events("b").size(), counts.process_ranges);
+    EXPECT_EQ(eventful().events("e").size(), counts.process_ranges);
+    EXPECT_EQ(eventful().events("i").size(), counts.instants);
+}
+
+TEST(ChromeTrace, WritesARangeWithAllItCarries) {
+    const json forward = eventful().event("user_annotation", "forward");
+    EXPECT_EQ(forward["pid"], 4711);
+    EXPECT_EQ(forward["tid"], 1001);
+    EXPECT_EQ(ns(forward["ts"]), 1100);
+    EXPECT_EQ(ns(forward["dur"]), 1900);
+    EXPECT_EQ(forward["args"]["payload"], 0.5);
+    EXPECT_EQ(forward["args"]["color"], "#FF00FF7F");
+    EXPECT_EQ(forward["args"]["category"], "9");
+    EXPECT_EQ(eventful().event("user_annotation", "batch")["args"]["domain"], "data \"loader\"");
+}
+
+TEST(ChromeTrace, WritesAKernelInKinetosDialect) {
+    const json gemm = eventful().event("kernel", "gemm(float*)");
+    EXPECT_EQ(gemm["pid"], 0);
+    EXPECT_EQ(gemm["tid"], 7);
+    const json& args = gemm["args"];
+    EXPECT_EQ(args["device"], 0);
+    EXPECT_EQ(args["context"], 1);
+    EXPECT_EQ(args["stream"], 7);
+    EXPECT_EQ(args["correlation"], 1);
+    EXPECT_EQ(args["grid"], json({264, 1, 1}));
+    EXPECT_EQ(args["block"], json({256, 1, 1}));
+    EXPECT_EQ(args["registers per thread"], 32);
+    EXPECT_EQ(args["shared memory"], 1016);
+    EXPECT_EQ(args["blocks per SM"], 2.0);
+    EXPECT_EQ(args["warps per SM"], 16.0);
+    EXPECT_EQ(args["est. achieved occupancy %"], 25);
+    EXPECT_EQ(args["External id"], eventful().event("user_annotation", "forward")["args"]["External id"]);
+    EXPECT_FALSE(args.contains("adopted"));
+    EXPECT_EQ(eventful().event("kernel", "backward_kernel")["args"]["adopted"], true);
+    EXPECT_EQ(eventful().event("kernel", "graph_a")["args"]["graph id"], 5);
+}
+
+TEST(ChromeTrace, WritesTransfersInKinetosDialect) {
+    const json copy = eventful().event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)");
+    EXPECT_EQ(copy["args"]["bytes"], 4'000'000);
+    EXPECT_EQ(copy["args"]["memory bandwidth (GB/s)"], 2000.0);  // 4 MB in 2 us
+    const json set = eventful().event("gpu_memset", "Memset (Device)");
+    EXPECT_EQ(ns(set["dur"]), 0);
+    EXPECT_EQ(set["args"]["memory bandwidth (GB/s)"], 0.0);
+    EXPECT_TRUE(eventful().event("gpu_memcpy", "Memcpy PtoP (Device -> Device)")["args"].contains("toDevice"));
+}
+
+TEST(ChromeTrace, NamesCallsAndKeepsThemOffStreams) {
+    EXPECT_EQ(eventful().event("cuda_runtime", "cudaLaunchKernel")["args"]["cbid"], 211);
+    EXPECT_EQ(eventful().event("cuda_driver", "cuLaunchKernel")["args"]["correlation"], 5);
+    EXPECT_EQ(eventful().event("cuda_runtime", "runtime call 99999")["args"]["cbid"], 99'999);
+    const std::vector<json> calls = eventful().events("X", "cuda_runtime");
+    for (const json& call : calls) EXPECT_FALSE(call["args"].contains("stream"));
+    EXPECT_TRUE(std::any_of(calls.begin(), calls.end(),
+                            [](const json& call) { return call["args"].value("kernel", "") == "lost_kernel"; }));
+    EXPECT_TRUE(std::any_of(calls.begin(), calls.end(),
+                            [](const json& call) { return !call["args"].value("returned", true); }));
+}
+
+TEST(ChromeTrace, GivesEachCallOfEachAttachmentACorrelationOfItsOwn) {
+    std::vector<std::uint64_t> correlations;
+    for (const char* category : {"cuda_runtime", "cuda_driver"}) {
+        for (const json& call : eventful().events("X", category)) correlations.push_back(call["args"]["correlation"]);
+    }
+    std::sort(correlations.begin(), correlations.end());
+    EXPECT_EQ(std::adjacent_find(correlations.begin(), correlations.end()), correlations.end());
+    EXPECT_EQ(eventful().event("kernel", "late_kernel")["args"]["correlation"], 4'294'967'297U);
+}
+
+// The slice at whose row and within which an arrow's end lies, with the correlation it should have.
+bool lies_in(const json& end, const json& slice) {
+    return slice["pid"] == end["pid"] && slice["tid"] == end["tid"] && ns(slice["ts"]) <= ns(end["ts"]) &&
+           ns(end["ts"]) <= ns(slice["ts"]) + ns(slice["dur"]);
+}
+
+TEST(ChromeTrace, DrawsEachArrowFromItsCallToItsWork) {
+    std::map<std::uint64_t, json> starts;
+    for (const json& start : eventful().events("s")) {
+        EXPECT_TRUE(starts.emplace(start["id"], start).second) << "one id, two arrows";
+    }
+    // An arrow stands right behind its slice in the file; that is how viewers know it.
+    std::map<std::uint64_t, std::uint64_t> from;
+    std::map<std::uint64_t, std::uint64_t> to;
+    json slice;
+    for (const json& event : eventful().whole()["traceEvents"]) {
+        if (event["ph"] == "X") slice = event;
+        if (event["ph"] == "s" || event["ph"] == "f") {
+            ASSERT_TRUE(lies_in(event, slice)) << event;
+            (event["ph"] == "s" ? from : to)[event["id"]] = slice["args"]["correlation"];
+        }
+    }
+    EXPECT_EQ(from.size(), 9U);
+    EXPECT_EQ(from, to);
+}
+
+TEST(ChromeTrace, ProjectsRangesOnTheStreamsTheyUsed) {
+    // forward launched gemm [2000, 5000) and, with batch and decode open, the graph [5000, 7000) on stream 7, and the
+    // copy [2500, 4500) on stream 20.
+    std::vector<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>> found;
+    for (const json& e : eventful().events("X", "gpu_user_annotation")) {
+        EXPECT_FALSE(e["args"].contains("stream")) << "HTA takes what has a stream for GPU work";
+        const std::string name = e["name"];
+        if (name == "forward" || name == "decode" || name == "backward" || name == "checkpoint recompute") {
+            found.emplace_back(name, e["args"].value("ops", 0), ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]));
+        }
+    }
+    EXPECT_THAT(
+        found, testing::UnorderedElementsAre(std::tuple("forward", 4, 2000, 7000), std::tuple("forward", 1, 2500, 4500),
+                                             std::tuple("decode", 3, 5000, 7000), std::tuple("backward", 1, 7000, 8000),
+                                             std::tuple("checkpoint recompute", 1, 7000, 8000)));
+}
+
+TEST(ChromeTrace, LetsNoSliceOverlapAnotherInPart) {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
+    for (const json& e : eventful().events("X")) {
+        rows[{e["pid"], e["tid"]}].emplace_back(ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]));
+    }
+    for (const auto& [row, slices] : rows) {
+        for (const auto& a : slices) {
+            for (const auto& b : slices) {
+                EXPECT_FALSE(a.first < b.first && b.first < a.second && a.second < b.second)
+                    << row.first << '/' << row.second << ": " << a.first << '-' << a.second << ", " << b.first;
+            }
+        }
+    }
+}
+
+TEST(ChromeTrace, PutsWhatOverlapsOnSpillRows) {
+    const json batch = eventful().event("user_annotation", "batch");
+    EXPECT_EQ(batch["tid"], 10'001'001);
+    EXPECT_EQ(eventful().event("user_annotation", "decode")["tid"], 10'001'001);
+    const auto names = eventful().row_names();
+    EXPECT_EQ(names.at({4711, 1001}), "python");
+    EXPECT_EQ(names.at({4711, 10'001'001}), "python (ranges 2)");
+    EXPECT_EQ(names.at({0, 7}), "stream 7");
+    std::vector<std::string> streams_of_graph_b;
+    for (const json& e : eventful().events("X", "kernel")) {
+        if (e["name"] != "graph_b") continue;
+        EXPECT_EQ(e["args"]["stream"], 7);
+        streams_of_graph_b.push_back(names.at({0, e["tid"]}));
+    }
+    EXPECT_THAT(streams_of_graph_b, ElementsAre("stream 7", "stream 7 (concurrent 2)"));
+}
+
+TEST(ChromeTrace, KeepsHostileNames) {
+    const std::string shown = printable(hostile_name);
+    EXPECT_EQ(eventful().event("user_annotation", shown)["name"], shown);
+    EXPECT_EQ(eventful().event("kernel", shown)["name"], shown);
+    EXPECT_EQ(original_bytes(shown), hostile_name);
+}
+
+TEST(ChromeTrace, KeepsAMegabyteLongName) {
+    capture_builder capture;
+    const std::string name(1 << 20, 'T');
+    capture.thread("python").push(10, name).pop(20);
+    EXPECT_EQ(parsed_trace(capture.build()).event("user_annotation", name)["name"], name);
+}
+
+TEST(ChromeTrace, OfNothingIsStillATrace) {
+    const parsed_trace empty{timeline{}};
+    EXPECT_EQ(empty.whole()["distributedInfo"]["rank"], 0);
+    EXPECT_TRUE(empty.events("X").empty());
+}
+
+TEST(ChromeTrace, KeepsTheHostApartFromAGpuOfTheSameNumber) {
+    capture_builder capture;
+    capture.parts().properties["pid"] = "0";
+    capture.thread("python").push(0, "forward").launch(10, 1).pop(20);
+    capture.kernel(1, 30, 40);
+    const parsed_trace trace(capture.build());
+    EXPECT_EQ(trace.event("user_annotation", "forward")["pid"], 10'000'000);
+    EXPECT_EQ(trace.events("X", "kernel")[0]["pid"], 0);
+}
+
+}  // namespace
+}  // namespace prof

@@ -1,0 +1,197 @@
+#include "export/example_captures.hpp"
+
+#include <bit>
+#include <random>
+
+namespace prof {
+namespace {
+
+constexpr std::uint32_t cuda_launch_kernel = 211;
+constexpr std::uint32_t cuda_memcpy_async = 41;
+constexpr std::uint32_t cuda_memset_async = 51;
+constexpr std::uint32_t cuda_graph_launch = 311;
+constexpr std::uint32_t cu_launch_kernel = 307;
+
+// A call of the CUDA runtime from `ns` to `ns + length`.
+void call(thread_script& thread, std::uint64_t ns, std::uint64_t length, std::uint64_t correlation, std::uint32_t cbid,
+          api_domain domain = api_domain::runtime, std::uint32_t kernel_name = 0) {
+    record enter{.ticks = ns, .value = correlation, .name = kernel_name, .category = cbid};
+    enter.domain = static_cast<std::uint16_t>(domain);
+    enter.kind = record_kind::api_enter;
+    thread.add(enter);
+    thread.add({.ticks = ns + length, .value = correlation, .kind = record_kind::api_exit});
+}
+
+transfer_record transfer(transfer_kind kind, std::uint64_t correlation, std::uint64_t start_ns, std::uint64_t end_ns,
+                         std::uint64_t bytes, std::uint32_t stream) {
+    transfer_record t;
+    t.kind = kind;
+    t.correlation = correlation;
+    t.start_ns = start_ns;
+    t.end_ns = end_ns;
+    t.bytes = bytes;
+    t.context = 1;
+    t.stream = stream;
+    t.copy_kind = kind == transfer_kind::memcpy_peer ? 10 : 1;
+    t.source_kind = kind == transfer_kind::memcpy_peer ? 3 : 1;
+    t.destination_kind = 3;
+    return t;
+}
+
+device_record h200(capture_builder& capture) {
+    device_record d;
+    d.name = capture.name("NVIDIA H200");
+    d.global_memory_bytes = 150'000'000'000;
+    d.compute_capability_major = 9;
+    d.multiprocessors = 132;
+    d.max_threads_per_block = 1024;
+    d.max_threads_per_multiprocessor = 2048;
+    d.max_blocks_per_multiprocessor = 32;
+    d.registers_per_block = 65536;
+    d.registers_per_multiprocessor = 65536;
+    d.shared_bytes_per_block = 49152;
+    d.shared_bytes_per_multiprocessor = 233472;
+    d.warp_size = 32;
+    return d;
+}
+
+void describe(capture_builder& capture, const char* rank) {
+    capture.parts().properties = {{"pid", "4711"},
+                                  {"name", "train.py"},
+                                  {"rank", rank},
+                                  {"hostname", "node7"},
+                                  {"world_size", "8"},
+                                  {"command", "python train.py"},
+                                  {"executable", "/usr/bin/python3.11"}};
+    capture.parts().devices.push_back(h200(capture));
+}
+
+}  // namespace
+
+timeline eventful_capture() {
+    capture_builder capture;
+    describe(capture, "3");
+    const std::uint16_t other = capture.domain("data \"loader\"");
+    thread_script& main = capture.thread("python");
+    thread_script& autograd = capture.thread("pt_autograd_0");
+    const auto key = [](std::uint32_t id, std::uint32_t epoch = 1) { return correlation_key(epoch, id); };
+
+    // Main: iteration [1000, 9000) with forward [1100, 3000); domain 1's batch [2000, 4000) cuts forward's end, and has
+    // decode [2100, 3500) inside, so both stand on a second row.
+    main.push(1000, "iteration 1");
+    main.add({.ticks = 1100,
+              .value = std::bit_cast<std::uint64_t>(0.5),
+              .name = capture.name("forward"),
+              .color = 0xFF00FF7F,
+              .category = 9,
+              .kind = record_kind::range_push,
+              .flags = static_cast<std::uint8_t>(payload_type::f64)});
+    call(main, 1200, 50, key(1), cuda_launch_kernel, api_domain::runtime, capture.name("_Z4gemmPf"));
+    call(main, 1300, 50, key(2), cuda_memcpy_async);
+    main.push(2000, "batch", other);
+    main.push(2100, "decode", other);
+    call(main, 2200, 100, key(3), cuda_graph_launch);
+    main.pop(3000);         // forward
+    main.pop(3500, other);  // decode
+    main.pop(4000, other);  // batch
+    main.mark(4100, "checkpoint");
+    main.push(4200, hostile_name);
+    call(main, 4300, 40, key(4), cuda_memset_async);
+    call(main, 4400, 40, key(5), cu_launch_kernel, api_domain::driver, capture.name(hostile_name));
+    main.pop(4500);
+    main.start(4600, "prefetch", 77);
+    main.push(5000, "backward");
+    // Autograd launches for backward, with a range of its own.
+    autograd.push(5100, "checkpoint recompute");
+    call(autograd, 5200, 30, key(6), cuda_launch_kernel, api_domain::runtime, capture.name("backward_kernel"));
+    autograd.pop(5300);
+    main.pop(6000);
+    main.pop(9000);
+    // After a second attachment of CUPTI the correlation ids begin anew.
+    call(main, 9200, 60, key(1, 2), cuda_launch_kernel, api_domain::runtime, capture.name("late_kernel"));
+    // One whose work never completed, one that never returned, and one with a number we do not know.
+    call(main, 9300, 20, key(7), cuda_launch_kernel, api_domain::runtime, capture.name("lost_kernel"));
+    call(main, 9400, 20, key(8), 99'999);
+    main.add(
+        {.ticks = 9450, .value = key(10), .category = cuda_memcpy_async, .domain = 2, .kind = record_kind::api_enter});
+    autograd.end(9500, 77);
+
+    // Stream 7: gemm [2000, 5000); the graph's three kernels [5000, 5500), [5500, 6500) and, beside it, [6000, 7000).
+    capture.kernel(key(1), 2000, 5000, {}, "_Z4gemmPf");
+    capture.kernel(key(3), 5000, 5500, {}, "graph_a");
+    capture.kernel(key(3), 5500, 6500, {}, "graph_b");
+    capture.kernel(key(3), 6000, 7000, {}, "graph_b");
+    capture.kernel(key(6), 7000, 8000, {}, "backward_kernel");
+    capture.kernel(key(1, 2), 9600, 9700, {}, "late_kernel");
+    capture.kernel(key(99), 9800, 9900, {}, "launched before");
+    for (kernel_record& kernel : capture.parts().kernels) {
+        kernel.grid[0] = 264;
+        kernel.grid[1] = kernel.grid[2] = kernel.block[1] = kernel.block[2] = 1;
+        kernel.block[0] = 256;
+        kernel.registers_per_thread = 32;
+        kernel.static_shared_bytes = 16;
+        kernel.dynamic_shared_bytes = 1000;
+        if (kernel.correlation == key(3)) kernel.graph_id = 5;
+    }
+    // Stream 20: a copy [2500, 4500), a set of no length at 4600, a kernel with the hostile name, a copy between GPUs.
+    capture.transfer(transfer(transfer_kind::memcpy, key(2), 2500, 4500, 4'000'000, 20));
+    capture.transfer(transfer(transfer_kind::memset, key(4), 4600, 4600, 512, 20));
+    capture.kernel(key(5), 4700, 4800, {.stream = 20}, hostile_name);
+    capture.transfer(transfer(transfer_kind::memcpy_peer, key(9), 4900, 5000, 100, 20));
+
+    capture.parts().drops[static_cast<std::uint32_t>(drop_cause::ring_full)] = 12;
+    return capture.build();
+}
+
+timeline dense_capture() {
+    capture_builder capture;
+    describe(capture, "0");
+    thread_script& main = capture.thread("python");
+    std::mt19937 random(5);
+    std::uint64_t host_ns = 1'763'643'600'123'456'789;
+    std::uint64_t gpu_ns = host_ns + 5'001;
+    // Hours into a run, where a double of microseconds has few digits left for the fraction.
+    capture.parts().clocks = {{.ticks = host_ns - 20'000'000'000'000,
+                               .realtime_ns = host_ns - 20'000'000'000'000,
+                               .cupti_ns = host_ns - 20'000'000'000'000},
+                              {.ticks = host_ns, .realtime_ns = host_ns, .cupti_ns = host_ns}};
+    for (std::uint32_t i = 1; i <= 5'000; ++i) {
+        if (i % 10 == 1) main.push(host_ns, "step " + std::to_string(i / 10));
+        const std::uint64_t length = 1 + random() % 400;
+        call(main, host_ns, length, correlation_key(1, i), cuda_launch_kernel);
+        host_ns += length;
+        if (i % 10 == 0) main.pop(host_ns);
+        const std::uint64_t end_ns = gpu_ns + random() % 3000;
+        capture.kernel(correlation_key(1, i), gpu_ns, end_ns, {}, "kernel_" + std::to_string(i % 7));
+        gpu_ns = end_ns;
+    }
+    return capture.build();
+}
+
+timeline hta_capture() {
+    capture_builder capture;
+    describe(capture, "0");
+    thread_script& main = capture.thread("python");
+    const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
+    constexpr std::uint64_t us = 1000;
+
+    // All in microseconds. Stream 7 computes: a [100, 200), a [220, 320), b [400, 500); stream 20 communicates:
+    // [300, 450); stream 24 copies [150, 250).
+    main.push(0, "forward");
+    call(main, 10 * us, 10 * us, key(1), cuda_launch_kernel, api_domain::runtime, capture.name("kernel_a"));
+    call(main, 30 * us, 10 * us, key(2), cuda_memcpy_async);
+    call(main, 50 * us, 10 * us, key(3), cuda_launch_kernel, api_domain::runtime, capture.name("kernel_a"));
+    main.pop(70 * us);
+    main.push(80 * us, "backward");
+    call(main, 90 * us, 10 * us, key(4), cuda_launch_kernel, api_domain::runtime, capture.name("ncclKernel_AllReduce"));
+    call(main, 350 * us, 10 * us, key(5), cuda_launch_kernel, api_domain::runtime, capture.name("kernel_b"));
+    main.pop(370 * us);
+    capture.kernel(key(1), 100 * us, 200 * us, {}, "kernel_a");
+    capture.transfer(transfer(transfer_kind::memcpy, key(2), 150 * us, 250 * us, 1'000'000, 24));
+    capture.kernel(key(3), 220 * us, 320 * us, {}, "kernel_a");
+    capture.kernel(key(4), 300 * us, 450 * us, {.stream = 20}, "ncclKernel_AllReduce");
+    capture.kernel(key(5), 400 * us, 500 * us, {}, "kernel_b");
+    return capture.build();
+}
+
+}  // namespace prof

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Holistic Trace Analysis reads the traces, and its numbers are those worked out by hand.
+
+The capture (example_captures.cpp, hta_capture), in microseconds:
+    stream 7   kernel_a [100, 200)  kernel_a [220, 320)  kernel_b [400, 500)
+    stream 20  ncclKernel_AllReduce [300, 450)
+    stream 24  Memcpy HtoD [150, 250), 1 MB
+launched at 10, 50, 350 (stream 7), 90 (stream 20) and 30 (stream 24), each call taking 10.
+"""
+import os
+import pathlib
+
+from example_traces import skip, write_traces
+
+os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
+try:
+    import logging
+
+    logging.disable(logging.WARNING)
+    from hta.trace_analysis import TraceAnalysis
+except ImportError as missing:
+    skip(f"no Holistic Trace Analysis in this Python ({missing}); tests/run.sh --all installs it")
+
+
+def temporal_breakdown(analysis):
+    # From 100 to 500, all of it busy. Computing: [100, 200), [220, 320), [400, 500), 300 of 400.
+    row = analysis.get_temporal_breakdown(visualize=False).iloc[0]
+    assert row["idle_time(us)"] == 0, row
+    assert row["compute_time(us)"] == 300, row
+    assert row["non_compute_time(us)"] == 100, row
+    assert row["kernel_time(us)"] == 400, row
+
+
+def overlap(analysis):
+    # Communication [300, 450) overlaps kernel_a's [300, 320) and kernel_b's [400, 450): 70 of 150.
+    row = analysis.get_comm_comp_overlap(visualize=False).iloc[0]
+    assert abs(row["comp_comm_overlap_pctg"] - 46.67) < 0.01, row
+
+
+def kernel_breakdown(analysis):
+    types, kernels = analysis.get_gpu_kernel_breakdown(visualize=False, include_memory_kernels=True)
+    named = kernels.set_index("name")
+    assert named.loc["kernel_a", "sum (us)"] == 200 and named.loc["kernel_a", "max (us)"] == 100, kernels
+    assert named.loc["kernel_b", "sum (us)"] == 100, kernels
+    assert named.loc["ncclKernel_AllReduce", "sum (us)"] == 150, kernels
+    assert named.loc["Memcpy HtoD (Pageable -> Device)", "sum (us)"] == 100, kernels
+    # Each instant belongs to the kinds that are busy then. Computing alone: [100, 150), [250, 300), [450, 500);
+    # with memory: [150, 200), [220, 250); memory alone: [200, 220); communication alone: [320, 400).
+    by_type = types.set_index("kernel_type")["sum"]
+    assert by_type["COMPUTATION"] == 150, types
+    assert by_type["COMMUNICATION"] == 80, types
+    assert by_type["MEMORY"] == 20, types
+    assert by_type["COMPUTATION overlapping MEMORY"] == 80, types
+    assert by_type["COMPUTATION overlapping COMMUNICATION"] == 70, types
+
+
+def idle_time(analysis):
+    # Stream 7 waits [200, 220): its launch at 50 came before, a gap under 30 us is the kernels' own; and [320, 400):
+    # the launch at 350 came after the previous kernel's end, so the host was late.
+    idle, _ = analysis.get_idle_time_breakdown(ranks=[0], visualize=False)
+    on_stream = idle[idle["stream"] == 7].set_index("idle_category")["idle_time"]
+    assert on_stream["host_wait"] == 80, idle
+    assert on_stream["kernel_wait"] == 20, idle
+    assert on_stream.get("other", 0) == 0, idle
+
+
+def launch_statistics(analysis):
+    # Delay from the end of the call to the start of the kernel: 100-20, 220-60, 300-100, 400-360; the copy 150-40.
+    table = analysis.get_cuda_kernel_launch_stats(ranks=[0], include_memory_events=True, visualize=False)[0]
+    delays = sorted(zip(table["cpu_duration"], table["gpu_duration"], table["launch_delay"]))
+    assert delays == [(10, 100, 40), (10, 100, 80), (10, 100, 110), (10, 100, 160), (10, 150, 200)], table
+
+
+def queue_lengths(analysis):
+    # Stream 7: 1 at 10, 2 at 50, 1 at 100, 0 at 220, 1 at 350, 0 at 400.
+    series = analysis.get_queue_length_time_series(ranks=[0])[0]
+    on_stream = series[series["stream"] == 7].sort_values("ts")
+    assert list(on_stream["queue_length"]) == [1, 2, 1, 0, 1, 0], on_stream
+    assert not analysis.get_queue_length_summary(ranks=[0]).empty
+
+
+def memory_bandwidth(analysis):
+    # 1 MB in 100 us: 10 GB/s while it lasts.
+    summary = analysis.get_memory_bw_summary(ranks=[0])
+    assert summary[("memory_bw_gbps", "max")].iloc[0] == 10, summary
+
+
+def annotations(analysis):
+    # forward on stream 7: [100, 320), on stream 24: [150, 250); backward on stream 20: [300, 450), on 7: [400, 500).
+    table = analysis.get_gpu_user_annotation_breakdown(use_gpu_annotation=True, visualize=False)
+    named = table.set_index("name")["sum (us)"]
+    assert named["forward"] == 320 and named["backward"] == 250, table
+    # On the host: [0, 70) and [80, 370).
+    table = analysis.get_gpu_user_annotation_breakdown(use_gpu_annotation=False, visualize=False)
+    named = table.set_index("name")["sum (us)"]
+    assert named["forward"] == 70 and named["backward"] == 290, table
+    kernels = analysis.get_gpu_kernels_with_user_annotations(rank=0)
+    assert sorted(kernels["s_user_annotation"]) == ["backward", "backward", "forward", "forward", "forward"], kernels
+
+
+CHECKS = (
+    temporal_breakdown,
+    overlap,
+    kernel_breakdown,
+    idle_time,
+    launch_statistics,
+    queue_lengths,
+    memory_bandwidth,
+    annotations,
+)
+
+
+def main():
+    traces = write_traces()
+    analysis = TraceAnalysis(trace_dir=str(pathlib.Path(traces.name, "hta")))
+    assert list(analysis.t.traces) == [0], "the rank"
+    for check in CHECKS:
+        check(analysis)
+        print(f"{check.__name__}: as worked out by hand")
+
+
+if __name__ == "__main__":
+    main()

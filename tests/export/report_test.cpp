@@ -1,0 +1,172 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "export/example_captures.hpp"
+#include "export/json_text.hpp"
+#include "export/report_csv.hpp"
+#include "export/report_json.hpp"
+#include "export/report_text.hpp"
+#include "export/text_table.hpp"
+
+namespace prof {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<std::string> lines_of(const std::string& text, const std::string& end = "\n") {
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t next = std::min(text.find(end, at), text.size());
+        out.push_back(text.substr(at, next - at));
+        at = next + end.size();
+    }
+    return out;
+}
+
+std::string line_with(const std::string& text, const std::string& word) {
+    for (const std::string& line : lines_of(text)) {
+        if (line.find(word) != std::string::npos) return line;
+    }
+    return {};
+}
+
+TEST(ReportJson, HasTheKeysOfTheContract) {
+    const timeline data = eventful_capture();
+    const auto json = nlohmann::json::parse(projection_json("run.prof", data, project(data)).dump());
+    std::int64_t self_ns = 0;
+    for (const auto& row : json["rows"]) {
+        for (const char* key : {"path", "depth", "instances", "host_ns", "gpu_sum_ns", "gpu_self_ns", "gpu_child_ns",
+                                "gpu_busy_ns", "gpu_span_ns", "ops", "adopted_ops"}) {
+            EXPECT_TRUE(row.contains(key)) << key;
+        }
+        self_ns += row["gpu_self_ns"].get<std::int64_t>();
+    }
+    // gemm 3000, graph 500 + 1000 + 1000, backward 1000, late 100, launched before 100; copy 2000, set 0, hostile 100,
+    // peer copy 100.
+    EXPECT_EQ(json["total_gpu_ns"], 8900);
+    EXPECT_EQ(self_ns, 8900);
+    EXPECT_EQ(json["dropped"]["ring_full"], 12);
+    EXPECT_EQ(json["process_ranges"][0]["path"], "prefetch");
+    EXPECT_TRUE(json["notes"].is_array());
+}
+
+TEST(ReportJson, HasKernelsAndCopies) {
+    const timeline data = eventful_capture();
+    const auto kernels = nlohmann::json::parse(kernels_json("run.prof", data, kernel_table(data)).dump());
+    EXPECT_EQ(kernels["total_ns"], 6800);
+    EXPECT_EQ(kernels["rows"][0]["name"], "gemm(float*)");
+    EXPECT_EQ(kernels["rows"][0]["symbol"], "_Z4gemmPf");
+    EXPECT_EQ(kernels["rows"][0]["registers_per_thread"], 32);
+    const auto copies = nlohmann::json::parse(transfers_json("run.prof", data, transfer_table(data)).dump());
+    EXPECT_EQ(copies["rows"][0]["operation"], "Memcpy HtoD (Pageable -> Device)");
+    EXPECT_EQ(copies["rows"][0]["gigabytes_per_s"], 2000.0);
+}
+
+TEST(ReportCsv, KeepsBytesAndQuotes) {
+    projection projected;
+    projected.rows.emplace_back().path = hostile_name;
+    projected.rows.back().gpu_sum_ns = 17;
+    const std::string csv = projection_csv_header() + projection_csv("a,b.prof", projected);
+    std::string quoted = "\"";
+    for (const char c : hostile_name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    EXPECT_THAT(csv, HasSubstr("\r\n\"a,b.prof\",push_pop," + quoted + "\",0,0,0,17,"));
+    EXPECT_THAT(csv, EndsWith("\r\n"));
+}
+
+TEST(ReportCsv, HasAValueForEveryColumn) {
+    const timeline data = hta_capture();
+    const auto columns = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
+    for (const std::string& csv : {projection_csv_header() + projection_csv("x", project(data)),
+                                   kernels_csv_header() + kernels_csv("x", kernel_table(data)),
+                                   transfers_csv_header() + transfers_csv("x", transfer_table(data))}) {
+        const auto lines = lines_of(csv, "\r\n");
+        EXPECT_GT(lines.size(), 1U);
+        for (const std::string& line : lines) EXPECT_EQ(columns(line), columns(lines[0])) << line;
+    }
+}
+
+// forward: host 70 us, GPU 200 (kernels) + 100 (copy) of 550; backward: host 290, GPU 250.
+TEST(ReportText, ShowsHostBesideGpu) {
+    const timeline data = hta_capture();
+    const std::string text = projection_text(project(data), {});
+    EXPECT_THAT(text, StartsWith("GPU time by range, in us\n"));
+    EXPECT_THAT(line_with(text, "forward"), StartsWith("forward           1   70.000  300.000   54.5 %"));
+    EXPECT_THAT(line_with(text, "backward"), StartsWith("backward          1  290.000  250.000   45.5 %"));
+    EXPECT_THAT(line_with(text, "all GPU work"), HasSubstr("550.000  100.0 %"));
+}
+
+TEST(ReportText, FitsTheTerminal) {
+    const timeline data = eventful_capture();
+    for (const std::size_t width : {60U, 80U, 100U, 132U, 200U}) {
+        text_layout layout;
+        layout.width = width;
+        layout.legend = false;
+        for (const std::string& text :
+             {projection_text(project(data), layout), kernels_text(kernel_table(data), layout),
+              transfers_text(transfer_table(data), layout)}) {
+            for (const std::string& line : lines_of(text)) {
+                const bool is_heading = line.starts_with("GPU time") || line.starts_with("Start/end");
+                EXPECT_TRUE(is_heading || display_width(line) <= width) << width << ": " << line;
+            }
+        }
+    }
+}
+
+TEST(ReportText, ShowsNoControlCharacter) {
+    const timeline data = eventful_capture();
+    const std::string text = summary_text(data, project(data), {});
+    EXPECT_TRUE(std::none_of(text.begin(), text.end(),
+                             [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }));
+    EXPECT_THAT(text, HasSubstr("evil \"name\""));
+}
+
+TEST(ReportText, LeavesOutWhatIsTooDeep) {
+    const timeline data = eventful_capture();
+    text_layout layout;
+    layout.deepest = 0;
+    const std::string text = projection_text(project(data), layout);
+    EXPECT_THAT(text, HasSubstr("iteration #"));
+    EXPECT_EQ(line_with(text, "forward"), "");
+}
+
+TEST(ReportText, SaysWhatIsMissing) {
+    timeline data = eventful_capture();
+    data.quality.ended = false;
+    data.properties["missing"] = "no libcupti was found: GPU work is not recorded";
+    const std::string text = capture_notes_text(data);
+    EXPECT_THAT(text, HasSubstr("note: dropped: 12 ring_full"));
+    EXPECT_THAT(text, HasSubstr("note: no libcupti was found: GPU work is not recorded\n"));
+    EXPECT_THAT(text, HasSubstr("without closing this capture"));
+    EXPECT_THAT(projection_notes(project(data)), HasSubstr("of 2 operations no launch was seen"));
+}
+
+TEST(TextTable, DropsTheLeastImportantColumnsFirst) {
+    text_table table({{"name", 0, true}, {"must", 0}, {"may", 1}, {"might", 2}});
+    table.add_row({"a long name that takes room", "1", "2", "3"});
+    EXPECT_EQ(lines_of(table.render(100))[0], "name                         must  may  might");
+    EXPECT_EQ(lines_of(table.render(40))[0], "name                         must  may");
+    EXPECT_EQ(lines_of(table.render(36))[2], "a long name that takes room     1");
+    EXPECT_EQ(lines_of(table.render(30))[2], "a long name that…es room     1");
+}
+
+TEST(TextTable, CutsNamesInTheMiddleAndBetweenLetters) {
+    EXPECT_EQ(shortened("abcdefghij", 7), "abcd…ij");
+    EXPECT_EQ(shortened("äöüßäöüß", 5), "äöü…ß");
+    EXPECT_EQ(shortened("short", 5), "short");
+}
+
+TEST(TextTable, FormatsForReading) {
+    EXPECT_EQ(with_thousands(999), "999");
+    EXPECT_EQ(with_thousands(1'234'567), "1,234,567");
+    EXPECT_EQ(time_unit::for_largest(9'999'999).format(1'234'567), "1,234.567");
+    EXPECT_EQ(time_unit::for_largest(10'000'000).format(1'234'567'891.0), "1,234.568");
+    EXPECT_EQ(time_unit::for_largest(1'000'000'000'000).format(1e12), "1,000.000");
+}
+
+}  // namespace
+}  // namespace prof

@@ -1,0 +1,43 @@
+// Writes the example captures as traces for the checks by other people's programs:
+//     write_example_traces DIRECTORY
+// eventful and dense, each as .json and .json.gz, with a .counts.json of what was written; and hta/hta.json.gz.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "export/chrome_trace.hpp"
+#include "export/example_captures.hpp"
+
+namespace {
+
+void write(const prof::timeline& data, const std::string& stem) {
+    const prof::attribution att = prof::attribute(data);
+    prof::write_chrome_trace(data, att, stem + ".json.gz");
+    const prof::trace_counts counts = prof::write_chrome_trace(data, att, stem + ".json");
+    const nlohmann::json written = {{"host_ranges", counts.host_ranges},
+                                    {"api_calls", counts.api_calls},
+                                    {"gpu_ops", counts.gpu_ops},
+                                    {"projected_ranges", counts.projected_ranges},
+                                    {"process_ranges", counts.process_ranges},
+                                    {"instants", counts.instants},
+                                    {"flows", counts.flows}};
+    std::ofstream(stem + ".counts.json") << written.dump(2) << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::cerr << "usage: write_example_traces DIRECTORY\n";
+        return 2;
+    }
+    const std::string directory = argv[1];
+    std::filesystem::create_directories(directory + "/hta");
+    write(prof::eventful_capture(), directory + "/eventful");
+    write(prof::dense_capture(), directory + "/dense");
+    const prof::timeline hta = prof::hta_capture();
+    prof::write_chrome_trace(hta, prof::attribute(hta), directory + "/hta/hta.json.gz");
+    return 0;
+}

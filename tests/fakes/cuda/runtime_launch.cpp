@@ -1,0 +1,104 @@
+// cuda*: kernel launches and graphs.
+#include "fakes/cuda/fake_cuda.h"
+#include "fakes/cuda/runtime.hpp"
+
+using fake::runtime_call;
+using fake::simulated_gpu;
+
+namespace {
+
+CUresult launch(CUfunction function, dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                void** args) {
+    return cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                          static_cast<unsigned int>(shared_bytes), stream, args, nullptr);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** args, std::size_t shared_bytes,
+                             cudaStream_t stream) {
+    const cudaLaunchKernel_v7000_params params{function, grid, block, args, shared_bytes, stream};
+    const CUfunction kernel = simulated_gpu::instance().function_at(function);
+    return runtime_call(
+        FAKE_RUNTIME_FUNCTION(cudaLaunchKernel, v7000), &params,
+        [&] { return launch(kernel, grid, block, shared_bytes, stream, args); }, kernel->name.c_str());
+}
+
+// What <<<>>> has become in CUDA 13. A kernel handle is a function's address here.
+cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block, void** args, std::size_t shared_bytes,
+                               cudaStream_t stream) {
+    // CUPTI's headers name no struct for this one; the arguments are cudaLaunchKernel's.
+    const cudaLaunchKernel_v7000_params params{function, grid, block, args, shared_bytes, stream};
+    const CUfunction kernel = simulated_gpu::instance().function_at(function);
+    return runtime_call(
+        FAKE_RUNTIME_FUNCTION(__cudaLaunchKernel, v13000), &params,
+        [&] { return launch(kernel, grid, block, shared_bytes, stream, args); }, kernel->name.c_str());
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** args) {
+    const cudaLaunchKernelExC_v11060_params params{config, function, args};
+    const CUfunction kernel = simulated_gpu::instance().function_at(function);
+    return runtime_call(
+        FAKE_RUNTIME_FUNCTION(cudaLaunchKernelExC, v11060), &params,
+        [&] {
+            CUlaunchConfig driver_config{};
+            driver_config.gridDimX = config->gridDim.x;
+            driver_config.gridDimY = config->gridDim.y;
+            driver_config.gridDimZ = config->gridDim.z;
+            driver_config.blockDimX = config->blockDim.x;
+            driver_config.blockDimY = config->blockDim.y;
+            driver_config.blockDimZ = config->blockDim.z;
+            driver_config.sharedMemBytes = static_cast<unsigned int>(config->dynamicSmemBytes);
+            driver_config.hStream = config->stream;
+            return cuLaunchKernelEx(&driver_config, kernel, args, nullptr);
+        },
+        kernel->name.c_str());
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+    const cudaStreamBeginCapture_v10000_params params{stream, mode};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaStreamBeginCapture, v10000), &params,
+                        [&] { return cuStreamBeginCapture(stream, static_cast<CUstreamCaptureMode>(mode)); });
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+    const cudaStreamEndCapture_v10000_params params{stream, graph};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaStreamEndCapture, v10000), &params,
+                        [&] { return cuStreamEndCapture(stream, graph); });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+    const cudaGraphInstantiate_v12000_params params{exec, graph, flags};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaGraphInstantiate, v12000), &params,
+                        [&] { return cuGraphInstantiate(exec, graph, flags); });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+    const cudaGraphLaunch_v10000_params params{exec, stream};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaGraphLaunch, v10000), &params,
+                        [&] { return cuGraphLaunch(exec, stream); });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    const cudaGraphDestroy_v10000_params params{graph};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaGraphDestroy, v10000), &params,
+                        [&] { return cuGraphDestroy(graph); });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+    const cudaGraphExecDestroy_v10000_params params{exec};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaGraphExecDestroy, v10000), &params,
+                        [&] { return cuGraphExecDestroy(exec); });
+}
+
+int fake_cuda_launch(const char* kernel, uint64_t duration_ns, void* stream) {
+    simulated_gpu& gpu = simulated_gpu::instance();
+    const CUfunction function = gpu.function(kernel);
+    // The function's own record is a stable address to register it under.
+    gpu.register_kernel(function, kernel, duration_ns);
+    return cudaLaunchKernel(function, dim3(1), dim3(32), nullptr, 0, static_cast<cudaStream_t>(stream));
+}
+
+}  // extern "C"

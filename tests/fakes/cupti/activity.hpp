@@ -1,0 +1,66 @@
+// The tool that libcupti_fake.so attaches to the simulated driver: it turns what the driver tells into callbacks and
+// records for the client. Any thread.
+#pragma once
+
+#include <cupti.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "fakes/cupti/buffers.hpp"
+#include "fakes/cupti/subscription.hpp"
+#include "fakes/gpu/tools.hpp"
+
+namespace fake {
+
+class cupti_tool final : public tool {
+public:
+    subscription subscriber;
+    activity_buffers buffers;
+
+    // Makes the driver tell; every client function that wants something does it.
+    void attach();
+
+    CUptiResult enable_kind(CUpti_ActivityKind kind);
+    CUptiResult disable_kind(CUpti_ActivityKind kind);
+    bool is_enabled(CUpti_ActivityKind kind) const;
+    CUptiResult select_api(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on);
+    void set_thread_id_type(CUpti_ActivityThreadIdType type) { thread_id_type_ = type; }
+    CUpti_ActivityThreadIdType thread_id_type() const { return thread_id_type_; }
+
+    CUptiResult set_attribute(CUpti_ActivityAttribute attribute, const std::size_t* size, const void* value);
+    CUptiResult get_attribute(CUpti_ActivityAttribute attribute, std::size_t* size, void* value) const;
+
+    void finalize();
+
+    void api_entered(api_call_state& call) noexcept override;
+    void api_exited(api_call_state& call) noexcept override;
+    std::uint64_t operation_issued(const fake_gpu_operation& operation) noexcept override;
+    void operation_ended(std::uint64_t ticket, const fake_gpu_operation& operation) noexcept override;
+    void resource_changed(CUpti_CallbackIdResource what, CUcontext context, CUstream stream,
+                          void* descriptor) noexcept override;
+    void synchronized(CUpti_CallbackIdSync what, CUcontext context, CUstream stream) noexcept override;
+    bool serializes_kernels() const noexcept override;
+    void wait_until_delivered() noexcept override { buffers.wait_until_delivered(); }
+
+private:
+    CUpti_ActivityKind kernel_kind() const;
+    bool records_api(const api_call_state& call) const;
+
+    std::array<std::atomic<bool>, CUPTI_ACTIVITY_KIND_COUNT> kinds_{};
+    // API functions selected one by one, by domain (driver, runtime).
+    std::array<std::array<std::atomic<bool>, 1024>, 2> selected_{};
+    std::atomic<CUpti_ActivityThreadIdType> thread_id_type_{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
+    mutable std::mutex attributes_mutex_;
+    std::map<CUpti_ActivityAttribute, std::uint64_t> attributes_;
+};
+
+// The process's one tool, never destroyed.
+cupti_tool& cupti();
+
+// The calling thread's stacks of external correlation ids.
+std::map<CUpti_ExternalCorrelationKind, std::vector<std::uint64_t>>& external_ids();
+
+}  // namespace fake

@@ -1,0 +1,126 @@
+// cu*: modules, kernel launches, graphs.
+#include <cupti.h>
+
+#include "fakes/gpu/api_call.hpp"
+#include "fakes/gpu/driver.hpp"
+
+using fake::api_call;
+using fake::current_context;
+using fake::simulated_gpu;
+
+namespace {
+
+simulated_gpu& gpu() { return simulated_gpu::instance(); }
+
+struct launch_shape {
+    std::uint32_t grid[3];
+    std::uint32_t block[3];
+    std::uint32_t dynamic_shared_bytes;
+};
+
+CUresult launch_kernel(CUfunction function, const launch_shape& shape, CUstream stream) {
+    const CUstream resolved = gpu().resolve_stream(stream, current_context());
+    if (function == nullptr || resolved == nullptr) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    fake_gpu_operation operation{};
+    operation.kind = FAKE_GPU_KERNEL;
+    operation.correlation_id = api_call::current_correlation_id();
+    operation.name = function->name.c_str();
+    for (int axis = 0; axis < 3; ++axis) {
+        operation.grid[axis] = shape.grid[axis];
+        operation.block[axis] = shape.block[axis];
+    }
+    operation.dynamic_shared_bytes = shape.dynamic_shared_bytes;
+    gpu().launch(resolved, operation, function->duration_ns);
+    return CUDA_SUCCESS;
+}
+
+const char* symbol_of(CUfunction function) { return function == nullptr ? nullptr : function->name.c_str(); }
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuModuleLoadData(CUmodule* module, const void*) {
+    *module = nullptr;  // one module for everything
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+    *function = gpu().function(name);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                        CUstream stream, void** kernel_params, void** extra) {
+    const cuLaunchKernel_params params{function, grid_x,       grid_y, grid_z,        block_x, block_y,
+                                       block_z,  shared_bytes, stream, kernel_params, extra};
+    api_call call{FAKE_DRIVER_FUNCTION(cuLaunchKernel), &params, symbol_of(function)};
+    return call.finish(
+        launch_kernel(function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, stream));
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** kernel_params, void** extra) {
+    const cuLaunchKernelEx_params params{config, function, kernel_params, extra};
+    api_call call{FAKE_DRIVER_FUNCTION(cuLaunchKernelEx), &params, symbol_of(function)};
+    return call.finish(launch_kernel(function,
+                                     {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                                      {config->blockDimX, config->blockDimY, config->blockDimZ},
+                                      config->sharedMemBytes},
+                                     config->hStream));
+}
+
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+    const cuStreamBeginCapture_v2_params params{stream, mode};
+    api_call call{FAKE_DRIVER_FUNCTION(cuStreamBeginCapture_v2), &params};
+    const CUstream resolved = gpu().resolve_stream(stream, current_context());
+    if (resolved == nullptr || resolved->is_legacy_default) {
+        return call.finish(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    gpu().begin_capture(resolved);
+    return call.finish(CUDA_SUCCESS);
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+    const cuStreamEndCapture_params params{stream, graph};
+    api_call call{FAKE_DRIVER_FUNCTION(cuStreamEndCapture), &params};
+    const CUstream resolved = gpu().resolve_stream(stream, current_context());
+    *graph = resolved == nullptr ? nullptr : gpu().end_capture(resolved);
+    return call.finish(*graph == nullptr ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS);
+}
+
+CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+    const cuGraphInstantiateWithFlags_params params{exec, graph, flags};
+    api_call call{FAKE_DRIVER_FUNCTION(cuGraphInstantiateWithFlags), &params};
+    *exec = gpu().instantiate(graph);
+    return call.finish(CUDA_SUCCESS);
+}
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+    const cuGraphLaunch_params params{exec, stream};
+    api_call call{FAKE_DRIVER_FUNCTION(cuGraphLaunch), &params};
+    const CUstream resolved = gpu().resolve_stream(stream, current_context());
+    if (exec == nullptr || resolved == nullptr) {
+        return call.finish(CUDA_ERROR_INVALID_HANDLE);
+    }
+    gpu().launch_graph(exec, resolved, call.correlation_id());
+    return call.finish(CUDA_SUCCESS);
+}
+
+CUresult cuGraphDestroy(CUgraph graph) {
+    const cuGraphDestroy_params params{graph};
+    api_call call{FAKE_DRIVER_FUNCTION(cuGraphDestroy), &params};
+    gpu().destroy_graph(graph);
+    return call.finish(CUDA_SUCCESS);
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+    const cuGraphExecDestroy_params params{exec};
+    api_call call{FAKE_DRIVER_FUNCTION(cuGraphExecDestroy), &params};
+    gpu().destroy_graph_exec(exec);
+    return call.finish(CUDA_SUCCESS);
+}
+
+}  // extern "C"

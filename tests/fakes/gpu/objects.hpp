@@ -1,0 +1,62 @@
+// What the driver's opaque handles point to: CUDA's headers declare these types and leave them to the driver.
+//
+// Fields that change are guarded by simulated_gpu's lock; the rest is constant after creation.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fakes/fake_gpu.h"
+
+struct CUctx_st {
+    std::uint32_t id = 0;
+    std::uint32_t device = 0;
+};
+
+struct CUfunc_st {
+    std::string name;
+    std::atomic<std::uint64_t> duration_ns = 10'000;
+};
+
+// A node is a prepared operation and the nodes of the same graph that must end before it starts.
+struct CUgraphNode_st {
+    std::uint64_t id = 0;
+    fake_gpu_operation operation{};
+    std::uint64_t duration_ns = 0;
+    std::vector<CUgraphNode_st*> dependencies;
+    CUgraphNode_st* original = nullptr;  // an instantiated graph's node: the one it was cloned from
+};
+
+struct CUgraph_st {
+    std::uint32_t id = 0;
+    std::vector<std::unique_ptr<CUgraphNode_st>> nodes;  // in an order that respects dependencies
+};
+
+struct CUgraphExec_st {
+    std::uint32_t id = 0;
+    CUgraph_st graph;  // the clone
+};
+
+struct CUstream_st {
+    std::uint32_t id = 0;
+    CUcontext context = nullptr;
+    bool is_legacy_default = false;
+    bool is_blocking = false;  // synchronises with the legacy default stream
+    std::uint64_t free_at_ns = 0;
+    // While the stream is being captured: the graph, and the nodes that the next one depends on.
+    CUgraph capture = nullptr;
+    bool is_capture_origin = false;
+    std::vector<CUgraphNode_st*> capture_tail{};
+};
+
+struct CUevent_st {
+    std::uint64_t time_ns = 0;
+    bool is_recorded = false;
+    CUgraph capture = nullptr;
+    std::vector<CUgraphNode_st*> capture_tail{};
+};

@@ -1,0 +1,259 @@
+#!/bin/bash
+# Measures libprof on one GPU: every way in, train.py with and without AMP, the same runs under
+# torch.profiler, what CUPTI itself does, and what it all costs a step. Needs a build of this tree,
+# PyTorch and a GPU; takes about nine minutes.
+#
+#   tests/gpu/measure.sh OUTDIR [SECTION…]      sections: trainer waysin train recording torch conformance overhead
+#
+#   PROF_BUILD=DIR     the build tree (build/ at the root)
+#   MEASURE_LIMIT=S    seconds for all of it (560); what no longer fits is skipped, and said so
+#
+# A step that fails does not stop the others. OUTDIR gets summary.txt, results.tar.gz (tables, logs,
+# verdicts), captures.tar.gz, recordings to ship and two traces: few files, none above 16 MiB.
+# Exits with 0 if all went well, 1 if a step failed or was skipped, 77 if there is no GPU.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+if [ $# -lt 1 ]; then
+    sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+    echo "measure.sh: skipped, there is no GPU"
+    exit 77
+fi
+
+out=$1
+shift
+sections=${*:-trainer waysin train recording torch conformance overhead}
+mkdir -p "$out" || exit 2
+out=$(cd "$out" && pwd)
+build=$(cd "${PROF_BUILD:-$root/build}" 2>/dev/null && pwd)
+first_of() {
+    local candidate
+    for candidate; do
+        [ -e "$candidate" ] && printf '%s\n' "$candidate" && return
+    done
+}
+prof=$(first_of "$build/bin/prof")
+library=$(first_of "$build"/lib/libprof.so "$build"/lib64/libprof.so "$build"/lib/*/libprof.so)
+trainer=$(first_of "$build/examples/cpp_trainer/cpp_trainer")
+for needed in prof library trainer; do
+    if [ -z "${!needed}" ]; then
+        echo "measure.sh: no $needed in the build tree '${PROF_BUILD:-$root/build}'; build it, or set PROF_BUILD" >&2
+        exit 2
+    fi
+done
+train=$root/examples/train.py
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+results=$work/results
+captures=$work/captures
+mkdir -p "$results/log" "$captures"
+summary=$out/summary.txt
+: >"$summary"
+
+# A build tree that has moved no longer finds its own library, and cuBLAS lies where the toolkit or
+# PyTorch put it.
+look_in() {
+    export LD_LIBRARY_PATH=$1${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}
+missing=$(ldd "$trainer" 2>/dev/null | grep 'not found')
+case $missing in *libprof*) look_in "$(dirname "$library")" ;; esac
+case $missing in *libcublas*)
+    for folder in /usr/local/cuda/lib64 /usr/local/cuda/targets/x86_64-linux/lib \
+        $(python3 -c 'import nvidia; [print(f"{p}/cu13/lib") for p in nvidia.__path__]' 2>/dev/null); do
+        [ -e "$folder/libcublas.so.13" ] && look_in "$folder" && break
+    done ;;
+esac
+
+export PYTHONDONTWRITEBYTECODE=1
+SECONDS=0
+limit=${MEASURE_LIMIT:-560}
+failures=0
+
+say() { echo "$*" | tee -a "$summary"; }
+
+# step NAME SECONDS COMMAND…: runs the command with a time limit; its output goes to log/NAME.txt
+# and its last line to the summary.
+step() {
+    local name=$1 allowed=$2
+    shift 2
+    local left=$((limit - SECONDS))
+    if [ "$left" -lt 5 ]; then
+        say "SKIPPED  $name: no time left"
+        failures=$((failures + 1))
+        return 1
+    fi
+    [ "$allowed" -gt "$left" ] && allowed=$left
+    local began=$SECONDS status=0
+    timeout -k 5 "$allowed" "$@" >"$results/log/$name.txt" 2>&1 </dev/null || status=$?
+    local word=ok
+    if [ $status -ne 0 ]; then
+        word="FAILED($status)"
+        failures=$((failures + 1))
+    fi
+    say "$(printf '%-12s %-34s %3d s  %s' "$word" "$name" $((SECONDS - began)) \
+        "$(grep -v '^[[:space:]]*$' "$results/log/$name.txt" | tail -n 1 | cut -c1-150)")"
+    return $status
+}
+
+# in_folder DIR COMMAND…: runs the command in a folder of its own, where its capture lands.
+in_folder() {
+    mkdir -p "$1" && cd "$1" && shift && exec "$@"
+}
+export -f in_folder
+
+# find_capture DIR: sets `capture` to the one capture below a folder; fails if there is none or more.
+find_capture() {
+    capture=$(find "$1" -name '*.prof' 2>/dev/null)
+    if [ "$(printf '%s' "$capture" | grep -c .)" -ne 1 ]; then
+        say "FAILED       expected one capture in ${1##*/}, found: ${capture:-none}"
+        failures=$((failures + 1))
+        return 1
+    fi
+}
+
+# reports CAPTURE NAME: every table as JSON, and the projection as text.
+reports() {
+    local capture=$1 name=$2
+    local report
+    "$prof" report "$capture" --report gpu-projection --format table >"$results/$name.projection.txt" || return
+    for report in gpu-projection kernels copies; do
+        "$prof" report "$capture" --report $report --format json >"$results/$name.${report#gpu-}.json" || return
+    done
+    "$prof" report "$capture" --report gpu-projection --no-fold --format json >"$results/$name.iterations.json"
+}
+export -f reports
+export prof results
+
+# profiled NAME LIMIT COMMAND…: the command by `prof run`, its capture in $captures/NAME, its reports.
+profiled() {
+    local name=$1 allowed=$2 capture
+    shift 2
+    step "$name" "$allowed" "$prof" run -o "$captures/$name" -- "$@"
+    find_capture "$captures/$name" || return
+    step "$name-reports" 60 bash -c "reports '$capture' '$name'"
+}
+
+section_trainer() {
+    step trainer-check 60 "$trainer" --check --device gpu
+    step trainer-bare 60 "$trainer" --device gpu --steps 60
+    profiled trainer 60 "$trainer" --device gpu --steps 60
+    step trainer-projection 20 python3 "$here/check_projection.py" "$results/trainer.projection.json"
+}
+
+section_waysin() {
+    local short=(python3 "$train" --layers 2 --batch 4 --seq 256 --steps 3 --warmup 1)
+    local way capture
+    for way in LD_PRELOAD CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH; do
+        step "way-$way" 60 bash -c 'in_folder "$@"' bash "$captures/way-$way" env "$way=$library" "${short[@]}"
+        find_capture "$captures/way-$way" || continue
+        step "way-$way-reports" 30 bash -c "reports '$capture' 'way-$way'"
+        step "way-$way-projection" 20 python3 "$here/check_projection.py" --adopted "$results/way-$way.projection.json"
+    done
+}
+
+# name, then train.py's options, of the four runs that are compared
+runs=(
+    "train_amp_b16 --amp --batch 16"
+    "train_amp_b2 --amp --batch 2"
+    "train_noamp_b16 --no-amp --batch 16"
+    "train_noamp_b2 --no-amp --batch 2"
+)
+
+section_train() {
+    local run name options
+    for run in "${runs[@]}"; do
+        read -r name options <<<"$run"
+        # shellcheck disable=SC2086  # the options are words
+        profiled "$name" 90 python3 "$train" $options
+        step "$name-projection" 20 python3 "$here/check_projection.py" --adopted "$results/$name.projection.json"
+    done
+    step table 20 python3 "$here/report_table.py" "$results"
+}
+
+section_torch() {
+    local run name options
+    for run in "${runs[@]}"; do
+        read -r name options <<<"$run"
+        # shellcheck disable=SC2086
+        step "$name-torch" 90 python3 "$train" $options --profile-with torch --profile-output "$results/$name.torch.json"
+        step "$name-compare" 20 python3 "$here/compare_torch.py" --prof "$results/$name.kernels.json" \
+            --torch "$results/$name.torch.json" --json "$results/$name.verdict.json"
+    done
+}
+
+section_conformance() {
+    mkdir -p "$results/conformance"
+    step conformance 90 env PROF_BUILD="$build" bash "$here/conformance/run.sh" "$results/conformance"
+}
+
+# Small captures to ship with the repository, and traces for the viewers. A capture tells where its program lay and was
+# started: these are copies in a folder that says nothing of this machine.
+section_recording() {
+    local capture
+    mkdir -p "$work/examples"
+    cp "$trainer" "$train" "$work/examples/"
+    step record-trainer 60 bash -c 'in_folder "$@"' bash "$work/examples" \
+        env PROF_COMPRESS=1 "$prof" run -o "$captures/recorded" -- ./cpp_trainer --device gpu --steps 12
+    if find_capture "$captures/recorded"; then
+        cp "$capture" "$out/h200_trainer.prof"
+        step trace-trainer 30 "$prof" export "$capture" -o "$out/h200_trainer.trace.json.gz"
+    fi
+    step record-train 60 bash -c 'in_folder "$@"' bash "$work/examples" \
+        env PROF_COMPRESS=1 "$prof" run -o "$captures/recorded-train" -- \
+        python3 train.py --amp --batch 2 --steps 3 --warmup 1
+    if find_capture "$captures/recorded-train"; then
+        cp "$capture" "$out/h200_train.prof"
+        step trace-train 30 "$prof" export "$capture" -o "$out/h200_train.trace.json.gz"
+    fi
+    step recording-sizes 5 bash -c "ls -l '$out'; ! find '$out' -name '*.prof' -size +2048k | grep ."
+}
+
+section_overhead() {
+    local size tool
+    for size in launch-bound gpu-bound; do
+        step "overhead-$size-prof" 90 bash -c 'in_folder "$@"' bash "$work/overhead-$size" \
+            env LD_PRELOAD="$library" PROF_AUTOSTART=0 PROF_EXPORT=none \
+            python3 "$here/overhead.py" --tool prof --size $size --json "$results/overhead-$size-prof.json"
+    done
+    for tool in none torch-cuda torch-cpu-cuda; do
+        step "overhead-launch-bound-$tool" 60 python3 "$here/overhead.py" --tool $tool --size launch-bound \
+            --pairs 5 --json "$results/overhead-launch-bound-$tool.json"
+    done
+    step overhead-gpu-bound-torch-cuda 60 python3 "$here/overhead.py" --tool torch-cuda --size gpu-bound \
+        --pairs 5 --json "$results/overhead-gpu-bound-torch-cuda.json"
+}
+
+# pack ARCHIVE DIR PATTERN: the files so named that fit below 15 MiB when packed, smallest first.
+pack() {
+    local archive=$1 folder=$2 pattern=$3 file total=0 size
+    local kept=()
+    while read -r size file; do
+        size=$(gzip -c "$folder/$file" | wc -c)
+        if [ $((total + size)) -gt $((15 << 20)) ]; then
+            say "left out of ${archive##*/}: $file"
+            continue
+        fi
+        total=$((total + size))
+        kept+=("$file")
+    done < <(cd "$folder" && find . -type f -name "$pattern" -printf '%s %P\n' | sort -n)
+    [ ${#kept[@]} -gt 0 ] && tar -C "$folder" -czf "$archive" "${kept[@]}"
+}
+
+say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader), $(python3 -c 'import torch; print("torch", torch.__version__)' 2>&1 | tail -n 1)"
+for section in $sections; do
+    if ! declare -F "section_$section" >/dev/null; then
+        say "FAILED       there is no section '$section'"
+        failures=$((failures + 1))
+        continue
+    fi
+    "section_$section"
+done
+say "$failures failed or skipped, $SECONDS s"
+cp "$summary" "$results/"
+pack "$out/results.tar.gz" "$results" '*'
+pack "$out/captures.tar.gz" "$captures" '*.prof'
+[ "$failures" -eq 0 ]

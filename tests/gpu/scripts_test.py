@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Tests of the measurement scripts on small inputs worked by hand; needs no GPU."""
+
+import pathlib
+import random
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import check_projection
+import compare_torch
+import overhead
+import report_table
+
+
+def kernel(name, instances, total_ns):
+    return {"name": name, "instances": instances, "total_ns": total_ns}
+
+
+def row(path, **values):
+    zero = {column: 0 for column in ("host_ns", "gpu_sum_ns", "gpu_self_ns", "gpu_busy_ns", "ops", "adopted_ops")}
+    return {"path": path, **zero, **values}
+
+
+class CompareTorch(unittest.TestCase):
+    def test_equal_counts_and_close_times_are_equal(self):
+        ours = [kernel("gemm<float>", 10, 1000), kernel("softmax", 4, 400)]
+        theirs = [kernel("softmax", 4, 410), kernel("gemm<float>", 10, 1020)]
+        result = compare_torch.compare(ours, theirs, steps=2, tolerance=0.03)
+        self.assertEqual(result["verdict"], "equal")
+        self.assertAlmostEqual(result["time_ratio"], 1400 / 1430)
+        self.assertEqual(result["prof_ns_per_step"], 700)
+        self.assertEqual(result["torch_ns_per_step"], 715)
+        self.assertEqual((result["prof_instances"], result["torch_instances"]), (14, 14))
+
+    def test_one_kernel_more_is_different_though_the_totals_agree(self):
+        ours = [kernel("a", 10, 1000), kernel("b", 5, 500)]
+        theirs = [kernel("a", 11, 1000), kernel("b", 4, 500)]
+        result = compare_torch.compare(ours, theirs, steps=1, tolerance=0.03)
+        self.assertEqual(result["verdict"], "different")
+        self.assertEqual([each["name"] for each in result["differing"]], ["a", "b"])
+
+    def test_a_name_that_only_one_side_has_is_different(self):
+        result = compare_torch.compare([kernel("a", 1, 100)], [kernel("b", 1, 100)], steps=1, tolerance=0.03)
+        self.assertEqual(len(result["differing"]), 2)
+        self.assertFalse(result["counts_equal"])
+
+    def test_time_beyond_the_tolerance_is_different(self):
+        for total_ns, verdict in ((1029, "equal"), (1031, "different"), (969, "different")):
+            result = compare_torch.compare([kernel("a", 1, total_ns)], [kernel("a", 1, 1000)], 1, 0.03)
+            self.assertEqual(result["verdict"], verdict, total_ns)
+
+    def test_blanks_in_names_do_not_matter_and_equal_names_are_added(self):
+        ours = [kernel("f<int, 4>(int*)", 1, 10), kernel("f<int,4>(int *)", 2, 20)]
+        result = compare_torch.compare(ours, [kernel("f<int, 4>(int *)", 3, 30)], steps=1, tolerance=0)
+        self.assertEqual((result["verdict"], result["kernel_names"]), ("equal", 1))
+
+    def test_nothing_on_either_side_is_no_agreement(self):
+        self.assertEqual(compare_torch.compare([], [], steps=1, tolerance=0.03)["verdict"], "different")
+
+    def test_the_text_shows_a_differing_kernel_however_short(self):
+        ours = [kernel(f"long {i}", 1, 10_000 - i) for i in range(40)] + [kernel("tiny", 1, 1)]
+        theirs = [kernel(f"long {i}", 1, 10_000 - i) for i in range(40)]
+        result = compare_torch.compare(ours, theirs, steps=1, tolerance=0.03)
+        self.assertIn("tiny", compare_torch.text(result))
+        self.assertNotIn("long 39", compare_torch.text(result))
+
+
+class CheckProjection(unittest.TestCase):
+    def report(self):
+        return {
+            "total_gpu_ns": 100,
+            "rows": [
+                row("iteration #", gpu_self_ns=5, ops=9),
+                row("iteration #/data_to_device", gpu_self_ns=10, ops=1),
+                row("iteration #/forward", gpu_self_ns=20, ops=2),
+                row("iteration #/backward", gpu_self_ns=40, ops=4, adopted_ops=4),
+                row("iteration #/optimizer_step", gpu_self_ns=20, ops=2),
+                row("(no range)", gpu_self_ns=5, ops=1),
+                row("(ambiguous)"),
+                row("(unmatched)"),
+            ],
+            "dropped": {"ring_full": 0},
+        }
+
+    def test_a_good_report_has_no_faults(self):
+        self.assertEqual(check_projection.faults(self.report(), adopted=True), [])
+
+    def test_a_lost_nanosecond_is_a_fault(self):
+        report = self.report()
+        report["total_gpu_ns"] += 1
+        self.assertEqual(len(check_projection.faults(report, adopted=False)), 1)
+
+    def test_ambiguous_unmatched_and_dropped_work_is_a_fault(self):
+        report = self.report()
+        report["rows"][-1]["ops"] = 1
+        report["rows"][-2]["ops"] = 1
+        report["dropped"]["ring_full"] = 3
+        self.assertEqual(len(check_projection.faults(report, adopted=False)), 3)
+
+    def test_a_range_without_gpu_work_is_a_fault_and_nested_namesakes_do_not_help(self):
+        report = self.report()
+        report["rows"][2]["path"] = "iteration #/backward/forward"
+        self.assertEqual(check_projection.faults(report, adopted=False), ["forward has no GPU work"])
+
+    def test_a_backward_that_adopted_nothing_is_a_fault_where_it_should(self):
+        report = self.report()
+        report["rows"][3]["adopted_ops"] = 0
+        self.assertEqual(check_projection.faults(report, adopted=False), [])
+        self.assertEqual(check_projection.faults(report, adopted=True), ["backward has adopted nothing"])
+
+    def test_unfolded_iterations_are_understood(self):
+        report = self.report()
+        for each in report["rows"]:
+            each["path"] = each["path"].replace("#", "12")
+        self.assertEqual(check_projection.faults(report, adopted=True), [])
+
+
+class ReportTable(unittest.TestCase):
+    def report(self, scale):
+        rows = []
+        for iteration, host_ms in enumerate((900, 900, 900, 7, 8, 9)):
+            rows.append(row(f"iteration {iteration}", host_ns=scale * host_ms * 4_000_000, gpu_sum_ns=scale * 38_000_000))
+            for name in report_table.RANGES:
+                rows.append(
+                    row(
+                        f"iteration {iteration}/{name}",
+                        host_ns=scale * host_ms * 1_000_000,
+                        gpu_sum_ns=scale * 26_000_000,
+                        ops=200,
+                        adopted_ops=150 if name == "backward" else 0,
+                    )
+                )
+        return {"rows": rows}
+
+    def test_figures_are_medians_after_the_warm_up(self):
+        figures = report_table.figures(self.report(1), skip=3)
+        self.assertEqual(figures["forward"]["host_ns"], 8_000_000)
+        self.assertEqual(figures["iteration"]["host_ns"], 32_000_000)
+        self.assertEqual(report_table.figures(self.report(1), skip=0)["forward"]["host_ns"], 454_500_000)
+
+    def test_the_table_sets_amp_beside_no_amp_with_the_larger_batch_first(self):
+        runs = {
+            (batch, kind): report_table.figures(self.report(scale), skip=3)
+            for batch, kind, scale in ((16, "amp", 1), (16, "noamp", 3), (2, "amp", 1), (2, "noamp", 2))
+        }
+        text = report_table.table(runs)
+        self.assertIn("| `forward` | 8.00 | 26.00 | 24.00 | 78.00 |", text)
+        self.assertIn("holds 200 GPU operations a step, of which 150 (75.0 %)", text)
+        self.assertLess(text.index("Batch 16"), text.index("Batch 2,"))
+
+    def test_a_run_that_is_all_warm_up_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "no iteration from 6 on"):
+            report_table.figures(self.report(1), skip=6)
+
+
+class Overhead(unittest.TestCase):
+    def test_drift_cancels_out(self):
+        # Steps get slower by 1 ms a window; the tool costs a tenth.
+        windows = {
+            "before": [100.0] * 4,
+            "off": [100.0, 102.0, 104.0, 106.0],
+            "on": [1.1 * 101, 1.1 * 103, 1.1 * 105],
+            "start_ms": [5.0] * 3,
+            "stop_ms": [3.0] * 3,
+        }
+        summary = overhead.summary(windows)
+        self.assertAlmostEqual(summary["on_beside_off"]["median"], 1.1)
+        for bound in summary["on_beside_off"]["interval95"]:
+            self.assertAlmostEqual(bound, 1.1)
+        self.assertAlmostEqual(summary["after_beside_before"]["median"], 1.04)
+
+    def test_the_interval_holds_the_truth_about_as_often_as_it_says(self):
+        source = random.Random(5)
+        held = 0
+        for trial in range(100):
+            values = [source.gauss(1.15, 0.02) for _ in range(15)]
+            low, high = overhead.interval(
+                lambda random_source: overhead.statistics.median(random_source.choices(values, k=15)), trial, 400
+            )
+            held += low <= 1.15 <= high
+        self.assertGreaterEqual(held, 85)
+        self.assertLess(held, 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

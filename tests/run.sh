@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Builds libprof and runs its tests. Installs what is missing (Debian packages; Python packages in build/venv).
+#
+#   tests/run.sh          the build and every test that is not slow
+#   tests/run.sh --all    and the slow ones, the sanitizers, the linters, and the quick start with no CUDA toolkit
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source tools/setup.sh
+
+usage() { sed -n '2,5s/^# \{0,1\}//p' tests/run.sh; }
+
+all=0
+case $* in
+    "") ;;
+    --all) all=1 ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+esac
+
+jobs=$(nproc)
+logs=build/logs
+
+# A stage runs its function with the output in a log, and says how long it took; the first that fails ends the run.
+stage() {
+    local name=$1 begin=$SECONDS status
+    shift
+    # Not in a condition: bash would ignore the -e of everything called from it.
+    set +e
+    (set -e; "$@") > "$logs/$name.log" 2>&1
+    status=$?
+    set -e
+    if ((status)); then
+        tail -n 100 "$logs/$name.log" >&2
+        printf '%-16s FAILED after %s min (%s)\n' "$name" "$(minutes_since "$begin")" "$logs/$name.log"
+        closing_line "$name"
+        exit 1
+    fi
+    printf '%-16s %5s min  %s\n' "$name" "$(minutes_since "$begin")" "$(closing_line "$name")"
+}
+minutes_since() { awk -v s=$((SECONDS - $1)) 'BEGIN { printf "%.1f", s / 60 }'; }
+closing_line() { grep -E '^[0-9]+% tests passed' "$logs/$1.log" | tail -n 1 || true; }
+
+python_packages() {
+    local list=tests/requirements.txt
+    ((!all)) || list=tests/requirements-all.txt
+    local stamp
+    stamp=$(cat tests/requirements*.txt | cksum)-$list
+    [[ ! -f build/venv/stamp || $(cat build/venv/stamp) != "$stamp" ]] || return 0
+    python3 -m venv build/venv
+    build/venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$list"
+    echo "$stamp" > build/venv/stamp
+}
+
+build() {
+    cmake --preset "$1" "-DPROF_HIDE_CUDA_TOOLKIT=${PROF_HIDE_CUDA_TOOLKIT:-0}"
+    cmake --build --preset "$1" --parallel "$jobs"
+}
+
+run_tests() {
+    local preset=$1
+    shift
+    ctest --preset "$preset" --parallel "$jobs" "$@"
+}
+
+format() {
+    # Every source that git would commit: what is ignored is not ours.
+    git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.h' '*.c' '*.cu' '*.cuh' \
+        | xargs clang-format-16 --dry-run --Werror
+}
+
+tidy() {
+    run-clang-tidy-16 -quiet -p build/asan -j "$jobs" "^$PWD/src/.*\.cpp$"
+}
+
+quickstart_without_toolkit() {
+    PROF_HIDE_CUDA_TOOLKIT=1 ./examples/quickstart.sh
+}
+
+groups=(build tests)
+((!all)) || groups+=(lint)
+need_packages "${groups[@]}"
+mkdir -p "$logs"
+stage cuda-headers need_cuda_headers
+stage python-packages python_packages
+
+# What needs a process that was built with the same sanitizer, or tests no code of libprof's, is left out.
+unsanitized='slow|gpu|bench|consumer|house|injected|python'
+if ((all)); then
+    stage format format
+    stage asan-build build asan
+    stage asan-tests run_tests asan --label-exclude "$unsanitized"
+    stage tidy tidy
+    stage tsan-build build tsan
+    stage tsan-tests run_tests tsan --label-exclude "$unsanitized|fuzz"
+    stage quickstart quickstart_without_toolkit
+    stage build build ci
+    stage tests run_tests ci
+else
+    stage build build ci
+    stage tests run_tests ci --label-exclude slow
+fi
+grep -A 1000 'The following tests did not run' "$logs/tests.log" || true
+printf '%-16s %5s min\n' total "$(minutes_since 0)"
+closing_line tests

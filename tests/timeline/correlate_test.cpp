@@ -1,0 +1,103 @@
+#include "timeline/correlate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "timeline/capture_builder.hpp"
+
+namespace prof {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+// Start times of the operations that a call caused.
+std::vector<std::int64_t> work_of(const timeline& data, std::size_t call) {
+    std::vector<std::int64_t> starts;
+    const timeline_api_call& c = data.api_calls[call];
+    for (std::uint32_t i = 0; i < c.op_count; ++i) {
+        const std::uint32_t op = data.ops_by_launch[c.first_op + i];
+        EXPECT_EQ(data.ops[op].launch, call);
+        starts.push_back(data.ops[op].start_ns);
+    }
+    return starts;
+}
+
+TEST(Correlation, FindsTheCallOfEachOperation) {
+    capture_builder capture;
+    capture.thread("main").launch(1, 11).launch(3, 12).enter(5, 13, "").exit(9, 13);
+    capture.kernel(12, 40, 50).kernel(11, 20, 30);
+    capture.transfer({.start_ns = 60, .end_ns = 65, .correlation = 13, .bytes = 8, .kind = transfer_kind::memset});
+    const timeline data = capture.build();
+
+    ASSERT_EQ(data.ops.size(), 3U);
+    EXPECT_THAT(work_of(data, 0), ElementsAre(20));
+    EXPECT_THAT(work_of(data, 1), ElementsAre(40));
+    EXPECT_THAT(work_of(data, 2), ElementsAre(60));
+    EXPECT_EQ(data.ops[2].kind, op_kind::memset);
+    EXPECT_EQ(data.transfers[data.ops[2].detail].bytes, 8U);
+    EXPECT_EQ(data.kernels[data.ops[0].detail].start_ns, 20U);
+    EXPECT_EQ(data.api_calls[0].end_ns, 2);
+    EXPECT_EQ(data.quality.launches_without_completion, 0U);
+}
+
+TEST(Correlation, GivesOneCallAllNodesOfItsGraphInOrderOfTime) {
+    capture_builder capture;
+    capture.thread("main").enter(1, 11).exit(2, 11);
+    capture.kernel(11, 40, 50).kernel(11, 20, 60, {.stream = 9}).kernel(11, 30, 31);
+    EXPECT_THAT(work_of(capture.build(), 0), ElementsAre(20, 30, 40));
+}
+
+TEST(Correlation, LeavesWorkWithoutALaunchUnmatched) {
+    capture_builder capture;
+    capture.thread("main").launch(1, 11);
+    capture.kernel(11, 20, 30).kernel(12, 40, 50).kernel(0, 60, 70);
+    const timeline data = capture.build();
+    EXPECT_EQ(data.ops[1].launch, npos);
+    EXPECT_EQ(data.ops[2].launch, npos);
+}
+
+TEST(Correlation, GivesAnIdThatIsUsedAgainToTheLatestEarlierCall) {
+    capture_builder capture;
+    capture.thread("main").launch(10, 11).launch(100, 11);
+    // The first kernel seems to start before its launch: the clocks differ by a little.
+    capture.kernel(11, 9, 20).kernel(11, 99, 100).kernel(11, 100, 130).kernel(11, 150, 160);
+    const timeline data = capture.build();
+    EXPECT_THAT(work_of(data, 0), ElementsAre(9, 99));
+    EXPECT_THAT(work_of(data, 1), ElementsAre(100, 150));
+}
+
+TEST(Correlation, KeepsAttachEpochsApart) {
+    capture_builder capture;
+    capture.thread("main").launch(10, correlation_key(1, 5)).launch(20, correlation_key(2, 5));
+    capture.kernel(correlation_key(1, 5), 30, 31).kernel(correlation_key(2, 5), 25, 26);
+    const timeline data = capture.build();
+    EXPECT_THAT(work_of(data, 0), ElementsAre(30));
+    EXPECT_THAT(work_of(data, 1), ElementsAre(25));
+}
+
+TEST(Correlation, LeavesOutRecordsWithoutTimesAndCountsThem) {
+    capture_builder capture;
+    capture.parts().drops[static_cast<std::uint32_t>(drop_cause::cupti_no_timestamp)] = 2;
+    capture.thread("main").launch(1, 11).launch(2, 12).launch(3, 13).launch(4, 14).launch(5, 15);
+    capture.kernel(11, 0, 30).kernel(12, 20, 0).kernel(13, 20, 19).kernel(14, 20, UINT64_MAX).kernel(15, 20, 20);
+    const timeline data = capture.build();
+    ASSERT_EQ(data.ops.size(), 1U);
+    EXPECT_EQ(data.kernels.size(), 1U);
+    EXPECT_EQ(data.ops[0].correlation, 15U);
+    EXPECT_THAT(data.quality.dropped, ElementsAre(Pair("cupti_no_timestamp", 6U)));
+    EXPECT_EQ(data.quality.launches_without_completion, 0U) << "each left a record, if one without times";
+}
+
+TEST(Correlation, CountsKernelLaunchesThatLeftNoRecord) {
+    capture_builder capture;
+    capture.thread("main").launch(1, 11).launch(2, 12).enter(3, 13, "").enter(5, 14, "kernel");
+    capture.kernel(11, 20, 30);
+    const timeline data = capture.build();
+    EXPECT_EQ(data.quality.launches_without_completion, 2U);
+    EXPECT_EQ(data.api_calls[3].end_ns, 0) << "never seen to return";
+    EXPECT_EQ(data.name(data.api_calls[3].kernel_name), "kernel");
+}
+
+}  // namespace
+}  // namespace prof

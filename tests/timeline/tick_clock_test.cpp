@@ -1,0 +1,117 @@
+#include "timeline/tick_clock.hpp"
+
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace prof {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+clock_snapshot at(std::uint64_t ticks, std::uint64_t realtime_ns, std::uint64_t cupti_ns = 0) {
+    return {.ticks = ticks, .realtime_ns = realtime_ns, .cupti_ns = cupti_ns, .spread_ticks = 10};
+}
+
+tick_clock tsc(std::vector<clock_snapshot> snapshots) { return {std::move(snapshots), tick_source::tsc, 0, 0}; }
+
+TEST(TickClock, InterpolatesBetweenSnapshots) {
+    // 2.5 ticks a nanosecond, then 2 ticks a nanosecond.
+    const tick_clock clock = tsc({at(1000, 50'000), at(3500, 51'000), at(5500, 52'000)});
+    EXPECT_EQ(clock.to_ns(1000), 50'000);
+    EXPECT_EQ(clock.to_ns(2250), 50'500);
+    EXPECT_EQ(clock.to_ns(3500), 51'000);
+    EXPECT_EQ(clock.to_ns(4500), 51'500);
+    EXPECT_THAT(clock.notes(), IsEmpty());
+}
+
+TEST(TickClock, SnapshotsMayComeInAnyOrderAndTwice) {
+    const tick_clock clock = tsc({at(3500, 51'000), at(1000, 50'000), at(3500, 51'000)});
+    EXPECT_EQ(clock.to_ns(2250), 50'500);
+}
+
+TEST(TickClock, ExtrapolatesWithTheRateOfSnapshotsFarEnoughApart) {
+    // The first two snapshots are 1 µs apart and read 100 ns wrong: their rate would be 10 % off. Over the whole
+    // second it is 2 ticks a nanosecond.
+    const tick_clock clock =
+        tsc({at(2'000'000'000, 1'000'000'000), at(2'000'002'000, 1'000'001'100), at(4'000'000'000, 2'000'000'000)});
+    EXPECT_EQ(clock.to_ns(1'800'000'000), 900'000'000);
+    // Seen from the end, the misread snapshot is the nearest one far enough: 100 ns in a second, 10 ns in a tenth.
+    EXPECT_EQ(clock.to_ns(4'200'000'000), 2'100'000'000 - 10);
+}
+
+TEST(TickClock, ShowsTheTimeOfCuptiWhereItIsKnown) {
+    const tick_clock clock = tsc({at(0, 1'000'000, 5'000'000), at(2000, 1'001'000, 5'001'000)});
+    EXPECT_EQ(clock.to_ns(1000), 5'000'500);
+}
+
+TEST(TickClock, MovesSnapshotsWithoutCuptiByTheNearestDistanceOfTheClocks) {
+    // CUPTI came with the second snapshot, 300 ns ahead of CLOCK_REALTIME, later 500 ns ahead.
+    const tick_clock clock = tsc({at(0, 10'000), at(1000, 11'000, 11'300), at(2000, 12'000, 12'500), at(3000, 13'000)});
+    EXPECT_EQ(clock.to_ns(0), 10'300);
+    EXPECT_EQ(clock.to_ns(500), 10'800);
+    EXPECT_EQ(clock.to_ns(3000), 13'500);
+}
+
+TEST(TickClock, OneSnapshotIsEnoughForAClockThatCountsNanoseconds) {
+    const tick_clock clock{{at(100, 5'000)}, tick_source::monotonic_ns, 0, 0};
+    EXPECT_EQ(clock.to_ns(40), 4'940);
+    EXPECT_EQ(clock.to_ns(1100), 6'000);
+    EXPECT_THAT(clock.notes(), IsEmpty());
+}
+
+TEST(TickClock, SaysWhatItAssumesOfATimeStampCounterWithOneSnapshot) {
+    const tick_clock clock = tsc({at(1000, 5'000)});
+    EXPECT_EQ(clock.to_ns(3500), 6'000);
+    ASSERT_EQ(clock.notes().size(), 1U);
+    EXPECT_THAT(clock.notes()[0], HasSubstr("2.5 GHz"));
+}
+
+TEST(TickClock, PutsTheFirstRecordAtTheCapturesCreationWithoutAnySnapshot) {
+    const tick_clock clock{{}, tick_source::monotonic_ns, 700, 9'000};
+    EXPECT_EQ(clock.to_ns(700), 9'000);
+    EXPECT_EQ(clock.to_ns(800), 9'100);
+    ASSERT_EQ(clock.notes().size(), 1U);
+    EXPECT_THAT(clock.notes()[0], HasSubstr("no clock snapshot"));
+}
+
+TEST(TickClock, StandsStillWhereTheSystemClockWasSetBack) {
+    const tick_clock clock = tsc({at(0, 1'000), at(1000, 2'000), at(2000, 500), at(3000, 3'000)});
+    EXPECT_EQ(clock.to_ns(1500), 2'000);
+    EXPECT_EQ(clock.to_ns(3000), 3'000);
+    EXPECT_THAT(clock.notes()[0], HasSubstr("set back"));
+}
+
+TEST(TickClock, NeverGoesBackAsTicksGrow) {
+    std::mt19937_64 random{1};
+    for (int round = 0; round < 200; ++round) {
+        std::vector<clock_snapshot> snapshots;
+        std::uint64_t ticks = 1'000'000'000'000;
+        std::uint64_t ns = 1'700'000'000'000'000'000;
+        for (int i = 0; i < 6; ++i) {
+            snapshots.push_back(at(ticks, ns));
+            ticks += 1 + random() % 5'000;
+            ns += random() % 2'000;
+        }
+        const tick_clock clock = tsc(snapshots);
+        tick_clock::cursor cursor = 0;
+        std::int64_t previous = 0;
+        for (std::uint64_t t = snapshots[0].ticks - 3'000; t < ticks + 3'000; t += 1 + random() % 3) {
+            const std::int64_t now = clock.to_ns(t, cursor);
+            ASSERT_GE(now, previous);
+            ASSERT_EQ(now, clock.to_ns(t)) << "the cursor is no more than a hint";
+            previous = now;
+        }
+    }
+}
+
+TEST(TickClock, KeepsAbsurdTicksInsideSixtyThreeBits) {
+    const tick_clock clock = tsc({at(1000, UINT64_MAX), at(1001, 5)});
+    EXPECT_GE(clock.to_ns(0), 0);
+    EXPECT_GE(clock.to_ns(UINT64_MAX), 0);
+}
+
+}  // namespace
+}  // namespace prof
