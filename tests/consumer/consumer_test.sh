@@ -62,5 +62,5 @@ needs_libprof || fail "--as-needed dropped libprof.so"
 command=$build_tree/bin/prof
 if [[ -x $command ]]; then
     "$command" report "$captures" --report gpu-projection --format csv > report.csv
-    grep -q '^"\?consumer_step"\?,.*' report.csv || fail "consumer_step is not in the report: $(cat report.csv)"
+    grep -q ',consumer_step,' report.csv || fail "consumer_step is not in the report: $(cat report.csv)"
 fi
