@@ -56,16 +56,16 @@ size_t prof_capture_path(char* buffer, size_t size);
 typedef struct prof_summary prof_summary;
 
 typedef struct prof_summary_row {
-    const char* path;          /* "iteration #/forward"; lives as long as the summary */
-    uint32_t depth;            /* 0 for a root */
+    const char* path; /* "iteration #/forward"; lives as long as the summary */
+    uint32_t depth;   /* 0 for a root */
     uint32_t reserved;
     uint64_t instances;
     int64_t host_ns;
-    int64_t gpu_sum_ns;        /* durations added; self + child */
+    int64_t gpu_sum_ns; /* durations added; self + child */
     int64_t gpu_self_ns;
     int64_t gpu_child_ns;
-    int64_t gpu_busy_ns;       /* length of the union */
-    int64_t gpu_span_ns;       /* first start to last end, per instance, added */
+    int64_t gpu_busy_ns; /* length of the union */
+    int64_t gpu_span_ns; /* first start to last end, per instance, added */
     uint64_t ops;
     uint64_t adopted_ops;
 } prof_summary_row;

@@ -33,10 +33,10 @@ namespace prof {
 
 // What a range may carry beside its name. 0 is "none" for color and category.
 struct range_attributes {
-    std::uint32_t color = 0;         // 0xAARRGGBB
-    std::uint32_t category = 0;      // named with name_category()
+    std::uint32_t color = 0;     // 0xAARRGGBB
+    std::uint32_t category = 0;  // named with name_category()
     bool has_payload = false;
-    std::uint64_t payload = 0;       // a number of yours: bytes, tokens, an index
+    std::uint64_t payload = 0;  // a number of yours: bytes, tokens, an index
 };
 
 #if !defined(PROF_DISABLE)
@@ -142,7 +142,7 @@ inline void name_category(std::uint32_t category, const char* name) noexcept {
 
 #define PROF_JOIN_(a, b) a##b
 #define PROF_JOIN(a, b) PROF_JOIN_(a, b)
-#define PROF_RANGE_AT_(id, ...)                                          \
+#define PROF_RANGE_AT_(id, ...)                                             \
     static const ::prof::range_site PROF_JOIN(prof_site_, id){__VA_ARGS__}; \
     const ::prof::scoped_range PROF_JOIN(prof_range_, id) { PROF_JOIN(prof_site_, id) }
 

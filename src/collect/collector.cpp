@@ -11,7 +11,7 @@
 namespace prof {
 namespace {
 
-constexpr int buffers_at_a_time = 4;          // bounds the memory of one round
+constexpr int buffers_at_a_time = 4;  // bounds the memory of one round
 constexpr std::size_t names_at_a_time = 4096;
 constexpr std::size_t records_at_a_time = 8192;
 

@@ -28,8 +28,8 @@ public:
     void set_tracer(cupti_tracer* tracer) noexcept { tracer_.store(tracer); }
 
     struct round_result {
-        std::uint64_t records = 0;   // moved from rings, and GPU records
-        double fullest = 0;          // the fullest ring, 0 … 1, as it was found
+        std::uint64_t records = 0;  // moved from rings, and GPU records
+        double fullest = 0;         // the fullest ring, 0 … 1, as it was found
     };
     round_result round();
 
@@ -63,7 +63,7 @@ private:
     std::uint32_t name_cursor_ = 0;
     std::uint32_t label_cursor_ = 0;
     std::unordered_map<std::uint64_t, known_thread> threads_;
-    std::array<std::uint64_t, drop_cause_count> drops_before_{};   // what earlier recordings counted
+    std::array<std::uint64_t, drop_cause_count> drops_before_{};  // what earlier recordings counted
     std::array<std::uint64_t, drop_cause_count> drops_written_{};
     // Kept between rounds so that a round allocates nothing once warm.
     std::vector<capture_writer::name_entry> names_;

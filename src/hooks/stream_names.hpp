@@ -1,4 +1,5 @@
-// NVTX names streams by their handle, CUPTI's records by a number: whoever can tell one from the other puts itself here.
+// NVTX names streams by their handle, CUPTI's records by a number: whoever can tell one from the other puts itself
+// here.
 #pragma once
 
 #include <atomic>

@@ -21,7 +21,7 @@ struct clock_snapshot {
     std::uint64_t ticks = 0;
     std::uint64_t monotonic_ns = 0;
     std::uint64_t realtime_ns = 0;
-    std::uint64_t cupti_ns = 0;  // cuptiGetTimestamp; 0 without CUPTI
+    std::uint64_t cupti_ns = 0;      // cuptiGetTimestamp; 0 without CUPTI
     std::uint64_t spread_ticks = 0;  // width of the interval in which all were read: the snapshot's uncertainty
 };
 static_assert(sizeof(clock_snapshot) == 40);

@@ -15,15 +15,15 @@ struct kernel_record {
     std::uint64_t completed_ns = 0;  // kernel and its device-launched children done
     std::uint64_t queued_ns = 0;     // 0 unless latency timestamps are on
     std::uint64_t submitted_ns = 0;
-    std::uint64_t correlation = 0;   // correlation_key()
+    std::uint64_t correlation = 0;  // correlation_key()
     std::uint64_t grid_id = 0;
     std::uint64_t graph_node_id = 0;
     std::uint64_t local_memory_total_bytes = 0;
     std::uint32_t graph_id = 0;
-    std::uint32_t name = 0;          // mangled symbol
+    std::uint32_t name = 0;  // mangled symbol
     std::uint32_t device = 0;
     std::uint32_t context = 0;
-    std::uint32_t stream = 0;        // CUPTI's stream id
+    std::uint32_t stream = 0;  // CUPTI's stream id
     std::uint32_t grid[3] = {};
     std::uint32_t block[3] = {};
     std::uint32_t cluster[3] = {};
@@ -33,8 +33,8 @@ struct kernel_record {
     std::uint32_t local_bytes_per_thread = 0;
     std::uint32_t channel = 0;
     std::uint16_t registers_per_thread = 0;
-    std::uint8_t channel_type = 0;   // CUpti_ChannelType
-    std::uint8_t launch_type = 0;    // CUpti_ActivityLaunchType
+    std::uint8_t channel_type = 0;  // CUpti_ChannelType
+    std::uint8_t launch_type = 0;   // CUpti_ActivityLaunchType
     std::uint32_t cluster_scheduling_policy = 0;
     std::uint32_t max_potential_cluster_blocks = 0;
     std::uint32_t max_active_clusters = 0;
@@ -44,7 +44,7 @@ struct kernel_record {
     std::uint8_t shared_memory_config = 0;
     std::uint8_t carveout_is_requested = 0;
     std::uint8_t carveout_requested = 0;
-    std::uint8_t is_device_launched = 0;    // CUPTI 13.0 and later
+    std::uint8_t is_device_launched = 0;  // CUPTI 13.0 and later
     std::uint8_t reserved[7] = {};
 };
 static_assert(sizeof(kernel_record) == 184 && std::is_trivially_copyable_v<kernel_record>);
@@ -54,7 +54,7 @@ enum class transfer_kind : std::uint8_t { memcpy = 1, memset = 2, memcpy_peer = 
 struct transfer_record {
     std::uint64_t start_ns = 0;
     std::uint64_t end_ns = 0;
-    std::uint64_t correlation = 0;   // correlation_key()
+    std::uint64_t correlation = 0;  // correlation_key()
     std::uint64_t bytes = 0;
     std::uint64_t graph_node_id = 0;
     std::uint32_t graph_id = 0;
@@ -67,15 +67,15 @@ struct transfer_record {
     std::uint32_t channel = 0;
     std::uint8_t channel_type = 0;
     transfer_kind kind = transfer_kind::memcpy;
-    std::uint8_t copy_kind = 0;            // CUpti_ActivityMemcpyKind: 1 HtoD, 2 DtoH, 8 DtoD, 10 PtoP …
-    std::uint8_t source_kind = 0;          // CUpti_ActivityMemoryKind: 1 pageable, 2 pinned, 3 device, 4 array, 5 managed …
-    std::uint8_t destination_kind = 0;     // memset: the memory's kind
+    std::uint8_t copy_kind = 0;    // CUpti_ActivityMemcpyKind: 1 HtoD, 2 DtoH, 8 DtoD, 10 PtoP …
+    std::uint8_t source_kind = 0;  // CUpti_ActivityMemoryKind: 1 pageable, 2 pinned, 3 device, 4 array, 5 managed …
+    std::uint8_t destination_kind = 0;  // memset: the memory's kind
     std::uint8_t is_async = 0;
-    std::uint8_t is_device_launched = 0;   // CUPTI 13.0 and later
+    std::uint8_t is_device_launched = 0;  // CUPTI 13.0 and later
     std::uint8_t reserved = 0;
-    std::uint32_t source_context = 0;      // memcpy_peer
-    std::uint32_t destination_context = 0; // memcpy_peer
-    std::uint64_t copy_count = 0;          // copies in a batch; CUPTI 12.8 and later
+    std::uint32_t source_context = 0;       // memcpy_peer
+    std::uint32_t destination_context = 0;  // memcpy_peer
+    std::uint64_t copy_count = 0;           // copies in a batch; CUPTI 12.8 and later
 };
 static_assert(sizeof(transfer_record) == 96 && std::is_trivially_copyable_v<transfer_record>);
 
@@ -96,7 +96,7 @@ struct device_record {
     std::uint32_t shared_bytes_per_multiprocessor = 0;
     std::uint32_t warp_size = 0;
     std::uint32_t core_clock_khz = 0;
-    std::uint32_t name = 0;          // id in the name table
+    std::uint32_t name = 0;  // id in the name table
     std::uint8_t uuid[16] = {};
 };
 static_assert(sizeof(device_record) == 88 && std::is_trivially_copyable_v<device_record>);

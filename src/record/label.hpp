@@ -10,10 +10,10 @@ namespace prof {
 
 enum class label_kind : std::uint32_t {
     none = 0,
-    domain = 1,       // key = domain index
-    category = 2,     // key = domain index << 32 | category id
-    thread = 3,       // key = tid
-    stream = 4,       // key = CUPTI stream id
+    domain = 1,    // key = domain index
+    category = 2,  // key = domain index << 32 | category id
+    thread = 3,    // key = tid
+    stream = 4,    // key = CUPTI stream id
 };
 
 struct label {

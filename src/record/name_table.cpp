@@ -6,8 +6,8 @@
 namespace prof {
 namespace {
 
-constexpr std::uint32_t first_offset = 8;      // so that no entry has id 0
-constexpr std::uint32_t longest_probe = 256;   // slots looked at before the table is called full
+constexpr std::uint32_t first_offset = 8;     // so that no entry has id 0
+constexpr std::uint32_t longest_probe = 256;  // slots looked at before the table is called full
 
 constexpr std::uint32_t round_up_8(std::uint32_t bytes) noexcept { return (bytes + 7U) & ~7U; }
 
@@ -40,8 +40,8 @@ std::uint64_t hash_name(std::string_view text) noexcept {
 
 name_table::name_table(void* memory) noexcept
     : header_(static_cast<name_table_header*>(memory)),
-      slots_(reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<std::byte*>(memory) +
-                                                           sizeof(name_table_header))),
+      slots_(
+          reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<std::byte*>(memory) + sizeof(name_table_header))),
       arena_(static_cast<std::byte*>(memory) + arena_offset(header_->slot_count)) {}
 
 std::size_t name_table::arena_offset(std::uint32_t slot_count) noexcept {

@@ -20,9 +20,9 @@
 namespace prof {
 
 struct name_table_header {
-    std::uint32_t slot_count = 0;   // a power of two
+    std::uint32_t slot_count = 0;  // a power of two
     std::uint32_t arena_bytes = 0;
-    std::atomic<std::uint32_t> used{0};       // arena bytes reserved, may run past `committed` by refused attempts' zero
+    std::atomic<std::uint32_t> used{0};  // arena bytes reserved, may run past `committed` by refused attempts' zero
     std::atomic<std::uint32_t> committed{0};  // arena bytes with storage behind them
 };
 static_assert(sizeof(name_table_header) == 16);

@@ -29,14 +29,14 @@ enum class payload_type : std::uint8_t { none = 0, u64 = 1, i64 = 2, f64 = 3, u3
 enum class api_domain : std::uint16_t { none = 0, driver = 1, runtime = 2 };
 
 struct record {
-    std::uint64_t ticks = 0;     // record/clock.hpp
+    std::uint64_t ticks = 0;  // record/clock.hpp
     std::uint64_t value = 0;
     std::uint32_t name = 0;      // id in the name table; 0 is the empty name
     std::uint32_t color = 0;     // ARGB; 0 is "none given"
     std::uint32_t category = 0;  // NVTX category; CUPTI callback id for API records
     std::uint16_t domain = 0;    // NVTX domain index (0 is the default domain) or api_domain
     record_kind kind = record_kind::none;
-    std::uint8_t flags = 0;      // payload_type
+    std::uint8_t flags = 0;  // payload_type
 };
 
 static_assert(sizeof(record) == 32 && std::is_trivially_copyable_v<record>);

@@ -28,7 +28,8 @@ public:
     void let_go() noexcept { *this = producer{}; }  // in a forked child, and at the end of the thread
 
     void write(const record& r) noexcept {
-        if (!out_.write(r, reserved_)) [[unlikely]] drop(drop_cause::ring_full);
+        if (!out_.write(r, reserved_)) [[unlikely]]
+            drop(drop_cause::ring_full);
     }
 
     // Push and pop return the 0-based level of the range, as NVTX wants it.

@@ -41,13 +41,13 @@ offsets plan(const region_options& o) noexcept {
     at.names = round_up(at.rings + std::size_t{o.large_rings + o.small_rings} * sizeof(ring_header), page);
     at.arena = at.names + name_table::arena_offset(o.name_slots);
     at.slots = round_up(at.arena + o.name_bytes, page);
-    at.total = at.slots + std::size_t{o.large_rings} * o.large_ring_bytes +
-               std::size_t{o.small_rings} * o.small_ring_bytes;
+    at.total =
+        at.slots + std::size_t{o.large_rings} * o.large_ring_bytes + std::size_t{o.small_rings} * o.small_ring_bytes;
     return at;
 }
 
 bool has_room(const std::string& directory, std::size_t bytes) noexcept {
-    struct statfs status{};
+    struct statfs status {};
     if (statfs(directory.c_str(), &status) != 0) return false;
     return static_cast<std::uint64_t>(status.f_bavail) * static_cast<std::uint64_t>(status.f_bsize) >= bytes;
 }
@@ -203,7 +203,8 @@ void region::disown() noexcept {
 std::uint32_t region::intern(std::string_view text) noexcept {
     bool full = false;
     const std::uint32_t id = names_.intern(text, full);
-    if (full) [[unlikely]] count_drop(drop_cause::names_full);
+    if (full) [[unlikely]]
+        count_drop(drop_cause::names_full);
     return id;
 }
 
@@ -255,9 +256,7 @@ void region::free_ring(ring_header& ring) noexcept {
 
 std::span<ring_header> region::rings() noexcept { return {rings_, rings_ever_claimed_.load()}; }
 
-record* region::slots(const ring_header& ring) noexcept {
-    return reinterpret_cast<record*>(base_ + ring.slots_offset);
-}
+record* region::slots(const ring_header& ring) noexcept { return reinterpret_cast<record*>(base_ + ring.slots_offset); }
 
 void region::add_label(label_kind kind, std::uint64_t key, std::uint32_t name) noexcept {
     // relaxed: hands out disjoint entries; each is published by its kind.

@@ -27,7 +27,7 @@ struct region_options {
     std::string fallback_directory;
     std::uint32_t large_ring_bytes = 1U << 20;  // for the first threads …
     std::uint32_t large_rings = 24;
-    std::uint32_t small_ring_bytes = 16U << 10; // … and for those after them
+    std::uint32_t small_ring_bytes = 16U << 10;  // … and for those after them
     std::uint32_t small_rings = 1000;
     std::uint32_t name_bytes = 8U << 20;
     std::uint32_t name_slots = 1U << 16;
@@ -47,10 +47,10 @@ public:
     // The file stays nameless (it vanishes with the process) until this gives it its name: called at the first record.
     // Where the file system has no nameless files it had its name from the start. Idempotent; any thread.
     void publish() noexcept;
-    const std::string& path() const noexcept { return path_; }     // empty: anonymous memory
-    const std::string& notice() const noexcept { return notice_; } // empty: all as asked for
+    const std::string& path() const noexcept { return path_; }      // empty: anonymous memory
+    const std::string& notice() const noexcept { return notice_; }  // empty: all as asked for
     void remove_file() noexcept;  // at the end of the process: the mapping stays, hooks may still be in it
-    void disown() noexcept;  // in a forked child: unmap without touching the parent's file
+    void disown() noexcept;       // in a forked child: unmap without touching the parent's file
 
     region_header& header() noexcept { return *header_; }
     name_table& names() noexcept { return names_; }

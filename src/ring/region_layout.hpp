@@ -26,19 +26,19 @@ struct region_header {
     std::uint32_t version = 0;
     std::uint32_t header_bytes = 0;
     std::uint64_t region_bytes = 0;
-    std::array<std::uint8_t, 16> id{};         // the same as in the capture's header
+    std::array<std::uint8_t, 16> id{};  // the same as in the capture's header
     std::uint32_t pid = 0;
     std::uint32_t tick_source = 0;
-    std::uint64_t names_offset = 0;            // name_table
+    std::uint64_t names_offset = 0;  // name_table
     std::uint64_t names_bytes = 0;
-    std::uint64_t labels_offset = 0;           // label[label_capacity]
+    std::uint64_t labels_offset = 0;  // label[label_capacity]
     std::uint32_t label_capacity = 0;
     std::uint32_t ring_count = 0;
-    std::uint64_t rings_offset = 0;            // ring_header[ring_count]
+    std::uint64_t rings_offset = 0;  // ring_header[ring_count]
     std::atomic<std::uint32_t> labels_reserved{0};
     std::atomic<std::uint32_t> domain_count{0};  // indices given out, the default domain (0) included
     std::atomic<std::uint64_t> next_thread_uid{1};
-    drop_counters drops{};                     // of no thread in particular
+    drop_counters drops{};  // of no thread in particular
 };
 
 // A label's kind is stored last (release): while it is none, the entry is not there yet.
@@ -62,8 +62,8 @@ struct ring_header {
     std::atomic<std::uint64_t> thread_uid{0};
     std::atomic<std::uint32_t> tid{0};
     std::atomic<std::uint32_t> has_storage{0};  // blocks allocated (once, at the first claim)
-    std::array<char, 32> name{};          // the thread's kernel name (comm) when it claimed the ring
-    drop_counters drops{};                // of the threads that had this ring; only ever grows
+    std::array<char, 32> name{};                // the thread's kernel name (comm) when it claimed the ring
+    drop_counters drops{};                      // of the threads that had this ring; only ever grows
     ring_counters<std::uint64_t> counters;
 };
 static_assert(alignof(ring_header) == 64 && sizeof(ring_header) == 320);

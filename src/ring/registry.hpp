@@ -35,7 +35,8 @@ inline producer* recording_producer() noexcept {
     const std::uint32_t epoch = recording_epoch.load(std::memory_order_acquire);
     if (epoch == 0) return nullptr;
     producer* out = this_thread_producer;
-    if (out == nullptr || out->epoch() != epoch) [[unlikely]] return attach_this_thread(epoch);
+    if (out == nullptr || out->epoch() != epoch) [[unlikely]]
+        return attach_this_thread(epoch);
     return out;
 }
 

@@ -50,9 +50,12 @@ int guarded(TAction&& action) noexcept {
 
 int as_result(session_result result, const std::string& problem) {
     switch (result) {
-        case session_result::ok: return PROF_OK;
-        case session_result::wrong_state: return fail(PROF_WRONG_STATE, problem);
-        case session_result::failed: break;
+        case session_result::ok:
+            return PROF_OK;
+        case session_result::wrong_state:
+            return fail(PROF_WRONG_STATE, problem);
+        case session_result::failed:
+            break;
     }
     return fail(PROF_FAILED, problem);
 }

@@ -10,19 +10,19 @@ extern char** environ;
 namespace prof {
 namespace {
 
-template <std::string session_options::* member>
+template <std::string session_options::*member>
 bool set_text(session_options& out, const std::string& value) {
     out.*member = value;
     return true;
 }
 
-template <std::string session_options::* member>
+template <std::string session_options::*member>
 bool set_nonempty(session_options& out, const std::string& value) {
     return !value.empty() && set_text<member>(out, value);
 }
 
 // A file name's part: no folder in it, no control character.
-template <std::string session_options::* member>
+template <std::string session_options::*member>
 bool set_word(session_options& out, const std::string& value) {
     const bool good = std::none_of(value.begin(), value.end(), [](char c) {
         return c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
@@ -30,7 +30,7 @@ bool set_word(session_options& out, const std::string& value) {
     return good && value.size() <= 128 && set_text<member>(out, value);
 }
 
-template <bool session_options::* member>
+template <bool session_options::*member>
 bool set_switch(session_options& out, const std::string& value) {
     if (value != "0" && value != "1") return false;
     out.*member = value == "1";
@@ -38,7 +38,7 @@ bool set_switch(session_options& out, const std::string& value) {
 }
 
 // A number of bytes, with K, M or G for powers of 1024.
-template <std::uint64_t session_options::* member, std::uint64_t least, std::uint64_t most, bool power_of_two>
+template <std::uint64_t session_options::*member, std::uint64_t least, std::uint64_t most, bool power_of_two>
 bool set_bytes(session_options& out, const std::string& value) {
     std::uint64_t number = 0;
     const char* const end = value.data() + value.size();
@@ -137,12 +137,15 @@ session_options options_from_environment(std::string& complaint) {
         }
         std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
         // Only what is set wrongly is complained of: other programs may have variables that begin with PROF_.
-        const bool known = std::any_of(std::begin(table), std::end(table), [&](const option& k) { return k.name == name; });
+        const bool known =
+            std::any_of(std::begin(table), std::end(table), [&](const option& k) { return k.name == name; });
         if (!known) continue;
         const std::string value(line.substr(equals + 1));
         if (value.empty()) continue;  // as if it were not set
         const std::string problem = set_option(out, name, value);
-        if (!problem.empty() && complaint.empty()) complaint = "PROF_" + std::string(line.substr(prefix.size(), equals - prefix.size())) + problem.substr(name.size());
+        if (!problem.empty() && complaint.empty())
+            complaint =
+                "PROF_" + std::string(line.substr(prefix.size(), equals - prefix.size())) + problem.substr(name.size());
     }
     return out;
 }

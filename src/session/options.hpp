@@ -13,8 +13,8 @@ namespace prof {
 
 struct session_options {
     std::string output_dir = "prof-captures";
-    std::string name;                       // "": the program's name, or the script's
-    std::string rank;                       // "": from RANK, SLURM_PROCID, …, else 0
+    std::string name;  // "": the program's name, or the script's
+    std::string rank;  // "": from RANK, SLURM_PROCID, …, else 0
     bool export_trace = true;
     bool export_summary = true;
     bool autostart = true;
@@ -30,8 +30,8 @@ struct session_options {
 };
 
 struct option {
-    std::string_view name;       // output_dir; the environment's is PROF_OUTPUT_DIR
-    std::string_view accepts;    // what a value may be, for the line that refuses one
+    std::string_view name;     // output_dir; the environment's is PROF_OUTPUT_DIR
+    std::string_view accepts;  // what a value may be, for the line that refuses one
     bool (*set)(session_options& out, const std::string& value);
 };
 

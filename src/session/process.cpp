@@ -94,8 +94,7 @@ process_facts read_process_facts(const session_options& options) {
         facts.rank = number_from_environment({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"});
     }
     if (facts.rank.empty()) facts.rank = "0";
-    facts.world_size =
-        number_from_environment({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+    facts.world_size = number_from_environment({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
     facts.local_rank =
         number_from_environment({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
     return facts;
@@ -117,7 +116,7 @@ std::string make_directories(const std::string& path) {
         const std::string part = path.substr(0, at);
         if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
             const int reason = errno;
-            struct stat status{};
+            struct stat status {};
             if (stat(part.c_str(), &status) == 0) continue;  // there, though we may not make it (a read-only mount)
             return "cannot make the directory " + part + ": " + std::strerror(reason);
         }

@@ -14,13 +14,13 @@ namespace prof {
 
 struct process_facts {
     std::string hostname;
-    std::string command;      // the arguments, joined by blanks
+    std::string command;  // the arguments, joined by blanks
     std::string executable;
     std::string working_directory;
-    std::string name;         // of the program, or of the script that python runs
+    std::string name;  // of the program, or of the script that python runs
     std::string rank;
-    std::string world_size;   // "" if unknown
-    std::string local_rank;   // "" if unknown
+    std::string world_size;  // "" if unknown
+    std::string local_rank;  // "" if unknown
 };
 
 process_facts read_process_facts(const session_options& options);

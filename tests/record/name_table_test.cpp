@@ -14,7 +14,8 @@ namespace {
 // A table in zeroed memory of its own, with storage behind `committed` bytes of its arena.
 struct owned_table {
     explicit owned_table(std::uint32_t slots = 1024, std::uint32_t arena = 1U << 16, std::uint32_t committed = 1U << 16)
-        : memory((name_table::bytes_needed(slots, arena) + 7) / 8), table(name_table::create(memory.data(), slots, arena)) {
+        : memory((name_table::bytes_needed(slots, arena) + 7) / 8),
+          table(name_table::create(memory.data(), slots, arena)) {
         table.commit(committed);
     }
     std::uint32_t intern(std::string_view text) { return table.intern(text, full); }

@@ -50,7 +50,7 @@ TEST(Region, LeavesNoFileUntilItIsPublishedAndNoneAfterIt) {
         where.publish();
         where.publish();
         EXPECT_EQ(scratch.file_count(), 1U);
-        struct stat status{};
+        struct stat status {};
         ASSERT_EQ(stat(where.path().c_str(), &status), 0);
         EXPECT_EQ(status.st_mode & 0777, 0600U);
     }
@@ -114,7 +114,8 @@ std::atomic<int> first_uses{0};
 
 struct installed {
     explicit installed(region& where) {
-        install_region(&where, +[]() noexcept { first_uses.fetch_add(1); });
+        install_region(
+            &where, +[]() noexcept { first_uses.fetch_add(1); });
         recording_epoch.store(1);
     }
     ~installed() {

@@ -26,11 +26,24 @@ TEST(Options, TakeEveryNameOfTheTable) {
 
 TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
     const std::pair<const char*, const char*> bad[] = {
-        {"ring_bytes", "100"},   {"ring_bytes", "3000K"}, {"ring_bytes", "-1"},      {"ring_bytes", "64Q"},
-        {"ring_bytes", "1Mx"},   {"name_bytes", ""},      {"buffer_bytes", "1"},     {"compress", "yes"},
-        {"autostart", ""},       {"export", "pdf"},       {"export", "trace,,"},     {"rank", "one"},
-        {"rank", "-1"},          {"name", "a/b"},         {"name", "a\nb"},          {"output_dir", ""},
-        {"name_bytes", "99999999999999999999"},           {"ring_bytes", "17179869184G"},
+        {"ring_bytes", "100"},
+        {"ring_bytes", "3000K"},
+        {"ring_bytes", "-1"},
+        {"ring_bytes", "64Q"},
+        {"ring_bytes", "1Mx"},
+        {"name_bytes", ""},
+        {"buffer_bytes", "1"},
+        {"compress", "yes"},
+        {"autostart", ""},
+        {"export", "pdf"},
+        {"export", "trace,,"},
+        {"rank", "one"},
+        {"rank", "-1"},
+        {"name", "a/b"},
+        {"name", "a\nb"},
+        {"output_dir", ""},
+        {"name_bytes", "99999999999999999999"},
+        {"ring_bytes", "17179869184G"},
     };
     for (const auto& [name, value] : bad) {
         session_options out;

@@ -72,8 +72,7 @@ process_result run_process(const std::vector<std::string>& command, const std::m
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_CREAT | O_WRONLY, 0600);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_CREAT | O_WRONLY, 0600);
     pid_t child = 0;
-    const int failed =
-        posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environment.data());
+    const int failed = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environment.data());
     posix_spawn_file_actions_destroy(&actions);
     if (failed != 0) throw std::runtime_error("cannot run " + command[0] + ": " + std::strerror(failed));
     process_result result;

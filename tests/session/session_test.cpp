@@ -52,8 +52,8 @@ std::vector<journal_line> read_journal(const std::string& path) {
     };
     while (std::getline(in, line)) {
         const auto cells = split(line);
-        lines.push_back({column(cells, "name"), std::stoll(column(cells, "start_ns")),
-                         std::stoll(column(cells, "end_ns"))});
+        lines.push_back(
+            {column(cells, "name"), std::stoll(column(cells, "start_ns")), std::stoll(column(cells, "end_ns"))});
     }
     return lines;
 }
@@ -62,10 +62,14 @@ struct Session : testing::Test {
     scratch_directory scratch;
 
     environment base() const {
-        return {{"PROF_OUTPUT_DIR", scratch.path + "/captures"}, {"PROF_CUPTI_LIBRARY", fake_cupti},
-                {"FAKE_GPU_CLOCK", "virtual"},  {"FAKE_GPU_JOURNAL", scratch.path + "/journal.csv"},
-                {"PROF_RINGS", scratch.path},   {"PROF_EXPORT", "none"},
-                {"LD_PRELOAD", ""},             {"CUDA_INJECTION64_PATH", ""},
+        return {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
+                {"PROF_CUPTI_LIBRARY", fake_cupti},
+                {"FAKE_GPU_CLOCK", "virtual"},
+                {"FAKE_GPU_JOURNAL", scratch.path + "/journal.csv"},
+                {"PROF_RINGS", scratch.path},
+                {"PROF_EXPORT", "none"},
+                {"LD_PRELOAD", ""},
+                {"CUDA_INJECTION64_PATH", ""},
                 {"NVTX_INJECTION64_PATH", ""}};
     }
     environment preloaded() const {
@@ -95,9 +99,9 @@ void expect_all_found(const timeline& data, const std::vector<journal_line>& jou
         const gpu_op& op = data.ops[i];
         const std::string name = op.kind == op_kind::kernel ? std::string(data.kernel_symbol(op)) : "";
         const auto [begin, end] = truth.equal_range(op.start_ns);
-        EXPECT_TRUE(std::any_of(begin, end, [&](const auto& entry) {
-            return entry.second == name + std::to_string(op.end_ns);
-        })) << name << " at " << op.start_ns;
+        EXPECT_TRUE(std::any_of(begin, end,
+                                [&](const auto& entry) { return entry.second == name + std::to_string(op.end_ns); }))
+            << name << " at " << op.start_ns;
         if (op.kind != op_kind::kernel) continue;
         ASSERT_TRUE(is_range(att.owner[i])) << name;
         EXPECT_EQ(std::string(data.name(data.ranges[att.owner[i]].name)) + "_k", name);
@@ -219,8 +223,9 @@ TEST_F(Session, SaysInOneLineWhatIsMissingAndStillRecordsRanges) {
 }
 
 TEST_F(Session, LeavesTheProgramAloneWhenCuptiFails) {
-    for (const std::string failure : {"cuptiSubscribe=39", "cuptiActivityEnable=999", "cuptiActivityRegisterCallbacks=1",
-                                      "cuptiEnableCallback=1", "cuptiActivityFlushAll=999", "cuptiFinalize=999"}) {
+    for (const std::string failure :
+         {"cuptiSubscribe=39", "cuptiActivityEnable=999", "cuptiActivityRegisterCallbacks=1", "cuptiEnableCallback=1",
+          "cuptiActivityFlushAll=999", "cuptiFinalize=999"}) {
         environment e = preloaded();
         e["FAKE_CUPTI_FAIL"] = failure;
         e["PROF_NAME"] = failure;
@@ -237,8 +242,9 @@ TEST_F(Session, RefusesABadOptionInOneLineAndGoesOn) {
     e["PROF_RING_BYTES"] = "a lot";
     const auto result = run(e, {"steps", "1"});
     EXPECT_EQ(result.exit_code(), 3);
-    EXPECT_EQ(result.err, "libprof: PROF_RING_BYTES: \"a lot\" is not accepted; it takes a power of two from 4K to 64M; "
-                          "the default is used\n");
+    EXPECT_EQ(result.err,
+              "libprof: PROF_RING_BYTES: \"a lot\" is not accepted; it takes a power of two from 4K to 64M; "
+              "the default is used\n");
     EXPECT_EQ(only_capture().ranges.size(), 8U);
 }
 

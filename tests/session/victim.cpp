@@ -5,10 +5,10 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <prof/prof.h>
-#include <prof/range.hpp>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <prof/range.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -180,12 +180,24 @@ void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, regio
     while (cupti.next_record(data, valid_bytes, &record) == CUPTI_SUCCESS) {
         const source from{record, cupti.version};
         switch (from(layout::kind)) {
-            case layout::kind_concurrent_kernel: keep(read_kernel(from, epoch, where), out.kernels, where); break;
-            case layout::kind_memcpy: keep(read_memcpy(from, epoch), out.transfers, where); break;
-            case layout::kind_memcpy_peer: keep(read_memcpy_peer(from, epoch), out.transfers, where); break;
-            case layout::kind_memset: keep(read_memset(from, epoch), out.transfers, where); break;
-            case layout::kind_device: out.devices.push_back(read_device(from, where)); break;
-            default: where.count_drop(drop_cause::cupti_unknown_record); break;
+            case layout::kind_concurrent_kernel:
+                keep(read_kernel(from, epoch, where), out.kernels, where);
+                break;
+            case layout::kind_memcpy:
+                keep(read_memcpy(from, epoch), out.transfers, where);
+                break;
+            case layout::kind_memcpy_peer:
+                keep(read_memcpy_peer(from, epoch), out.transfers, where);
+                break;
+            case layout::kind_memset:
+                keep(read_memset(from, epoch), out.transfers, where);
+                break;
+            case layout::kind_device:
+                out.devices.push_back(read_device(from, where));
+                break;
+            default:
+                where.count_drop(drop_cause::cupti_unknown_record);
+                break;
         }
     }
 }

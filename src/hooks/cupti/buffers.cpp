@@ -43,7 +43,8 @@ std::uint8_t* activity_buffers::take() noexcept {
     std::uint64_t top = free_.load(std::memory_order_acquire);
     while (static_cast<std::uint32_t>(top) != 0) {
         const std::uint32_t index = static_cast<std::uint32_t>(top) - 1;
-        // relaxed: if another thread took this buffer meanwhile the value is stale, and the tag makes the exchange fail.
+        // relaxed: if another thread took this buffer meanwhile the value is stale, and the tag makes the exchange
+        // fail.
         const std::uint32_t below = at(index)->next_free.load(std::memory_order_relaxed);
         const std::uint64_t next = (tag_of(top) + tag_step) | below;
         if (free_.compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire)) {

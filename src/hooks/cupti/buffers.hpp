@@ -1,7 +1,7 @@
 // CUPTI's activity buffers: a bounded pool, and the queue of completed ones.
 //
-// take() runs on the application's threads (CUPTI asks in the middle of a launch), complete() on those or on CUPTI's own
-// thread: neither locks or allocates. next_completed() and give_back() belong to the drain thread.
+// take() runs on the application's threads (CUPTI asks in the middle of a launch), complete() on those or on CUPTI's
+// own thread: neither locks or allocates. next_completed() and give_back() belong to the drain thread.
 //
 // The pool's memory is reserved once and touched only as buffers come into use; a buffer that was given back last is
 // taken first, so a quiet program touches few. A small header in front of each buffer links it into one of the lists.
@@ -39,9 +39,9 @@ public:
 
 private:
     struct header {
-        header* next = nullptr;              // in the completed list
+        header* next = nullptr;  // in the completed list
         std::size_t valid_bytes = 0;
-        std::uint32_t index = 0;             // in the pool; extra_index for one beyond it
+        std::uint32_t index = 0;                  // in the pool; extra_index for one beyond it
         std::atomic<std::uint32_t> next_free{0};  // index + 1; 0 ends the free list
     };
     static constexpr std::size_t header_bytes = 64;
@@ -55,12 +55,12 @@ private:
     std::size_t stride_;
     std::uint32_t count_;
     std::byte* memory_ = nullptr;
-    std::atomic<std::uint32_t> untouched_{0};   // buffers that were never taken begin here
+    std::atomic<std::uint32_t> untouched_{0};  // buffers that were never taken begin here
     // index + 1 in the low half, a tag that grows with each change above it: without it a buffer taken and given back
     // between another thread's load and exchange would corrupt the list.
     std::atomic<std::uint64_t> free_{0};
-    std::atomic<header*> completed_{nullptr};   // newest first
-    header* ready_ = nullptr;                   // the drain thread's: oldest first
+    std::atomic<header*> completed_{nullptr};  // newest first
+    header* ready_ = nullptr;                  // the drain thread's: oldest first
 };
 
 }  // namespace prof

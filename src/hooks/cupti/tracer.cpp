@@ -14,8 +14,11 @@ namespace {
 constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
 
 constexpr std::uint32_t activity_kinds[] = {
-    layout::kind_device,      // one record a GPU
-    layout::kind_concurrent_kernel, layout::kind_memcpy, layout::kind_memcpy_peer, layout::kind_memset,
+    layout::kind_device,  // one record a GPU
+    layout::kind_concurrent_kernel,
+    layout::kind_memcpy,
+    layout::kind_memcpy_peer,
+    layout::kind_memset,
 };
 
 // What CUPTI's callbacks without user data work on. Set while attached, kept afterwards: a buffer may come late.

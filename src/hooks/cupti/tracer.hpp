@@ -16,7 +16,7 @@
 namespace prof {
 
 struct tracer_options {
-    std::string library;                       // PROF_CUPTI_LIBRARY
+    std::string library;  // PROF_CUPTI_LIBRARY
     std::size_t buffer_bytes = 1U << 20;
     std::uint32_t buffer_count = 24;
 };
@@ -37,8 +37,8 @@ public:
     // Asks CUPTI for its buffers: complete ones, or all of them (`forced`: also with records that have not ended).
     void flush(bool forced) noexcept;
 
-    // No GPU work launched from here on is recorded; launches still are. First half of detach(): between the two the gate
-    // is shut, so that neither side lacks the other.
+    // No GPU work launched from here on is recorded; launches still are. First half of detach(): between the two the
+    // gate is shut, so that neither side lacks the other.
     void stop_recording() noexcept;
 
     // Stops, flushes, and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its

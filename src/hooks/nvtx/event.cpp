@@ -27,9 +27,7 @@ narrow_text::narrow_text(const wchar_t* wide) noexcept {
     }
 }
 
-std::uint32_t intern_text(region& where, const char* text) noexcept {
-    return text == nullptr ? 0 : where.intern(text);
-}
+std::uint32_t intern_text(region& where, const char* text) noexcept { return text == nullptr ? 0 : where.intern(text); }
 
 std::uint32_t intern_text(region& where, const wchar_t* text) noexcept {
     return where.intern(narrow_text{text}.view());
@@ -41,13 +39,26 @@ void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, rec
     out.category = event.category;
     if (event.colorType == NVTX_COLOR_ARGB) out.color = event.color;
     switch (event.payloadType) {
-        case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64: out.flags = static_cast<std::uint8_t>(payload_type::u64); break;
-        case NVTX_PAYLOAD_TYPE_INT64: out.flags = static_cast<std::uint8_t>(payload_type::i64); break;
-        case NVTX_PAYLOAD_TYPE_DOUBLE: out.flags = static_cast<std::uint8_t>(payload_type::f64); break;
-        case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32: out.flags = static_cast<std::uint8_t>(payload_type::u32); break;
-        case NVTX_PAYLOAD_TYPE_INT32: out.flags = static_cast<std::uint8_t>(payload_type::i32); break;
-        case NVTX_PAYLOAD_TYPE_FLOAT: out.flags = static_cast<std::uint8_t>(payload_type::f32); break;
-        default: break;  // none, or an extended payload
+        case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
+            out.flags = static_cast<std::uint8_t>(payload_type::u64);
+            break;
+        case NVTX_PAYLOAD_TYPE_INT64:
+            out.flags = static_cast<std::uint8_t>(payload_type::i64);
+            break;
+        case NVTX_PAYLOAD_TYPE_DOUBLE:
+            out.flags = static_cast<std::uint8_t>(payload_type::f64);
+            break;
+        case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
+            out.flags = static_cast<std::uint8_t>(payload_type::u32);
+            break;
+        case NVTX_PAYLOAD_TYPE_INT32:
+            out.flags = static_cast<std::uint8_t>(payload_type::i32);
+            break;
+        case NVTX_PAYLOAD_TYPE_FLOAT:
+            out.flags = static_cast<std::uint8_t>(payload_type::f32);
+            break;
+        default:
+            break;  // none, or an extended payload
     }
     if (out.flags != 0) {
         std::memcpy(&out.value, &event.payload, sizeof out.value);
@@ -55,10 +66,17 @@ void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, rec
         if (out.flags >= static_cast<std::uint8_t>(payload_type::u32)) out.value &= 0xFFFFFFFFU;
     }
     switch (event.messageType) {
-        case NVTX_MESSAGE_TYPE_REGISTERED: out.name = number_of(event.message.registered); break;
-        case NVTX_MESSAGE_TYPE_ASCII: out.name = intern_text(where, event.message.ascii); break;
-        case NVTX_MESSAGE_TYPE_UNICODE: out.name = intern_text(where, event.message.unicode); break;
-        default: break;
+        case NVTX_MESSAGE_TYPE_REGISTERED:
+            out.name = number_of(event.message.registered);
+            break;
+        case NVTX_MESSAGE_TYPE_ASCII:
+            out.name = intern_text(where, event.message.ascii);
+            break;
+        case NVTX_MESSAGE_TYPE_UNICODE:
+            out.name = intern_text(where, event.message.unicode);
+            break;
+        default:
+            break;
     }
 }
 

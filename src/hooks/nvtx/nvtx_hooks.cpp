@@ -25,7 +25,8 @@ record start_record(record_kind kind, std::uint32_t domain) noexcept {
 
 // A domain that found no place: its ranges are not recorded, but counted.
 bool refused(std::uint32_t domain) noexcept {
-    if (domain < domain_limit) [[likely]] return false;
+    if (domain < domain_limit) [[likely]]
+        return false;
     if (region* where = installed_region()) where->count_drop(drop_cause::domains_full);
     return true;
 }

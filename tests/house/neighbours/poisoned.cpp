@@ -1,10 +1,10 @@
 // A host whose own zlib, fmt and operator new end the process: libprof, preloaded, must call none of them. All are
 // exported (-rdynamic), so the dynamic linker would hand them to any library that asks.
+#include <nvtx3/nvToolsExt.h>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <nvtx3/nvToolsExt.h>
 
 namespace {
 
@@ -44,16 +44,17 @@ void adler32() { poison("adler32"); }
 }
 
 // The names that a library built on fmt 9 asks for; what they take is of no matter here.
-#define POISON_FMT(function, mangled) \
+#define POISON_FMT(function, mangled)            \
     extern "C" void function() __asm__(mangled); \
     extern "C" void function() { poison("fmt"); }
 POISON_FMT(fmt_vformat,
            "_ZN3fmt2v97vformatB5cxx11ENS0_17basic_string_viewIcEENS0_17basic_format_argsINS0_20basic_format_contextI"
            "NS0_8appenderEcEEEE")
-POISON_FMT(fmt_vformat_to,
-           "_ZN3fmt2v96detail10vformat_toIcEEvRNS1_6bufferIT_EENS0_17basic_string_viewIS4_EENS0_17basic_format_argsI"
-           "NS0_20basic_format_contextINSt11conditionalIXsrSt7is_sameINS0_13type_identityIS4_E4typeEcE5valueENS0_8appenderE"
-           "St20back_insert_iteratorINS3_ISF_EEEE4typeESF_EEEENS1_10locale_refE")
+POISON_FMT(
+    fmt_vformat_to,
+    "_ZN3fmt2v96detail10vformat_toIcEEvRNS1_6bufferIT_EENS0_17basic_string_viewIS4_EENS0_17basic_format_argsI"
+    "NS0_20basic_format_contextINSt11conditionalIXsrSt7is_sameINS0_13type_identityIS4_E4typeEcE5valueENS0_8appenderE"
+    "St20back_insert_iteratorINS3_ISF_EEEE4typeESF_EEEENS1_10locale_refE")
 
 int main() {
     armed = true;

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <nvtx3/nvToolsExt.h>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <nvtx3/nvToolsExt.h>
 #include <sstream>
 #include <stdexcept>
 #include <string>
