@@ -63,8 +63,7 @@ run_tests() {
 }
 
 format() {
-    # Every source that git would commit: what is ignored is not ours.
-    git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.h' '*.c' '*.cu' '*.cuh' \
+    find examples include src tests -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \
         | xargs clang-format-16 --dry-run --Werror
 }
 

@@ -14,7 +14,7 @@ packages_of() {
             has_cuda_headers || echo ca-certificates python3-pip
             ;;
         tests) echo binutils ca-certificates libbenchmark-dev libgmock-dev libgtest-dev libprotobuf-dev pkg-config python3 python3-venv ;;
-        lint) echo git clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev llvm-16 ;;
+        lint) echo clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev llvm-16 ;;
     esac
 }
 

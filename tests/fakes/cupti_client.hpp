@@ -23,6 +23,7 @@ struct seen_callback {
     std::uint32_t correlation_id;
     std::string function;
     std::string symbol;
+    bool has_context;
 };
 
 // Each test starts on a fresh GPU with a virtual clock at 1 s, an api cost of 100 ns and a launch latency of 1000 ns.
@@ -88,7 +89,7 @@ protected:
     static void callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data) {
         const std::scoped_lock lock{client->mutex};
         if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
-            client->callbacks.push_back({domain, cbid, CUPTI_API_ENTER, 0, "", ""});
+            client->callbacks.push_back({domain, cbid, CUPTI_API_ENTER, 0, "", "", false});
             const auto& resource = *static_cast<const CUpti_ResourceData*>(data);
             const auto& graph = *static_cast<const CUpti_GraphData*>(resource.resourceDescriptor);
             if (cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) {
@@ -102,7 +103,7 @@ protected:
         }
         const auto& call = *static_cast<const CUpti_CallbackData*>(data);
         client->callbacks.push_back({domain, cbid, call.callbackSite, call.correlationId, call.functionName,
-                                     call.symbolName == nullptr ? "" : call.symbolName});
+                                     call.symbolName == nullptr ? "" : call.symbolName, call.context != nullptr});
     }
 
     static inline cupti_client* client = nullptr;

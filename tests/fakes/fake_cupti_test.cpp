@@ -134,7 +134,7 @@ TEST_F(FakeCupti, RefusesWhatTheRealOneRefuses) {
     EXPECT_EQ(cuptiSubscribe(nullptr, callback, nullptr), CUPTI_ERROR_INVALID_PARAMETER);
     EXPECT_EQ(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, 100'000), CUPTI_ERROR_INVALID_PARAMETER);
     EXPECT_EQ(cuptiActivityRegisterCallbacks(nullptr, complete), CUPTI_ERROR_INVALID_PARAMETER);
-    EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID), CUPTI_ERROR_INVALID_KIND);
+    EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID), CUPTI_ERROR_NOT_COMPATIBLE);
     EXPECT_EQ(cuptiGetVersion(nullptr), CUPTI_ERROR_INVALID_PARAMETER);
     EXPECT_EQ(cuptiActivityGetNumDroppedRecords(nullptr, 0, nullptr), CUPTI_ERROR_INVALID_PARAMETER);
     CUpti_Activity* record = nullptr;
@@ -147,7 +147,9 @@ TEST_F(FakeCupti, SpellsNamesAsTheRealOne) {
     EXPECT_STREQ(name, "cudaLaunchKernel_v7000");
     ASSERT_EQ(cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &name), CUPTI_SUCCESS);
     EXPECT_STREQ(name, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED");
-    EXPECT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 0, &name), CUPTI_ERROR_INVALID_PARAMETER);
+    ASSERT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 0, &name), CUPTI_SUCCESS);
+    EXPECT_STREQ(name, "INVALID");
+    EXPECT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 100'000, &name), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 TEST_F(FakeCupti, FlushesOnlyCompleteBuffersUnlessForced) {
@@ -160,7 +162,7 @@ TEST_F(FakeCupti, FlushesOnlyCompleteBuffersUnlessForced) {
     ASSERT_EQ(kernel_count(), 1U);
     EXPECT_EQ(kernels()[0].end, 0U);
     EXPECT_EQ(journal(0).record, std::uint32_t{FAKE_GPU_RECORD_INCOMPLETE});
-    EXPECT_THAT(completed_on, ElementsAre(std::this_thread::get_id()));
+    EXPECT_THAT(completed_on, ElementsAre(testing::Ne(std::this_thread::get_id())));
 }
 
 TEST_F(FakeCupti, RecordsWhatTheJournalSays) {
@@ -297,12 +299,38 @@ TEST_F(FakeCupti, TellsCopiesApart) {
     EXPECT_EQ(copies[1].flags, CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
 }
 
-TEST_F(FakeCupti, RecordsSelectedApiCallsOnly) {
+TEST_F(FakeCupti, RecordsNoApiCallBySelectionAlone) {
     ASSERT_EQ(cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, 1), CUPTI_SUCCESS);
     launch("a");
+    ASSERT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
+    EXPECT_THAT(kinds, IsEmpty());
+}
+
+TEST_F(FakeCupti, LeavesDeselectedApiCallsOut) {
+    ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+    ASSERT_EQ(cuptiActivityEnableRuntimeApi(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, 0), CUPTI_SUCCESS);
+    launch("not recorded");
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     ASSERT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
     EXPECT_THAT(kinds, ElementsAre(CUPTI_ACTIVITY_KIND_RUNTIME));
+}
+
+TEST_F(FakeCupti, TellsNoContextAtTheEntryOfAThreadsFirstCall) {
+    subscribe();
+    ASSERT_EQ(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                  CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000),
+              CUPTI_SUCCESS);
+    launch("creates the context");
+    callbacks.clear();
+    std::thread{[] {
+        launch("first");
+        launch("second");
+    }}.join();
+    std::vector<bool> has_context;
+    for (const seen_callback& each : callbacks) {
+        has_context.push_back(each.has_context);
+    }
+    EXPECT_THAT(has_context, ElementsAre(false, true, true, true));
 }
 
 TEST_F(FakeCupti, StartsAgainAfterFinalize) {

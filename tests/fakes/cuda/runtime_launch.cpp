@@ -26,15 +26,10 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
         [&] { return launch(kernel, grid, block, shared_bytes, stream, args); }, kernel->name.c_str());
 }
 
-// What <<<>>> has become in CUDA 13. A kernel handle is a function's address here.
+// What <<<>>> has become in CUDA 13; tools see it as cudaLaunchKernel. A kernel handle is a function's address here.
 cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block, void** args, std::size_t shared_bytes,
                                cudaStream_t stream) {
-    // CUPTI's headers name no struct for this one; the arguments are cudaLaunchKernel's.
-    const cudaLaunchKernel_v7000_params params{function, grid, block, args, shared_bytes, stream};
-    const CUfunction kernel = simulated_gpu::instance().function_at(function);
-    return runtime_call(
-        FAKE_RUNTIME_FUNCTION(__cudaLaunchKernel, v13000), &params,
-        [&] { return launch(kernel, grid, block, shared_bytes, stream, args); }, kernel->name.c_str());
+    return cudaLaunchKernel(function, grid, block, args, shared_bytes, stream);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** args) {

@@ -7,24 +7,6 @@ using fake::device_pointer;
 using fake::runtime_call;
 using fake::simulated_gpu;
 
-namespace {
-
-bool is_on_device(const void* pointer) {
-    return simulated_gpu::instance().memory_kind(pointer) == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-}
-
-cudaMemcpyKind infer(cudaMemcpyKind kind, const void* destination, const void* source) {
-    if (kind != cudaMemcpyDefault) {
-        return kind;
-    }
-    if (is_on_device(source)) {
-        return is_on_device(destination) ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost;
-    }
-    return is_on_device(destination) ? cudaMemcpyHostToDevice : cudaMemcpyHostToHost;
-}
-
-}  // namespace
-
 extern "C" {
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
@@ -64,13 +46,18 @@ cudaError_t cudaFreeHost(void* pointer) {
 cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind kind) {
     const cudaMemcpy_v3020_params params{destination, source, bytes, kind};
     return runtime_call(FAKE_RUNTIME_FUNCTION(cudaMemcpy, v3020), &params, [&] {
-        switch (infer(kind, destination, source)) {
+        if (bytes == 0) {
+            return CUDA_SUCCESS;  // the driver is not asked
+        }
+        switch (kind) {
             case cudaMemcpyHostToDevice:
                 return cuMemcpyHtoD(device_pointer(destination), source, bytes);
             case cudaMemcpyDeviceToHost:
                 return cuMemcpyDtoH(destination, device_pointer(source), bytes);
             case cudaMemcpyDeviceToDevice:
                 return cuMemcpyDtoD(device_pointer(destination), device_pointer(source), bytes);
+            case cudaMemcpyDefault:
+                return cuMemcpy(device_pointer(destination), device_pointer(source), bytes);
             default:
                 std::memmove(destination, source, bytes);
                 return CUDA_SUCCESS;
@@ -82,13 +69,18 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::size_t b
                             cudaStream_t stream) {
     const cudaMemcpyAsync_v3020_params params{destination, source, bytes, kind, stream};
     return runtime_call(FAKE_RUNTIME_FUNCTION(cudaMemcpyAsync, v3020), &params, [&] {
-        switch (infer(kind, destination, source)) {
+        if (bytes == 0) {
+            return CUDA_SUCCESS;
+        }
+        switch (kind) {
             case cudaMemcpyHostToDevice:
                 return cuMemcpyHtoDAsync(device_pointer(destination), source, bytes, stream);
             case cudaMemcpyDeviceToHost:
                 return cuMemcpyDtoHAsync(destination, device_pointer(source), bytes, stream);
             case cudaMemcpyDeviceToDevice:
                 return cuMemcpyDtoDAsync(device_pointer(destination), device_pointer(source), bytes, stream);
+            case cudaMemcpyDefault:
+                return cuMemcpyAsync(device_pointer(destination), device_pointer(source), bytes, stream);
             default:
                 std::memmove(destination, source, bytes);
                 return CUDA_SUCCESS;

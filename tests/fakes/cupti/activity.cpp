@@ -74,7 +74,7 @@ void cupti_tool::attach() { simulated_gpu::instance().attach(this); }
 
 CUptiResult cupti_tool::enable_kind(CUpti_ActivityKind kind) {
     if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) {
-        return CUPTI_ERROR_INVALID_KIND;
+        return CUPTI_ERROR_NOT_COMPATIBLE;
     }
     if (const CUptiResult refused = require_device(); refused != CUPTI_SUCCESS) {
         return refused;
@@ -89,6 +89,11 @@ CUptiResult cupti_tool::enable_kind(CUpti_ActivityKind kind) {
         return CUPTI_ERROR_NOT_COMPATIBLE;
     }
     attach();
+    if (kind == CUPTI_ACTIVITY_KIND_DRIVER || kind == CUPTI_ACTIVITY_KIND_RUNTIME) {
+        for (auto& each : excluded_[kind == CUPTI_ACTIVITY_KIND_RUNTIME ? 1 : 0]) {
+            each = false;
+        }
+    }
     kinds_[kind] = true;
     simulated_gpu& gpu = simulated_gpu::instance();
     for (int device = 0; device < gpu.device_count(); ++device) {
@@ -121,7 +126,7 @@ CUptiResult cupti_tool::select_api(CUpti_CallbackDomain domain, CUpti_CallbackId
         return CUPTI_ERROR_INVALID_PARAMETER;
     }
     attach();
-    selected_[api_index(domain)][cbid] = on;
+    excluded_[api_index(domain)][cbid] = !on;
     return CUPTI_SUCCESS;
 }
 
@@ -176,7 +181,7 @@ void cupti_tool::finalize() {
     for (auto& kind : kinds_) {
         kind = false;
     }
-    for (auto& domain : selected_) {
+    for (auto& domain : excluded_) {
         for (auto& each : domain) {
             each = false;
         }
@@ -198,7 +203,7 @@ CUpti_ActivityKind cupti_tool::kernel_kind() const {
 bool cupti_tool::records_api(const api_call_state& call) const {
     const CUpti_ActivityKind kind =
         call.domain == CUPTI_CB_DOMAIN_RUNTIME_API ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
-    return is_enabled(kind) || selected_[api_index(call.domain)][call.cbid];
+    return is_enabled(kind) && !excluded_[api_index(call.domain)][call.cbid];
 }
 
 void cupti_tool::api_entered(api_call_state& call) noexcept {

@@ -50,8 +50,9 @@ private:
     bool records_api(const api_call_state& call) const;
 
     std::array<std::atomic<bool>, CUPTI_ACTIVITY_KIND_COUNT> kinds_{};
-    // API functions selected one by one, by domain (driver, runtime).
-    std::array<std::array<std::atomic<bool>, 1024>, 2> selected_{};
+    // API functions switched off one by one, by domain (driver, runtime). Switching one on while its kind is off
+    // records nothing, whatever CUPTI's header says.
+    std::array<std::array<std::atomic<bool>, 1024>, 2> excluded_{};
     std::atomic<CUpti_ActivityThreadIdType> thread_id_type_{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
     mutable std::mutex attributes_mutex_;
     std::map<CUpti_ActivityAttribute, std::uint64_t> attributes_;

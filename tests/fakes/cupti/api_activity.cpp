@@ -50,9 +50,6 @@ CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) 
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
     return entry("cuptiActivityFlushAll", [&] {
-        if (!cupti().buffers.has_callbacks()) {
-            return CUPTI_ERROR_INVALID_OPERATION;
-        }
         cupti().buffers.flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
         return CUPTI_SUCCESS;
     });

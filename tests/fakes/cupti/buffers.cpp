@@ -45,11 +45,6 @@ void activity_buffers::register_callbacks(CUpti_BuffersCallbackRequestFunc on_re
     start_worker();
 }
 
-bool activity_buffers::has_callbacks() const {
-    const std::scoped_lock held{mutex_};
-    return on_request_ != nullptr;
-}
-
 void activity_buffers::append(const record& contents) { add(contents, std::nullopt); }
 
 std::uint64_t activity_buffers::reserve(const record& contents, std::uint64_t journal_index) {
@@ -178,53 +173,47 @@ void activity_buffers::flush(bool is_forced) {
         die("cuptiActivityFlushAll called from a buffer callback, which deadlocks CUPTI");
     }
     simulated_gpu::instance().settle();
-    std::vector<std::shared_ptr<buffer>> done;
-    {
-        const std::scoped_lock held{mutex_};
-        if (!is_held_ || is_forced) {
-            done.assign(ready_.begin(), ready_.end());
-            ready_.clear();
-            std::erase_if(open_, [&](const auto& each) {
-                const buffer& candidate = *each.second;
-                const bool is_taken = candidate.records > 0 && (is_forced || candidate.incomplete == 0);
-                if (is_taken) {
-                    done.push_back(each.second);
-                }
-                return is_taken;
-            });
-        }
-        if (is_forced) {
-            std::ranges::move(closed_, std::back_inserter(done));
-            closed_.clear();
-            std::erase_if(places_, [](const auto& each) {
-                return each.second.in->incomplete > 0;  // all of these are in `done`
-            });
-        }
-        ++being_delivered_;
-    }
-    deliver(done);
     lock held{mutex_};
-    --being_delivered_;
+    if (!worker_.joinable()) {
+        return;  // no callbacks, hence no buffers
+    }
+    if (!is_held_ || is_forced) {
+        std::ranges::move(ready_, std::back_inserter(flushed_));
+        ready_.clear();
+        std::erase_if(open_, [&](const auto& each) {
+            const buffer& candidate = *each.second;
+            const bool is_taken = candidate.records > 0 && (is_forced || candidate.incomplete == 0);
+            if (is_taken) {
+                flushed_.push_back(each.second);
+            }
+            return is_taken;
+        });
+    }
+    if (is_forced) {
+        std::ranges::move(closed_, std::back_inserter(flushed_));
+        closed_.clear();
+        std::erase_if(places_, [](const auto& each) {
+            return each.second.in->incomplete > 0;  // all of these are in `flushed_`
+        });
+    }
     changed_.notify_all();
-    changed_.wait(held, [this] { return being_delivered_ == 0; });
+    changed_.wait(held, [this] { return flushed_.empty() && being_delivered_ == 0; });
 }
 
-void activity_buffers::deliver(const std::vector<std::shared_ptr<buffer>>& done) {
+void activity_buffers::deliver(const buffer& done) {
     CUpti_BuffersCallbackCompleteFunc on_complete = nullptr;
     {
         const std::scoped_lock held{mutex_};
         on_complete = on_complete_;
     }
-    for (const auto& each : done) {
-        for (const auto& [index, is_complete] : each->operations) {
-            simulated_gpu::instance().set_record_state(
-                index, is_complete ? FAKE_GPU_RECORD_DELIVERED : FAKE_GPU_RECORD_INCOMPLETE);
-        }
-        if (on_complete != nullptr) {
-            in_client_callback = true;
-            on_complete(nullptr, 0, each->data, each->size, each->used);
-            in_client_callback = false;
-        }
+    for (const auto& [index, is_complete] : done.operations) {
+        simulated_gpu::instance().set_record_state(
+            index, is_complete ? FAKE_GPU_RECORD_DELIVERED : FAKE_GPU_RECORD_INCOMPLETE);
+    }
+    if (on_complete != nullptr) {
+        in_client_callback = true;
+        on_complete(nullptr, 0, done.data, done.size, done.used);
+        in_client_callback = false;
     }
 }
 
@@ -267,13 +256,14 @@ void activity_buffers::release(fake_cupti_order order) {
 
 std::size_t activity_buffers::buffers_held() const {
     const std::scoped_lock held{mutex_};
-    return open_.size() + closed_.size() + ready_.size();
+    return open_.size() + closed_.size() + ready_.size() + flushed_.size();
 }
 
 void activity_buffers::wait_until_delivered() {
     lock held{mutex_};
     if (worker_.joinable()) {
-        changed_.wait(held, [this] { return (ready_.empty() || is_held_) && being_delivered_ == 0; });
+        changed_.wait(held,
+                      [this] { return (ready_.empty() || is_held_) && flushed_.empty() && being_delivered_ == 0; });
     }
 }
 
@@ -298,10 +288,12 @@ void activity_buffers::clear() {
     open_.clear();
     closed_.clear();
     ready_.clear();
+    flushed_.clear();
     places_.clear();
     dropped_ = 0;
     drop_next_ = 0;
     is_held_ = false;
+    changed_.notify_all();  // a flush on another thread has nothing to wait for any more
 }
 
 // --- the worker ---------------------------------------------------------------------------------
@@ -326,16 +318,24 @@ void activity_buffers::stop_worker() {
     }
 }
 
+std::shared_ptr<activity_buffers::buffer> activity_buffers::next_to_deliver() {
+    auto& queue = flushed_.empty() && !is_held_ ? ready_ : flushed_;
+    if (queue.empty()) {
+        return nullptr;
+    }
+    std::shared_ptr<buffer> next = queue.front();
+    queue.pop_front();
+    return next;
+}
+
 void activity_buffers::work() {
     simulated_gpu& gpu = simulated_gpu::instance();
     lock held{mutex_};
     while (!worker_stops_) {
-        if (!ready_.empty() && !is_held_) {
-            const std::vector<std::shared_ptr<buffer>> done{ready_.front()};
-            ready_.pop_front();
+        if (const std::shared_ptr<buffer> done = next_to_deliver()) {
             ++being_delivered_;
             held.unlock();
-            deliver(done);
+            deliver(*done);
             held.lock();
             --being_delivered_;
             changed_.notify_all();
@@ -349,7 +349,7 @@ void activity_buffers::work() {
         held.unlock();
         gpu.settle();
         held.lock();
-        if (ready_.empty() || is_held_) {
+        if (flushed_.empty() && (ready_.empty() || is_held_)) {
             changed_.wait_for(held, settle_period);
         }
     }

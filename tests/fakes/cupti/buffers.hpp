@@ -1,7 +1,7 @@
 // The client's activity buffers: records are reserved in them in order of launch, completed as operations end, and
 // handed back when all of a buffer's records are complete.
 //
-// A full buffer comes back from the worker thread; a flush hands back the rest on its own thread. The client's
+// Every buffer comes back from the worker thread: when it is full, or for a flush, which waits for that. The client's
 // callbacks are called with no lock held. Any thread may call anything but reset().
 #pragma once
 
@@ -25,7 +25,6 @@ namespace fake {
 class activity_buffers {
 public:
     void register_callbacks(CUpti_BuffersCallbackRequestFunc on_request, CUpti_BuffersCallbackCompleteFunc on_complete);
-    bool has_callbacks() const;
 
     // A record that is complete as it stands.
     void append(const record& contents);
@@ -73,7 +72,8 @@ private:
     std::shared_ptr<buffer> with_room(lock& held, std::size_t bytes);
     std::shared_ptr<buffer> ask_client(CUpti_BuffersCallbackRequestFunc on_request, bool is_zeroed);
     void close(const std::shared_ptr<buffer>& full);
-    void deliver(const std::vector<std::shared_ptr<buffer>>& done);
+    std::shared_ptr<buffer> next_to_deliver();
+    void deliver(const buffer& done);
     void start_worker();
     void stop_worker();
     void work();
@@ -87,6 +87,7 @@ private:
     std::map<std::uint64_t, std::shared_ptr<buffer>> open_;  // by thread; 0 where all share one
     std::vector<std::shared_ptr<buffer>> closed_;            // full, some record incomplete
     std::deque<std::shared_ptr<buffer>> ready_;              // full and complete
+    std::deque<std::shared_ptr<buffer>> flushed_;            // a flush waits for these, held or not
     std::map<std::uint64_t, place> places_;                  // by ticket
     std::uint64_t last_ticket_ = 0;
     std::size_t dropped_ = 0;

@@ -170,6 +170,10 @@ record make_record(const fake_gpu_operation& operation, CUpti_ActivityKind kerne
             set_transfer_fields(fields, operation);
             fields.value = operation.value;
             fields.memoryKind = operation.destination_kind;
+            if (operation.graph_node_id != 0) {  // CUPTI knows less of a graph's node
+                fields.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_UNKNOWN;
+                fields.flags = CUPTI_ACTIVITY_FLAG_NONE;
+            }
             fields.isDeviceLaunched = version < cuda_13_0 ? stale : 0;
             return cut(fields, version);
         }

@@ -25,13 +25,20 @@ api_call::api_call(const api_function& function, const void* params, const char*
     state_.function = function.name;
     state_.params = params;
     state_.symbol = symbol;
-    state_.context = gpu.existing_context(current_device());
-    state_.context_id = state_.context == nullptr ? 0 : state_.context->id;
+    if (function.domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+        adopt_context();  // the runtime does, in a thread's first call, after tools saw it entered
+    }
+    note_context();
     state_.correlation_id = calls.correlation_id;
     state_.enter_ns = gpu.clock.now_ns();
     if (tool* attached = gpu.attached_tool()) {
         attached->api_entered(state_);
     }
+}
+
+void api_call::note_context() {
+    state_.context = thread_context();
+    state_.context_id = state_.context == nullptr ? 0 : state_.context->id;
 }
 
 std::uint32_t api_call::current_correlation_id() { return calls.correlation_id; }
@@ -42,6 +49,7 @@ void api_call::exit(int& result) {
         gpu.clock.advance_ns(gpu.api_cost_ns);
     }
     state_.exit_ns = gpu.clock.now_ns();
+    note_context();
     state_.result = &result;
     if (tool* attached = gpu.attached_tool()) {
         attached->api_exited(state_);

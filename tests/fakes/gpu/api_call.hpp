@@ -33,6 +33,7 @@ public:
     }
 
 private:
+    void note_context();
     void exit(int& result);
 
     api_call_state state_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bitset>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -14,6 +15,8 @@ namespace {
 std::atomic<pid_t> initialized_by{0};
 std::recursive_mutex initializing;  // recursive: the injected library may use the driver
 thread_local int device_of_thread = 0;
+// The devices whose primary context the thread has made current once.
+thread_local std::bitset<max_devices> contexts_of_thread;
 
 void load_injection() {
     const char* path = std::getenv("CUDA_INJECTION64_PATH");
@@ -60,10 +63,26 @@ CUresult set_current_device(int device) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
     device_of_thread = device;
+    adopt_context();
     return CUDA_SUCCESS;
 }
 
-CUcontext current_context() { return simulated_gpu::instance().primary_context(device_of_thread); }
+CUcontext current_context() {
+    contexts_of_thread.set(static_cast<std::size_t>(device_of_thread));
+    return simulated_gpu::instance().primary_context(device_of_thread);
+}
+
+CUcontext thread_context() {
+    return contexts_of_thread.test(static_cast<std::size_t>(device_of_thread))
+               ? simulated_gpu::instance().existing_context(device_of_thread)
+               : nullptr;
+}
+
+void adopt_context() {
+    if (simulated_gpu::instance().existing_context(device_of_thread) != nullptr) {
+        current_context();
+    }
+}
 
 CUresult wait_for(std::uint64_t end_ns) {
     if (end_ns == FAKE_GPU_NEVER) {
@@ -78,6 +97,7 @@ CUresult wait_for(std::uint64_t end_ns) {
 void reset_driver() {
     initialized_by = 0;
     device_of_thread = 0;
+    contexts_of_thread.reset();
 }
 
 }  // namespace fake

@@ -20,6 +20,11 @@ CUresult set_current_device(int device);
 // The current device's context, created if it must be.
 CUcontext current_context();
 
+// The current device's context if the calling thread has used it, else null.
+CUcontext thread_context();
+// Counts the current device's context, if there is one, as used by the calling thread.
+void adopt_context();
+
 // Blocks until all of it has ended (see simulated_gpu) and hands its records on. `end_ns` of FAKE_GPU_NEVER is
 // CUDA_ERROR_LAUNCH_TIMEOUT at once.
 CUresult wait_for(std::uint64_t end_ns);

@@ -82,7 +82,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 }
 
 CUresult cuCtxGetCurrent(CUcontext* context) {
-    *context = gpu().existing_context(fake::current_device());
+    *context = fake::thread_context();
     return CUDA_SUCCESS;
 }
 

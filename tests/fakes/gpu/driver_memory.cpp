@@ -21,6 +21,17 @@ simulated_gpu& gpu() { return simulated_gpu::instance(); }
 
 void* address(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
 
+bool is_on_device(CUdeviceptr pointer) {
+    return gpu().memory_kind(address(pointer)) == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+}
+
+CUpti_ActivityMemcpyKind copy_kind(CUdeviceptr destination, CUdeviceptr source) {
+    if (is_on_device(source)) {
+        return is_on_device(destination) ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOD : CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+    }
+    return is_on_device(destination) ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOD : CUPTI_ACTIVITY_MEMCPY_KIND_HTOH;
+}
+
 struct copy {
     void* destination;
     const void* source;
@@ -38,6 +49,9 @@ CUresult launch_copy(const copy& what, CUstream stream) {
         return CUDA_SUCCESS;  // nothing reaches the GPU
     }
     std::memmove(what.destination, what.source, what.bytes);
+    if (what.kind == CUPTI_ACTIVITY_MEMCPY_KIND_HTOH) {
+        return CUDA_SUCCESS;
+    }
     fake_gpu_operation operation{};
     operation.kind = FAKE_GPU_MEMCPY;
     operation.correlation_id = fake::api_call::current_correlation_id();
@@ -104,6 +118,20 @@ CUresult cuMemFreeHost(void* pointer) {
     api_call call{FAKE_DRIVER_FUNCTION(cuMemFreeHost), &params};
     return call.finish(gpu().release(pointer, CUPTI_ACTIVITY_MEMORY_KIND_PINNED) ? CUDA_SUCCESS
                                                                                  : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuMemcpy(CUdeviceptr destination, CUdeviceptr source, std::size_t bytes) {
+    const cuMemcpy_params params{destination, source, bytes};
+    api_call call{FAKE_DRIVER_FUNCTION(cuMemcpy), &params};
+    return call.finish(
+        launch_copy({address(destination), address(source), bytes, copy_kind(destination, source), false}, nullptr));
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr destination, CUdeviceptr source, std::size_t bytes, CUstream stream) {
+    const cuMemcpyAsync_params params{destination, source, bytes, stream};
+    api_call call{FAKE_DRIVER_FUNCTION(cuMemcpyAsync), &params};
+    return call.finish(
+        launch_copy({address(destination), address(source), bytes, copy_kind(destination, source), true}, stream));
 }
 
 CUresult cuMemcpyHtoD(CUdeviceptr destination, const void* source, std::size_t bytes) {

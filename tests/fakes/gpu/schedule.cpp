@@ -25,16 +25,8 @@ constexpr auto ends_later = [](const auto& one, const auto& other) {
     return one.end_ns != other.end_ns ? one.end_ns > other.end_ns : one.index > other.index;
 };
 
-CUgraphNodeType node_type(const fake_gpu_operation& operation) {
-    switch (operation.kind) {
-        case FAKE_GPU_KERNEL:
-            return CU_GRAPH_NODE_TYPE_KERNEL;
-        case FAKE_GPU_MEMSET:
-            return CU_GRAPH_NODE_TYPE_MEMSET;
-        default:
-            return CU_GRAPH_NODE_TYPE_MEMCPY;
-    }
-}
+// What tools are told of every node, whatever it is.
+constexpr CUgraphNodeType announced_node_type = CU_GRAPH_NODE_TYPE_KERNEL;
 
 }  // namespace
 
@@ -100,7 +92,7 @@ void simulated_gpu::launch(CUstream stream, fake_gpu_operation operation, std::u
             CUpti_GraphData data{};
             data.graph = graph;
             data.node = node;
-            data.nodeType = node_type(operation);
+            data.nodeType = announced_node_type;
             attached->resource_changed(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, stream->context, nullptr, &data);
         }
         return;
@@ -181,7 +173,7 @@ CUgraphExec simulated_gpu::instantiate(CUgraph graph) {
         attached->resource_changed(CUPTI_CBID_RESOURCE_GRAPH_CLONED, nullptr, nullptr, &data);
         for (const auto& node : exec->graph.nodes) {
             data.node = node.get();
-            data.nodeType = node_type(node->operation);
+            data.nodeType = announced_node_type;
             data.originalNode = nullptr;
             attached->resource_changed(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, nullptr, nullptr, &data);
             data.originalNode = node->original;
