@@ -44,9 +44,10 @@ region* installed_region() noexcept {
 void abandon_region_in_child() noexcept {
     recording_epoch.store(0);
     if (region* where = current_region.exchange(nullptr)) where->disown();
-    // The one thread of the child. Its producer points into the parent's rings: it must not be retired either.
+    // The one thread of the child. Its producer writes into the parent's ring: it goes, and the ring is not retired.
     if (this_thread_producer != nullptr) {
         pthread_setspecific(thread_end_key, nullptr);
+        delete this_thread_producer;
         this_thread_producer = nullptr;
     }
 }
