@@ -166,7 +166,7 @@ void rings_file::names(recovery& found) {
         names.append(head, sizeof head);
         names.append(text.data(), text.size());
         names.append(&zeros, (4 - length % 4) % 4);
-        offset += (length + 7) / 8 * 8;
+        offset += (std::uint64_t{length} + 7) / 8 * 8;
         if (names.size() >= chunk_bytes) keep(names.finish(format::chunk_type::names, 0), found);
     }
     if (names.size() != 0) keep(names.finish(format::chunk_type::names, 0), found);

@@ -43,7 +43,7 @@ int run_main(std::vector<std::string> arguments) {
     CLI::App& export_app = add_command("export");
     const prof::run_command run(run_app);
     const prof::report_command report(report_app);
-    const prof::export_command export_(export_app);
+    const prof::export_command exporting(export_app);
 
     if (arguments.empty()) return no_command("there is no command");
     const std::string& first = arguments.front();
@@ -66,7 +66,7 @@ int run_main(std::vector<std::string> arguments) {
         std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
         app.parse(std::move(reversed));
         if (run_app.parsed()) return run(command);
-        return report_app.parsed() ? report() : export_();
+        return report_app.parsed() ? report() : exporting();
     } catch (const CLI::Success& wanted) {  // --help, --version
         return app.exit(wanted);
     } catch (const CLI::ParseError& wrong) {

@@ -24,8 +24,6 @@
 #include "record/error.hpp"
 #include "session/exports.hpp"
 
-extern char** environ;
-
 namespace prof {
 namespace {
 
@@ -84,7 +82,11 @@ public:
     }
     environment lines() const {
         environment out;
-        for (const auto& [name, value] : values_) out.push_back(name + "=" + value);
+        out.reserve(values_.size());
+        for (const auto& [name, value] : values_) {
+            std::string line = name;
+            out.push_back(line.append("=").append(value));
+        }
         return out;
     }
 

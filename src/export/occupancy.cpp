@@ -1,6 +1,7 @@
 #include "export/occupancy.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace prof {
 namespace {
@@ -58,8 +59,8 @@ std::optional<occupancy> estimate_occupancy(const device_record& device, const k
     out.blocks_per_sm = blocks / static_cast<float>(device.multiprocessors);
     out.warps_per_sm = out.blocks_per_sm * threads / static_cast<float>(device.warp_size);
     const float resident = std::min(out.blocks_per_sm, static_cast<float>(max_blocks_per_sm(device, kernel)));
-    out.achieved_percent = static_cast<int>(0.5F + 100.0F * resident * threads /
-                                                       static_cast<float>(device.max_threads_per_multiprocessor));
+    const float share = resident * threads / static_cast<float>(device.max_threads_per_multiprocessor);
+    out.achieved_percent = static_cast<int>(std::lround(100.0F * share));
     return out;
 }
 

@@ -25,9 +25,8 @@ namespace prof {
 namespace {
 
 std::string& last_error() noexcept {
-    // On the heap and never freed at exit: a thread may ask after its thread-local destructors have run.
-    static thread_local std::string* const text = new std::string;
-    return *text;
+    static thread_local std::string text;
+    return text;
 }
 
 int fail(prof_result code, const std::string& line) {

@@ -32,7 +32,7 @@ case $consumer in
         ;;
     add_subdirectory)
         quietly cmake -S "$here/$consumer" -B "$work/build" -G Ninja "-DPROF_SOURCE_DIR=$source_tree" \
-            -DCMAKE_BUILD_TYPE=Debug
+            -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON
         quietly cmake --build "$work/build" --target app
         ;;
     pkg_config)

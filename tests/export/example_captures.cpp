@@ -155,7 +155,7 @@ timeline dense_capture() {
                                .realtime_ns = host_ns - 20'000'000'000'000,
                                .cupti_ns = host_ns - 20'000'000'000'000},
                               {.ticks = host_ns, .realtime_ns = host_ns, .cupti_ns = host_ns}};
-    for (std::uint32_t i = 1; i <= 5'000; ++i) {
+    for (std::uint32_t i = 1; i <= 2'000; ++i) {
         if (i % 10 == 1) main.push(host_ns, "step " + std::to_string(i / 10));
         const std::uint64_t length = 1 + random() % 400;
         call(main, host_ns, length, correlation_key(1, i), cuda_launch_kernel);

@@ -18,7 +18,7 @@ inline const std::string hostile_name =
 // on one stream; all kinds of transfers; a second attachment of CUPTI; marks; start/end ranges; a hostile name.
 timeline eventful_capture();
 
-// Five thousand kernels back to back, at times of day and with odd nanoseconds: any rounding makes them overlap.
+// Two thousand kernels back to back, at times of day and with odd nanoseconds: any rounding makes them overlap.
 timeline dense_capture();
 
 // One stream after another, of which HTA's tables can be worked out by hand (hta_test.py does).

@@ -6,6 +6,7 @@ namespace prof {
 
 narrow_text::narrow_text(const wchar_t* wide) noexcept {
     for (; wide != nullptr && *wide != 0 && size_ + 4 <= bytes_.size(); ++wide) {
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse): wchar_t has 32 bits here, and a negative one is no character
         auto c = static_cast<std::uint32_t>(*wide);
         if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) c = 0xFFFD;  // no character: the replacement character
         const auto put = [&](std::uint32_t byte) { bytes_[size_++] = static_cast<char>(byte); };
