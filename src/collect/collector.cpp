@@ -84,11 +84,11 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     entry.uid = uid;
     // relaxed: ordered by the uid.
     entry.tid = ring.tid.load(std::memory_order_relaxed);
-    entry.name = known->second.name;
+    entry.name = known->second;
     // The name it has now: a pool may name its threads after their first range.
     if (!read_thread_name(entry.tid, entry.name) && is_new) entry.name = ring.name;
-    if (!is_new && entry.name == known->second.name) return;
-    known->second.name = entry.name;
+    if (!is_new && entry.name == known->second) return;
+    known->second = entry.name;
     out_.thread(entry);
 }
 
