@@ -137,7 +137,7 @@ void collector::drain_gpu(round_result& result) {
 
 void collector::write_clock() {
     cupti_tracer* tracer = tracer_.load();
-    const clock_snapshot now = take_clock_snapshot(tracer != nullptr ? tracer->clock() : nullptr);
+    const clock_snapshot now = tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
     out_.clocks({&now, 1});
 }
 
