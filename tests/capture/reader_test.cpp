@@ -129,6 +129,9 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
             case format::chunk_type::transfers:
                 EXPECT_TRUE(same_bytes(copy_of(elements<transfer_record>(c.payload)), given.transfers));
                 break;
+            case format::chunk_type::graphs:
+                EXPECT_TRUE(same_bytes(copy_of(elements<graph_record>(c.payload)), given.graphs));
+                break;
             case format::chunk_type::clocks:
                 EXPECT_TRUE(same_bytes(copy_of(elements<clock_snapshot>(c.payload)), given.clocks));
                 break;
