@@ -155,7 +155,7 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
         }
     }
     EXPECT_EQ(properties, given.properties);
-    EXPECT_EQ(seen.size(), 11U);
+    EXPECT_EQ(seen.size(), 12U);
     EXPECT_EQ(reader.damage().bytes + reader.damage().chunks + reader.damage().unknown_chunks, 0U);
     EXPECT_EQ(reader.damage().first, "");
     EXPECT_EQ(reader.recovery_outcome(), "");
