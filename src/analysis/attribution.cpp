@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/adoption.hpp"
+#include "analysis/captured_ranges.hpp"
 
 namespace prof {
 namespace {
@@ -22,9 +23,15 @@ public:
         out_.open.assign(data_.ops.size(), npos);
         out_.adopted_open.assign(data_.ops.size(), npos);
         out_.adopted.assign(data_.ops.size(), 0);
+        out_.captured.assign(data_.ops.size(), npos);
         for (const timeline_api_call& call : data_.api_calls) {
             if (call.op_count != 0) attribute_call(call);
         }
+        captured_ranges captured{data_, out_};
+        captured.add([&](const timeline_graph_node& node, const gpu_op& first) {
+            const target to = choose(node.open, node.thread, node.created_ns, first);
+            return captured_at{node.open, to.adopted_open, to.owner == owner_ambiguous};
+        });
         return std::move(out_);
     }
 
@@ -61,20 +68,26 @@ private:
     // Hangs the roots of the threads that work for others where they belong, at the moment they opened, judged by the
     // stream of the first launch inside.
     void place_adopted_ranges() {
-        std::vector<std::uint32_t> first_launch(data_.ranges.size(), npos);
-        for (std::uint32_t i = 0; i < data_.api_calls.size(); ++i) {
-            const timeline_api_call& call = data_.api_calls[i];
+        std::vector<const gpu_op*> first_work(data_.ranges.size(), nullptr);
+        for (const timeline_api_call& call : data_.api_calls) {
             if (call.op_count == 0 || call.open == npos || !rule_.works_for_others(call.thread)) continue;
-            std::uint32_t& first = first_launch[root_[innermost(call.open)]];
-            first = std::min(first, i);
+            const gpu_op*& first = first_work[root_[innermost(call.open)]];
+            if (first == nullptr) first = &first_op(call);
+        }
+        // What was captured there instead of being launched ran later, on some stream or other.
+        for (const gpu_op& op : data_.ops) {
+            if (op.graph_node >= data_.graph_nodes.size()) continue;
+            const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
+            if (op.launch == npos || node.open == npos || !rule_.works_for_others(node.thread)) continue;
+            const gpu_op*& first = first_work[root_[innermost(node.open)]];
+            if (first == nullptr) first = &op;
         }
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
             if (range.style != range_style::push_pop || !rule_.works_for_others(range.thread)) continue;
             if (root_[i] == i) {
-                const adoption choice = first_launch[i] == npos
-                                            ? rule_.decide(range.start_ns)
-                                            : rule_.decide(range.start_ns, first_op(data_.api_calls[first_launch[i]]));
+                const adoption choice = first_work[i] == nullptr ? rule_.decide(range.start_ns)
+                                                                 : rule_.decide(range.start_ns, *first_work[i]);
                 if (choice.kind == adoption::outcome::ambiguous) out_.parent[i] = owner_ambiguous;
                 if (choice.kind == adoption::outcome::adopted) out_.parent[i] = innermost(choice.open);
                 adopted_roots_.emplace(i, choice);
@@ -85,10 +98,12 @@ private:
         }
     }
 
-    target choose(const timeline_api_call& call) {
-        if (call.open != npos) return choose_by_root(innermost(call.open), call.start_ns);
-        if (!rule_.works_for_others(call.thread)) return {};
-        const adoption choice = rule_.decide(call.start_ns, first_op(call));
+    // Of work that `thread` gave order for at `time_ns`, with the ranges of the list `open` open; `first` is its first
+    // operation.
+    target choose(std::uint32_t open, std::uint32_t thread, std::int64_t time_ns, const gpu_op& first) {
+        if (open != npos) return choose_by_root(innermost(open), time_ns);
+        if (!rule_.works_for_others(thread)) return {};
+        const adoption choice = rule_.decide(time_ns, first);
         switch (choice.kind) {
             case adoption::outcome::none:
                 break;
@@ -128,9 +143,9 @@ private:
         return tail;
     }
 
-    // All operations of one call go the same way: a graph is one piece of work.
+    // All operations of one call count for the same open ranges: a graph is one piece of work.
     void attribute_call(const timeline_api_call& call) {
-        const target to = choose(call);
+        const target to = choose(call.open, call.thread, call.start_ns, first_op(call));
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
             const std::uint32_t op = data_.ops_by_launch[call.first_op + i];
             out_.owner[op] = to.owner;

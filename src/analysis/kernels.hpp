@@ -21,8 +21,8 @@ struct duration_statistics {
 };
 
 struct kernel_row {
-    std::string name;    // demangled, full form
-    std::string symbol;  // as CUPTI gave it
+    std::string name;    // demangled, full form; of a CUDA graph recorded as a whole graph_name()
+    std::string symbol;  // as CUPTI gave it; "" for a graph
     double share = 0;    // of all kernels' time, 0 … 1
     duration_statistics time;
     std::uint32_t registers_per_thread = 0;  // of the first instance
@@ -42,6 +42,9 @@ std::vector<transfer_row> transfer_table(const timeline& data);  // by total tim
 
 // "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
 std::string transfer_name(const transfer_record& transfer);
+
+// "CUDA graph 3"
+std::string graph_name(const graph_record& graph);
 
 // The C++ name of a mangled symbol; the symbol itself if it is none.
 std::string demangle(std::string_view symbol);

@@ -12,11 +12,17 @@
 namespace prof {
 namespace {
 
-// What one range instance cost on the GPU.
+// What one range instance, or a captured one in one launch, cost on the GPU.
 struct instance {
     std::int64_t sum_ns = 0;
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_ns = INT64_MIN;
+
+    void add(const gpu_op& op) noexcept {
+        sum_ns += op.end_ns - op.start_ns;
+        first_ns = std::min(first_ns, op.start_ns);
+        last_ns = std::max(last_ns, op.end_ns);
+    }
 };
 
 class projector {
@@ -27,11 +33,14 @@ public:
           tree_(data, att, fold_digits),
           rows_(tree_.nodes().size()),
           busy_(rows_.size()),
-          instances_(data.ranges.size()) {}
+          instances_(data.ranges.size()),
+          replayed_(att.replayed.size()) {}
 
     projection run() {
         for (const std::uint32_t op : by_device()) count(op);
         result_.total_busy_ns = total_busy_.total_ns();
+        result_.ops_of_unseen_captures = att_.ops_of_unseen_captures;
+        result_.ops_of_ambiguous_captures = att_.ops_of_ambiguous_captures;
         count_instances();
         arrange_rows();
         return std::move(result_);
@@ -56,20 +65,22 @@ private:
         result_.adopted_ops += adopted ? 1 : 0;
         total_busy_.add(op.device, op.start_ns, op.end_ns);
 
-        const std::uint32_t self = self_node(att_.owner[index]);
+        const std::uint32_t captured = att_.captured[index];
+        const std::uint32_t self = captured == npos ? self_node(att_.owner[index]) : tree_.node_of_replayed(captured);
         rows_[self].gpu_self_ns += duration_ns;
         rows_[self].self_ops += 1;
         // The ranges an operation counts for lie on one path of the tree, so it meets each row once.
         for_each_open_range(data_, att_, index, [&](std::uint32_t range) {
-            instance& i = instances_[range];
-            i.sum_ns += duration_ns;
-            i.first_ns = std::min(i.first_ns, op.start_ns);
-            i.last_ns = std::max(i.last_ns, op.end_ns);
+            instances_[range].add(op);
             count_for(tree_.node_of(range), op, adopted);
+        });
+        for_each_replayed_range(att_, index, [&](std::uint32_t replayed) {
+            replayed_[replayed].add(op);
+            count_for(tree_.node_of_replayed(replayed), op, adopted);
         });
         if (tree_.is_ambiguous(self)) {
             count_for(row_tree::ambiguous, op, adopted);
-        } else if (!is_range(att_.owner[index])) {
+        } else if (captured == npos && !is_range(att_.owner[index])) {
             count_for(self, op, adopted);
         }
     }
@@ -95,13 +106,20 @@ private:
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const std::uint32_t node = tree_.node_of(i);
             if (node == npos) continue;
-            rows_[node].instances += 1;
             rows_[node].host_ns += data_.ranges[i].end_ns - data_.ranges[i].start_ns;
-            const instance& gpu = instances_[i];
-            if (gpu.first_ns < gpu.last_ns) rows_[node].gpu_span_ns += gpu.last_ns - gpu.first_ns;
-            sums_ns[node].push_back(gpu.sum_ns);
+            count_instance(node, instances_[i], sums_ns[node]);
+        }
+        for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
+            const std::uint32_t node = tree_.node_of_replayed(i);
+            count_instance(node, replayed_[i], sums_ns[node]);
         }
         for (std::size_t node = 0; node < rows_.size(); ++node) set_instance_statistics(rows_[node], sums_ns[node]);
+    }
+
+    void count_instance(std::uint32_t node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {
+        rows_[node].instances += 1;
+        if (gpu.first_ns < gpu.last_ns) rows_[node].gpu_span_ns += gpu.last_ns - gpu.first_ns;
+        sums_ns.push_back(gpu.sum_ns);
     }
 
     void arrange_rows() {
@@ -111,6 +129,7 @@ private:
             projection_row& row = rows_[node];
             row.kind = kind_of(node);
             row.name = n.text;
+            row.is_captured = n.is_captured;
             row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
             row.gpu_busy_ns = busy_[node].total_ns();
             row.path = escape_segment(n.text);
@@ -144,6 +163,7 @@ private:
     std::vector<projection_row> rows_;  // per node of the tree, until they are arranged
     std::vector<busy_time> busy_;       // per node
     std::vector<instance> instances_;   // per range
+    std::vector<instance> replayed_;    // per replayed range
     busy_time total_busy_;
     projection result_;
 };

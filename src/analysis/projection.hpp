@@ -24,8 +24,9 @@ struct projection_row {
     std::uint32_t depth = 0;
     std::uint32_t parent = npos;  // index into rows
     row_kind kind = row_kind::range;
+    bool is_captured = false;  // ranges open when a CUDA graph was captured; instances: in launches of the graph
     std::uint64_t instances = 0;
-    std::int64_t host_ns = 0;     // durations on the host added
+    std::int64_t host_ns = 0;     // durations on the host added; 0 if captured
     std::int64_t gpu_sum_ns = 0;  // of all operations that count for the row: self + child
     std::int64_t gpu_self_ns = 0;
     std::int64_t gpu_child_ns = 0;
@@ -47,6 +48,8 @@ struct projection {
     std::int64_t total_busy_ns = 0;
     std::uint64_t total_ops = 0;
     std::uint64_t adopted_ops = 0;
+    std::uint64_t ops_of_unseen_captures = 0;  // attribution's
+    std::uint64_t ops_of_ambiguous_captures = 0;
     std::vector<projection_row>
         rows;  // preorder of the tree, siblings by first start; then (no range), (ambiguous), (unmatched)
     // start/end ranges are process-wide and have a table of their own: operations whose launch lies in time between

@@ -8,7 +8,11 @@
 namespace prof {
 
 row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digits)
-    : data_(data), att_(att), fold_digits_(fold_digits), node_of_(data.ranges.size(), npos) {
+    : data_(data),
+      att_(att),
+      fold_digits_(fold_digits),
+      node_of_(data.ranges.size(), npos),
+      node_of_replayed_(att.replayed.size(), npos) {
     for (const char* text : {"(no range)", "(ambiguous)", "(unmatched)"}) {
         nodes_.push_back({.text = text});
         ambiguous_.push_back(0);
@@ -16,6 +20,9 @@ row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digit
     ambiguous_[ambiguous] = 1;
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         if (data.ranges[i].style == range_style::push_pop) place(i);
+    }
+    for (std::size_t op = 0; op < data.ops.size(); ++op) {
+        if (att.captured[op] != npos) place_replayed(att.owner[op], att.captured[op]);
     }
 }
 
@@ -31,12 +38,31 @@ void row_tree::place(std::uint32_t range) {
         }
         waiting.pop_back();
         if (node_of_[next] != npos) continue;
-        const std::uint32_t above = is_range(parent) ? node_of_[parent] : parent == owner_ambiguous ? ambiguous : npos;
-        node_of_[next] = child(above, data_.ranges[next]);
+        node_of_[next] = child(above(parent), data_.ranges[next]);
     }
 }
 
-std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range) {
+// The node of a range, or of what stands in place of one.
+std::uint32_t row_tree::above(std::uint32_t parent) const noexcept {
+    return is_range(parent) ? node_of_[parent] : parent == owner_ambiguous ? ambiguous : npos;
+}
+
+// `owner` is where its launch has its self time. Outermost first; what was placed before has all above it placed, too.
+void row_tree::place_replayed(std::uint32_t owner, std::uint32_t index) {
+    std::vector<std::uint32_t> waiting;
+    for (; index != npos && node_of_replayed_[index] == npos; index = att_.replayed[index].parent) {
+        waiting.push_back(index);
+    }
+    std::uint32_t parent = index == npos ? above(owner) : node_of_replayed_[index];
+    for (auto next = waiting.rbegin(); next != waiting.rend(); ++next) {
+        const replayed_range& replayed = att_.replayed[*next];
+        parent = child(parent, data_.ranges[replayed.range], &data_.api_calls[replayed.launch]);
+        node_of_replayed_[*next] = parent;
+    }
+}
+
+// `launch` is that of a graph, if the range was open when the graph was captured.
+std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range, const timeline_api_call* launch) {
     const std::uint64_t name_key = std::uint64_t{range.domain} << 32 | range.name;
     auto segment = segment_of_name_.find(name_key);
     if (segment == segment_of_name_.end()) {
@@ -44,14 +70,16 @@ std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range)
         const auto text = segments_.emplace(segment_text(data_, range, fold_digits_), id).first;
         segment = segment_of_name_.emplace(name_key, text->second).first;
     }
-    const std::uint64_t child_key = std::uint64_t{parent} << 32 | segment->second;
+    const bool is_captured = launch != nullptr;
+    const std::uint64_t child_key = std::uint64_t{parent} << 32 | segment->second << 1 | (is_captured ? 1 : 0);
     const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
     if (added) {
-        nodes_.push_back({segment_text(data_, range, fold_digits_), parent, range.start_ns});
+        nodes_.push_back({segment_text(data_, range, fold_digits_), parent, INT64_MAX, INT64_MAX, is_captured});
         ambiguous_.push_back(parent == npos ? std::uint8_t{0} : ambiguous_[parent]);
     }
     node& n = nodes_[found->second];
-    n.first_ns = std::min(n.first_ns, range.start_ns);
+    n.first_ns = std::min(n.first_ns, is_captured ? launch->start_ns : range.start_ns);
+    n.captured_ns = std::min(n.captured_ns, is_captured ? range.start_ns : 0);
     return found->second;
 }
 
@@ -62,7 +90,8 @@ std::vector<std::uint32_t> row_tree::preorder() const {
     std::sort(by_parent.begin(), by_parent.end(), [&](std::uint32_t a, std::uint32_t b) {
         const node& x = nodes_[a];
         const node& y = nodes_[b];
-        return std::tie(x.parent, y.first_ns, y.text) < std::tie(y.parent, x.first_ns, x.text);
+        return std::tie(x.parent, y.first_ns, y.captured_ns, y.text) <
+               std::tie(y.parent, x.first_ns, x.captured_ns, x.text);
     });
     const auto push_children = [&](std::vector<std::uint32_t>& to, std::uint32_t parent) {
         auto at = std::lower_bound(by_parent.begin(), by_parent.end(), parent,

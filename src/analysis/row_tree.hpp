@@ -1,5 +1,5 @@
-// The rows of the projection's tree: ranges whose folded names are equal, under the same parent row, are one row.
-// Linear in the ranges.
+// The rows of the projection's tree: ranges whose folded names are equal, under the same parent row, are one row; those
+// that were open at a CUDA graph's capture are rows apart from the others. Linear in the ranges.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,11 @@ namespace prof {
 class row_tree {
 public:
     struct node {
-        std::string text;             // segment, unescaped
-        std::uint32_t parent = npos;  // index of a node
-        std::int64_t first_ns = 0;    // start of its first instance
+        std::string text;              // segment, unescaped
+        std::uint32_t parent = npos;   // index of a node
+        std::int64_t first_ns = 0;     // start of its first instance: of a captured one the launch …
+        std::int64_t captured_ns = 0;  // … and among those of one launch the range that was captured
+        bool is_captured = false;
     };
 
     // The nodes that are always there, whatever the ranges.
@@ -30,6 +32,8 @@ public:
     const std::vector<node>& nodes() const noexcept { return nodes_; }
     // Per range; npos for start/end ranges, which stand in no tree.
     std::uint32_t node_of(std::uint32_t range) const noexcept { return node_of_[range]; }
+    // Per replayed range.
+    std::uint32_t node_of_replayed(std::uint32_t index) const noexcept { return node_of_replayed_[index]; }
     // Per node: whether it is the (ambiguous) node or below it.
     bool is_ambiguous(std::uint32_t index) const noexcept { return ambiguous_[index] != 0; }
 
@@ -38,7 +42,9 @@ public:
 
 private:
     void place(std::uint32_t range);
-    std::uint32_t child(std::uint32_t parent, const timeline_range& range);
+    std::uint32_t child(std::uint32_t parent, const timeline_range& range, const timeline_api_call* launch = nullptr);
+    void place_replayed(std::uint32_t owner, std::uint32_t index);
+    std::uint32_t above(std::uint32_t parent) const noexcept;
 
     const timeline& data_;
     const attribution& att_;
@@ -46,9 +52,11 @@ private:
     std::vector<node> nodes_;
     std::vector<std::uint8_t> ambiguous_;
     std::vector<std::uint32_t> node_of_;
+    std::vector<std::uint32_t> node_of_replayed_;
     std::unordered_map<std::uint64_t, std::uint32_t> segment_of_name_;  // domain << 32 | name → segment
     std::unordered_map<std::string, std::uint32_t> segments_;
-    std::unordered_map<std::uint64_t, std::uint32_t> children_;  // parent node << 32 | segment → node
+    // parent node << 32 | segment << 1 | is captured → node
+    std::unordered_map<std::uint64_t, std::uint32_t> children_;
 };
 
 }  // namespace prof

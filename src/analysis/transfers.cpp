@@ -42,7 +42,7 @@ std::vector<transfer_row> transfer_table(const timeline& data) {
     std::map<std::string, instances> by_operation;
     std::int64_t total_ns = 0;
     for (const gpu_op& op : data.ops) {
-        if (op.kind == op_kind::kernel) continue;
+        if (op.kind != op_kind::memcpy && op.kind != op_kind::memset) continue;
         const transfer_record& transfer = data.transfers[op.detail];
         instances& operation = by_operation[transfer_name(transfer)];
         operation.durations_ns.push_back(op.end_ns - op.start_ns);

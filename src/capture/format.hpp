@@ -41,6 +41,7 @@ enum class chunk_type : std::uint32_t {
     devices = 9,     // device_record[]
     drops = 10,      // drop_entry[]
     end = 11,        // end_entry; the capture was closed
+    graphs = 12,     // graph_record[]
 };
 
 inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream

@@ -23,7 +23,7 @@ bool is_record_block(std::span<const std::byte> payload) noexcept {
 }  // namespace
 
 bool is_known(format::chunk_type type) noexcept {
-    return type >= format::chunk_type::properties && type <= format::chunk_type::end;
+    return type >= format::chunk_type::properties && type <= format::chunk_type::graphs;
 }
 
 bool well_formed(format::chunk_type type, std::span<const std::byte> payload) noexcept {
@@ -50,6 +50,8 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
             return is_whole_array<format::drop_entry>(payload);
         case format::chunk_type::end:
             return payload.size() == sizeof(format::end_entry);
+        case format::chunk_type::graphs:
+            return is_whole_array<graph_record>(payload);
     }
     return false;
 }

@@ -30,7 +30,7 @@ std::size_t name_bytes(std::size_t text_bytes) noexcept {
     return 2 * sizeof(std::uint32_t) + round_up(text_bytes, sizeof(std::uint32_t));
 }
 
-// How many records, kernels and transfers a chunk holds: what is lost if it is.
+// How many records and GPU operations a chunk holds: what is lost if it is.
 std::uint64_t records_in(const format::chunk_header& chunk) noexcept {
     switch (static_cast<format::chunk_type>(chunk.type)) {
         case format::chunk_type::records:
@@ -39,6 +39,8 @@ std::uint64_t records_in(const format::chunk_header& chunk) noexcept {
             return chunk.raw_bytes / sizeof(kernel_record);
         case format::chunk_type::transfers:
             return chunk.raw_bytes / sizeof(transfer_record);
+        case format::chunk_type::graphs:
+            return chunk.raw_bytes / sizeof(graph_record);
         default:
             return 0;
     }
@@ -182,7 +184,7 @@ void capture_writer::state::write_array(format::chunk_type type, std::uint64_t a
         std::byte* at = open_chunk(payload_bytes);
         if (at == nullptr) {
             if constexpr (std::is_same_v<TElement, record> || std::is_same_v<TElement, kernel_record> ||
-                          std::is_same_v<TElement, transfer_record>) {
+                          std::is_same_v<TElement, transfer_record> || std::is_same_v<TElement, graph_record>) {
                 records_lost += items.size();
             }
             return;
@@ -264,6 +266,10 @@ void capture_writer::kernels(std::span<const kernel_record> kernels) noexcept {
 
 void capture_writer::transfers(std::span<const transfer_record> transfers) noexcept {
     state_->write_array(format::chunk_type::transfers, 0, transfers);
+}
+
+void capture_writer::graphs(std::span<const graph_record> graphs) noexcept {
+    state_->write_array(format::chunk_type::graphs, 0, graphs);
 }
 
 void capture_writer::clocks(std::span<const clock_snapshot> snapshots) noexcept {

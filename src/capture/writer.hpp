@@ -52,6 +52,7 @@ public:
     void records(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records) noexcept;
     void kernels(std::span<const kernel_record> kernels) noexcept;
     void transfers(std::span<const transfer_record> transfers) noexcept;
+    void graphs(std::span<const graph_record> graphs) noexcept;
     void clocks(std::span<const clock_snapshot> snapshots) noexcept;
     void devices(std::span<const device_record> devices) noexcept;
     void drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept;
@@ -62,7 +63,7 @@ public:
     bool failed() const noexcept;
     // Empty while all is well; else one line: what failed, on which file, why (strerror).
     const std::string& failure() const noexcept;
-    std::uint64_t records_lost() const noexcept;  // records, kernels and transfers given after the failure (or in it)
+    std::uint64_t records_lost() const noexcept;  // records and GPU operations given after the failure (or in it)
     std::uint64_t bytes_written() const noexcept;
 
 private:

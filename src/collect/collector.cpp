@@ -130,8 +130,9 @@ void collector::drain_gpu(round_result& result) {
         write_names();  // the kernels'
         if (!batch_.kernels.empty()) out_.kernels(batch_.kernels);
         if (!batch_.transfers.empty()) out_.transfers(batch_.transfers);
+        if (!batch_.graphs.empty()) out_.graphs(batch_.graphs);
         if (!batch_.devices.empty()) out_.devices(batch_.devices);
-        result.records += batch_.kernels.size() + batch_.transfers.size();
+        result.records += batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
     } while (true);
 }
 

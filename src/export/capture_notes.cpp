@@ -44,6 +44,7 @@ std::vector<std::string> capture_notes(const timeline& data) {
     const timeline_quality& quality = data.quality;
     std::vector<std::string> out;
     if (const std::string missing = property(data, "missing"); !missing.empty()) out.push_back(missing);
+    if (const std::string notice = property(data, "cuda_graphs_notice"); !notice.empty()) out.push_back(notice);
     if (!quality.ended) {
         out.push_back(quality.recovery.empty() ? "the process ended, or is still running, without closing this capture"
                                                : quality.recovery);

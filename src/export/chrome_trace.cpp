@@ -76,6 +76,9 @@ private:
         if (taken) host_pid_ += spill_row_step;
     }
 
+    // A captured range has one in each launch of its graph.
+    std::uint64_t replayed_id(std::uint32_t replayed) const { return data_.ranges.size() + replayed + 1; }
+
     trace_row host_row(std::uint32_t tid, std::size_t row = 0) const {
         return {host_pid_, tid + static_cast<std::int64_t>(row) * spill_row_step};
     }
@@ -289,7 +292,9 @@ private:
     void write_projected_range(const projected_range& projected, trace_row row) {
         events_.complete("gpu_user_annotation", names_.name(data_.ranges[projected.range].name), row,
                          projected.start_ns, projected.end_ns);
-        events_.arg("External id", external_id(projected.range));
+        events_.arg("External id",
+                    projected.replayed == npos ? external_id(projected.range) : replayed_id(projected.replayed));
+        if (projected.replayed != npos) events_.arg("captured", true);
         events_.arg("ops", projected.ops);
         events_.arg("gpu sum (ns)", projected.gpu_sum_ns);
         events_.end();
@@ -298,17 +303,28 @@ private:
 
     void write_op(std::uint32_t index, trace_row row) {
         const gpu_op& op = data_.ops[index];
-        if (op.kind == op_kind::kernel) {
-            write_kernel(index, op, row);
-        } else {
-            write_transfer(index, op, row);
+        switch (op.kind) {
+            case op_kind::kernel:
+                write_kernel(index, op, row);
+                break;
+            case op_kind::memcpy:
+            case op_kind::memset:
+                write_transfer(index, op, row);
+                break;
+            case op_kind::graph:
+                write_graph(index, op, row);
+                break;
         }
         ++counts_.gpu_ops;
         if (op.launch != npos) events_.flow_end(flow_id(index), row, op.start_ns);
     }
 
     void op_args(std::uint32_t index, const gpu_op& op) {
-        if (is_range(att_.owner[index])) events_.arg("External id", external_id(att_.owner[index]));
+        if (att_.captured[index] != npos) {
+            events_.arg("External id", replayed_id(att_.captured[index]));
+        } else if (is_range(att_.owner[index])) {
+            events_.arg("External id", external_id(att_.owner[index]));
+        }
         events_.arg("device", op.device);
         events_.arg("context", op.context);
         events_.arg("stream", op.stream);
@@ -357,6 +373,14 @@ private:
         events_.arg("memory bandwidth (GB/s)",
                     duration_ns == 0 ? 0.0 : static_cast<double>(transfer.bytes) / static_cast<double>(duration_ns));
         closing_op_args(index, transfer.graph_id, transfer.graph_node_id);
+    }
+
+    // Tools know kernels, and take what they find under that category for work of the GPU's.
+    void write_graph(std::uint32_t index, const gpu_op& op, trace_row row) {
+        const graph_record& graph = data_.graphs[op.detail];
+        events_.complete("kernel", json_string(graph_name(graph)), row, op.start_ns, op.end_ns);
+        op_args(index, op);
+        closing_op_args(index, graph.graph_id, 0);
     }
 
     // What is missing, where people look: at the trace's end.

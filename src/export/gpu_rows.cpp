@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "export/row_layout.hpp"
@@ -16,15 +17,15 @@ struct projection_list {
         std::uint32_t stream = 0;  // index into the streams
         std::uint32_t next = npos;
     };
-    std::vector<std::uint32_t> head;  // per range
+    std::vector<std::uint32_t> head;  // per range, then per replayed range
     std::vector<entry> entries;
 
-    projected_range& of(std::uint32_t range, std::uint32_t stream) {
-        for (std::uint32_t at = head[range]; at != npos; at = entries[at].next) {
+    projected_range& of(std::size_t list, const projected_range& wanted, std::uint32_t stream) {
+        for (std::uint32_t at = head[list]; at != npos; at = entries[at].next) {
             if (entries[at].stream == stream) return entries[at].projected;
         }
-        entries.push_back({{.range = range}, stream, head[range]});
-        head[range] = static_cast<std::uint32_t>(entries.size() - 1);
+        entries.push_back({wanted, stream, head[list]});
+        head[list] = static_cast<std::uint32_t>(entries.size() - 1);
         return entries.back().projected;
     }
 };
@@ -32,13 +33,21 @@ struct projection_list {
 void project_op(const timeline& data, const attribution& att, std::size_t index, std::uint32_t stream,
                 projection_list& lists) {
     const gpu_op& op = data.ops[index];
-    for_each_open_range(data, att, index, [&](std::uint32_t range) {
-        projected_range& projected = lists.of(range, stream);
+    const auto count_for = [&](projected_range& projected) {
         if (projected.ops == 0) projected.start_ns = op.start_ns;  // operations come in order of start
         projected.end_ns = std::max(projected.end_ns, op.end_ns);
         projected.gpu_sum_ns += op.end_ns - op.start_ns;
         ++projected.ops;
+    };
+    for_each_open_range(data, att, index,
+                        [&](std::uint32_t range) { count_for(lists.of(range, {.range = range}, stream)); });
+    for_each_replayed_range(att, index, [&](std::uint32_t i) {
+        count_for(lists.of(data.ranges.size() + i, {.range = att.replayed[i].range, .replayed = i}, stream));
     });
+}
+
+std::uint32_t depth_of(const attribution& att, const projected_range& projected) {
+    return projected.replayed == npos ? att.depth[projected.range] : att.replayed[projected.replayed].depth;
 }
 
 void lay_out_ops(const timeline& data, gpu_stream_rows& stream) {
@@ -84,7 +93,7 @@ void lay_out_ranges(const timeline& data, const attribution& att, gpu_stream_row
     std::sort(stream.ranges.begin(), stream.ranges.end(), [&](const projected_range& a, const projected_range& b) {
         if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
         if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;
-        return std::pair{att.depth[a.range], a.range} < std::pair{att.depth[b.range], b.range};
+        return std::tuple{depth_of(att, a), a.range, a.replayed} < std::tuple{depth_of(att, b), b.range, b.replayed};
     });
     const own_row_ops own(data, stream);
     nesting_rows rows;
@@ -112,7 +121,7 @@ std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution
     }
 
     projection_list lists;
-    lists.head.assign(data.ranges.size(), npos);
+    lists.head.assign(data.ranges.size() + att.replayed.size(), npos);
     for (std::size_t i = 0; i < data.ops.size(); ++i) {
         const std::uint32_t stream = index_of.at({data.ops[i].device, data.ops[i].stream});
         streams[stream].ops.push_back(static_cast<std::uint32_t>(i));

@@ -14,9 +14,11 @@
 
 namespace prof {
 
-// One range instance on one stream, from the start of the first to the end of the last of its operations there.
+// One range instance on one stream (of a range that a graph was captured in: in one launch of the graph), from the
+// start of the first to the end of the last of its operations there.
 struct projected_range {
     std::uint32_t range = npos;
+    std::uint32_t replayed = npos;  // index into attribution::replayed, if it stands for a range of a graph's capture
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     std::uint32_t ops = 0;

@@ -45,7 +45,7 @@ std::string_view row_type(const projection_row& row, bool is_process_range) {
     if (is_process_range) return "start_end";
     switch (row.kind) {
         case row_kind::range:
-            return "push_pop";
+            return row.is_captured ? "captured" : "push_pop";
         case row_kind::no_range:
             return "no_range";
         case row_kind::ambiguous:

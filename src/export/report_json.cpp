@@ -14,6 +14,7 @@ json row_json(const projection_row& row) {
     return {{"path", printable(row.path)},
             {"name", printable(row.name)},
             {"depth", row.depth},
+            {"captured", row.is_captured},
             {"instances", row.instances},
             {"host_ns", row.host_ns},
             {"gpu_sum_ns", row.gpu_sum_ns},
@@ -74,6 +75,8 @@ json projection_json(std::string_view capture, const timeline& data, const proje
     out["total_busy_ns"] = projected.total_busy_ns;
     out["total_ops"] = projected.total_ops;
     out["adopted_ops"] = projected.adopted_ops;
+    out["ops_of_unseen_captures"] = projected.ops_of_unseen_captures;
+    out["ops_of_ambiguous_captures"] = projected.ops_of_ambiguous_captures;
     out["rows"] = rows_json(projected.rows);
     out["process_ranges"] = rows_json(projected.process_ranges);
     add_quality(out, data);

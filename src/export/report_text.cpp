@@ -34,14 +34,17 @@ std::vector<std::string> range_cells(const projection_row& row, const time_unit&
     const auto count = static_cast<double>(std::max<std::uint64_t>(row.instances, 1));
     const auto time = [&](auto ns) { return unit.format(static_cast<double>(ns)); };
     const auto if_range = [&](std::string text) { return has_instances ? std::move(text) : std::string(); };
+    const auto if_host = [&](std::string text) {
+        return row.is_captured ? std::string("-") : if_range(std::move(text));
+    };
     return {
-        std::string(2 * std::size_t{row.depth}, ' ') + terminal_safe(row.name),
+        std::string(2 * std::size_t{row.depth}, ' ') + terminal_safe(row.name) + (row.is_captured ? " (captured)" : ""),
         if_range(with_thousands(row.instances)),
-        if_range(time(row.host_ns)),
+        if_host(time(row.host_ns)),
         time(row.gpu_sum_ns),
         percent(share_of(static_cast<double>(row.gpu_sum_ns), static_cast<double>(total_gpu_ns))),
         time(row.gpu_self_ns),
-        if_range(time(static_cast<double>(row.host_ns) / count)),
+        if_host(time(static_cast<double>(row.host_ns) / count)),
         if_range(time(static_cast<double>(row.gpu_sum_ns) / count)),
         time(row.gpu_busy_ns),
         if_range(time(row.gpu_span_ns)),
@@ -79,6 +82,9 @@ constexpr std::string_view range_legend =
     "inside, added. self: of those launched in no inner range. busy: time with at\n"
     "least one running. span: first start to last end. adopted: share of them that\n"
     "another thread launched for the range. min to stddev: GPU, of one instance.\n";
+
+constexpr std::string_view captured_legend =
+    "(captured): open when a CUDA graph was captured; count: in launches of the graph.\n";
 
 std::vector<text_table::column> statistics_columns(std::string_view first_title) {
     return {{std::string(first_title), 0, true},
@@ -150,7 +156,12 @@ std::string projection_text(const projection& projected, const text_layout& layo
     table.add_row(range_cells(total, unit, projected.total_gpu_ns));
     out += table.render(layout.width);
     if (!projected.process_ranges.empty()) out += process_ranges_text(projected, layout);
-    if (layout.legend) out.append("\n").append(range_legend);
+    if (layout.legend) {
+        out.append("\n").append(range_legend);
+        const bool has_captured = std::any_of(projected.rows.begin(), projected.rows.end(),
+                                              [](const projection_row& row) { return row.is_captured; });
+        if (has_captured) out += captured_legend;
+    }
     return out;
 }
 
@@ -204,6 +215,16 @@ std::string projection_notes(const projection& projected) {
             out += fmt::format("note: of {} operations no launch was seen; they stand under (unmatched)\n",
                                with_thousands(row.ops));
         }
+    }
+    if (projected.ops_of_unseen_captures != 0) {
+        out += fmt::format("note: {} operations of graph replays whose capture was not seen\n",
+                           with_thousands(projected.ops_of_unseen_captures));
+    }
+    if (projected.ops_of_ambiguous_captures != 0) {
+        out += fmt::format(
+            "note: {} operations of graph replays were captured by a thread that may have worked for "
+            "several\n",
+            with_thousands(projected.ops_of_ambiguous_captures));
     }
     return out;
 }

@@ -1,4 +1,5 @@
-// What the GPU did, as CUPTI's activity records tell it: kernels, and transfers (copies and sets).
+// What the GPU did, as CUPTI's activity records tell it: kernels, transfers (copies and sets), and CUDA graphs that
+// were recorded as one operation each.
 //
 // Written by the drain thread only (never on the hot path), stored byte for byte in the capture: little-endian, no
 // padding, times in CUPTI's clock (ns). 0 in a time means that CUPTI gave none.
@@ -78,6 +79,19 @@ struct transfer_record {
     std::uint64_t copy_count = 0;           // copies in a batch; CUPTI 12.8 and later
 };
 static_assert(sizeof(transfer_record) == 96 && std::is_trivially_copyable_v<transfer_record>);
+
+// One launch of a CUDA graph, from the start of its first to the end of its last operation, where graphs are recorded
+// as a whole: then their nodes have no records of their own.
+struct graph_record {
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0;
+    std::uint64_t correlation = 0;  // correlation_key()
+    std::uint32_t graph_id = 0;     // of the instantiated graph
+    std::uint32_t device = 0;
+    std::uint32_t context = 0;
+    std::uint32_t stream = 0;
+};
+static_assert(sizeof(graph_record) == 40 && std::is_trivially_copyable_v<graph_record>);
 
 // One GPU, as CUPTI's DEVICE record and the driver describe it. Unknown values are 0.
 struct device_record {

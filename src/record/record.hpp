@@ -12,14 +12,17 @@ namespace prof {
 
 enum class record_kind : std::uint8_t {
     none = 0,
-    range_push = 1,   // name, domain, category, color; value = payload
-    range_pop = 2,    // domain
-    range_start = 3,  // as push, value = process-wide range id
-    range_end = 4,    // value = the id that range_start gave
-    mark = 5,         // as push
-    payload = 6,      // value = payload of the range_start just before it on this thread
-    api_enter = 7,    // value = correlation key, name = kernel symbol (0: none), category = cbid, domain = api_domain
-    api_exit = 8,     // value = correlation key
+    range_push = 1,    // name, domain, category, color; value = payload
+    range_pop = 2,     // domain
+    range_start = 3,   // as push, value = process-wide range id
+    range_end = 4,     // value = the id that range_start gave
+    mark = 5,          // as push
+    payload = 6,       // value = payload of the range_start just before it on this thread
+    api_enter = 7,     // value = correlation key, name = kernel symbol (0: none), category = cbid, domain = api_domain
+    api_exit = 8,      // value = correlation key
+    graph_node = 9,    // a node of a CUDA graph was made: value = its id
+    graph_clone = 10,  // a node was made as the copy of another: value = its id, name and color = low and high half of
+                       // the other's (original_node())
 };
 
 // How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`.
@@ -27,6 +30,9 @@ enum class payload_type : std::uint8_t { none = 0, u64 = 1, i64 = 2, f64 = 3, u3
 
 // CUPTI's callback domains (CUpti_CallbackDomain), for api_enter and api_exit.
 enum class api_domain : std::uint16_t { none = 0, driver = 1, runtime = 2 };
+
+// In the flags of an api_enter.
+inline constexpr std::uint8_t api_begins_capture = 1;  // the call begins the capture of a stream into a CUDA graph
 
 struct record {
     std::uint64_t ticks = 0;  // record/clock.hpp
@@ -36,10 +42,14 @@ struct record {
     std::uint32_t category = 0;  // NVTX category; CUPTI callback id for API records
     std::uint16_t domain = 0;    // NVTX domain index (0 is the default domain) or api_domain
     record_kind kind = record_kind::none;
-    std::uint8_t flags = 0;  // payload_type
+    std::uint8_t flags = 0;  // payload_type; api_enter: api_enter_flags
 };
 
 static_assert(sizeof(record) == 32 && std::is_trivially_copyable_v<record>);
+
+constexpr std::uint64_t original_node(const record& clone) noexcept {
+    return (static_cast<std::uint64_t>(clone.color) << 32) | clone.name;
+}
 
 // A launch and the GPU work it caused share this key. CUPTI's correlation id has 32 bits and starts anew when CUPTI is
 // attached again, so the attach epoch (1, 2, …) stands above it.

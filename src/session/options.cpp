@@ -88,6 +88,12 @@ bool set_rank(session_options& out, const std::string& value) {
     return good;
 }
 
+bool set_cuda_graphs(session_options& out, const std::string& value) {
+    if (value != "nodes" && value != "graphs") return false;
+    out.cuda_graphs = value;
+    return true;
+}
+
 using o = session_options;
 constexpr option table[] = {
     {"output_dir", "a directory; it is made if need be", set_nonempty<&o::output_dir>},
@@ -101,6 +107,7 @@ constexpr option table[] = {
     {"buffer_bytes", "a number of bytes from 64K to 64M", set_bytes<&o::buffer_bytes, 65536, 64ULL << 20, false>},
     {"name_bytes", "a number of bytes from 64K to 1G", set_bytes<&o::name_bytes, 65536, 1ULL << 30, false>},
     {"compress", "0 or 1", set_switch<&o::compress>},
+    {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
     {"run_id", "a word", set_word<&o::run_id>},

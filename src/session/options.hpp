@@ -24,6 +24,7 @@ struct session_options {
     std::uint64_t buffer_bytes = 1U << 20;
     std::uint64_t name_bytes = 8U << 20;
     bool compress = false;
+    std::string cuda_graphs = "nodes";  // or "graphs": one record a launch
     std::string adopt = "auto";
     bool fold = true;
     std::string run_id;

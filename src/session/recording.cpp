@@ -60,8 +60,9 @@ void recording_session::prepare() {
 void recording_session::cuda_is_coming() {
     prepare();
     const std::lock_guard lock(mutex_);
+    const bool is_new = !cuda_seen_;
     cuda_seen_ = true;
-    if (recording()) attach_tracer();
+    if (recording()) attach_tracer(is_new);
 }
 
 bool recording_session::recording() const noexcept { return recording_epoch.load() != 0; }
@@ -97,15 +98,17 @@ session_result recording_session::start(const session_options& options, std::str
         accepting_ = true;
         capture_path_.clear();
         missing_.clear();
+        graphs_notice_.clear();
         attached_ = nullptr;
     }
     install_region(region_, on_first_use);
     recording_epoch.store(recording_number_);
-    if (cuda_seen_ || cuda_is_initialised()) attach_tracer();
+    if (cuda_seen_ || cuda_is_initialised()) attach_tracer(false);
     return session_result::ok;
 }
 
-void recording_session::attach_tracer() {
+// `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
+void recording_session::attach_tracer(bool cuda_is_new) {
     std::string problem;
     try {
         if (tracer_ == nullptr) {
@@ -114,7 +117,8 @@ void recording_session::attach_tracer() {
             wanted.buffer_bytes = options_.buffer_bytes;
             tracer_ = std::make_unique<cupti_tracer>(*region_, wanted);
         }
-        problem = tracer_->attach(recording_number_);
+        const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
+        problem = tracer_->attach(recording_number_, whole_graphs);
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();
@@ -124,11 +128,23 @@ void recording_session::attach_tracer() {
     const std::lock_guard lock(drain_mutex_);
     if (problem.empty()) {
         attached_ = tracer_.get();
+        say_how_graphs_are_recorded(cuda_is_new);
     } else {
         missing_ = "no GPU work is recorded: " + problem;
         complain_once(missing_);
     }
     if (drain_ != nullptr) introduce_tracer();
+}
+
+// CUPTI crashes the next launch of a graph that was instantiated before whole graphs were switched on. So that is done
+// only where no graph can exist yet; else one line says that it came too late.
+void recording_session::say_how_graphs_are_recorded(bool cuda_is_new) {
+    if (options_.cuda_graphs != "graphs" || tracer_->records_whole_graphs()) return;
+    graphs_notice_ = cuda_is_new ? "cuda_graphs=graphs: this CUPTI does not record whole graphs"
+                                 : "cuda_graphs=graphs: recording began after CUDA did, when graphs may exist that "
+                                   "cannot be recorded as a whole";
+    graphs_notice_ += "; they are recorded node by node";
+    complain_once(graphs_notice_);
 }
 
 void recording_session::leave_before_cuda() {
@@ -142,6 +158,8 @@ void recording_session::introduce_tracer() {
     if (attached_ == nullptr) return;
     drain_->set_property("cupti_version", std::to_string(attached_->library().version));
     drain_->set_property("cupti_library", attached_->library().path);
+    drain_->set_property("cuda_graphs", attached_->records_whole_graphs() ? "graphs" : "nodes");
+    if (!graphs_notice_.empty()) drain_->set_property("cuda_graphs_notice", graphs_notice_);
     drain_->set_tracer(attached_);
 }
 

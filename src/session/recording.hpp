@@ -62,7 +62,8 @@ private:
 
     void make_region(const session_options& options);
     void begin_drain();
-    void attach_tracer();
+    void attach_tracer(bool cuda_is_new);
+    void say_how_graphs_are_recorded(bool cuda_is_new);
     void leave_before_cuda();
     void introduce_tracer();
     std::unique_ptr<capture_writer> open_capture();
@@ -88,6 +89,7 @@ private:
     bool accepting_ = false;            // a drain thread may be started
     cupti_tracer* attached_ = nullptr;  // tracer_, once it records
     std::string missing_;               // why GPU work is not recorded although the process uses CUDA; else ""
+    std::string graphs_notice_;         // why CUDA graphs are not recorded as the options say; else ""
     std::string capture_path_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "capture/payload.hpp"
 #include "timeline/correlate.hpp"
+#include "timeline/graph_nodes.hpp"
 #include "timeline/start_end.hpp"
 #include "timeline/thread_walk.hpp"
 #include "timeline/tick_clock.hpp"
@@ -100,9 +101,10 @@ void include(timeline& out, std::int64_t ns) noexcept {
 }
 
 // The runs [first, last) are those of one thread, by number.
-void walk_thread(timeline& out, start_end_events& events, const tick_clock& clock, std::uint32_t thread,
-                 std::vector<record_run>::iterator first, std::vector<record_run>::iterator last) {
-    thread_walk walk{out, events, clock, thread};
+void walk_thread(timeline& out, start_end_events& events, graph_node_events& nodes, const tick_clock& clock,
+                 std::uint32_t thread, std::vector<record_run>::iterator first,
+                 std::vector<record_run>::iterator last) {
+    thread_walk walk{out, events, nodes, clock, thread};
     std::uint64_t next_number = first->first_number;  // need not be 0: the ring may have served other threads before
     std::uint64_t missing = 0;
     for (auto run = first; run != last; ++run) {
@@ -133,7 +135,7 @@ void walk_thread(timeline& out, start_end_events& events, const tick_clock& cloc
     count_drops(out, "nested_too_deep", walk.counts().nested_too_deep);
 }
 
-void walk_threads(timeline& out, std::vector<record_run>& runs, const tick_clock& clock) {
+void walk_threads(timeline& out, std::vector<record_run>& runs, graph_node_events& nodes, const tick_clock& clock) {
     std::sort(runs.begin(), runs.end(), [](const record_run& a, const record_run& b) {
         return std::pair{a.thread_uid, a.first_number} < std::pair{b.thread_uid, b.first_number};
     });
@@ -143,7 +145,7 @@ void walk_threads(timeline& out, std::vector<record_run>& runs, const tick_clock
         const auto last =
             std::find_if(first, runs.end(), [&](const record_run& r) { return r.thread_uid != first->thread_uid; });
         while (out.threads[thread].uid != first->thread_uid) ++thread;
-        walk_thread(out, events, clock, thread, first, last);
+        walk_thread(out, events, nodes, clock, thread, first, last);
         first = last;
     }
     count_drops(out, "end_without_start", match_start_end(out.ranges, std::move(events)));
@@ -202,13 +204,16 @@ timeline build_timeline(capture_contents contents) {
     }
     out.start_ns = clock.first_snapshot_ns();
     out.end_ns = clock.last_snapshot_ns();
-    walk_threads(out, contents.runs, clock);
+    graph_node_events nodes;
+    walk_threads(out, contents.runs, nodes, clock);
+    nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
     for (const timeline_mark& mark : out.marks) grow_domains(out, mark.domain);
     sort_by(out.marks, &timeline_mark::time_ns);
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     sort_ranges(out);
-    correlate(out, contents.kernels, contents.transfers);
+    correlate(out, contents.kernels, contents.transfers, contents.graphs);
+    link_graph_nodes(out, nodes);
     for (const gpu_op& op : out.ops) {
         include(out, op.start_ns);
         include(out, op.end_ns);

@@ -52,6 +52,9 @@ void add_chunk(capture_contents& contents, const chunk& added) {
         case format::chunk_type::transfers:
             append(contents.transfers, added.payload);
             break;
+        case format::chunk_type::graphs:
+            append(contents.graphs, added.payload);
+            break;
         case format::chunk_type::clocks:
             append(contents.clocks, added.payload);
             break;

@@ -37,6 +37,7 @@ struct capture_contents {
     std::vector<record_run> runs;
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
+    std::vector<graph_record> graphs;
     std::vector<clock_snapshot> clocks;
     std::vector<device_record> devices;
     std::map<std::uint32_t, std::uint64_t> drops;  // drop_cause → count

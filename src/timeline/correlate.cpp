@@ -27,6 +27,8 @@ constexpr op_kind kind_of(const transfer_record& r) noexcept {
     return r.kind == transfer_kind::memset ? op_kind::memset : op_kind::memcpy;
 }
 
+constexpr op_kind kind_of(const graph_record&) noexcept { return op_kind::graph; }
+
 template <typename TRecord>
 void add_ops(timeline& out, std::vector<TRecord>& kept, const std::vector<TRecord>& records, untimed_keys& untimed) {
     for (const TRecord& r : records) {
@@ -97,7 +99,7 @@ void count_unfinished(timeline& out, untimed_keys untimed) {
     std::sort(untimed.begin(), untimed.end());
     for (const timeline_api_call& call : out.api_calls) {
         const bool launches_kernel = call.kernel_name != 0;
-        if (launches_kernel && call.op_count == 0 &&
+        if (launches_kernel && call.op_count == 0 && !call.is_captured &&
             !std::binary_search(untimed.begin(), untimed.end(), call.correlation)) {
             ++out.quality.launches_without_completion;
         }
@@ -106,12 +108,13 @@ void count_unfinished(timeline& out, untimed_keys untimed) {
 
 }  // namespace
 
-void correlate(timeline& out, const std::vector<kernel_record>& kernels,
-               const std::vector<transfer_record>& transfers) {
+void correlate(timeline& out, const std::vector<kernel_record>& kernels, const std::vector<transfer_record>& transfers,
+               const std::vector<graph_record>& graphs) {
     untimed_keys untimed;
-    out.ops.reserve(kernels.size() + transfers.size());
+    out.ops.reserve(kernels.size() + transfers.size() + graphs.size());
     add_ops(out, out.kernels, kernels, untimed);
     add_ops(out, out.transfers, transfers, untimed);
+    add_ops(out, out.graphs, graphs, untimed);
     std::sort(out.ops.begin(), out.ops.end(), [](const gpu_op& a, const gpu_op& b) {
         return std::tie(a.start_ns, a.end_ns, a.correlation, a.device, a.context, a.stream, a.kind, a.detail) <
                std::tie(b.start_ns, b.end_ns, b.correlation, b.device, b.context, b.stream, b.kind, b.detail);
@@ -127,6 +130,26 @@ void correlate(timeline& out, const std::vector<kernel_record>& kernels,
     link_launches(out, calls);
     group_by_launch(out);
     count_unfinished(out, std::move(untimed));
+}
+
+void link_graph_nodes(timeline& out, const graph_node_events& nodes) {
+    const auto id_of = [&](const gpu_op& op) -> std::uint64_t {
+        switch (op.kind) {
+            case op_kind::kernel:
+                return out.kernels[op.detail].graph_node_id;
+            case op_kind::memcpy:
+            case op_kind::memset:
+                return out.transfers[op.detail].graph_node_id;
+            case op_kind::graph:
+                break;
+        }
+        return 0;
+    };
+    for (gpu_op& op : out.ops) {
+        const std::uint64_t id = id_of(op);
+        if (id == 0) continue;
+        op.graph_node = nodes.find_origin(id, op.launch == npos ? op.start_ns : out.api_calls[op.launch].start_ns);
+    }
 }
 
 }  // namespace prof

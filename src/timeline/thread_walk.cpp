@@ -4,8 +4,9 @@
 
 namespace prof {
 
-thread_walk::thread_walk(timeline& out, start_end_events& events, const tick_clock& clock, std::uint32_t thread)
-    : out_(&out), events_(&events), clock_(&clock), thread_(thread), open_(out.open_nodes) {}
+thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, const tick_clock& clock,
+                         std::uint32_t thread)
+    : out_(&out), events_(&events), nodes_(&nodes), clock_(&clock), thread_(thread), open_(out.open_nodes) {}
 
 void thread_walk::visit(const record& r) {
     now_ns_ = std::max(now_ns_, clock_->to_ns(r.ticks, at_));
@@ -36,6 +37,12 @@ void thread_walk::visit(const record& r) {
             break;
         case record_kind::api_exit:
             exit_api(r);
+            break;
+        case record_kind::graph_node:
+            add_graph_node(r);
+            break;
+        case record_kind::graph_clone:
+            nodes_->add_copy(r.value, now_ns_, original_node(r));
             break;
         case record_kind::none:
             break;
@@ -116,6 +123,7 @@ void thread_walk::enter_api(const record& r) {
     call.cbid = r.category;
     call.open = open_.head();
     call.domain = static_cast<api_domain>(r.domain);
+    call.begins_capture = (r.flags & api_begins_capture) != 0;
     open_call_ = static_cast<std::uint32_t>(out_->api_calls.size());
     out_->api_calls.push_back(call);
 }
@@ -124,6 +132,12 @@ void thread_walk::exit_api(const record& r) {
     if (open_call_ == npos || out_->api_calls[open_call_].correlation != r.value) return;
     out_->api_calls[open_call_].end_ns = now_ns_;
     open_call_ = npos;
+}
+
+void thread_walk::add_graph_node(const record& r) {
+    nodes_->add_node(r.value, now_ns_, static_cast<std::uint32_t>(out_->graph_nodes.size()));
+    out_->graph_nodes.push_back({.created_ns = now_ns_, .thread = thread_, .open = open_.head()});
+    if (open_call_ != npos) out_->api_calls[open_call_].is_captured = true;
 }
 
 void thread_walk::skip_hole() {

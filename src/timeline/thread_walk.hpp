@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "record/record.hpp"
+#include "timeline/graph_nodes.hpp"
 #include "timeline/open_stack.hpp"
 #include "timeline/start_end.hpp"
 #include "timeline/tick_clock.hpp"
@@ -28,8 +29,9 @@ struct walk_counts {
 
 class thread_walk {
 public:
-    // Everything is added to `out` and `events`; `thread` is the index of the thread in out.threads.
-    thread_walk(timeline& out, start_end_events& events, const tick_clock& clock, std::uint32_t thread);
+    // Everything is added to `out`, `events` and `nodes`; `thread` is the index of the thread in out.threads.
+    thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, const tick_clock& clock,
+                std::uint32_t thread);
 
     void visit(const record& r);
     // Records are missing here. What they opened and closed is unknown, so nothing is taken for open any more: pops of
@@ -50,9 +52,11 @@ private:
     void add_mark(const record& r);
     void enter_api(const record& r);
     void exit_api(const record& r);
+    void add_graph_node(const record& r);
 
     timeline* out_;
     start_end_events* events_;
+    graph_node_events* nodes_;
     const tick_clock* clock_;
     std::uint32_t thread_;
     tick_clock::cursor at_ = 0;

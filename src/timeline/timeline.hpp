@@ -76,9 +76,22 @@ struct timeline_api_call {
     std::uint32_t first_op = npos;  // its GPU operations: ops whose `launch` is this call, in time order,
     std::uint32_t op_count = 0;     //   stand at timeline::ops_by_launch[first_op … first_op + op_count)
     api_domain domain = api_domain::none;
+    bool begins_capture = false;  // of a stream into a CUDA graph
+    bool is_captured = false;     // it put a node into a graph instead of doing its work
 };
 
-enum class op_kind : std::uint8_t { kernel, memcpy, memset };  // memcpy includes peer copies
+// A node of a CUDA graph as it was made: captured from a stream, or added by a call. Copies (an instantiated graph's
+// nodes) have entries too, but operations refer to the node that was captured.
+struct timeline_graph_node {
+    std::int64_t created_ns = 0;
+    std::uint32_t thread = npos;
+    std::uint32_t open = npos;  // index into open_nodes: what was open on its thread when it was made
+};
+
+enum class op_kind : std::uint8_t { kernel, memcpy, memset, graph };  // memcpy includes peer copies
+
+// Of a gpu_op::graph_node: a node of a graph that was captured before the recording, or in records that were lost.
+inline constexpr std::uint32_t capture_not_seen = npos - 1;
 
 struct gpu_op {
     std::int64_t start_ns = 0;
@@ -87,8 +100,9 @@ struct gpu_op {
     std::uint32_t device = 0;
     std::uint32_t context = 0;
     std::uint32_t stream = 0;
-    std::uint32_t launch = npos;  // index into api_calls; npos: no launch of it was seen
-    std::uint32_t detail = 0;     // index into kernels or transfers, by kind
+    std::uint32_t launch = npos;      // index into api_calls; npos: no launch of it was seen
+    std::uint32_t detail = 0;         // index into kernels, transfers or graphs, by kind
+    std::uint32_t graph_node = npos;  // index into graph_nodes, or capture_not_seen; npos: not of a graph's node
     op_kind kind = op_kind::kernel;
 };
 
@@ -102,8 +116,8 @@ struct timeline_quality {
     // end_without_start, nested_too_deep (ranges beyond deepest_nesting), cause_N (of a newer libprof).
     std::map<std::string, std::uint64_t> dropped;
     std::uint64_t ranges_open_at_end = 0;
-    // Kernel launches that left no GPU record: not carried out when the capture ended, captured into a graph instead of
-    // being run, failed, or their record was lost.
+    // Kernel launches that left no GPU record: not carried out when the capture ended, failed, or their record was
+    // lost. Those that were captured into a graph are not among them.
     std::uint64_t launches_without_completion = 0;
     std::uint64_t damaged_bytes = 0;      // of the file, passed over
     std::uint64_t recovered_records = 0;  // read from the rings of a process that died
@@ -126,6 +140,8 @@ struct timeline {
     std::vector<std::uint32_t> ops_by_launch;  // indices into ops, grouped (timeline_api_call::first_op)
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
+    std::vector<graph_record> graphs;
+    std::vector<timeline_graph_node> graph_nodes;
     std::vector<device_record> devices;
     timeline_quality quality;
     std::int64_t start_ns = 0;  // the capture's first and last moment

@@ -89,6 +89,10 @@ private:
             thread.pop(time, domain);
         } else if (what == "launch") {
             thread.launch(time, id(text));
+        } else if (what == "begin") {
+            thread.begin_capture(time, id(text));
+        } else if (what == "capture") {
+            thread.node(time, id(text));
         } else if (what == "start") {
             thread.start(time, text, id(text));
         } else if (what == "end") {
@@ -98,14 +102,19 @@ private:
         }
     }
 
-    // "stream 7 50..60 attention"
+    // "stream 7 50..60 attention", "stream 7 50..60 graph 1: attention"
     void gpu(std::istringstream& words) {
         placement on;
         std::uint64_t start = 0;
         std::uint64_t end = 0;
         char dot = 0;
         words >> on.stream >> start >> dot >> dot >> end;
-        capture_.kernel(id(rest(words)), start, end, on);
+        std::string launch = rest(words);
+        if (const std::size_t colon = launch.find(": "); colon != std::string::npos) {
+            on.graph_node = id(launch.substr(colon + 2));
+            launch.erase(colon);
+        }
+        capture_.kernel(id(launch), start, end, on);
     }
 
     capture_builder capture_;
@@ -116,9 +125,10 @@ private:
 
 std::string table(const projection& p) {
     std::size_t width = 0;
-    for (const projection_row& row : p.rows) width = std::max(width, row.path.size());
+    const auto path = [](const projection_row& r) { return r.path + (r.is_captured ? " (captured)" : ""); };
+    for (const projection_row& row : p.rows) width = std::max(width, path(row).size());
     const auto line = [&](const projection_row& r) {
-        return fmt::format("{:{}}  {:9}  {:4}  {:3}  {:4}  {:5}  {:4}  {:4}  {:3}  {:7}\n", r.path, width, r.instances,
+        return fmt::format("{:{}}  {:9}  {:4}  {:3}  {:4}  {:5}  {:4}  {:4}  {:3}  {:7}\n", path(r), width, r.instances,
                            r.host_ns, r.gpu_sum_ns, r.gpu_self_ns, r.gpu_child_ns, r.gpu_busy_ns, r.gpu_span_ns, r.ops,
                            r.adopted_ops);
     };
@@ -132,7 +142,7 @@ std::string table(const projection& p) {
 
 TEST(AttributionDoc, ShowsWhatComesOut) {
     const std::vector<example> examples = read_examples(PROF_ATTRIBUTION_DOC);
-    EXPECT_EQ(examples.size(), 8U);
+    EXPECT_EQ(examples.size(), 10U);
     for (const example& e : examples) {
         EXPECT_EQ(e.result, table(project(scenario{e.scenario}.build()))) << "of\n" << e.scenario;
     }

@@ -19,6 +19,19 @@ struct gpu_work {
     std::int64_t end = 0;
     std::uint32_t device = 0;
     std::uint32_t stream = 0;
+    int node = -1;  // of a graph: index into nodes, -2 one that was not seen; -1: not of a graph
+};
+
+// A node of a graph, as it was captured.
+struct node {
+    int thread = 0;
+    int number = 0;  // of the event
+    std::int64_t time = 0;
+};
+
+struct capture_begin {
+    int thread = 0;
+    std::int64_t time = 0;
 };
 
 struct range {
@@ -43,6 +56,9 @@ struct verdict {
     std::string where;             // the path of its self row
     std::set<std::uint64_t> open;  // ids of all ranges it counts for
     bool adopted = false;
+    std::vector<std::uint64_t> captured{};  // ids of the captured ranges it counts for, outermost first
+    bool unseen_capture = false;
+    bool ambiguous_capture = false;
     bool operator==(const verdict&) const = default;
 };
 
@@ -51,6 +67,8 @@ struct program {
     std::vector<range> ranges;
     std::vector<launch> launches;
     std::vector<gpu_work> unmatched;
+    std::vector<node> nodes;
+    std::vector<capture_begin> captures;
 
     using range_set = std::vector<const range*>;
 
@@ -98,6 +116,66 @@ struct program {
         return first == l.work.end() ? nullptr : &*first;
     }
 
+    // The earliest of all work launched that is wanted.
+    template <typename TWanted>
+    const gpu_work* first_where(TWanted&& wanted) const {
+        const gpu_work* first = nullptr;
+        for (const launch& l : launches) {
+            for (const gpu_work& w : l.work) {
+                if (!wanted(w)) continue;
+                if (first == nullptr || std::pair{w.start, w.end} < std::pair{first->start, first->end} ||
+                    (std::pair{w.start, w.end} == std::pair{first->start, first->end} && first_of_two(l, w, *first))) {
+                    first = &w;
+                }
+            }
+        }
+        return first;
+    }
+    // Of work at the same time that of the earlier launch comes first, then by device and stream.
+    static bool first_of_two(const launch& l, const gpu_work& w, const gpu_work& other) {
+        const bool same_launch = &other >= l.work.data() && &other < l.work.data() + l.work.size();
+        return same_launch && std::pair{w.device, w.stream} < std::pair{other.device, other.stream};
+    }
+
+    // The captured ranges that work counts for, besides those of the launch.
+    void judge_capture(const gpu_work& w, verdict& v) const {
+        if (w.node == -1) return;
+        v.unseen_capture = w.node == -2;
+        if (v.unseen_capture) return;
+        const node& n = nodes[static_cast<std::size_t>(w.node)];
+        const range_set own = open_at_event(n.thread, n.number);
+        range_set others;
+        int other_thread = -1;
+        if (const range* inner = latest(own)) {
+            const range& root = root_of(*inner);
+            other_thread = root_works_for(root).value_or(-1);
+            if (other_thread >= 0) {
+                for (const range* r : open_at_time(other_thread, root.start)) {
+                    if (n.time < r->end) others.push_back(r);
+                }
+            }
+        } else if (works_for_others[static_cast<std::size_t>(n.thread)]) {
+            const auto same_node = [&](const gpu_work& each) { return each.node == w.node; };
+            const std::optional<int> other = works_for(n.time, first_where(same_node));
+            v.ambiguous_capture = other == -1;
+            other_thread = other.value_or(-1);
+            if (other_thread >= 0) others = open_at_time(other_thread, n.time);
+        }
+        std::int64_t began = INT64_MIN;
+        for (const capture_begin& c : captures) {
+            if (c.thread == (others.empty() ? n.thread : other_thread) && c.time <= n.time) began = c.time;
+        }
+        for (const bool enclosing : {true, false}) {
+            if (enclosing && !v.open.empty()) continue;
+            for (const range_set& set : {others, own}) {
+                for (const range* r : set) {
+                    const bool encloses = r->start <= began;
+                    if (encloses == enclosing && !v.open.contains(r->id)) v.captured.push_back(r->id);
+                }
+            }
+        }
+    }
+
     const range* own_parent(const range& r) const { return latest(open_at_event(r.thread, r.opened)); }
     const range& root_of(const range& r) const {
         const range* parent = own_parent(r);
@@ -112,6 +190,14 @@ struct program {
             if (inner == nullptr || &root_of(*inner) != &root) continue;
             first = first_of(l);
             break;
+        }
+        if (first == nullptr) {
+            first = first_where([&](const gpu_work& w) {
+                if (w.node < 0) return false;
+                const node& n = nodes[static_cast<std::size_t>(w.node)];
+                const range* inner = n.thread == root.thread ? latest(open_at_event(n.thread, n.number)) : nullptr;
+                return inner != nullptr && &root_of(*inner) == &root;
+            });
         }
         return works_for(root.start, first);
     }

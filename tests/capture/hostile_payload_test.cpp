@@ -98,6 +98,7 @@ TEST_F(HostilePayload, ArrayOfBrokenElementsIsRefused) {
     expect_refused(format::chunk_type::records, byte_string(8 + 33));
     expect_refused(format::chunk_type::kernels, byte_string(151));
     expect_refused(format::chunk_type::transfers, byte_string(81));
+    expect_refused(format::chunk_type::graphs, byte_string(41));
     expect_refused(format::chunk_type::clocks, byte_string(39));
     expect_refused(format::chunk_type::devices, byte_string(87));
     expect_refused(format::chunk_type::drops, byte_string(17));

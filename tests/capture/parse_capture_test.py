@@ -43,6 +43,8 @@ EXPECTED = {
              destination_kind=3, is_async=1, is_device_launched=1, reserved=0, source_context=20, destination_context=21,
              copy_count=22),
     ],
+    "graph_record": [dict(start_ns=5_000_200_000, end_ns=5_000_290_000, correlation=KEY + 2, graph_id=21, device=2,
+                          context=1, stream=7)],
     "clock_snapshot": [
         dict(ticks=1000, monotonic_ns=2000, realtime_ns=1_750_000_000_000_003_000, cupti_ns=4000, spread_ticks=50),
         dict(ticks=1500, monotonic_ns=2250, realtime_ns=1_750_000_000_000_003_250, cupti_ns=4250, spread_ticks=60),
@@ -58,7 +60,7 @@ EXPECTED = {
 }
 EXPECTED["kernel_record"].append(dict(EXPECTED["kernel_record"][0], start_ns=5_000_010_000, end_ns=5_000_013_000))
 ELEMENTS = dict(labels="label", thread="format::thread_entry", records="record", kernels="kernel_record",
-                transfers="transfer_record", clocks="clock_snapshot", devices="device_record",
+                transfers="transfer_record", graphs="graph_record", clocks="clock_snapshot", devices="device_record",
                 drops="format::drop_entry", end="format::end_entry")
 
 

@@ -129,6 +129,9 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
             case format::chunk_type::transfers:
                 EXPECT_TRUE(same_bytes(copy_of(elements<transfer_record>(c.payload)), given.transfers));
                 break;
+            case format::chunk_type::graphs:
+                EXPECT_TRUE(same_bytes(copy_of(elements<graph_record>(c.payload)), given.graphs));
+                break;
             case format::chunk_type::clocks:
                 EXPECT_TRUE(same_bytes(copy_of(elements<clock_snapshot>(c.payload)), given.clocks));
                 break;
@@ -152,7 +155,7 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
         }
     }
     EXPECT_EQ(properties, given.properties);
-    EXPECT_EQ(seen.size(), 11U);
+    EXPECT_EQ(seen.size(), 12U);
     EXPECT_EQ(reader.damage().bytes + reader.damage().chunks + reader.damage().unknown_chunks, 0U);
     EXPECT_EQ(reader.damage().first, "");
     EXPECT_EQ(reader.recovery_outcome(), "");

@@ -91,6 +91,16 @@ sample make_sample() {
     t.copy_count = 22;
     s.transfers = {t};
 
+    graph_record g;
+    g.start_ns = 5'000'200'000;
+    g.end_ns = 5'000'290'000;
+    g.correlation = correlation_key(1, 19);
+    g.graph_id = 21;
+    g.device = 2;
+    g.context = 1;
+    g.stream = 7;
+    s.graphs = {g};
+
     s.clocks = {{1000, 2000, 1'750'000'000'000'003'000, 4'000, 50}, {1500, 2250, 1'750'000'000'000'003'250, 4'250, 60}};
 
     device_record d;
@@ -133,6 +143,7 @@ void write_sample(capture_writer& writer) {
     writer.records(s.thread.uid, 0, s.records);
     writer.kernels(s.kernels);
     writer.transfers(s.transfers);
+    writer.graphs(s.graphs);
     writer.clocks(s.clocks);
     writer.devices(s.devices);
     writer.drops(s.drops);

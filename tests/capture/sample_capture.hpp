@@ -15,6 +15,7 @@ struct sample {
     std::vector<record> records;
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
+    std::vector<graph_record> graphs;
     std::vector<clock_snapshot> clocks;
     std::vector<device_record> devices;
     std::vector<std::pair<drop_cause, std::uint64_t>> drops;

@@ -303,7 +303,7 @@ TEST(CaptureWriter, GoesOnAfterInterruptedAndShortWrites) {
     }
     EXPECT_TRUE(script.empty());
     capture_reader reader(folder / "a.prof");
-    EXPECT_EQ(read_all(reader).size(), 13U);
+    EXPECT_EQ(read_all(reader).size(), 14U);
     EXPECT_EQ(reader.damage().bytes, 0U);
 }
 
@@ -312,6 +312,7 @@ TEST(CaptureWriter, StopsAtAFailureAndCountsWhatIsLost) {
     const std::vector<record> ten(10);
     const std::vector<kernel_record> three(3);
     const std::vector<transfer_record> two(2);
+    const std::vector<graph_record> one(1);
     // The first chunk: 40 + 8 + 320 bytes. All of it and 100 of the next are taken when the disk is full.
     capture_writer writer(folder / "a.prof", with_script({64, 468, -ENOSPC}));
     writer.records(1, 0, ten);
@@ -326,9 +327,10 @@ TEST(CaptureWriter, StopsAtAFailureAndCountsWhatIsLost) {
 
     writer.records(1, 20, ten);
     writer.transfers(two);
+    writer.graphs(one);
     writer.property("key", "value");
     writer.end(format::end_reason::stopped);
-    EXPECT_EQ(writer.records_lost(), 13U + 12U);
+    EXPECT_EQ(writer.records_lost(), 13U + 13U);
     EXPECT_EQ(std::filesystem::file_size(folder / "a.prof"), 64U + 468U);
 
     capture_reader reader(folder / "a.prof");

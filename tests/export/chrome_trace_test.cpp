@@ -282,5 +282,37 @@ TEST(ChromeTrace, KeepsTheHostApartFromAGpuOfTheSameNumber) {
     EXPECT_EQ(trace.events("X", "kernel")[0]["pid"], 0);
 }
 
+TEST(ChromeTrace, ShowsTheCapturedRangesOfEachReplay) {
+    const parsed_trace trace(graph_capture());
+    std::vector<std::string> found;
+    std::map<std::uint64_t, std::string> by_id;
+    for (const json& e : trace.events("X", "gpu_user_annotation")) {
+        const bool captured = e["args"].contains("captured");
+        found.push_back((captured ? "*" : "") + e["name"].get<std::string>() + ' ' + std::to_string(ns(e["ts"])) + ' ' +
+                        std::to_string(ns(e["dur"])));
+        EXPECT_TRUE(by_id.emplace(e["args"]["External id"], e["name"]).second) << "each stands for itself";
+    }
+    EXPECT_THAT(found, ElementsAre("step 1 1100 460", "*forward 1100 150", "*backward 1260 300", "step 2 2100 460",
+                                   "*forward 2100 150", "*backward 2260 300", "whole 3100 300"));
+    const std::map<std::string, std::string> range_of = {
+        {"attention", "forward"}, {"mlp", "forward"}, {"gradients", "backward"}, {"CUDA graph 7", "whole"}};
+    const auto kernels = trace.events("X", "kernel");
+    ASSERT_EQ(kernels.size(), 7U);
+    for (const json& e : kernels) EXPECT_EQ(by_id[e["args"]["External id"]], range_of.at(e["name"])) << e;
+}
+
+TEST(ChromeTrace, ShowsAGraphThatWasRecordedAsAWholeAsAKernel) {
+    const parsed_trace trace(graph_capture());
+    const json graph = trace.event("kernel", "CUDA graph 7");
+    EXPECT_EQ(ns(graph["ts"]), 3100);
+    EXPECT_EQ(ns(graph["dur"]), 300);
+    EXPECT_EQ(graph["pid"], 0);
+    EXPECT_EQ(graph["tid"], 7);
+    EXPECT_EQ(graph["args"]["stream"], 7);
+    EXPECT_EQ(graph["args"]["correlation"], 9);
+    EXPECT_EQ(graph["args"]["graph id"], 7);
+    EXPECT_FALSE(graph["args"].contains("grid"));
+}
+
 }  // namespace
 }  // namespace prof

@@ -168,6 +168,36 @@ timeline dense_capture() {
     return capture.build();
 }
 
+timeline graph_capture() {
+    capture_builder capture;
+    describe(capture, "0");
+    thread_script& main = capture.thread("python");
+    constexpr std::uint32_t begin_capture = 315;
+    const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
+    main.push(0, "prepare");
+    record begin{.ticks = 10, .value = key(1), .category = begin_capture, .flags = api_begins_capture};
+    begin.domain = static_cast<std::uint16_t>(api_domain::runtime);
+    begin.kind = record_kind::api_enter;
+    main.add(begin).exit(20, key(1));
+    main.push(30, "forward").node(40, 1).node(50, 2).pop(60).push(70, "backward").node(80, 3).pop(90);
+    main.copy(100, 11, 1).copy(110, 12, 2).copy(120, 13, 3).pop(200);
+    for (std::uint32_t step = 1; step <= 2; ++step) {
+        const std::uint64_t t = std::uint64_t{step} * 1000;
+        main.push(t, "step " + std::to_string(step));
+        call(main, t + 10, 20, key(1 + step), cuda_graph_launch);
+        main.pop(t + 50);
+        capture.kernel(key(1 + step), t + 100, t + 200, {.graph_node = 11}, "attention");
+        capture.kernel(key(1 + step), t + 200, t + 250, {.graph_node = 12}, "mlp");
+        capture.kernel(key(1 + step), t + 260, t + 560, {.graph_node = 13}, "gradients");
+    }
+    for (kernel_record& kernel : capture.parts().kernels) kernel.graph_id = 6;
+    main.push(3000, "whole");
+    call(main, 3010, 20, key(9), cuda_graph_launch);
+    main.pop(3050);
+    capture.graph(key(9), 3100, 3400, 7);
+    return capture.build();
+}
+
 timeline hta_capture() {
     capture_builder capture;
     describe(capture, "0");

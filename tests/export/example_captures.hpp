@@ -21,6 +21,9 @@ timeline eventful_capture();
 // Two thousand kernels back to back, at times of day and with odd nanoseconds: any rounding makes them overlap.
 timeline dense_capture();
 
+// A step that was captured as a CUDA graph and is replayed twice by its nodes; and a graph recorded as a whole.
+timeline graph_capture();
+
 // One stream after another, of which HTA's tables can be worked out by hand (hta_test.py does).
 timeline hta_capture();
 

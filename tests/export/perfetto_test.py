@@ -79,7 +79,7 @@ def check_flows(rows):
 def main():
     program = trace_processor()
     traces = write_traces()
-    for name in ("eventful", "dense"):
+    for name in ("eventful", "dense", "graphs"):
         path = pathlib.Path(traces.name, name + ".json")
         trace = json.loads(path.read_text())
         counts = json.loads(pathlib.Path(traces.name, name + ".counts.json").read_text())

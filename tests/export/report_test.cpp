@@ -16,6 +16,7 @@ namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 std::vector<std::string> lines_of(const std::string& text, const std::string& end = "\n") {
@@ -98,6 +99,27 @@ TEST(ReportText, ShowsHostBesideGpu) {
     EXPECT_THAT(line_with(text, "forward"), StartsWith("forward           1   70.000  300.000   54.5 %"));
     EXPECT_THAT(line_with(text, "backward"), StartsWith("backward          1  290.000  250.000   45.5 %"));
     EXPECT_THAT(line_with(text, "all GPU work"), HasSubstr("550.000  100.0 %"));
+}
+
+TEST(Reports, MarkCapturedRows) {
+    const timeline data = graph_capture();
+    projection projected = project(data);
+    const std::string text = projection_text(projected, {});
+    EXPECT_THAT(line_with(text, "  forward (captured)"), HasSubstr(" 2      -  0.300"));
+    EXPECT_THAT(text, HasSubstr("(captured): open when a CUDA graph was captured"));
+    EXPECT_THAT(projection_csv("x", projected), HasSubstr("x,captured,step #/backward,1,2,0,600,600,"));
+    const auto parsed = nlohmann::json::parse(projection_json("x", data, projected).dump());
+    for (const auto& row : parsed["rows"]) {
+        EXPECT_EQ(row["captured"], row["path"] == "step #/forward" || row["path"] == "step #/backward") << row;
+    }
+    EXPECT_EQ(parsed["ops_of_unseen_captures"], 0);
+    EXPECT_EQ(projection_notes(projected), "");
+    projected.ops_of_unseen_captures = 1234;
+    projected.ops_of_ambiguous_captures = 5;
+    EXPECT_THAT(projection_notes(projected),
+                HasSubstr("note: 1,234 operations of graph replays whose capture was not seen\n"));
+    EXPECT_THAT(projection_notes(projected), HasSubstr("note: 5 operations of graph replays were captured by"));
+    EXPECT_THAT(projection_text(project(hta_capture()), {}), Not(HasSubstr("captured")));
 }
 
 TEST(ReportText, FitsTheTerminal) {

@@ -28,7 +28,7 @@ def strict(raw):
 
 def main():
     traces = write_traces()
-    for name in ("eventful", "dense"):
+    for name in ("eventful", "dense", "graphs"):
         stem = pathlib.Path(traces.name, name)
         plain = strict(stem.with_suffix(".json").read_bytes())
         compressed = strict(gzip.decompress(stem.with_suffix(".json.gz").read_bytes()))

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
     std::filesystem::create_directories(directory + "/hta");
     write(prof::eventful_capture(), directory + "/eventful");
     write(prof::dense_capture(), directory + "/dense");
+    write(prof::graph_capture(), directory + "/graphs");
     const prof::timeline hta = prof::hta_capture();
     prof::write_chrome_trace(hta, prof::attribute(hta), directory + "/hta/hta.json.gz");
     return 0;

@@ -91,6 +91,13 @@ TEST_F(FakeGraph, TracesAGraphAsOneWhereGraphTraceIsOn) {
     EXPECT_THAT(kinds, testing::ElementsAre(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
 }
 
+TEST_F(FakeGraph, CrashesTheReplayOfAGraphThatIsOlderThanGraphTrace) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const cudaGraphExec_t exec = capture_two_kernels();
+    ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), CUPTI_SUCCESS);
+    EXPECT_DEATH((void)cudaGraphLaunch(exec, stream), "instantiated before CUPTI_ACTIVITY_KIND_GRAPH_TRACE");
+}
+
 TEST_F(FakeGraph, AnnouncesEachClonedNodeAtInstantiation) {
     subscribe();
     for (const CUpti_CallbackId cbid : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED}) {

@@ -39,6 +39,7 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"export", "trace,,"},
         {"rank", "one"},
         {"rank", "-1"},
+        {"cuda_graphs", "edges"},
         {"name", "a/b"},
         {"name", "a\nb"},
         {"output_dir", ""},

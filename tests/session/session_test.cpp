@@ -52,6 +52,8 @@ std::vector<journal_line> read_journal(const std::string& path) {
     };
     while (std::getline(in, line)) {
         const auto cells = split(line);
+        // A graph's launch is recorded as a whole or by its nodes: the other half of its lines is not.
+        if (column(cells, "graph_id") != "0" && column(cells, "record") == "none") continue;
         lines.push_back(
             {column(cells, "name"), std::stoll(column(cells, "start_ns")), std::stoll(column(cells, "end_ns"))});
     }
@@ -103,8 +105,9 @@ void expect_all_found(const timeline& data, const std::vector<journal_line>& jou
                                 [&](const auto& entry) { return entry.second == name + std::to_string(op.end_ns); }))
             << name << " at " << op.start_ns;
         if (op.kind != op_kind::kernel) continue;
-        ASSERT_TRUE(is_range(att.owner[i])) << name;
-        EXPECT_EQ(std::string(data.name(data.ranges[att.owner[i]].name)) + "_k", name);
+        const std::uint32_t range = att.captured[i] == npos ? att.owner[i] : att.replayed[att.captured[i]].range;
+        ASSERT_TRUE(is_range(range)) << name;
+        EXPECT_EQ(std::string(data.name(data.ranges[range].name)) + "_k", name);
     }
     const projection p = project(data);
     std::int64_t self = 0;
@@ -168,6 +171,104 @@ TEST_F(Session, GivesBackwardWhatAutogradsThreadLaunched) {
     EXPECT_EQ(backward->ops, 40U);
     EXPECT_EQ(backward->adopted_ops, 40U);
     EXPECT_EQ(backward->gpu_self_ns, 40 * 40'000);
+}
+
+projection_row captured_row(const projection& p, const std::string& path) {
+    const auto found = std::find_if(p.rows.begin(), p.rows.end(),
+                                    [&](const projection_row& r) { return r.is_captured && r.path == path; });
+    if (found != p.rows.end()) return *found;
+    ADD_FAILURE() << "no captured row " << path;
+    return {};
+}
+
+TEST_F(Session, SplitsTheReplaysOfAStepByTheRangesItWasCapturedIn) {
+    const auto result = run(preloaded(), {"graph", "autograd", "steps", "10"});
+    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.err, "");
+    const timeline data = only_capture();
+    expect_all_found(data, read_journal(scratch.path + "/journal.csv"));
+    EXPECT_EQ(data.properties.at("cuda_graphs"), "nodes");
+    const projection p = project(data);
+    EXPECT_EQ(p.ops_of_unseen_captures, 0U);
+    // What autograd's thread was captured launching went to backward; step() has the kernels and their times.
+    const projection_row backward = captured_row(p, "iteration #/replay/backward");
+    EXPECT_EQ(backward.instances, 10U);
+    EXPECT_EQ(backward.host_ns, 0);
+    EXPECT_EQ(backward.ops, 40U);
+    EXPECT_EQ(backward.gpu_self_ns, 10 * 4 * 40'000);
+    const projection_row forward = captured_row(p, "iteration #/replay/forward");
+    EXPECT_EQ(forward.instances, 10U);
+    EXPECT_EQ(forward.gpu_self_ns, 10 * 20'000);
+    EXPECT_EQ(forward.gpu_sum_ns, 10 * (20'000 + 3 * 5'000));
+    const projection_row layer = captured_row(p, "iteration #/replay/forward/layer");
+    EXPECT_EQ(layer.instances, 30U) << "three of them in each launch";
+    EXPECT_EQ(layer.instance_median_ns, 5'000);
+    EXPECT_EQ(captured_row(p, "iteration #/replay/optimizer_step").self_ops, 20U) << "a kernel and a set";
+    EXPECT_EQ(captured_row(p, "iteration #/replay/data_to_device").self_ops, 10U);
+}
+
+TEST_F(Session, GivesReplaysOutsideAnyRangeAllThatWasOpenAtTheCapture) {
+    EXPECT_EQ(run(preloaded(), {"graph-loose", "steps", "3"}).exit_code(), 3);
+    const timeline data = only_capture();
+    expect_all_found(data, read_journal(scratch.path + "/journal.csv"));
+    const projection p = project(data);
+    EXPECT_EQ(captured_row(p, "capture").instances, 3U);
+    EXPECT_EQ(captured_row(p, "capture").gpu_self_ns, 0);
+    EXPECT_EQ(captured_row(p, "capture/forward").gpu_self_ns, 3 * 20'000);
+}
+
+TEST_F(Session, SaysHowMuchWasReplayedOfGraphsItDidNotSeeCaptured) {
+    environment e = preloaded();
+    e["PROF_AUTOSTART"] = "0";
+    const auto result = run(e, {"graph-first", "c-api", "steps", "5"});
+    EXPECT_EQ(result.exit_code(), 3);
+    const timeline data = only_capture();
+    ASSERT_EQ(data.ops.size(), 5U * 11);
+    const projection p = project(data);
+    EXPECT_EQ(p.ops_of_unseen_captures, 5U * 11);
+    const auto replay = std::find_if(p.rows.begin(), p.rows.end(),
+                                     [](const projection_row& r) { return r.path == "iteration #/replay"; });
+    ASSERT_NE(replay, p.rows.end());
+    EXPECT_EQ(replay->gpu_self_ns, p.total_gpu_ns);
+}
+
+TEST_F(Session, RecordsAGraphAsOneOperationWhereThatIsAskedFor) {
+    environment e = preloaded();
+    e["PROF_CUDA_GRAPHS"] = "graphs";
+    const auto result = run(e, {"graph", "steps", "10"});
+    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.err, "");
+    const timeline data = only_capture();
+    expect_all_found(data, read_journal(scratch.path + "/journal.csv"));
+    EXPECT_EQ(data.properties.at("cuda_graphs"), "graphs");
+    EXPECT_EQ(data.graphs.size(), 10U);
+    EXPECT_TRUE(data.kernels.empty());
+    const projection p = project(data);
+    EXPECT_EQ(p.ops_of_unseen_captures, 0U);
+    const auto replay = std::find_if(p.rows.begin(), p.rows.end(),
+                                     [](const projection_row& r) { return r.path == "iteration #/replay"; });
+    ASSERT_NE(replay, p.rows.end());
+    EXPECT_EQ(replay->self_ops, 10U);
+    EXPECT_EQ(replay->gpu_self_ns, p.total_gpu_ns);
+}
+
+TEST_F(Session, StaysAtNodesWhereGraphsMayExistAlready) {
+    environment e = preloaded();
+    e["PROF_AUTOSTART"] = "0";
+    e["PROF_CUDA_GRAPHS"] = "graphs";
+    const auto result = run(e, {"graph-first", "c-api", "cycles", "2", "steps", "5"});
+    EXPECT_EQ(result.exit_code(), 3) << "the simulated CUPTI crashes as the real one does";
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find("they are recorded node by node"), std::string::npos) << result.err;
+    const auto found = captures();
+    ASSERT_EQ(found.size(), 2U);
+    for (const std::string& path : found) {
+        const timeline data = load_timeline(path);
+        EXPECT_EQ(data.properties.at("cuda_graphs"), "nodes");
+        EXPECT_EQ(data.properties.at("cuda_graphs_notice") + '\n', result.err.substr(std::string("libprof: ").size()));
+        EXPECT_EQ(data.ops.size(), 5U * 11);
+        EXPECT_TRUE(data.graphs.empty());
+    }
 }
 
 TEST_F(Session, PutsWorkOutsideAnyRangeInItsOwnRow) {

@@ -1,7 +1,8 @@
 // A small trainer on the simulated GPU, for the session's tests: what it launches under which range is known, since a
 // kernel's name says the range that it belongs to ("forward_k" under "forward").
 //
-//   victim [steps N] [cuda-first] [autograd] [c-api] [fork] [_exit] [kill] [throw] [no-cuda] [threads N] [cycles N]
+//   victim [steps N] [graph | graph-loose] [graph-first] [cuda-first] [autograd] [c-api] [fork] [_exit] [kill] [throw]
+//   [no-cuda] [threads N] [cycles N]
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <prof/prof.h>
@@ -40,8 +41,7 @@ void register_kernels() {
     fake_gpu_register_kernel(reinterpret_cast<const void*>(loose_k), "loose_k", 1'000);
 }
 
-void step(int number, bool autograd, cudaStream_t stream, void* device, const std::vector<char>& host) {
-    const prof::scoped_range iteration(("iteration " + std::to_string(number)).c_str());
+void train(bool autograd, cudaStream_t stream, void* device, const std::vector<char>& host) {
     {
         PROF_RANGE("data_to_device");
         (void)cudaMemcpyAsync(device, host.data(), host.size(), cudaMemcpyHostToDevice, stream);
@@ -73,6 +73,30 @@ void step(int number, bool autograd, cudaStream_t stream, void* device, const st
         launch(optimizer_step_k, stream, 8);
         (void)cudaMemsetAsync(device, 0, 64, stream);
     }
+}
+
+void step(int number, bool autograd, cudaStream_t stream, void* device, const std::vector<char>& host) {
+    const prof::scoped_range iteration(("iteration " + std::to_string(number)).c_str());
+    train(autograd, stream, device, host);
+}
+
+// A whole step as one CUDA graph.
+cudaGraphExec_t capture_step(bool autograd, cudaStream_t stream, void* device, const std::vector<char>& host) {
+    PROF_RANGE("capture");
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    (void)cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    train(autograd, stream, device, host);
+    (void)cudaStreamEndCapture(stream, &graph);
+    (void)cudaGraphInstantiate(&exec, graph, 0);
+    (void)cudaGraphDestroy(graph);
+    return exec;
+}
+
+void replay(int number, cudaGraphExec_t exec, cudaStream_t stream) {
+    const prof::scoped_range iteration(("iteration " + std::to_string(number)).c_str());
+    PROF_RANGE("replay");
+    (void)cudaGraphLaunch(exec, stream);
 }
 
 int number_after(std::map<std::string, int>& words, const char* word, int otherwise) {
@@ -107,10 +131,24 @@ int main(int argc, char** argv) {
 
     (void)cudaStreamCreate(&stream);
     (void)cudaMalloc(&device, host.size());
+    const bool autograd = words.contains("autograd");
+    // Captured before the recording, in the same process.
+    cudaGraphExec_t exec = words.contains("graph-first") ? capture_step(autograd, stream, device, host) : nullptr;
     for (int cycle = 0; cycle < number_after(words, "cycles", 1); ++cycle) {
         const bool controlled = words.contains("c-api");
         if (controlled && start(nullptr) != PROF_OK) return 10;
-        for (int i = 0; i < steps; ++i) step(i, words.contains("autograd"), stream, device, host);
+        if (exec == nullptr && (words.contains("graph") || words.contains("graph-loose"))) {
+            exec = capture_step(autograd, stream, device, host);
+        }
+        for (int i = 0; i < steps; ++i) {
+            if (words.contains("graph-loose")) {
+                (void)cudaGraphLaunch(exec, stream);
+            } else if (exec != nullptr) {
+                replay(i, exec, stream);
+            } else {
+                step(i, autograd, stream, device, host);
+            }
+        }
         if (words.contains("loose")) launch(loose_k, stream, 1);
         (void)cudaStreamSynchronize(stream);
         if (controlled && stop() != PROF_OK) return 11;

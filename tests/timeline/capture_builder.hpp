@@ -37,6 +37,21 @@ public:
     thread_script& launch(std::uint64_t ns, std::uint64_t correlation, const std::string& kernel = "kernel");
     thread_script& enter(std::uint64_t ns, std::uint64_t correlation, const std::string& kernel = {});
     thread_script& exit(std::uint64_t ns, std::uint64_t correlation);
+    // The calls of a capture, and what CUPTI tells meanwhile.
+    thread_script& begin_capture(std::uint64_t ns, std::uint64_t correlation) {
+        return add({.ticks = ns, .value = correlation, .kind = record_kind::api_enter, .flags = api_begins_capture})
+            .exit(ns, correlation);
+    }
+    thread_script& node(std::uint64_t ns, std::uint64_t id) {
+        return add({.ticks = ns, .value = id, .kind = record_kind::graph_node});
+    }
+    thread_script& copy(std::uint64_t ns, std::uint64_t id, std::uint64_t original) {
+        return node(ns, id).add({.ticks = ns,
+                                 .value = id,
+                                 .name = static_cast<std::uint32_t>(original),
+                                 .color = static_cast<std::uint32_t>(original >> 32),
+                                 .kind = record_kind::graph_clone});
+    }
     thread_script& add(const record& r) {
         records_.push_back(r);
         return *this;
@@ -55,6 +70,7 @@ struct placement {
     std::uint32_t stream = 7;
     std::uint32_t device = 0;
     std::uint32_t context = 1;
+    std::uint64_t graph_node = 0;
 };
 
 class capture_builder {
@@ -84,7 +100,12 @@ public:
         k.device = on.device;
         k.context = on.context;
         k.stream = on.stream;
+        k.graph_node_id = on.graph_node;
         contents_.kernels.push_back(k);
+        return *this;
+    }
+    capture_builder& graph(std::uint64_t correlation, std::uint64_t start_ns, std::uint64_t end_ns, std::uint32_t id) {
+        contents_.graphs.push_back({start_ns, end_ns, correlation, id, 0, 1, 7});
         return *this;
     }
     capture_builder& transfer(const transfer_record& t) {

@@ -134,6 +134,19 @@ transfer_record read_memset(const source& from, std::uint32_t epoch) noexcept {
     return t;
 }
 
+graph_record read_graph(const source& from, std::uint32_t epoch) noexcept {
+    using namespace layout::graph_trace;
+    graph_record g;
+    g.start_ns = from(start);
+    g.end_ns = from(end);
+    g.correlation = correlation_key(epoch, from(correlation));
+    g.graph_id = from(graph);
+    g.device = from(device);
+    g.context = from(context);
+    g.stream = from(stream);
+    return g;
+}
+
 device_record read_device(const source& from, region& where) noexcept {
     using namespace layout::device;
     device_record d;
@@ -171,6 +184,7 @@ void keep(const TRecord& record, std::vector<TRecord>& out, region& where) {
 void activity_batch::clear() noexcept {
     kernels.clear();
     transfers.clear();
+    graphs.clear();
     devices.clear();
 }
 
@@ -191,6 +205,9 @@ void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, regio
                 break;
             case layout::kind_memset:
                 keep(read_memset(from, epoch), out.transfers, where);
+                break;
+            case layout::kind_graph_trace:
+                keep(read_graph(from, epoch), out.graphs, where);
                 break;
             case layout::kind_device:
                 out.devices.push_back(read_device(from, where));

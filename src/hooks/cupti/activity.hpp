@@ -13,6 +13,7 @@ namespace prof {
 struct activity_batch {
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
+    std::vector<graph_record> graphs;
     std::vector<device_record> devices;
 
     void clear() noexcept;

@@ -25,6 +25,7 @@ struct cupti_library {
     decltype(&cuptiGetTimestamp) timestamp = nullptr;
     decltype(&cuptiGetResultString) result_string = nullptr;
     decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
+    decltype(&cuptiGetGraphNodeId) graph_node_id = nullptr;
     decltype(&cuptiFinalize) finalize = nullptr;
 };
 

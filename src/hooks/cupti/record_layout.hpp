@@ -16,6 +16,7 @@ inline constexpr std::uint32_t kind_memset = 2;
 inline constexpr std::uint32_t kind_device = 8;
 inline constexpr std::uint32_t kind_concurrent_kernel = 10;
 inline constexpr std::uint32_t kind_memcpy_peer = 22;
+inline constexpr std::uint32_t kind_graph_trace = 51;
 
 template <typename TValue>
 struct field {
@@ -124,6 +125,16 @@ inline constexpr u32 channel{76};
 inline constexpr u32 channel_type{80};
 inline constexpr u8 is_device_launched{84, 130000};
 }  // namespace memset
+
+namespace graph_trace {
+inline constexpr u32 correlation{4};
+inline constexpr u64 start{8};
+inline constexpr u64 end{16};
+inline constexpr u32 device{24};
+inline constexpr u32 graph{28};
+inline constexpr u32 context{32};
+inline constexpr u32 stream{36};
+}  // namespace graph_trace
 
 namespace device {  // CUpti_ActivityDevice4 and later
 inline constexpr u64 memory_bandwidth_kbytes_per_s{8};

@@ -1,5 +1,6 @@
 #include "hooks/cupti/tracer.hpp"
 
+#include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/launch_calls.hpp"
 #include "hooks/cupti/record_layout.hpp"
 #include "hooks/stream_names.hpp"
@@ -18,6 +19,8 @@ constexpr std::uint32_t activity_kinds[] = {
     layout::kind_memset,
 };
 
+constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_trace);
+
 // What CUPTI's callbacks without user data work on. Set while attached, kept afterwards: a buffer may come late.
 struct callback_state {
     std::atomic<activity_buffers*> buffers{nullptr};
@@ -25,6 +28,7 @@ struct callback_state {
     std::atomic<std::uint32_t> version{0};
     std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
     std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
+    std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
 };
 callback_state active;
 
@@ -57,13 +61,26 @@ void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId c
         if (out->open_api_key() == r.value) return;
         r.kind = record_kind::api_enter;
         r.category = cbid;
-        if (is_kernel_launch(static_cast<api_domain>(domain), cbid)) r.name = out->symbol_name(data.symbolName);
+        if (is_kernel_launch(static_cast<api_domain>(domain), cbid)) {
+            r.name = out->symbol_name(data.symbolName);
+        } else if (begins_capture(static_cast<api_domain>(domain), cbid)) {
+            r.flags = api_begins_capture;
+        }
         r.ticks = ticks_now();
         out->open_api(r);
     } else if (out->is_open_api(r)) {
         r.kind = record_kind::api_exit;
         r.ticks = ticks_now();
         out->close_api(r);
+    }
+}
+
+// The subscription's one callback.
+void CUPTIAPI on_event(void* data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* event) noexcept {
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
+        note_graph_node(cbid, *static_cast<const CUpti_ResourceData*>(event), active.graph_node_id.load());
+    } else {
+        on_api_call(data, domain, cbid, event);
     }
 }
 
@@ -96,11 +113,11 @@ std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
     return line;
 }
 
-std::string cupti_tracer::attach(std::uint32_t epoch) noexcept {
+std::string cupti_tracer::attach(std::uint32_t epoch, bool whole_graphs) noexcept {
     if (!problem_.empty()) return problem_;
     if (attached_) return {};
     // The subscription is the lock between CUPTI's clients: it comes first, and without it nothing is enabled.
-    const CUptiResult result = cupti_.subscribe(&subscriber_, on_api_call, nullptr);
+    const CUptiResult result = cupti_.subscribe(&subscriber_, on_event, nullptr);
     if (result != CUPTI_SUCCESS) return failed("cuptiSubscribe", result);
     epoch_ = epoch;
     active.buffers.store(&buffers_);
@@ -108,8 +125,9 @@ std::string cupti_tracer::attach(std::uint32_t epoch) noexcept {
     active.version.store(cupti_.version);
     active.timestamp.store(cupti_.timestamp);
     active.stream_id.store(cupti_.stream_id);
+    active.graph_node_id.store(cupti_.graph_node_id);
     attached_ = true;
-    std::string problem = enable_all();
+    std::string problem = enable_all(whole_graphs);
     if (!problem.empty()) {
         detach(false);
         return problem;
@@ -118,7 +136,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch) noexcept {
     return {};
 }
 
-std::string cupti_tracer::enable_all() noexcept {
+std::string cupti_tracer::enable_all(bool whole_graphs) noexcept {
     // One set of buffers for all threads, or a thousand threads would want a thousand buffers. Older versions do not
     // know the attribute: they have no buffers per thread.
     std::uint8_t per_thread = 0;
@@ -135,10 +153,14 @@ std::string cupti_tracer::enable_all() noexcept {
         any = any || result == CUPTI_SUCCESS;
     }
     if (!any) return failed("cuptiEnableCallback", result);
+    for (const CUpti_CallbackIdResource event : graph_node_events) {
+        (void)cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
+    }
     for (const std::uint32_t kind : activity_kinds) {
         result = cupti_.enable(static_cast<CUpti_ActivityKind>(kind));
         if (result != CUPTI_SUCCESS) return failed("cuptiActivityEnable", result);
     }
+    whole_graphs_ = whole_graphs && cupti_.enable(graph_kind) == CUPTI_SUCCESS;
     return {};
 }
 
@@ -151,6 +173,7 @@ void cupti_tracer::flush(bool forced) noexcept {
 void cupti_tracer::stop_recording() noexcept {
     if (!attached_) return;
     for (const std::uint32_t kind : activity_kinds) (void)cupti_.disable(static_cast<CUpti_ActivityKind>(kind));
+    if (whole_graphs_) (void)cupti_.disable(graph_kind);
 }
 
 void cupti_tracer::detach(bool finalize) noexcept {
@@ -159,6 +182,9 @@ void cupti_tracer::detach(bool finalize) noexcept {
     stream_id_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
         (void)cupti_.enable_callback(0, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+    }
+    for (const CUpti_CallbackIdResource event : graph_node_events) {
+        (void)cupti_.enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
     }
     flush(true);
     count_dropped();
@@ -170,6 +196,7 @@ void cupti_tracer::detach(bool finalize) noexcept {
     } else {
         (void)cupti_.unsubscribe(subscriber_);
     }
+    whole_graphs_ = false;
 }
 
 bool cupti_tracer::read_completed(activity_batch& out, int limit) {

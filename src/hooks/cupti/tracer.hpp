@@ -2,7 +2,8 @@
 //
 // attach(), flush() and detach() are called by one thread at a time, never from a CUPTI callback, and never with a lock
 // held that a callback could want. CUPTI calls back on the application's threads; that code is the hot path: one clock
-// read and one ring write at the entry and at the exit of each launching call.
+// read and one ring write at the entry and at the exit of each launching call, and for each node that a CUDA graph
+// gets (graph_nodes.hpp).
 #pragma once
 
 #include <atomic>
@@ -33,9 +34,11 @@ public:
     cupti_tracer& operator=(const cupti_tracer&) = delete;
 
     // Starts recording GPU work under `epoch`. Returns "" or one line that says what failed; then nothing is attached
-    // and CUPTI is as it was before.
-    std::string attach(std::uint32_t epoch) noexcept;
+    // and CUPTI is as it was before. `whole_graphs`: a launch of a CUDA graph is one record, if CUPTI can do that.
+    // REQUIRES for it: no graph was instantiated before in this process, or its next launch crashes.
+    std::string attach(std::uint32_t epoch, bool whole_graphs = false) noexcept;
     bool attached() const noexcept { return attached_.load(); }
+    bool records_whole_graphs() const noexcept { return whole_graphs_; }
 
     // Asks CUPTI for its buffers: complete ones, or all of them (`forced`: also with records that have not ended).
     void flush(bool forced) noexcept;
@@ -59,7 +62,7 @@ public:
     clock_snapshot snapshot() noexcept;
 
 private:
-    std::string enable_all() noexcept;
+    std::string enable_all(bool whole_graphs) noexcept;
     std::string failed(const char* what, CUptiResult result) const;
 
     region& region_;
@@ -70,6 +73,7 @@ private:
     std::uint32_t epoch_ = 0;
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
+    bool whole_graphs_ = false;
 };
 
 }  // namespace prof

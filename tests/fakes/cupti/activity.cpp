@@ -94,8 +94,11 @@ CUptiResult cupti_tool::enable_kind(CUpti_ActivityKind kind) {
             each = false;
         }
     }
-    kinds_[kind] = true;
     simulated_gpu& gpu = simulated_gpu::instance();
+    if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && !is_enabled(kind)) {
+        untraceable_graph_id_ = gpu.last_graph_id();
+    }
+    kinds_[kind] = true;
     for (int device = 0; device < gpu.device_count(); ++device) {
         const auto index = static_cast<std::uint32_t>(device);
         if (kind == CUPTI_ACTIVITY_KIND_DEVICE) {
@@ -235,6 +238,10 @@ std::uint64_t cupti_tool::operation_issued(const fake_gpu_operation& operation) 
     const bool is_node = operation.graph_node_id != 0;
     if (is_node && is_enabled(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) {
         return 0;
+    }
+    if (operation.kind == FAKE_GPU_GRAPH && is_enabled(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) &&
+        operation.graph_id <= untraceable_graph_id_) {
+        die("a graph is launched that was instantiated before CUPTI_ACTIVITY_KIND_GRAPH_TRACE was enabled");
     }
     if (!is_enabled(record_kind(operation, kernel_kind()))) {
         return 0;

@@ -53,6 +53,8 @@ private:
     // API functions switched off one by one, by domain (driver, runtime). Switching one on while its kind is off
     // records nothing, whatever CUPTI's header says.
     std::array<std::array<std::atomic<bool>, 1024>, 2> excluded_{};
+    // Graphs that were there when GRAPH_TRACE was switched on: launching one of them crashes the real library.
+    std::atomic<std::uint32_t> untraceable_graph_id_{0};
     std::atomic<CUpti_ActivityThreadIdType> thread_id_type_{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
     mutable std::mutex attributes_mutex_;
     std::map<CUpti_ActivityAttribute, std::uint64_t> attributes_;

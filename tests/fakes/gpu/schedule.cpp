@@ -224,6 +224,11 @@ void simulated_gpu::launch_graph(CUgraphExec exec, CUstream stream, std::uint32_
     stream->free_at_ns = end_ns;
 }
 
+std::uint32_t simulated_gpu::last_graph_id() const {
+    const std::scoped_lock lock{mutex_};
+    return last_graph_id_;
+}
+
 void simulated_gpu::destroy_graph(CUgraph graph) {
     const std::scoped_lock lock{mutex_};
     std::erase_if(graphs_, [graph](const auto& each) { return each.get() == graph; });

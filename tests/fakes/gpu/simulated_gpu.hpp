@@ -78,6 +78,8 @@ public:
     CUgraph end_capture(CUstream stream);
     CUgraphExec instantiate(CUgraph graph);
     void launch_graph(CUgraphExec exec, CUstream stream, std::uint32_t correlation_id);
+    // Ids of graphs, instantiated or not, go up to this.
+    std::uint32_t last_graph_id() const;
     void destroy_graph(CUgraph graph);
     void destroy_graph_exec(CUgraphExec exec);
 

@@ -16,7 +16,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 RELEASES = ["12.0", "12.1", "12.2", "12.3", "12.4", "12.6", "12.8", "12.9", "13.0", "13.1", "13.2", "13"]
 # Macro of record_offsets.cpp: the structs' common name in the headers.
-RECORDS = {"KERNEL": "Kernel", "MEMCPY": "Memcpy", "MEMCPY_PEER": "MemcpyPtoP", "MEMSET": "Memset", "DEVICE": "Device"}
+RECORDS = {"KERNEL": "Kernel", "MEMCPY": "Memcpy", "MEMCPY_PEER": "MemcpyPtoP", "MEMSET": "Memset", "DEVICE": "Device",
+           "GRAPH_TRACE": "GraphTrace"}
 SKIPPED = 77
 
 

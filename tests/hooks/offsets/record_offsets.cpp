@@ -1,5 +1,5 @@
 // Compiles if libprof's record layout is that of the CUPTI headers on the include path. Never run: every line is a
-// static assertion. KERNEL, MEMCPY, MEMCPY_PEER, MEMSET and DEVICE name the newest structs of those headers
+// static assertion. KERNEL, MEMCPY, MEMCPY_PEER, MEMSET, GRAPH_TRACE and DEVICE name the newest structs of those headers
 // (check_record_offsets.py finds them).
 #include <cuda.h>
 #include <cupti_activity.h>
@@ -126,6 +126,14 @@ SAME(MEMSET, channelID, memset::channel);
 SAME(MEMSET, channelType, memset::channel_type);
 SAME(MEMSET, isDeviceLaunched, memset::is_device_launched);
 
+SAME(GRAPH_TRACE, correlationId, graph_trace::correlation);
+SAME(GRAPH_TRACE, start, graph_trace::start);
+SAME(GRAPH_TRACE, end, graph_trace::end);
+SAME(GRAPH_TRACE, deviceId, graph_trace::device);
+SAME(GRAPH_TRACE, graphId, graph_trace::graph);
+SAME(GRAPH_TRACE, contextId, graph_trace::context);
+SAME(GRAPH_TRACE, streamId, graph_trace::stream);
+
 SAME(DEVICE, globalMemoryBandwidth, device::memory_bandwidth_kbytes_per_s);
 SAME(DEVICE, globalMemorySize, device::global_memory);
 SAME(DEVICE, numThreadsPerWarp, device::warp_size);
@@ -146,6 +154,7 @@ static_assert(offsetof(DEVICE, uuid) == prof::layout::device::uuid && sizeof(DEV
 
 static_assert(CUPTI_ACTIVITY_KIND_MEMCPY == prof::layout::kind_memcpy);
 static_assert(CUPTI_ACTIVITY_KIND_MEMSET == prof::layout::kind_memset);
+static_assert(CUPTI_ACTIVITY_KIND_GRAPH_TRACE == prof::layout::kind_graph_trace);
 static_assert(CUPTI_ACTIVITY_KIND_DEVICE == prof::layout::kind_device);
 static_assert(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL == prof::layout::kind_concurrent_kernel);
 static_assert(CUPTI_ACTIVITY_KIND_MEMCPY2 == prof::layout::kind_memcpy_peer);

@@ -1,0 +1,95 @@
+#include "analysis/captured_ranges.hpp"
+
+#include <algorithm>
+
+namespace prof {
+
+captured_ranges::captured_ranges(const timeline& data, attribution& att)
+    : data_(data), att_(att), captures_(data.threads.size()) {
+    for (const timeline_api_call& call : data.api_calls) {
+        if (call.begins_capture) captures_[call.thread].push_back(call.start_ns);
+    }
+}
+
+void captured_ranges::add(const finder& find) {
+    std::vector<std::uint32_t> state_of_node(data_.graph_nodes.size(), npos);
+    for (std::uint32_t i = 0; i < data_.ops.size(); ++i) {
+        const gpu_op& op = data_.ops[i];
+        if (op.graph_node == npos || op.launch == npos) continue;
+        if (op.graph_node == capture_not_seen) {
+            ++att_.ops_of_unseen_captures;
+            continue;
+        }
+        std::uint32_t& known = state_of_node[op.graph_node];
+        if (known == npos) {
+            const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
+            known = state_of(node, find(node, op));
+        }
+        if (states_[known].is_ambiguous) ++att_.ops_of_ambiguous_captures;
+        if (states_[known].ranges.empty()) continue;
+        const auto [placed, is_new] = placed_.try_emplace(std::uint64_t{op.launch} << 32 | known, npos);
+        if (is_new) placed->second = place(i, states_[known]);
+        att_.captured[i] = placed->second;
+    }
+}
+
+const open_node& captured_ranges::list_node(std::uint32_t index) const noexcept {
+    const std::size_t own = data_.open_nodes.size();
+    return index < own ? data_.open_nodes[index] : att_.extra_nodes[index - own];
+}
+
+// Of a node that was captured for another thread, the capture that thread began.
+std::int64_t captured_ranges::capture_began_ns(const timeline_graph_node& node, const captured_at& at) const {
+    const std::uint32_t thread =
+        at.adopted_open == npos ? node.thread : data_.ranges[list_node(at.adopted_open).range].thread;
+    const std::vector<std::int64_t>& captures = captures_[thread];
+    const auto after = std::upper_bound(captures.begin(), captures.end(), node.created_ns);
+    return after == captures.begin() ? INT64_MIN : *std::prev(after);
+}
+
+std::uint32_t captured_ranges::state_of(const timeline_graph_node& node, const captured_at& at) {
+    const std::int64_t began_ns = capture_began_ns(node, at);
+    const auto [known, is_new] = known_states_.try_emplace({at.open, at.adopted_open, began_ns, at.is_ambiguous},
+                                                           static_cast<std::uint32_t>(states_.size()));
+    if (!is_new) return known->second;
+    state& made = states_.emplace_back();
+    made.is_ambiguous = at.is_ambiguous;
+    for (const std::uint32_t head : {at.open, at.adopted_open}) {
+        for (std::uint32_t i = head; i != npos; i = list_node(i).below) made.ranges.push_back(list_node(i).range);
+    }
+    std::reverse(made.ranges.begin(), made.ranges.end());
+    // Where both are told apart by time alone: beginning a capture takes longer than the clock's step.
+    const auto is_enclosing = [&](std::uint32_t range) { return data_.ranges[range].start_ns <= began_ns; };
+    const auto inside = std::stable_partition(made.ranges.begin(), made.ranges.end(), is_enclosing);
+    made.enclosing = static_cast<std::size_t>(inside - made.ranges.begin());
+    return known->second;
+}
+
+bool captured_ranges::is_open_at_launch(std::uint32_t op, std::uint32_t range) const noexcept {
+    bool is_open = false;
+    for_each_open_range(data_, att_, op, [&](std::uint32_t open) { is_open = is_open || open == range; });
+    return is_open;
+}
+
+// The innermost of the captured ranges, made as need be, under the launch of `op`; npos if none of them counts.
+std::uint32_t captured_ranges::place(std::uint32_t op, const state& captured) {
+    const bool has_open_range = att_.open[op] != npos || att_.adopted_open[op] != npos;
+    const std::uint32_t owner = att_.owner[op];
+    std::uint32_t depth = is_range(owner) ? att_.depth[owner] + 1 : 0;
+    std::uint32_t innermost = npos;
+    for (std::size_t i = has_open_range ? captured.enclosing : 0; i < captured.ranges.size(); ++i) {
+        if (is_open_at_launch(op, captured.ranges[i])) continue;
+        innermost = child(data_.ops[op].launch, innermost, captured.ranges[i], depth++);
+    }
+    return innermost;
+}
+
+std::uint32_t captured_ranges::child(std::uint32_t launch, std::uint32_t parent, std::uint32_t range,
+                                     std::uint32_t depth) {
+    const auto [known, is_new] =
+        children_.try_emplace({launch, parent, range}, static_cast<std::uint32_t>(att_.replayed.size()));
+    if (is_new) att_.replayed.push_back({range, launch, parent, depth});
+    return known->second;
+}
+
+}  // namespace prof

@@ -1,0 +1,61 @@
+// The ranges under which the nodes of CUDA graphs were captured, placed under each launch of the graph.
+//
+// Which of the ranges open at a node's capture count: those opened since the capture began (by the last call before the
+// node that began a capture on the thread that has them; all where there was none). Those that enclose the whole
+// capture count only where the launch itself has no range open. One that is still open at the launch counts there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/attribution.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// What was open when a node was captured, as lists of open nodes: on its own thread, and on the one that adopted it.
+struct captured_at {
+    std::uint32_t open = npos;
+    std::uint32_t adopted_open = npos;
+    bool is_ambiguous = false;  // it may have been captured for several threads
+};
+
+class captured_ranges {
+public:
+    // Adds to `att`, in which the operations' open ranges stand already.
+    captured_ranges(const timeline& data, attribution& att);
+
+    // `find` tells of a node and the first of its operations what was open at its capture; it is asked once a node.
+    using finder = std::function<captured_at(const timeline_graph_node& node, const gpu_op& first)>;
+    void add(const finder& find);
+
+private:
+    // What nodes that were captured in the same state of things count for, outermost first.
+    struct state {
+        std::vector<std::uint32_t> ranges;
+        std::size_t enclosing = 0;  // the first so many were open when the capture began
+        bool is_ambiguous = false;
+    };
+
+    std::uint32_t state_of(const timeline_graph_node& node, const captured_at& at);
+    std::int64_t capture_began_ns(const timeline_graph_node& node, const captured_at& at) const;
+    const open_node& list_node(std::uint32_t index) const noexcept;
+    bool is_open_at_launch(std::uint32_t op, std::uint32_t range) const noexcept;
+    std::uint32_t place(std::uint32_t op, const state& captured);
+    std::uint32_t child(std::uint32_t launch, std::uint32_t parent, std::uint32_t range, std::uint32_t depth);
+
+    const timeline& data_;
+    attribution& att_;
+    std::vector<std::vector<std::int64_t>> captures_;  // per thread: when it began captures
+    std::vector<state> states_;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t, bool>, std::uint32_t> known_states_;
+    std::unordered_map<std::uint64_t, std::uint32_t> placed_;  // launch << 32 | state → replayed range
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
+        children_;  // launch, parent, range
+};
+
+}  // namespace prof
