@@ -12,21 +12,39 @@ namespace prof {
 
 enum class record_kind : std::uint8_t {
     none = 0,
-    range_push = 1,   // name, domain, category, color; value = payload
-    range_pop = 2,    // domain
-    range_start = 3,  // as push, value = process-wide range id
-    range_end = 4,    // value = the id that range_start gave
-    mark = 5,         // as push
-    payload = 6,      // value = payload of the range_start just before it on this thread
-    api_enter = 7,    // value = correlation key, name = kernel symbol (0: none), category = cbid, domain = api_domain
-    api_exit = 8,     // value = correlation key
+    range_push = 1,    // name, domain, category, color; value = payload
+    range_pop = 2,     // domain
+    range_start = 3,   // as push, value = process-wide range id
+    range_end = 4,     // value = the id that range_start gave
+    mark = 5,          // as push
+    payload = 6,       // value = payload of the range_start just before it on this thread
+    api_enter = 7,     // value = correlation key, name = kernel symbol (0: none), category = cbid, domain = api_domain
+    api_exit = 8,      // value = correlation key
+    parent_here = 12,  // value = a number that stands for what is open on this thread here
+    adopt_push = 13,   // value = such a number: what follows belongs under what was open there
+    adopt_pop = 14,    // ends the latest adopt_push of this thread
 };
 
-// How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`.
-enum class payload_type : std::uint8_t { none = 0, u64 = 1, i64 = 2, f64 = 3, u32 = 4, i32 = 5, f32 = 6 };
+// How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`. `bytes` is no type of NVTX's: a
+// number of bytes, out of an extended payload whose schema names the field so.
+enum class payload_type : std::uint8_t { none = 0, u64 = 1, i64 = 2, f64 = 3, u32 = 4, i32 = 5, f32 = 6, bytes = 7 };
 
 // CUPTI's callback domains (CUpti_CallbackDomain), for api_enter and api_exit.
 enum class api_domain : std::uint16_t { none = 0, driver = 1, runtime = 2 };
+
+// What an API call is to the host; kept in the `flags` of api_enter.
+enum class api_class : std::uint8_t {
+    launch = 0,               // puts work on a GPU, and comes back
+    blocking_launch = 1,      // a copy that returns when it is done
+    wait = 2,                 // waits for a stream, an event or everything
+    allocation = 3,           // takes its place in a stream
+    blocking_allocation = 4,  // may wait for all work of the device
+};
+
+// Whether host time spent in the call is, or may be, time spent waiting for the GPU.
+constexpr bool waits(api_class call) noexcept {
+    return call == api_class::blocking_launch || call == api_class::wait || call == api_class::blocking_allocation;
+}
 
 struct record {
     std::uint64_t ticks = 0;  // record/clock.hpp
@@ -36,7 +54,7 @@ struct record {
     std::uint32_t category = 0;  // NVTX category; CUPTI callback id for API records
     std::uint16_t domain = 0;    // NVTX domain index (0 is the default domain) or api_domain
     record_kind kind = record_kind::none;
-    std::uint8_t flags = 0;  // payload_type
+    std::uint8_t flags = 0;  // payload_type; api_class for api_enter
 };
 
 static_assert(sizeof(record) == 32 && std::is_trivially_copyable_v<record>);
