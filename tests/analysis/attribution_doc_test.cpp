@@ -89,6 +89,12 @@ private:
             thread.pop(time, domain);
         } else if (what == "launch") {
             thread.launch(time, id(text));
+        } else if (what == "here") {
+            thread.here(time, id(text));
+        } else if (what == "adopt") {
+            thread.adopt(time, id(text));
+        } else if (what == "leave") {
+            thread.leave(time);
         } else if (what == "start") {
             thread.start(time, text, id(text));
         } else if (what == "end") {
@@ -132,7 +138,7 @@ std::string table(const projection& p) {
 
 TEST(AttributionDoc, ShowsWhatComesOut) {
     const std::vector<example> examples = read_examples(PROF_ATTRIBUTION_DOC);
-    EXPECT_EQ(examples.size(), 8U);
+    EXPECT_EQ(examples.size(), 10U);
     for (const example& e : examples) {
         EXPECT_EQ(e.result, table(project(scenario{e.scenario}.build()))) << "of\n" << e.scenario;
     }

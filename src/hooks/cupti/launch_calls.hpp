@@ -1,4 +1,5 @@
-// The API calls that put work on a GPU: those that CUPTI is asked to call us back for.
+// The API calls that CUPTI is asked to call us back for: those that put work on a GPU, those that wait for it, and
+// those that allocate and free memory (by which the host may wait, too).
 #pragma once
 
 #include <array>
@@ -9,7 +10,16 @@
 
 namespace prof {
 
-enum class launch_kind : std::uint8_t { kernel, transfer, graph };
+enum class launch_kind : std::uint8_t {
+    none,
+    kernel,
+    transfer,
+    graph,
+    blocking_transfer,
+    wait,
+    allocation,
+    blocking_allocation,
+};
 
 struct launch_call {
     api_domain domain;
@@ -21,17 +31,31 @@ inline constexpr launch_call launch_calls[] = {
 #include "hooks/cupti/launch_calls.inc"
 };
 
-// Only for these does CUPTI's callback data hold a symbol name.
-inline bool is_kernel_launch(api_domain domain, std::uint32_t cbid) noexcept {
+// One load; none for a call that is not in the list.
+inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept {
     constexpr std::size_t limit = 1024;
     static constexpr auto table = [] {
-        std::array<std::array<bool, limit>, 3> is_kernel{};
-        for (const launch_call& call : launch_calls) {
-            is_kernel[static_cast<std::size_t>(call.domain)][call.cbid] = call.kind == launch_kind::kernel;
-        }
-        return is_kernel;
+        std::array<std::array<launch_kind, limit>, 3> kinds{};
+        for (const launch_call& call : launch_calls)
+            kinds[static_cast<std::size_t>(call.domain)][call.cbid] = call.kind;
+        return kinds;
     }();
-    return cbid < limit && table[static_cast<std::size_t>(domain)][cbid];
+    return cbid < limit ? table[static_cast<std::size_t>(domain)][cbid] : launch_kind::none;
+}
+
+constexpr api_class class_of_call(launch_kind kind) noexcept {
+    switch (kind) {
+        case launch_kind::blocking_transfer:
+            return api_class::blocking_launch;
+        case launch_kind::wait:
+            return api_class::wait;
+        case launch_kind::allocation:
+            return api_class::allocation;
+        case launch_kind::blocking_allocation:
+            return api_class::blocking_allocation;
+        default:
+            return api_class::launch;
+    }
 }
 
 }  // namespace prof
