@@ -1,26 +1,48 @@
 #!/usr/bin/env python3
-"""Writes src/hooks/cupti/launch_calls.inc: the API calls that put work on a GPU or into a graph, from CUPTI's headers.
+"""Writes src/hooks/cupti/launch_calls.inc: the API calls that put work on a GPU, wait for it, allocate and free
+memory, or begin the capture of a graph, from CUPTI's headers.
 
-usage: list_launch_calls.py INCLUDE_DIR > src/hooks/cupti/launch_calls.inc
+usage: list_launch_calls.py INCLUDE_DIR... > src/hooks/cupti/launch_calls.inc
 
-Callback ids never change their number (compared over CUPTI 12.0 to 13.5), so the list made from the newest headers
-holds for older libraries too: they refuse the ids they do not know.
+Callback ids never change their number (compared over CUPTI 12.0 to 13.5). Made from several headers, oldest first, the
+list holds for every library: one that does not know an id refuses it.
 """
 import re
 import sys
 
-KERNEL = re.compile(r"(__)?cudaLaunch(Kernel|CooperativeKernel|)(ExC|MultiDevice)?(_ptsz)?$|cuLaunch(Kernel|Cooperative|Grid|$).*")
-TRANSFER = re.compile(r"cudaMem(cpy|set).*|cuMem(cpy|set).*")
-GRAPH = re.compile(r"(cuda|cu)GraphLaunch(_ptsz)?$")
-CAPTURE = re.compile(r"(cuda|cu)StreamBeginCapture(ToGraph)?(_v2)?(_ptsz)?$")
+SUFFIX = r"(_v2)?(_pt[ds][sz])?$"
+
+# The first that matches decides.
+KINDS = (
+    ("kernel", r"(__)?cudaLaunch(Kernel|CooperativeKernel|)(ExC|MultiDevice)?(_ptsz)?$"
+               r"|cuLaunch(Kernel|Cooperative|Grid|$).*"),
+    # Between host and device, and back only when done. Those within and between devices return at once.
+    ("blocking_transfer", r"cudaMemcpy(2D|3D)?(ToArray|FromArray|ToSymbol|FromSymbol)?" + SUFFIX +
+                          r"|cuMemcpy(HtoD|DtoH|HtoA|AtoH|2D|2DUnaligned|3D)?" + SUFFIX),
+    ("transfer", r"(cudaMem|cuMem)(cpy|set).*"),
+    ("graph", r"(cuda|cu)GraphLaunch(_ptsz)?$"),
+    ("capture", r"(cuda|cu)StreamBeginCapture(ToGraph)?(_v2)?(_ptsz)?$"),
+    ("wait", r"cuda(Stream|Device|Event|Thread|ExecutionCtx)Synchronize" + SUFFIX +
+             r"|cu(Stream|Ctx|Event)Synchronize" + SUFFIX),
+    ("allocation", r"cuda(Malloc|MallocFromPool|Free)Async" + SUFFIX + r"|cuMem(Alloc|AllocFromPool|Free)Async" + SUFFIX),
+    ("blocking_allocation", r"cuda(Malloc(Pitch|3D|Array|3DArray|MipmappedArray|Host|Managed)?|Host(Alloc|Register|Unregister)"
+                            r"|Free(Array|MipmappedArray|Host)?)" + SUFFIX +
+                            r"|cuMem(Alloc(Pitch|Host|Managed)?|Free(Host)?|Host(Alloc|Register|Unregister)"
+                            r"|Create|Map|Unmap|Release)" + SUFFIX),
+)
 
 for domain, header, prefix in (
     ("runtime", "cupti_runtime_cbid.h", "CUPTI_RUNTIME_TRACE_CBID_"),
     ("driver", "cupti_driver_cbid.h", "CUPTI_DRIVER_TRACE_CBID_"),
 ):
-    text = open(f"{sys.argv[1]}/{header}", encoding="utf-8").read()
-    for symbol, number in re.findall(prefix + r"(\w+)\s*=\s*(\d+)", text):
-        name = re.sub(r"_v\d+$", "", symbol)
-        for kind, pattern in (("kernel", KERNEL), ("transfer", TRANSFER), ("graph", GRAPH), ("capture", CAPTURE)):
-            if pattern.match(name):
+    symbols = {}
+    for folder in sys.argv[1:]:
+        text = open(f"{folder}/{header}", encoding="utf-8").read()
+        for symbol, number in re.findall(prefix + r"(\w+)\s*=\s*(\d+)", text):
+            symbols.setdefault(int(number), symbol)  # one that was taken back stands in newer headers as cudaN
+    for number, symbol in sorted(symbols.items()):
+        name = re.sub(r"_v\d{4,}$", "", symbol)
+        for kind, pattern in KINDS:
+            if re.match(pattern, name):
                 print(f"{{api_domain::{domain}, {number}, launch_kind::{kind}}},  // {symbol}")
+                break

@@ -43,6 +43,33 @@ int prof_stop(void);
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. */
 int prof_step(void);
 
+/* --- Work for another thread ------------------------------------------------------------------------------------ */
+
+/* What a worker launches belongs to the thread that asked for it. That thread takes a number for the place where it is
+ * now, and hands it on with the task; the worker says so around the task:
+ *
+ *     uint64_t here = prof_parent_here();     thread A, inside its range "forward"
+ *     prof_adopt_push(here);                  thread B: what it launches from here on counts for "forward"
+ *     …
+ *     prof_adopt_pop();
+ *
+ * Between push and pop the ranges that B opens hang under the innermost range that was open at the place and still is;
+ * those that B had open before are set aside. Pushes nest; each pop ends the latest push of its thread. A place may be
+ * worked for by any number of threads, as often as they like, until the recording ends.
+ *
+ * These three are cheap enough for every task (a clock read and a record, as for a range), and never set
+ * prof_last_error. */
+
+/* Stands for what is open on this thread here; 0 while nothing is recorded. */
+uint64_t prof_parent_here(void);
+
+/* PROF_OK, or PROF_WRONG_STATE while nothing is recorded. A place that this recording does not know (0, or one from an
+ * earlier recording) changes nothing: the work is the thread's own, and the reports count it as unknown_parent. */
+int prof_adopt_push(uint64_t place);
+
+/* PROF_WRONG_STATE where there was no push in this recording. */
+int prof_adopt_pop(void);
+
 /* 1 while recording, else 0. */
 int prof_is_recording(void);
 

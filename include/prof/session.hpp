@@ -47,6 +47,33 @@ struct session_summary {
     std::vector<summary_row> rows;
 };
 
+// Where a thread is now, for others to work for: take it where the work is asked for, hand it on with the task.
+class work_place {
+public:
+    static work_place here() noexcept { return work_place(prof_parent_here()); }
+    std::uint64_t number() const noexcept { return number_; }
+
+private:
+    explicit work_place(std::uint64_t number) noexcept : number_(number) {}
+    std::uint64_t number_;
+};
+
+// From its construction to its destruction, on the same thread, what this thread launches belongs to `place` (prof.h).
+//
+//     pool.submit([place = prof::work_place::here()] { const prof::working_for task(place); … });
+class working_for {
+public:
+    explicit working_for(work_place place) noexcept : is_pushed_(prof_adopt_push(place.number()) == PROF_OK) {}
+    ~working_for() {
+        if (is_pushed_) prof_adopt_pop();
+    }
+    working_for(const working_for&) = delete;
+    working_for& operator=(const working_for&) = delete;
+
+private:
+    bool is_pushed_;
+};
+
 class session {
 public:
     // Starts recording. Throws session_error (a bad option, a recording that is running).

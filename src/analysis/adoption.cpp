@@ -33,8 +33,11 @@ adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, s
 void adoption_rule::find_launchers(const timeline& data) {
     for (const gpu_op& op : data.ops) {
         if (op.launch == npos) continue;
-        const std::uint32_t thread = data.api_calls[op.launch].thread;
-        if (works_for_others(thread)) continue;
+        const timeline_api_call& call = data.api_calls[op.launch];
+        const std::uint32_t thread = call.thread;
+        const bool is_declared = call.open == npos ? call.works_for != npos
+                                                   : data.ranges[data.open_nodes[call.open].range].works_for != npos;
+        if (works_for_others(thread) || is_declared) continue;  // not the thread's own work
         insert_sorted(by_stream_[{op.device, op.context, op.stream}], thread);
         insert_sorted(by_device_[op.device], thread);
         insert_sorted(launchers_, thread);
@@ -48,7 +51,7 @@ void adoption_rule::record_states(const timeline& data, std::vector<open_node>& 
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
         const bool ever_open = range.start_ns < range.end_ns;
-        if (range.style == range_style::push_pop && ever_open &&
+        if (range.style == range_style::push_pop && range.works_for == npos && ever_open &&
             std::binary_search(launchers_.begin(), launchers_.end(), range.thread)) {
             opened[range.thread].push_back(i);
         }
@@ -97,27 +100,42 @@ std::uint32_t adoption_rule::open_on(std::uint32_t thread, std::int64_t time_ns)
     return after == states.begin() ? npos : (after - 1)->open;
 }
 
-adoption adoption_rule::choose(const thread_set& candidates, std::int64_t time_ns) const {
-    adoption choice;
-    for (const std::uint32_t thread : candidates) {
-        const std::uint32_t open = open_on(thread, time_ns);
-        if (open == npos) continue;
-        if (choice.kind == adoption::outcome::adopted) return {adoption::outcome::ambiguous, npos};
-        choice = {adoption::outcome::adopted, open};
+bool adoption_rule::is_annotated(std::uint32_t thread, std::int64_t time_ns) const noexcept {
+    const std::vector<state>& states = states_[thread];  // begins with the first range, ends when the last has closed
+    return !states.empty() && states.front().since_ns <= time_ns && time_ns < states.back().since_ns;
+}
+
+bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, adoption& choice) const {
+    std::size_t annotated = 0;
+    std::uint32_t open = npos;
+    for (const std::uint32_t thread : launched) {
+        if (!is_annotated(thread, time_ns)) continue;
+        ++annotated;
+        if (const std::uint32_t here = open_on(thread, time_ns); here != npos) open = here;
     }
-    return choice;
+    if (annotated == 0) return false;
+    // A thread between two of its ranges may be waiting for autograd all the same, so it is no less meant than one
+    // that has a range open.
+    if (open != npos) {
+        choice.kind = annotated == 1 ? adoption::outcome::adopted : adoption::outcome::ambiguous;
+        choice.open = annotated == 1 ? open : npos;
+    }
+    return true;
 }
 
 adoption adoption_rule::decide(std::int64_t time_ns, const gpu_op& op) const {
+    adoption choice;
     const auto stream = by_stream_.find({op.device, op.context, op.stream});
-    if (stream != by_stream_.end()) {
-        const adoption choice = choose(stream->second, time_ns);
-        if (choice.kind != adoption::outcome::none) return choice;
-    }
+    if (stream != by_stream_.end() && choose(stream->second, time_ns, choice)) return choice;
     const auto device = by_device_.find(op.device);
-    return device == by_device_.end() ? adoption{} : choose(device->second, time_ns);
+    if (device != by_device_.end()) choose(device->second, time_ns, choice);
+    return choice;
 }
 
-adoption adoption_rule::decide(std::int64_t time_ns) const { return choose(launchers_, time_ns); }
+adoption adoption_rule::decide(std::int64_t time_ns) const {
+    adoption choice;
+    choose(launchers_, time_ns, choice);
+    return choice;
+}
 
 }  // namespace prof

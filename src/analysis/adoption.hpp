@@ -1,5 +1,7 @@
-// For whom a thread that matches the adoption pattern works at a given moment: the one other thread that has a range
-// open then and has launched on the same stream, else on the same device. docs/attribution.md gives the reasons.
+// For whom a thread that matches the adoption pattern works at a given moment: the one other thread in whose annotated
+// time (from its first range to its last) the moment lies and that has launched on the same stream, else on the same
+// device; if it has a range open. docs/attribution.md gives the reasons. Ranges by which a thread itself works for
+// another, declared to do so, make nobody's work its own.
 //
 // Made once for a timeline (linear in its ranges and operations), then asked: one binary search for each thread that
 // could be meant.
@@ -17,7 +19,7 @@ namespace prof {
 
 struct adoption {
     enum class outcome : std::uint8_t {
-        none,       // nobody has a range open: the work is the thread's own
+        none,       // nobody, or the one has no range open: the work is the thread's own
         adopted,    // it hangs under `open`
         ambiguous,  // several threads could be meant
     };
@@ -51,7 +53,9 @@ private:
     static std::vector<state> states_of(const timeline& data, const std::vector<std::uint32_t>& opened,
                                         std::vector<open_node>& extra_nodes);
     std::uint32_t open_on(std::uint32_t thread, std::int64_t time_ns) const;
-    adoption choose(const thread_set& candidates, std::int64_t time_ns) const;
+    bool is_annotated(std::uint32_t thread, std::int64_t time_ns) const noexcept;
+    // False where none of `launched` may be meant.
+    bool choose(const thread_set& launched, std::int64_t time_ns, adoption& choice) const;
 
     std::vector<std::uint8_t> works_for_others_;  // per thread
     std::vector<std::vector<state>> states_;      // per thread, by time

@@ -1,6 +1,7 @@
 #include "analysis/attribution.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 namespace prof {
 namespace {
 
+constexpr std::size_t deepest_descent = 1000;
+
 class attributor {
 public:
     attributor(const timeline& data, const attribution_options& options)
@@ -18,6 +21,7 @@ public:
 
     attribution run() {
         place_own_ranges();
+        find_first_work();
         place_adopted_ranges();
         out_.owner.assign(data_.ops.size(), owner_unmatched);
         out_.open.assign(data_.ops.size(), npos);
@@ -29,14 +33,21 @@ public:
         }
         captured_ranges captured{data_, out_};
         captured.add([&](const timeline_graph_node& node, const gpu_op& first) {
-            const target to = choose(node.open, node.thread, node.created_ns, first);
+            const target to = choose({node.open, node.thread, node.works_for, node.created_ns}, first);
             return captured_at{node.open, to.adopted_open, to.owner == owner_ambiguous};
         });
         return std::move(out_);
     }
 
 private:
-    // Where the operations of a call go.
+    // A thread gave order for work, by a launch or by the capture of one.
+    struct order {
+        std::uint32_t open = npos;  // the ranges open there
+        std::uint32_t thread = npos;
+        std::uint32_t works_for = npos;
+        std::int64_t time_ns = 0;
+    };
+    // Where the work goes.
     struct target {
         std::uint32_t owner = owner_no_range;
         std::uint32_t adopted_open = npos;
@@ -65,13 +76,12 @@ private:
         }
     }
 
-    // Hangs the roots of the threads that work for others where they belong, at the moment they opened, judged by the
-    // stream of the first launch inside.
-    void place_adopted_ranges() {
-        std::vector<const gpu_op*> first_work(data_.ranges.size(), nullptr);
+    // The first work inside each root of the threads that work for others by the pattern: its stream tells for whom.
+    void find_first_work() {
+        first_work_.assign(data_.ranges.size(), nullptr);
         for (const timeline_api_call& call : data_.api_calls) {
             if (call.op_count == 0 || call.open == npos || !rule_.works_for_others(call.thread)) continue;
-            const gpu_op*& first = first_work[root_[innermost(call.open)]];
+            const gpu_op*& first = first_work_[root_[innermost(call.open)]];
             if (first == nullptr) first = &first_op(call);
         }
         // What was captured there instead of being launched ran later, on some stream or other.
@@ -79,47 +89,164 @@ private:
             if (op.graph_node >= data_.graph_nodes.size()) continue;
             const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
             if (op.launch == npos || node.open == npos || !rule_.works_for_others(node.thread)) continue;
-            const gpu_op*& first = first_work[root_[innermost(node.open)]];
+            const gpu_op*& first = first_work_[root_[innermost(node.open)]];
             if (first == nullptr) first = &op;
-        }
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-            const timeline_range& range = data_.ranges[i];
-            if (range.style != range_style::push_pop || !rule_.works_for_others(range.thread)) continue;
-            if (root_[i] == i) {
-                const adoption choice = first_work[i] == nullptr ? rule_.decide(range.start_ns)
-                                                                 : rule_.decide(range.start_ns, *first_work[i]);
-                if (choice.kind == adoption::outcome::ambiguous) out_.parent[i] = owner_ambiguous;
-                if (choice.kind == adoption::outcome::adopted) out_.parent[i] = innermost(choice.open);
-                adopted_roots_.emplace(i, choice);
-            }
-            // Its root was placed before it, and the adopter's depth is final: adopters are not adopted themselves.
-            const std::uint32_t parent = out_.parent[i];
-            out_.depth[i] = is_range(parent) ? out_.depth[parent] + 1 : 0;
         }
     }
 
-    // Of work that `thread` gave order for at `time_ns`, with the ranges of the list `open` open; `first` is its first
-    // operation.
-    target choose(std::uint32_t open, std::uint32_t thread, std::int64_t time_ns, const gpu_op& first) {
-        if (open != npos) return choose_by_root(innermost(open), time_ns);
-        if (!rule_.works_for_others(thread)) return {};
-        const adoption choice = rule_.decide(time_ns, first);
+    bool may_be_adopted(const timeline_range& range) const noexcept {
+        return range.style == range_style::push_pop &&
+               (range.works_for != npos || rule_.works_for_others(range.thread));
+    }
+
+    // Hangs the roots of the threads that work for others where they belong, at the moment they opened. In order of
+    // time, with the places that threads declared to work for: what decides one of them has been decided before it.
+    void place_adopted_ranges() {
+        std::vector<std::uint32_t> places(data_.work_parents.size());
+        std::iota(places.begin(), places.end(), 0U);
+        std::sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return data_.work_parents[a].time_ns < data_.work_parents[b].time_ns;
+        });
+        auto place = places.begin();
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            for (; place != places.end() && data_.work_parents[*place].time_ns < data_.ranges[i].start_ns; ++place) {
+                open_at_place(*place);
+            }
+            if (may_be_adopted(data_.ranges[i]) && root_[i] == i) hang(i, adoption_of_root(i));
+        }
+        for (; place != places.end(); ++place) open_at_place(*place);
+
+        std::vector<std::uint8_t> has_depth(data_.ranges.size());
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) has_depth[i] = may_be_adopted(data_.ranges[i]) ? 0 : 1;
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) set_depth(i, has_depth);
+    }
+
+    void hang(std::uint32_t root, const adoption& choice) {
+        if (choice.kind == adoption::outcome::ambiguous) out_.parent[root] = owner_ambiguous;
+        if (choice.kind != adoption::outcome::adopted) return;
+        const std::uint32_t parent = innermost(choice.open);
+        for (std::uint32_t at = parent; is_range(at); at = out_.parent[at]) {
+            if (at != root) continue;
+            adopted_roots_[root] = {};  // a damaged capture: it would hang under itself
+            return;
+        }
+        out_.parent[root] = parent;
+    }
+
+    // An adopter may be adopted itself, and in one nanosecond it may stand behind what it adopts.
+    void set_depth(std::uint32_t range, std::vector<std::uint8_t>& has_depth) {
+        std::vector<std::uint32_t> path;
+        std::uint32_t at = range;
+        for (; is_range(at) && has_depth[at] == 0; at = out_.parent[at]) path.push_back(at);
+        std::uint32_t depth = is_range(at) ? out_.depth[at] + 1 : 0;
+        for (auto r = path.rbegin(); r != path.rend(); ++r) {
+            out_.depth[*r] = depth++;
+            has_depth[*r] = 1;
+        }
+    }
+
+    // For whom the ranges below a root were opened, decided when it opened.
+    adoption adoption_of_root(std::uint32_t root) {
+        const timeline_range& range = data_.ranges[root];
+        if (!may_be_adopted(range)) return {};
+        const auto [found, is_new] = adopted_roots_.try_emplace(root);
+        if (!is_new) return found->second;  // in a ring of places (a damaged capture) still "for nobody"
+        adoption choice;
+        if (range.works_for != npos) {
+            choice = declared(range.works_for, range.start_ns);
+        } else if (first_work_[root] == nullptr) {
+            choice = rule_.decide(range.start_ns);
+        } else {
+            choice = rule_.decide(range.start_ns, *first_work_[root]);
+        }
+        return adopted_roots_[root] = choice;
+    }
+
+    // What is still open at `time_ns` of the place that a thread declared to work for.
+    adoption declared(std::uint32_t place, std::int64_t time_ns) {
+        adoption choice = open_at_place(place);
+        if (choice.kind == adoption::outcome::adopted) {
+            choice.open = still_open(choice.open, time_ns);
+            if (choice.open == npos) choice = {};
+        }
+        return choice;
+    }
+
+    // All that work done at the place counted for: what was open there, and where that hangs in its turn.
+    adoption open_at_place(std::uint32_t place) {
+        const auto [found, is_new] = places_.try_emplace(place);
+        if (!is_new) return found->second;
+        // In order of time there is nothing to descend to: only a capture whose times are damaged gets deep.
+        if (descent_ == deepest_descent) return {};
+        ++descent_;
+        const work_parent& parent = data_.work_parents[place];
+        adoption whole;
+        if (parent.open != npos) {
+            const adoption above = adoption_of_root(root_[innermost(parent.open)]);
+            whole = {adoption::outcome::adopted, parent.open};
+            if (above.kind == adoption::outcome::adopted) {
+                whole.open = joined(parent.open, still_open(above.open, parent.time_ns));
+            }
+        } else if (parent.works_for != npos) {
+            whole = declared(parent.works_for, parent.time_ns);
+        } else if (parent.thread != npos && rule_.works_for_others(parent.thread)) {
+            whole = rule_.decide(parent.time_ns);
+        }
+        --descent_;
+        return places_[place] = whole;
+    }
+
+    // `first` is the first operation of the order.
+    target choose(const order& given, const gpu_op& first) {
+        if (given.open != npos) return choose_by_root(innermost(given.open), given);
+        adoption choice;
+        if (given.works_for != npos) {
+            choice = declared(given.works_for, given.time_ns);
+        } else if (rule_.works_for_others(given.thread)) {
+            choice = rule_.decide(given.time_ns, first);
+        }
         switch (choice.kind) {
             case adoption::outcome::none:
                 break;
             case adoption::outcome::ambiguous:
                 return {.owner = owner_ambiguous};
             case adoption::outcome::adopted:
-                return {.owner = innermost(choice.open), .adopted_open = choice.open, .adopted = true};
+                return {.owner = innermost(choice.open),
+                        .adopted_open = choice.open,
+                        .adopted = is_of_another(choice.open, given.thread)};
         }
         return {};
     }
 
     // Work inside a range goes where the range hangs, as far as what it hangs under is still open.
-    target choose_by_root(std::uint32_t owner, std::int64_t time_ns) {
+    target choose_by_root(std::uint32_t owner, const order& given) {
         const auto found = adopted_roots_.find(root_[owner]);
         if (found == adopted_roots_.end() || found->second.kind != adoption::outcome::adopted) return {.owner = owner};
-        return {.owner = owner, .adopted_open = still_open(found->second.open, time_ns), .adopted = true};
+        const bool adopted = is_of_another(found->second.open, given.thread);
+        return {.owner = owner, .adopted_open = still_open(found->second.open, given.time_ns), .adopted = adopted};
+    }
+
+    // A thread may declare to work for a place of its own.
+    bool is_of_another(std::uint32_t head, std::uint32_t thread) const noexcept {
+        for (std::uint32_t at = head; at != npos; at = node(at).below) {
+            if (data_.ranges[node(at).range].thread != thread) return true;
+        }
+        return false;
+    }
+
+    // The ranges of `head` on top of those of `tail`.
+    std::uint32_t joined(std::uint32_t head, std::uint32_t tail) {
+        std::vector<std::uint32_t> above;  // innermost first
+        for (std::uint32_t at = head; at != npos; at = node(at).below) above.push_back(node(at).range);
+        return on_top(above, tail);
+    }
+
+    std::uint32_t on_top(const std::vector<std::uint32_t>& above, std::uint32_t tail) {
+        for (auto range = above.rbegin(); range != above.rend(); ++range) {
+            out_.extra_nodes.push_back({.range = *range, .below = tail});
+            tail = static_cast<std::uint32_t>(data_.open_nodes.size() + out_.extra_nodes.size() - 1);
+        }
+        return tail;
     }
 
     bool is_open(std::uint32_t range, std::int64_t time_ns) const noexcept {
@@ -136,16 +263,12 @@ private:
         for (std::uint32_t at = head; at != tail; at = node(at).below) {
             if (is_open(node(at).range, time_ns)) above.push_back(node(at).range);
         }
-        for (auto range = above.rbegin(); range != above.rend(); ++range) {
-            out_.extra_nodes.push_back({.range = *range, .below = tail});
-            tail = static_cast<std::uint32_t>(data_.open_nodes.size() + out_.extra_nodes.size() - 1);
-        }
-        return tail;
+        return on_top(above, tail);
     }
 
     // All operations of one call count for the same open ranges: a graph is one piece of work.
     void attribute_call(const timeline_api_call& call) {
-        const target to = choose(call.open, call.thread, call.start_ns, first_op(call));
+        const target to = choose({call.open, call.thread, call.works_for, call.start_ns}, first_op(call));
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
             const std::uint32_t op = data_.ops_by_launch[call.first_op + i];
             out_.owner[op] = to.owner;
@@ -158,8 +281,11 @@ private:
     const timeline& data_;
     attribution out_;
     adoption_rule rule_;
-    std::vector<std::uint32_t> root_;  // per range: the root above it on its own thread
+    std::vector<std::uint32_t> root_;        // per range: the root above it on its own thread
+    std::vector<const gpu_op*> first_work_;  // per root; null: none
     std::unordered_map<std::uint32_t, adoption> adopted_roots_;
+    std::unordered_map<std::uint32_t, adoption> places_;  // of work_parents
+    std::size_t descent_ = 0;                             // calls of open_at_place in one another
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Which ranges each GPU operation belongs to: the ranges that were open on the thread that launched it, and for the
-// threads that work for somebody else (autograd's) the range tree they are adopted into; below those, for a node of a
-// CUDA graph, the ranges that were open when it was captured. docs/attribution.md has the rules with examples. A pure
-// function of a timeline; linear in its ranges and operations.
+// threads that work for somebody else (autograd's, and those that declared it) the range tree they are adopted into;
+// below those, for a node of a CUDA graph, the ranges that were open when it was captured. docs/attribution.md has the
+// rules with examples. A pure function of a timeline; linear in its ranges and operations.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace prof {
 
 struct attribution_options {
     // Threads whose kernel name (comm) matches this shell pattern work for another thread and hang under the innermost
-    // range open there. "" switches adoption off.
+    // range open there. "" switches this off; what a thread declared itself (timeline::work_parents) holds all the
+    // same.
     std::string adopt_pattern = "pt_autograd_*";
 };
 
@@ -48,8 +49,8 @@ struct attribution {
     std::vector<std::uint32_t> open;
     // … and, if it was adopted, those of the thread it was launched for (npos none): of an operation outside any range
     // all that are open there at its launch; of one inside a range those that were open when its outermost range was
-    // pushed and still are. An operation counts for every range of both lists: the ancestors of its owner that are
-    // open.
+    // pushed and still are; if that thread worked for another in its turn, then those of both. An operation counts for
+    // every range of both lists: the ancestors of its owner that are open.
     std::vector<std::uint32_t> adopted_open;
     // Per operation: 1 if it stands under a range of another thread than the one that launched it.
     std::vector<std::uint8_t> adopted;

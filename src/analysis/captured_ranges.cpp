@@ -7,7 +7,7 @@ namespace prof {
 captured_ranges::captured_ranges(const timeline& data, attribution& att)
     : data_(data), att_(att), captures_(data.threads.size()) {
     for (const timeline_api_call& call : data.api_calls) {
-        if (call.begins_capture) captures_[call.thread].push_back(call.start_ns);
+        if (call.kind == api_class::begins_capture) captures_[call.thread].push_back(call.start_ns);
     }
 }
 

@@ -45,6 +45,7 @@ std::vector<kernel_row> kernel_table(const timeline& data) {
         row.time = summarize(kernel.durations_ns);
         row.share = share_of(row.time.total_ns, total_ns);
         row.registers_per_thread = kernel.registers_per_thread;
+        if (is_communication_kernel(symbol)) row.kind = op_class::communication;
         rows.push_back(std::move(row));
     };
     for (const auto& [symbol, kernel] : by_symbol) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/op_class.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -26,6 +27,7 @@ struct kernel_row {
     double share = 0;    // of all kernels' time, 0 … 1
     duration_statistics time;
     std::uint32_t registers_per_thread = 0;  // of the first instance
+    op_class kind = op_class::compute;       // or communication
 };
 std::vector<kernel_row> kernel_table(const timeline& data);  // by total time, descending; ties by name
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/op_class.hpp"
 #include "analysis/segment.hpp"
 #include "analysis/statistics.hpp"
 
@@ -34,6 +35,7 @@ projection_row make_row(const timeline& data, std::string name, const std::vecto
     for (const std::uint32_t index : ranges) {
         const timeline_range& range = data.ranges[index];
         row.host_ns += range.end_ns - range.start_ns;
+        if (range.payload_kind == payload_type::bytes) row.payload_bytes += range.payload;
         std::int64_t sum_ns = 0;
         std::int64_t first_ns = INT64_MAX;
         std::int64_t last_ns = INT64_MIN;
@@ -53,9 +55,11 @@ projection_row make_row(const timeline& data, std::string name, const std::vecto
         return data.ops[a].device != data.ops[b].device ? data.ops[a].device < data.ops[b].device : a < b;
     });
     busy_time busy;
+    op_classifier class_of(data);
     for (const std::uint32_t i : row_ops) {
         const gpu_op& op = data.ops[i];
         row.gpu_sum_ns += op.end_ns - op.start_ns;
+        if (class_of(op) == op_class::communication) row.communication_ns += op.end_ns - op.start_ns;
         busy.add(op.device, op.start_ns, op.end_ns);
     }
     row.ops = row_ops.size();

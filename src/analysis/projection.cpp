@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "analysis/op_class.hpp"
 #include "analysis/process_ranges.hpp"
 #include "analysis/row_tree.hpp"
 #include "analysis/segment.hpp"
@@ -30,6 +31,7 @@ public:
     projector(const timeline& data, const attribution& att, bool fold_digits)
         : data_(data),
           att_(att),
+          class_of_(data),
           tree_(data, att, fold_digits),
           rows_(tree_.nodes().size()),
           busy_(rows_.size()),
@@ -42,6 +44,7 @@ public:
         result_.ops_of_unseen_captures = att_.ops_of_unseen_captures;
         result_.ops_of_ambiguous_captures = att_.ops_of_ambiguous_captures;
         count_instances();
+        count_waits();
         arrange_rows();
         return std::move(result_);
     }
@@ -60,6 +63,8 @@ private:
         const gpu_op& op = data_.ops[index];
         const std::int64_t duration_ns = op.end_ns - op.start_ns;
         const bool adopted = att_.adopted[index] != 0;
+        const bool communicates = class_of_(op) == op_class::communication;
+        result_.communication_ns += communicates ? duration_ns : 0;
         result_.total_gpu_ns += duration_ns;
         result_.total_ops += 1;
         result_.adopted_ops += adopted ? 1 : 0;
@@ -72,16 +77,16 @@ private:
         // The ranges an operation counts for lie on one path of the tree, so it meets each row once.
         for_each_open_range(data_, att_, index, [&](std::uint32_t range) {
             instances_[range].add(op);
-            count_for(tree_.node_of(range), op, adopted);
+            count_for(tree_.node_of(range), op, adopted, communicates);
         });
         for_each_replayed_range(att_, index, [&](std::uint32_t replayed) {
             replayed_[replayed].add(op);
-            count_for(tree_.node_of_replayed(replayed), op, adopted);
+            count_for(tree_.node_of_replayed(replayed), op, adopted, communicates);
         });
         if (tree_.is_ambiguous(self)) {
-            count_for(row_tree::ambiguous, op, adopted);
+            count_for(row_tree::ambiguous, op, adopted, communicates);
         } else if (captured == npos && !is_range(att_.owner[index])) {
-            count_for(self, op, adopted);
+            count_for(self, op, adopted, communicates);
         }
     }
 
@@ -91,13 +96,14 @@ private:
         return owner == owner_no_range ? row_tree::no_range : row_tree::unmatched;
     }
 
-    void count_for(std::uint32_t node, const gpu_op& op, bool adopted) {
+    void count_for(std::uint32_t node, const gpu_op& op, bool adopted, bool communicates) {
         projection_row& row = rows_[node];
         const std::int64_t duration_ns = op.end_ns - op.start_ns;
         row.gpu_sum_ns += duration_ns;
         row.ops += 1;
         row.adopted_ops += adopted ? 1 : 0;
         row.adopted_ns += adopted ? duration_ns : 0;
+        row.communication_ns += communicates ? duration_ns : 0;
         busy_[node].add(op.device, op.start_ns, op.end_ns);
     }
 
@@ -107,6 +113,9 @@ private:
             const std::uint32_t node = tree_.node_of(i);
             if (node == npos) continue;
             rows_[node].host_ns += data_.ranges[i].end_ns - data_.ranges[i].start_ns;
+            if (data_.ranges[i].payload_kind == payload_type::bytes) {
+                rows_[node].payload_bytes += data_.ranges[i].payload;
+            }
             count_instance(node, instances_[i], sums_ns[node]);
         }
         for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
@@ -120,6 +129,19 @@ private:
         rows_[node].instances += 1;
         if (gpu.first_ns < gpu.last_ns) rows_[node].gpu_span_ns += gpu.last_ns - gpu.first_ns;
         sums_ns.push_back(gpu.sum_ns);
+    }
+
+    // A wait is a matter of its own thread: it counts for the ranges open there, adopted or not.
+    void count_waits() {
+        for (const timeline_api_call& call : data_.api_calls) {
+            if (!waits(call.kind) || call.end_ns == 0) continue;
+            const std::int64_t duration_ns = call.end_ns - call.start_ns;
+            result_.wait_ns += duration_ns;
+            if (call.open == npos) rows_[row_tree::no_range].wait_ns += duration_ns;
+            for (std::uint32_t at = call.open; at != npos; at = data_.open_nodes[at].below) {
+                rows_[tree_.node_of(data_.open_nodes[at].range)].wait_ns += duration_ns;
+            }
+        }
     }
 
     void arrange_rows() {
@@ -159,6 +181,7 @@ private:
 
     const timeline& data_;
     const attribution& att_;
+    op_classifier class_of_;
     row_tree tree_;
     std::vector<projection_row> rows_;  // per node of the tree, until they are arranged
     std::vector<busy_time> busy_;       // per node

@@ -34,8 +34,12 @@ struct projection_row {
     std::int64_t gpu_span_ns = 0;
     std::uint64_t ops = 0;  // operations that count for the row
     std::uint64_t self_ops = 0;
-    std::uint64_t adopted_ops = 0;  // of ops: launched by another thread and adopted
-    std::int64_t adopted_ns = 0;    // their durations added
+    std::uint64_t adopted_ops = 0;      // of ops: launched by another thread and adopted
+    std::int64_t adopted_ns = 0;        // their durations added
+    std::int64_t communication_ns = 0;  // of gpu_sum_ns: NCCL's kernels
+    // Of host_ns: spent by the range's own thread in calls that wait, or may wait, for the GPU (record/record.hpp).
+    std::int64_t wait_ns = 0;
+    std::uint64_t payload_bytes = 0;  // what the instances say that they move, added (NCCL's do)
     // gpu sum per instance, over all instances, those with no GPU work included
     std::int64_t instance_min_ns = 0;
     double instance_median_ns = 0;
@@ -50,6 +54,8 @@ struct projection {
     std::uint64_t adopted_ops = 0;
     std::uint64_t ops_of_unseen_captures = 0;  // attribution's
     std::uint64_t ops_of_ambiguous_captures = 0;
+    std::int64_t communication_ns = 0;  // of total_gpu_ns
+    std::int64_t wait_ns = 0;           // of all calls that wait, whatever their thread
     std::vector<projection_row>
         rows;  // preorder of the tree, siblings by first start; then (no range), (ambiguous), (unmatched)
     // start/end ranges are process-wide and have a table of their own: operations whose launch lies in time between

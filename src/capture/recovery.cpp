@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstring>
 #include <span>
 
@@ -232,11 +233,32 @@ void rings_file::ring(std::uint32_t index, const recovery_basis& contents, recov
     }
 }
 
+// "cause:count cause:count"; what is damaged counts nothing.
+std::map<std::uint32_t, std::uint64_t> read_counts(std::string_view text) {
+    std::map<std::uint32_t, std::uint64_t> counts;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+        std::uint32_t cause = 0;
+        std::uint64_t count = 0;
+        const auto [colon, cause_status] = std::from_chars(at, end, cause);
+        if (cause_status != std::errc{} || colon == end || *colon != ':') break;
+        const auto [after, count_status] = std::from_chars(colon + 1, end, count);
+        if (count_status != std::errc{}) break;
+        counts[cause] = count;
+        at = after == end ? end : after + 1;
+    }
+    return counts;
+}
+
 // Drops only ever grow: the higher of two counts is the later.
 void rings_file::drops(const recovery_basis& contents, recovery& found) const {
     payload_builder payload;
     for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
-        const format::drop_entry entry{static_cast<std::uint32_t>(cause), 0, drops_[cause]};
+        format::drop_entry entry{static_cast<std::uint32_t>(cause), 0, drops_[cause]};
+        if (const auto before = contents.drops_before.find(entry.cause); before != contents.drops_before.end()) {
+            entry.count -= std::min(entry.count, before->second);
+        }
         const auto known = contents.drops.find(entry.cause);
         if (entry.count > (known == contents.drops.end() ? 0 : known->second)) payload.append(&entry, sizeof entry);
     }
@@ -250,6 +272,7 @@ void recovery_basis::add(const chunk& delivered) {
         case format::chunk_type::properties:
             for_each_property(delivered.payload, [this](std::string_view key, std::string_view value) {
                 if (key == "rings_path") rings_path = value;
+                if (key == "drops_before") drops_before = read_counts(value);
             });
             break;
         case format::chunk_type::thread:

@@ -25,9 +25,10 @@ inline constexpr std::size_t largest_recovery_bytes = 1U << 30;
 struct recovery_basis {
     bool closed = false;
     std::string rings_path;
-    std::set<std::uint64_t> threads;                     // uids of the thread chunks
-    std::map<std::uint64_t, std::uint64_t> next_number;  // by thread uid: one past the last record
-    std::map<std::uint32_t, std::uint64_t> drops;        // by cause: the latest count
+    std::set<std::uint64_t> threads;                      // uids of the thread chunks
+    std::map<std::uint64_t, std::uint64_t> next_number;   // by thread uid: one past the last record
+    std::map<std::uint32_t, std::uint64_t> drops;         // by cause: the latest count
+    std::map<std::uint32_t, std::uint64_t> drops_before;  // by cause: what earlier recordings had counted
 
     void add(const chunk& delivered);
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
 
 #include "record/clock.hpp"
 
@@ -34,7 +35,21 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 }  // namespace
 
 collector::collector(region& where, capture_writer& out) : region_(where), out_(out), drops_before_(where.drops()) {
+    write_drops_before();
     write_clock();
+}
+
+// The counters of the mapping go on from recording to recording, and whoever recovers them must know where this began.
+void collector::write_drops_before() {
+    std::string counts;
+    for (std::size_t cause = 0; cause < drops_before_.size(); ++cause) {
+        if (drops_before_[cause] == 0) continue;
+        if (!counts.empty()) counts += ' ';
+        counts += std::to_string(cause) + ':' + std::to_string(drops_before_[cause]);
+    }
+    if (counts.empty()) return;
+    out_.property("drops_before", counts);
+    out_.flush();  // who recovers this may come at once
 }
 
 collector::round_result collector::round() {

@@ -51,6 +51,7 @@ private:
     void drain_rings(round_result& result);
     void drain_gpu(round_result& result);
     void write_drops();
+    void write_drops_before();
     void write_clock();
     void describe_thread(const ring_header& ring, bool look_again);
 

@@ -201,6 +201,8 @@ private:
                 return;
             case payload_type::u64:
                 return events_.arg("payload", payload);
+            case payload_type::bytes:
+                return events_.arg("bytes", payload);
             case payload_type::i64:
                 return events_.arg("payload", static_cast<std::int64_t>(payload));
             case payload_type::u32:

@@ -63,6 +63,7 @@ std::string projection_line(std::string_view capture, const projection_row& row,
     line.number(row.gpu_busy_ns).number(row.gpu_span_ns).number(row.ops).number(row.self_ops);
     line.number(row.adopted_ops).number(row.adopted_ns).number(row.instance_min_ns).number(row.instance_median_ns);
     line.number(row.instance_max_ns).number(row.instance_stddev_ns);
+    line.number(row.communication_ns).number(row.wait_ns).number(row.payload_bytes);
     return std::move(line).end();
 }
 
@@ -75,7 +76,8 @@ void add_statistics(csv_line& line, double share, const duration_statistics& tim
 
 std::string projection_csv_header() {
     return "capture,type,path,depth,instances,host_ns,gpu_sum_ns,gpu_self_ns,gpu_child_ns,gpu_busy_ns,gpu_span_ns,ops,"
-           "self_ops,adopted_ops,adopted_ns,instance_min_ns,instance_median_ns,instance_max_ns,instance_stddev_ns\r\n";
+           "self_ops,adopted_ops,adopted_ns,instance_min_ns,instance_median_ns,instance_max_ns,instance_stddev_ns,"
+           "communication_ns,wait_ns,payload_bytes\r\n";
 }
 
 std::string projection_csv(std::string_view capture, const projection& projected) {
@@ -87,7 +89,7 @@ std::string projection_csv(std::string_view capture, const projection& projected
 
 std::string kernels_csv_header() {
     return "capture,name,symbol,share,instances,total_ns,min_ns,median_ns,mean_ns,max_ns,stddev_ns,"
-           "registers_per_thread\r\n";
+           "registers_per_thread,class\r\n";
 }
 
 std::string kernels_csv(std::string_view capture, const std::vector<kernel_row>& rows) {
@@ -96,7 +98,7 @@ std::string kernels_csv(std::string_view capture, const std::vector<kernel_row>&
         csv_line line;
         line.text(capture).text(row.name).text(row.symbol);
         add_statistics(line, row.share, row.time);
-        line.number(row.registers_per_thread);
+        line.number(row.registers_per_thread).text(to_string(row.kind));
         out += std::move(line).end();
     }
     return out;

@@ -29,7 +29,10 @@ json row_json(const projection_row& row) {
             {"instance_min_ns", row.instance_min_ns},
             {"instance_median_ns", row.instance_median_ns},
             {"instance_max_ns", row.instance_max_ns},
-            {"instance_stddev_ns", row.instance_stddev_ns}};
+            {"instance_stddev_ns", row.instance_stddev_ns},
+            {"communication_ns", row.communication_ns},
+            {"wait_ns", row.wait_ns},
+            {"payload_bytes", row.payload_bytes}};
 }
 
 json rows_json(const std::vector<projection_row>& rows) {
@@ -77,6 +80,8 @@ json projection_json(std::string_view capture, const timeline& data, const proje
     out["adopted_ops"] = projected.adopted_ops;
     out["ops_of_unseen_captures"] = projected.ops_of_unseen_captures;
     out["ops_of_ambiguous_captures"] = projected.ops_of_ambiguous_captures;
+    out["communication_ns"] = projected.communication_ns;
+    out["wait_ns"] = projected.wait_ns;
     out["rows"] = rows_json(projected.rows);
     out["process_ranges"] = rows_json(projected.process_ranges);
     add_quality(out, data);
@@ -93,6 +98,7 @@ json kernels_json(std::string_view capture, const timeline& data, const std::vec
         item["symbol"] = printable(row.symbol);
         add_statistics(item, row.share, row.time);
         item["registers_per_thread"] = row.registers_per_thread;
+        item["class"] = to_string(row.kind);
     }
     add_quality(out, data);
     return out;

@@ -29,7 +29,23 @@ std::int64_t largest_time(const std::vector<projection_row>& rows) {
     return largest;
 }
 
-std::vector<std::string> range_cells(const projection_row& row, const time_unit& unit, std::int64_t total_gpu_ns) {
+// Columns that most programs have no use for: they are there if a row has something to say in them.
+struct extra_columns {
+    bool wait = false;
+    bool communication = false;
+    bool bytes = false;
+
+    explicit extra_columns(const std::vector<projection_row>& rows) {
+        for (const projection_row& row : rows) {
+            wait = wait || row.wait_ns != 0;
+            communication = communication || row.communication_ns != 0;
+            bytes = bytes || row.payload_bytes != 0;
+        }
+    }
+};
+
+std::vector<std::string> range_cells(const projection_row& row, const time_unit& unit, std::int64_t total_gpu_ns,
+                                     const extra_columns& extra) {
     const bool has_instances = row.kind == row_kind::range;
     const auto count = static_cast<double>(std::max<std::uint64_t>(row.instances, 1));
     const auto time = [&](auto ns) { return unit.format(static_cast<double>(ns)); };
@@ -37,7 +53,7 @@ std::vector<std::string> range_cells(const projection_row& row, const time_unit&
     const auto if_host = [&](std::string text) {
         return row.is_captured ? std::string("-") : if_range(std::move(text));
     };
-    return {
+    std::vector<std::string> cells = {
         std::string(2 * std::size_t{row.depth}, ' ') + terminal_safe(row.name) + (row.is_captured ? " (captured)" : ""),
         if_range(with_thousands(row.instances)),
         if_host(time(row.host_ns)),
@@ -56,32 +72,42 @@ std::vector<std::string> range_cells(const projection_row& row, const time_unit&
         if_range(time(row.instance_max_ns)),
         if_range(time(row.instance_stddev_ns)),
     };
+    if (extra.wait) cells.push_back(time(row.wait_ns));
+    if (extra.communication) cells.push_back(time(row.communication_ns));
+    if (extra.bytes) cells.push_back(row.payload_bytes == 0 ? std::string() : bytes_text(row.payload_bytes));
+    return cells;
 }
 
-std::vector<text_table::column> range_columns(std::string_view first_title) {
-    return {{std::string(first_title), 0, true},
-            {"count", 0},
-            {"host", 0},
-            {"GPU", 0},
-            {"GPU %", 0},
-            {"self", 2},
-            {"host/each", 4},
-            {"GPU/each", 4},
-            {"busy", 5},
-            {"span", 6},
-            {"ops", 3},
-            {"adopted", 1},
-            {"min", 8},
-            {"median", 7},
-            {"max", 8},
-            {"stddev", 9}};
+std::vector<text_table::column> range_columns(std::string_view first_title, const extra_columns& extra) {
+    std::vector<text_table::column> columns = {{std::string(first_title), 0, true},
+                                               {"count", 0},
+                                               {"host", 0},
+                                               {"GPU", 0},
+                                               {"GPU %", 0},
+                                               {"self", 2},
+                                               {"host/each", 4},
+                                               {"GPU/each", 4},
+                                               {"busy", 5},
+                                               {"span", 6},
+                                               {"ops", 3},
+                                               {"adopted", 1},
+                                               {"min", 8},
+                                               {"median", 7},
+                                               {"max", 8},
+                                               {"stddev", 9}};
+    if (extra.wait) columns.push_back({"wait", 2});
+    if (extra.communication) columns.push_back({"comm", 2});
+    if (extra.bytes) columns.push_back({"bytes", 2});
+    return columns;
 }
 
 constexpr std::string_view range_legend =
     "host: time between begin and end. GPU: durations of the operations launched\n"
     "inside, added. self: of those launched in no inner range. busy: time with at\n"
     "least one running. span: first start to last end. adopted: share of them that\n"
-    "another thread launched for the range. min to stddev: GPU, of one instance.\n";
+    "another thread launched for the range. min to stddev: GPU, of one instance.\n"
+    "wait: host time in calls that wait for the GPU. comm: of GPU, NCCL's kernels.\n"
+    "bytes: as the ranges themselves say.\n";
 
 constexpr std::string_view captured_legend =
     "(captured): open when a CUDA graph was captured; count: in launches of the graph.\n";
@@ -120,9 +146,10 @@ std::int64_t total_time(const std::vector<TRow>& rows) {
 
 std::string process_ranges_text(const projection& projected, const text_layout& layout) {
     const time_unit unit = time_unit::for_largest(largest_time(projected.process_ranges));
-    text_table table(range_columns("start/end range"));
+    const extra_columns extra(projected.process_ranges);
+    text_table table(range_columns("start/end range", extra));
     for (const projection_row& row : projected.process_ranges) {
-        table.add_row(range_cells(row, unit, projected.total_gpu_ns));
+        table.add_row(range_cells(row, unit, projected.total_gpu_ns, extra));
     }
     return fmt::format("\nStart/end ranges, in {}: operations launched between start and end by whatever thread\n\n{}",
                        unit.name, table.render(layout.width));
@@ -141,9 +168,10 @@ std::string title_text(const timeline& data, const text_layout& layout) {
 std::string projection_text(const projection& projected, const text_layout& layout) {
     const time_unit unit = time_unit::for_largest(std::max(largest_time(projected.rows), projected.total_gpu_ns));
     std::string out = fmt::format("GPU time by range, in {}\n\n", unit.name);
-    text_table table(range_columns("range"));
+    const extra_columns extra(projected.rows);
+    text_table table(range_columns("range", extra));
     for (const projection_row& row : projected.rows) {
-        if (row.depth <= layout.deepest) table.add_row(range_cells(row, unit, projected.total_gpu_ns));
+        if (row.depth <= layout.deepest) table.add_row(range_cells(row, unit, projected.total_gpu_ns, extra));
     }
     table.add_rule();
     projection_row total;
@@ -153,7 +181,9 @@ std::string projection_text(const projection& projected, const text_layout& layo
     total.gpu_busy_ns = projected.total_busy_ns;
     total.ops = projected.total_ops;
     total.adopted_ops = projected.adopted_ops;
-    table.add_row(range_cells(total, unit, projected.total_gpu_ns));
+    total.communication_ns = projected.communication_ns;
+    total.wait_ns = projected.wait_ns;
+    table.add_row(range_cells(total, unit, projected.total_gpu_ns, extra));
     out += table.render(layout.width);
     if (!projected.process_ranges.empty()) out += process_ranges_text(projected, layout);
     if (layout.legend) {
@@ -172,15 +202,19 @@ std::string kernels_text(const std::vector<kernel_row>& rows, const text_layout&
     columns.push_back({"registers", 5});
     text_table table(std::move(columns));
     std::uint64_t count = 0;
+    std::int64_t communication_ns = 0;
     for (const kernel_row& row : rows) {
+        if (row.kind == op_class::communication) communication_ns += row.time.total_ns;
         auto cells = statistics_cells(row.name, row.share, row.time, unit);
         cells.push_back(std::to_string(row.registers_per_thread));
         table.add_row(std::move(cells));
         count += row.time.instances;
     }
-    return fmt::format("GPU time by kernel, in {}: {} kernels of {} names, {} in all\n\n{}", unit.name,
-                       with_thousands(count), rows.size(), unit.format(static_cast<double>(total_ns)),
-                       table.render(layout.width));
+    std::string out = fmt::format("GPU time by kernel, in {}: {} kernels of {} names, {} in all", unit.name,
+                                  with_thousands(count), rows.size(), unit.format(static_cast<double>(total_ns)));
+    if (communication_ns != 0)
+        out += fmt::format(", {} communication", unit.format(static_cast<double>(communication_ns)));
+    return out + "\n\n" + table.render(layout.width);
 }
 
 std::string transfers_text(const std::vector<transfer_row>& rows, const text_layout& layout) {

@@ -23,16 +23,32 @@ enum class record_kind : std::uint8_t {
     graph_node = 9,    // a node of a CUDA graph was made: value = its id
     graph_clone = 10,  // a node was made as the copy of another: value = its id, name and color = low and high half of
                        // the other's (original_node())
+    parent_here = 12,  // value = a number that stands for what is open on this thread here
+    adopt_push = 13,   // value = such a number: what follows belongs under what was open there
+    adopt_pop = 14,    // ends the latest adopt_push of this thread
 };
 
-// How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`.
-enum class payload_type : std::uint8_t { none = 0, u64 = 1, i64 = 2, f64 = 3, u32 = 4, i32 = 5, f32 = 6 };
+// How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`. `bytes` is no type of NVTX's: a
+// number of bytes, out of an extended payload whose schema names the field so.
+enum class payload_type : std::uint8_t { none = 0, u64 = 1, i64 = 2, f64 = 3, u32 = 4, i32 = 5, f32 = 6, bytes = 7 };
 
 // CUPTI's callback domains (CUpti_CallbackDomain), for api_enter and api_exit.
 enum class api_domain : std::uint16_t { none = 0, driver = 1, runtime = 2 };
 
-// In the flags of an api_enter.
-inline constexpr std::uint8_t api_begins_capture = 1;  // the call begins the capture of a stream into a CUDA graph
+// What an API call is to the host; kept in the `flags` of api_enter.
+enum class api_class : std::uint8_t {
+    launch = 0,               // puts work on a GPU, and comes back
+    blocking_launch = 1,      // a copy that returns when it is done
+    wait = 2,                 // waits for a stream, an event or everything
+    allocation = 3,           // takes its place in a stream
+    blocking_allocation = 4,  // may wait for all work of the device
+    begins_capture = 5,       // of a stream into a CUDA graph
+};
+
+// Whether host time spent in the call is, or may be, time spent waiting for the GPU.
+constexpr bool waits(api_class call) noexcept {
+    return call == api_class::blocking_launch || call == api_class::wait || call == api_class::blocking_allocation;
+}
 
 struct record {
     std::uint64_t ticks = 0;  // record/clock.hpp
@@ -42,7 +58,7 @@ struct record {
     std::uint32_t category = 0;  // NVTX category; CUPTI callback id for API records
     std::uint16_t domain = 0;    // NVTX domain index (0 is the default domain) or api_domain
     record_kind kind = record_kind::none;
-    std::uint8_t flags = 0;  // payload_type; api_enter: api_enter_flags
+    std::uint8_t flags = 0;  // payload_type; api_class for api_enter
 };
 
 static_assert(sizeof(record) == 32 && std::is_trivially_copyable_v<record>);

@@ -32,36 +32,12 @@ public:
     }
 
     // Push and pop return the 0-based level of the range, as NVTX wants it.
-    int push(const record& r) noexcept {
-        domain_state& d = domains_[r.domain];
-        const auto level = static_cast<int>(d.depth++);
-        if (d.suppressed != 0) [[unlikely]] {
-            ++d.suppressed;
-            drop(drop_cause::enclosing_range_dropped);
-        } else if (!out_.write(r, reserved_ + 1)) [[unlikely]] {
-            d.suppressed = 1;
-            drop(drop_cause::ring_full);
-        } else {
-            ++reserved_;
-        }
-        return level;
-    }
+    int push(const record& r) noexcept { return open(domains_[r.domain], r); }
+    int pop(const record& r) noexcept { return close(domains_[r.domain], r); }
 
-    int pop(const record& r) noexcept {
-        domain_state& d = domains_[r.domain];
-        if (d.depth == 0) [[unlikely]] {
-            drop(drop_cause::pop_without_push);
-            return -1;
-        }
-        --d.depth;
-        if (d.suppressed != 0) [[unlikely]] {
-            --d.suppressed;
-        } else {
-            --reserved_;
-            (void)out_.write(r);  // its place was kept
-        }
-        return static_cast<int>(d.depth);
-    }
+    // The same for adopt_push and adopt_pop, whose pairs are no domain's.
+    int adopt_push(const record& r) noexcept { return open(adoptions_, r); }
+    int adopt_pop(const record& r) noexcept { return close(adoptions_, r); }
 
     // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
     void open_api(const record& r) noexcept {
@@ -101,6 +77,35 @@ private:
         std::uint32_t name = 0;
     };
 
+    int open(domain_state& d, const record& r) noexcept {
+        const auto level = static_cast<int>(d.depth++);
+        if (d.suppressed != 0) [[unlikely]] {
+            ++d.suppressed;
+            drop(drop_cause::enclosing_range_dropped);
+        } else if (!out_.write(r, reserved_ + 1)) [[unlikely]] {
+            d.suppressed = 1;
+            drop(drop_cause::ring_full);
+        } else {
+            ++reserved_;
+        }
+        return level;
+    }
+
+    int close(domain_state& d, const record& r) noexcept {
+        if (d.depth == 0) [[unlikely]] {
+            drop(drop_cause::pop_without_push);
+            return -1;
+        }
+        --d.depth;
+        if (d.suppressed != 0) [[unlikely]] {
+            --d.suppressed;
+        } else {
+            --reserved_;
+            (void)out_.write(r);  // its place was kept
+        }
+        return static_cast<int>(d.depth);
+    }
+
     void drop(drop_cause cause) noexcept;
 
     ring_producer<record> out_;
@@ -110,6 +115,7 @@ private:
     ring_header* ring_ = nullptr;
     std::uint32_t epoch_ = 0;
     std::array<domain_state, domain_limit> domains_{};
+    domain_state adoptions_;
     std::array<symbol_entry, 256> symbols_{};
 };
 

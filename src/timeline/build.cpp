@@ -100,11 +100,24 @@ void include(timeline& out, std::int64_t ns) noexcept {
     out.end_ns = std::max(out.end_ns, ns);
 }
 
+// The places that threads may work for, before any thread is walked: one may work for a thread that comes after it.
+parent_places find_parents(const std::vector<record_run>& runs) {
+    parent_places places;
+    for (const record_run& run : runs) {
+        for (const record& r : run.records) {
+            if (r.kind == record_kind::parent_here) {
+                places.try_emplace(r.value, static_cast<std::uint32_t>(places.size()));
+            }
+        }
+    }
+    return places;
+}
+
 // The runs [first, last) are those of one thread, by number.
-void walk_thread(timeline& out, start_end_events& events, graph_node_events& nodes, const tick_clock& clock,
-                 std::uint32_t thread, std::vector<record_run>::iterator first,
+void walk_thread(timeline& out, start_end_events& events, graph_node_events& nodes, const parent_places& parents,
+                 const tick_clock& clock, std::uint32_t thread, std::vector<record_run>::iterator first,
                  std::vector<record_run>::iterator last) {
-    thread_walk walk{out, events, nodes, clock, thread};
+    thread_walk walk{out, events, nodes, parents, clock, thread};
     std::uint64_t next_number = first->first_number;  // need not be 0: the ring may have served other threads before
     std::uint64_t missing = 0;
     for (auto run = first; run != last; ++run) {
@@ -133,6 +146,7 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
     }
     count_drops(out, to_string(drop_cause::pop_without_push), walk.counts().pops_without_push);
     count_drops(out, "nested_too_deep", walk.counts().nested_too_deep);
+    count_drops(out, "unknown_parent", walk.counts().unknown_parents);
 }
 
 void walk_threads(timeline& out, std::vector<record_run>& runs, graph_node_events& nodes, const tick_clock& clock) {
@@ -140,12 +154,14 @@ void walk_threads(timeline& out, std::vector<record_run>& runs, graph_node_event
         return std::pair{a.thread_uid, a.first_number} < std::pair{b.thread_uid, b.first_number};
     });
     start_end_events events;
+    const parent_places parents = find_parents(runs);
+    out.work_parents.resize(parents.size());
     std::uint32_t thread = 0;
     for (auto first = runs.begin(); first != runs.end();) {
         const auto last =
             std::find_if(first, runs.end(), [&](const record_run& r) { return r.thread_uid != first->thread_uid; });
         while (out.threads[thread].uid != first->thread_uid) ++thread;
-        walk_thread(out, events, nodes, clock, thread, first, last);
+        walk_thread(out, events, nodes, parents, clock, thread, first, last);
         first = last;
     }
     count_drops(out, "end_without_start", match_start_end(out.ranges, std::move(events)));

@@ -3,6 +3,9 @@
 // NVTX keeps a stack per domain, so that a pop closes the latest range of its domain, which need not be the latest of
 // the thread. The nodes are a persistent list (timeline.hpp): a state once seen stays valid, pushing costs one node,
 // popping from the middle one for each range above it.
+//
+// Between adopt_push and adopt_pop a thread works for another: what it had open before is set aside. The stack has a
+// *floor* then, and the first range above it begins a list of its own.
 #pragma once
 
 #include <cstddef>
@@ -22,25 +25,36 @@ public:
     void push(std::uint32_t range);
     // Takes out the range at `position`, counted from the one opened first.
     void remove(std::size_t position);
-    void clear() noexcept { open_.clear(); }
+    void clear() noexcept {
+        open_.clear();
+        floors_.clear();
+    }
+
+    // Sets aside what is open, until lower_floor(). Ranges opened in between that are still open then stay on top.
+    void raise_floor() { floors_.push_back(open_.size()); }
+    void lower_floor() noexcept { floors_.pop_back(); }
 
     std::size_t size() const noexcept { return open_.size(); }
     std::uint32_t range_at(std::size_t position) const noexcept { return open_[position].range; }
-    std::uint32_t innermost() const noexcept { return open_.empty() ? npos : open_.back().range; }
+    // Of those that are not set aside.
+    std::uint32_t innermost() const noexcept { return at_floor() ? npos : open_.back().range; }
     // The node of the innermost range: the state as a list.
-    std::uint32_t head() const noexcept { return open_.empty() ? npos : open_.back().node; }
+    std::uint32_t head() const noexcept { return at_floor() ? npos : open_.back().node; }
 
 private:
     struct entry {
         std::uint32_t range = npos;
         std::uint32_t node = npos;
+        bool is_lowest = false;  // of its list: what stands below was set aside when it was opened
     };
 
+    bool at_floor() const noexcept { return open_.size() <= (floors_.empty() ? 0 : floors_.back()); }
     std::uint32_t add_node(std::uint32_t range, std::uint32_t below);
 
     std::vector<open_node>* nodes_;
     std::uint32_t first_index_;
-    std::vector<entry> open_;  // in the order of opening
+    std::vector<entry> open_;          // in the order of opening
+    std::vector<std::size_t> floors_;  // positions, ascending
 };
 
 }  // namespace prof

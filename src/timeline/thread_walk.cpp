@@ -4,9 +4,15 @@
 
 namespace prof {
 
-thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, const tick_clock& clock,
-                         std::uint32_t thread)
-    : out_(&out), events_(&events), nodes_(&nodes), clock_(&clock), thread_(thread), open_(out.open_nodes) {}
+thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes,
+                         const parent_places& parents, const tick_clock& clock, std::uint32_t thread)
+    : out_(&out),
+      events_(&events),
+      nodes_(&nodes),
+      parents_(&parents),
+      clock_(&clock),
+      thread_(thread),
+      open_(out.open_nodes) {}
 
 void thread_walk::visit(const record& r) {
     now_ns_ = std::max(now_ns_, clock_->to_ns(r.ticks, at_));
@@ -44,6 +50,15 @@ void thread_walk::visit(const record& r) {
         case record_kind::graph_clone:
             nodes_->add_copy(r.value, now_ns_, original_node(r));
             break;
+        case record_kind::parent_here:
+            note_parent(r);
+            break;
+        case record_kind::adopt_push:
+            begin_adoption(r);
+            break;
+        case record_kind::adopt_pop:
+            end_adoption();
+            break;
         case record_kind::none:
             break;
     }
@@ -75,7 +90,12 @@ void thread_walk::open_range(const record& r) {
     range.payload_kind = static_cast<payload_type>(r.flags);
     range.end_thread = thread_;
     range.parent = open_.innermost();
-    if (range.parent != npos) range.depth = out_->ranges[range.parent].depth + 1;
+    if (range.parent == npos) {
+        range.works_for = works_for();
+    } else {
+        range.works_for = out_->ranges[range.parent].works_for;
+        range.depth = out_->ranges[range.parent].depth + 1;
+    }
     open_.push(index);
 }
 
@@ -122,8 +142,11 @@ void thread_walk::enter_api(const record& r) {
     call.kernel_name = r.name;
     call.cbid = r.category;
     call.open = open_.head();
+    call.works_for = works_for();
+    if (r.flags <= static_cast<std::uint8_t>(api_class::begins_capture)) {
+        call.kind = static_cast<api_class>(r.flags);
+    }
     call.domain = static_cast<api_domain>(r.domain);
-    call.begins_capture = (r.flags & api_begins_capture) != 0;
     open_call_ = static_cast<std::uint32_t>(out_->api_calls.size());
     out_->api_calls.push_back(call);
 }
@@ -136,8 +159,32 @@ void thread_walk::exit_api(const record& r) {
 
 void thread_walk::add_graph_node(const record& r) {
     nodes_->add_node(r.value, now_ns_, static_cast<std::uint32_t>(out_->graph_nodes.size()));
-    out_->graph_nodes.push_back({.created_ns = now_ns_, .thread = thread_, .open = open_.head()});
+    out_->graph_nodes.push_back(
+        {.created_ns = now_ns_, .thread = thread_, .open = open_.head(), .works_for = works_for()});
     if (open_call_ != npos) out_->api_calls[open_call_].is_captured = true;
+}
+
+void thread_walk::note_parent(const record& r) {
+    work_parent& parent = out_->work_parents[parents_->at(r.value)];
+    parent = {.time_ns = now_ns_, .thread = thread_, .open = open_.head(), .works_for = works_for()};
+}
+
+// A place that is not in the capture leaves everything as it was: the work is this thread's own.
+void thread_walk::begin_adoption(const record& r) {
+    const auto known = parents_->find(r.value);
+    if (known == parents_->end()) {
+        ++counts_.unknown_parents;
+        adoptions_.push_back({works_for(), false});
+        return;
+    }
+    adoptions_.push_back({known->second, true});
+    open_.raise_floor();
+}
+
+void thread_walk::end_adoption() noexcept {
+    if (adoptions_.empty()) return;  // its push is missing
+    if (adoptions_.back().has_floor) open_.lower_floor();
+    adoptions_.pop_back();
 }
 
 void thread_walk::skip_hole() {
@@ -148,6 +195,7 @@ void thread_walk::skip_hole() {
     }
     counts_.ranges_cut += open_.size();
     open_.clear();
+    adoptions_.clear();
     too_deep_.clear();
     last_started_ = npos;
     open_call_ = npos;

@@ -23,15 +23,20 @@ inline constexpr std::size_t deepest_nesting = 1024;
 
 struct walk_counts {
     std::uint64_t pops_without_push = 0;
+    std::uint64_t unknown_parents = 0;
     std::uint64_t nested_too_deep = 0;
     std::uint64_t ranges_cut = 0;  // open when records are missing
 };
 
+// The value of each parent_here record of the capture → its place in timeline::work_parents.
+using parent_places = std::unordered_map<std::uint64_t, std::uint32_t>;
+
 class thread_walk {
 public:
-    // Everything is added to `out`, `events` and `nodes`; `thread` is the index of the thread in out.threads.
-    thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, const tick_clock& clock,
-                std::uint32_t thread);
+    // Everything is added to `out`, `events` and `nodes`; `thread` is the index of the thread in out.threads. The walk
+    // fills those of out.work_parents (which has room for all of `parents`) that this thread's records tell of.
+    thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, const parent_places& parents,
+                const tick_clock& clock, std::uint32_t thread);
 
     void visit(const record& r);
     // Records are missing here. What they opened and closed is unknown, so nothing is taken for open any more: pops of
@@ -53,15 +58,26 @@ private:
     void enter_api(const record& r);
     void exit_api(const record& r);
     void add_graph_node(const record& r);
+    void note_parent(const record& r);
+    void begin_adoption(const record& r);
+    void end_adoption() noexcept;
+    std::uint32_t works_for() const noexcept { return adoptions_.empty() ? npos : adoptions_.back().works_for; }
+
+    struct adoption_frame {
+        std::uint32_t works_for = npos;
+        bool has_floor = false;  // not that of an unknown place, which changes nothing
+    };
 
     timeline* out_;
     start_end_events* events_;
     graph_node_events* nodes_;
+    const parent_places* parents_;
     const tick_clock* clock_;
     std::uint32_t thread_;
     tick_clock::cursor at_ = 0;
     std::int64_t now_ns_ = INT64_MIN;  // never goes back
     open_stack open_;
+    std::vector<adoption_frame> adoptions_;
     std::unordered_map<std::uint16_t, std::uint64_t> too_deep_;  // domain → ranges open that were left out
     std::uint32_t last_started_ = npos;                          // range_start whose payload may follow
     std::uint32_t open_call_ = npos;                             // API call that has not returned

@@ -39,6 +39,7 @@ struct timeline_range {
     std::uint32_t end_thread = npos;  // differs from `thread` only for start_end
     std::uint32_t parent = npos;      // the range that was innermost on this thread when it opened (push_pop only)
     std::uint32_t depth = 0;          // 0 for a range with no parent
+    std::uint32_t works_for = npos;   // index into work_parents: given explicitly where its root opened (push_pop only)
     std::uint32_t color = 0;          // ARGB; 0 none
     std::uint32_t category = 0;
     std::uint16_t domain = 0;  // index into domains
@@ -65,19 +66,28 @@ struct open_node {
     std::uint32_t below = npos;  // index into open_nodes
 };
 
+// A place that threads may declare to work for: what was open on `thread` at `time_ns`.
+struct work_parent {
+    std::int64_t time_ns = 0;
+    std::uint32_t thread = npos;
+    std::uint32_t open = npos;       // index into open_nodes
+    std::uint32_t works_for = npos;  // index into work_parents: whom the thread itself worked for then
+};
+
 struct timeline_api_call {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;        // 0: never seen to return
     std::uint64_t correlation = 0;  // correlation_key()
     std::uint32_t thread = npos;
-    std::uint32_t kernel_name = 0;  // 0: not a kernel launch, or name unknown
-    std::uint32_t cbid = 0;         // CUPTI callback id within `domain`
-    std::uint32_t open = npos;      // index into open_nodes: what was open on its thread when it was called
-    std::uint32_t first_op = npos;  // its GPU operations: ops whose `launch` is this call, in time order,
-    std::uint32_t op_count = 0;     //   stand at timeline::ops_by_launch[first_op … first_op + op_count)
+    std::uint32_t kernel_name = 0;   // 0: not a kernel launch, or name unknown
+    std::uint32_t cbid = 0;          // CUPTI callback id within `domain`
+    std::uint32_t open = npos;       // index into open_nodes: what was open on its thread when it was called
+    std::uint32_t works_for = npos;  // index into work_parents: for whom the thread had declared to work
+    std::uint32_t first_op = npos;   // its GPU operations: ops whose `launch` is this call, in time order,
+    std::uint32_t op_count = 0;      //   stand at timeline::ops_by_launch[first_op … first_op + op_count)
     api_domain domain = api_domain::none;
-    bool begins_capture = false;  // of a stream into a CUDA graph
-    bool is_captured = false;     // it put a node into a graph instead of doing its work
+    api_class kind = api_class::launch;
+    bool is_captured = false;  // it put a node into a graph instead of doing its work
 };
 
 // A node of a CUDA graph as it was made: captured from a stream, or added by a call. Copies (an instantiated graph's
@@ -85,7 +95,8 @@ struct timeline_api_call {
 struct timeline_graph_node {
     std::int64_t created_ns = 0;
     std::uint32_t thread = npos;
-    std::uint32_t open = npos;  // index into open_nodes: what was open on its thread when it was made
+    std::uint32_t open = npos;       // index into open_nodes: what was open on its thread when it was made
+    std::uint32_t works_for = npos;  // as timeline_api_call's
 };
 
 enum class op_kind : std::uint8_t { kernel, memcpy, memset, graph };  // memcpy includes peer copies
@@ -112,8 +123,9 @@ struct timeline_domain {
 
 // What a reader should know before it trusts the rest.
 struct timeline_quality {
-    // Cause → count; causes with 0 left out. Those of drop_cause, and three that only a reader can see:
-    // end_without_start, nested_too_deep (ranges beyond deepest_nesting), cause_N (of a newer libprof).
+    // Cause → count; causes with 0 left out. Those of drop_cause, and four that only a reader can see:
+    // end_without_start, nested_too_deep (ranges beyond deepest_nesting), unknown_parent (adopt_push of a place that
+    // is not in this capture), cause_N (of a newer libprof).
     std::map<std::string, std::uint64_t> dropped;
     std::uint64_t ranges_open_at_end = 0;
     // Kernel launches that left no GPU record: not carried out when the capture ended, failed, or their record was
@@ -135,6 +147,7 @@ struct timeline {
     std::vector<timeline_range> ranges;  // by start_ns; a parent stands before its children
     std::vector<timeline_mark> marks;    // by time_ns
     std::vector<open_node> open_nodes;
+    std::vector<work_parent> work_parents;
     std::vector<timeline_api_call> api_calls;  // by start_ns
     std::vector<gpu_op> ops;                   // by start_ns
     std::vector<std::uint32_t> ops_by_launch;  // indices into ops, grouped (timeline_api_call::first_op)

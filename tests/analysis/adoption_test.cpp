@@ -192,7 +192,83 @@ TEST(Adoption, PrefersTheThreadOnTheSameStreamToAnotherOnTheSameDevice) {
     EXPECT_EQ(att.owner[3], owner_ambiguous) << "on a stream of its own either could be meant";
 }
 
-TEST(Adoption, LooksOnlyAtThreadsThatHaveARangeOpenAtThatMoment) {
+// Trainer b is between two of its steps: it may wait for autograd there as well as inside a range.
+TEST(Adoption, IsAmbiguousWhileOneOfTwoTrainersOnAStreamIsBetweenItsRanges) {
+    capture_builder capture;
+    capture.thread("trainer a").push(1, "step").launch(2, 1).pop(90);
+    capture.thread("trainer b").push(20, "step").launch(21, 2).pop(30).push(50, "step").pop(60);
+    capture.kernel(1, 100, 101).kernel(2, 101, 102);
+    capture.thread("pt_autograd_0").launch(10, 3).launch(25, 4).launch(40, 5).launch(70, 6);
+    for (std::uint64_t i = 3; i <= 6; ++i) capture.kernel(i, 100 * i, 100 * i + 10);
+    const timeline data = capture.build();
+    const attribution att = attribute(data);
+    EXPECT_EQ(att.owner[2], 0U) << "b has not begun";
+    EXPECT_EQ(att.owner[3], owner_ambiguous);
+    EXPECT_EQ(att.owner[4], owner_ambiguous);
+    EXPECT_EQ(att.owner[5], 0U) << "b has ended";
+}
+
+// Autograd's stream is that of trainer a, who is between two ranges: b's on another stream is no better guess.
+TEST(Adoption, DoesNotGiveTheWorkOfATrainerBetweenItsRangesToAnother) {
+    capture_builder capture;
+    capture.thread("trainer a").push(1, "step").launch(2, 1).pop(10).push(50, "step").pop(60);
+    capture.thread("trainer b").push(1, "step").launch(2, 2).pop(90);
+    capture.kernel(1, 100, 101, {.stream = 7}).kernel(2, 101, 102, {.stream = 20});
+    capture.thread("pt_autograd_0").launch(30, 3);
+    capture.kernel(3, 200, 210, {.stream = 7});
+    const timeline data = capture.build();
+    EXPECT_EQ(attribute(data).owner[2], owner_no_range);
+}
+
+// DDP's hooks reduce gradients in NCCL's own domain, on a stream that only they use.
+TEST(Adoption, PutsNcclsRangesOnAutogradsThreadUnderBackward) {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    add_trainer(capture, "python", 1);
+    capture.thread("pt_autograd_0")
+        .launch(25, 2)
+        .push(30, "ncclAllReduce", nccl)
+        .launch(31, 3)
+        .pop(32, nccl)
+        .launch(33, 4);
+    capture.kernel(2, 200, 210).kernel(3, 210, 230, {.stream = 33}, "ncclDevKernel_AllReduce").kernel(4, 230, 270);
+    const timeline data = capture.build();
+    const projection p = project(data);
+    EXPECT_THAT(sums(p), ElementsAre("iteration # 71 0", "iteration #/forward 1 1", "iteration #/backward 70 50",
+                                     "iteration #/backward/NCCL:ncclAllReduce 20 20", "(no range) 0 0",
+                                     "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_EQ(row_at(p, "iteration #/backward").communication_ns, 20);
+    EXPECT_EQ(row_at(p, "iteration #/backward").adopted_ops, 3U);
+}
+
+// forward's ranges again, with NCCL's begun inside one and ended after it.
+TEST(Adoption, FollowsInterleavedPopsOfTwoDomainsOnAutogradsThread) {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    add_trainer(capture, "python", 1);
+    capture.thread("pt_autograd_0")
+        .push(30, "forward")
+        .launch(31, 2)
+        .push(32, "ncclReduce", nccl)
+        .launch(33, 3)
+        .pop(34)  // forward
+        .launch(35, 4)
+        .pop(36, nccl)
+        .launch(37, 5);
+    for (std::uint64_t i = 2; i <= 5; ++i) capture.kernel(i, 100 * i, 101 * i);
+    const timeline data = capture.build();
+    const attribution att = attribute(data);
+    EXPECT_THAT(ranges_of(data, att, 1), ElementsAre("forward", "backward", "iteration 1"));
+    EXPECT_THAT(ranges_of(data, att, 2), ElementsAre("ncclReduce", "forward", "backward", "iteration 1"));
+    EXPECT_THAT(ranges_of(data, att, 3), ElementsAre("ncclReduce", "backward", "iteration 1"));
+    EXPECT_THAT(ranges_of(data, att, 4), ElementsAre("backward", "iteration 1"));
+    EXPECT_THAT(sums(project(data, att)),
+                ElementsAre("iteration # 15 0", "iteration #/forward 1 1", "iteration #/backward 14 5",
+                            "iteration #/backward/forward 5 2", "iteration #/backward/forward/NCCL:ncclReduce 7 7",
+                            "(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
+}
+
+TEST(Adoption, LooksOnlyAtThreadsThatAreBetweenTheirFirstRangeAndTheirLast) {
     capture_builder capture;
     add_trainer(capture, "trainer", 1);
     capture.thread("evaluator").launch(5, 2).push(100, "evaluate").pop(200);

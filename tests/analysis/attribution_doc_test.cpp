@@ -93,6 +93,12 @@ private:
             thread.begin_capture(time, id(text));
         } else if (what == "capture") {
             thread.node(time, id(text));
+        } else if (what == "here") {
+            thread.here(time, id(text));
+        } else if (what == "adopt") {
+            thread.adopt(time, id(text));
+        } else if (what == "leave") {
+            thread.leave(time);
         } else if (what == "start") {
             thread.start(time, text, id(text));
         } else if (what == "end") {
@@ -142,7 +148,7 @@ std::string table(const projection& p) {
 
 TEST(AttributionDoc, ShowsWhatComesOut) {
     const std::vector<example> examples = read_examples(PROF_ATTRIBUTION_DOC);
-    EXPECT_EQ(examples.size(), 10U);
+    EXPECT_EQ(examples.size(), 12U);
     for (const example& e : examples) {
         EXPECT_EQ(e.result, table(project(scenario{e.scenario}.build()))) << "of\n" << e.scenario;
     }

@@ -10,6 +10,18 @@
 namespace prof {
 namespace {
 
+TEST(Kernels, OfNcclCommunicate) {
+    for (const char* symbol : {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                               "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+                               "ncclKernel_AllReduce_TREE_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
+                               "ncclSymkDevKernel_AllGather_LL", "void my::ncclKernel_Thing(int)"}) {
+        EXPECT_TRUE(is_communication_kernel(symbol)) << symbol;
+    }
+    for (const char* symbol : {"gemm", "", "_Z", "ampere_sgemm_nccl_free", "_Z13reduce_kernelPf"}) {
+        EXPECT_FALSE(is_communication_kernel(symbol)) << symbol;
+    }
+}
+
 TEST(KernelTable, SumsByName) {
     capture_builder capture;
     capture.kernel(1, 100, 110, {}, "_Z4gemmPf").kernel(2, 200, 230, {}, "_Z4gemmPf").kernel(3, 300, 310, {}, "relu");

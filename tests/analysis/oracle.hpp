@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace prof::oracle {
@@ -62,6 +62,26 @@ struct verdict {
     bool operator==(const verdict&) const = default;
 };
 
+// A place to work for, and the time in which a thread does.
+struct place {
+    std::uint64_t id = 0;
+    int thread = 0;
+    int number = 0;
+    std::int64_t time = 0;
+};
+struct frame {
+    int thread = 0;
+    std::uint64_t place = 0;
+    int pushed = 0;
+    int popped = 1 << 30;
+};
+
+// Where something hangs: under the first of `open`.
+struct hanging {
+    bool is_ambiguous = false;
+    std::vector<const range*> open;  // innermost first
+};
+
 struct program {
     std::vector<bool> works_for_others;  // per thread
     std::vector<range> ranges;
@@ -69,35 +89,110 @@ struct program {
     std::vector<gpu_work> unmatched;
     std::vector<node> nodes;
     std::vector<capture_begin> captures;
+    std::vector<place> places;
+    std::vector<frame> frames;
 
-    using range_set = std::vector<const range*>;
+    using range_list = std::vector<const range*>;
 
-    static const range* latest(const range_set& open) {
-        const auto last =
-            std::max_element(open.begin(), open.end(), [](auto* a, auto* b) { return a->opened < b->opened; });
-        return last == open.end() ? nullptr : *last;
+    // Answers given before, for a program that is whole.
+    mutable std::map<std::pair<int, int>, range_list> own_known;
+    mutable std::map<std::uint64_t, const frame*> declared_known;
+
+    static range_list latest_first(range_list open) {
+        std::sort(open.begin(), open.end(), [](auto* a, auto* b) { return a->opened > b->opened; });
+        return open;
     }
-    range_set open_at_event(int thread, int number) const {
-        range_set open;
-        for (const range& r : ranges) {
-            if (r.thread == thread && r.opened < number && number < r.closed) open.push_back(&r);
+    static range_list those_open(const range_list& list, std::int64_t time) {
+        range_list open;
+        for (const range* r : list) {
+            if (time < r->end) open.push_back(r);
         }
         return open;
     }
-    range_set open_at_time(int thread, std::int64_t time) const {
-        range_set open;
-        for (const range& r : ranges) {
-            if (r.thread == thread && r.start <= time && time < r.end) open.push_back(&r);
+    static bool is_open_at_event(const range& r, int number) { return r.opened < number && number < r.closed; }
+
+    const place* find_place(std::uint64_t id) const {
+        for (const place& p : places) {
+            if (p.id == id) return &p;
         }
-        return open;
+        return nullptr;
+    }
+    // The latest adoption that holds; of unknown places none does.
+    const frame* frame_at(int thread, int number) const {
+        const frame* latest = nullptr;
+        for (const frame& f : frames) {
+            const bool holds = f.thread == thread && f.pushed < number && number < f.popped && find_place(f.place);
+            if (holds && (latest == nullptr || f.pushed > latest->pushed)) latest = &f;
+        }
+        return latest;
+    }
+    // The thread's own ranges that count at an event, latest first: the latest opened since the adoption that holds
+    // began, and of those that it was opened inside the ones that are open.
+    range_list own_at_event(int thread, int number) const {
+        const auto [known, is_new] = own_known.try_emplace({thread, number});
+        if (is_new) known->second = find_own(thread, number);
+        return known->second;
+    }
+    range_list find_own(int thread, int number) const {
+        const frame* since = frame_at(thread, number);
+        const range* latest = nullptr;
+        for (const range& r : ranges) {
+            const bool counts =
+                r.thread == thread && is_open_at_event(r, number) && (!since || since->pushed < r.opened);
+            if (counts && (latest == nullptr || r.opened > latest->opened)) latest = &r;
+        }
+        range_list own;
+        for (const range* r = latest; r != nullptr; r = own_parent(*r)) {
+            if (is_open_at_event(*r, number)) own.push_back(r);
+        }
+        return own;
+    }
+    const range* own_parent(const range& r) const {
+        const range_list own = own_at_event(r.thread, r.opened);
+        return own.empty() ? nullptr : own.front();
+    }
+    const range& root_of(const range& r) const {
+        const range* parent = own_parent(r);
+        return parent == nullptr ? r : root_of(*parent);
+    }
+    const frame* declared(const range& r) const {
+        const auto [known, is_new] = declared_known.try_emplace(r.id);
+        if (is_new) {
+            const range& root = root_of(r);
+            known->second = frame_at(root.thread, root.opened);
+        }
+        return known->second;
+    }
+    bool is_declared(const launch& l) const {
+        const range_list own = own_at_event(l.thread, l.number);
+        return (own.empty() ? frame_at(l.thread, l.number) : declared(*own.front())) != nullptr;
     }
 
-    // The thread that `thread` works for: nothing, one, or several (-1).
-    std::optional<int> works_for(std::int64_t time, const gpu_work* first) const {
+    range_list open_at_time(int thread, std::int64_t time) const {
+        range_list open;
+        for (const range& r : ranges) {
+            if (r.thread == thread && r.start <= time && time < r.end && !declared(r)) open.push_back(&r);
+        }
+        return latest_first(open);
+    }
+    bool is_annotated(int thread, std::int64_t time) const {
+        bool begun = false;
+        bool ended = true;
+        for (const range& r : ranges) {
+            if (r.thread != thread || r.start == r.end || declared(r)) continue;
+            begun = begun || r.start <= time;
+            ended = ended && r.end <= time;
+        }
+        return begun && !ended;
+    }
+
+    // Where what a thread like autograd's does hangs, by the thread that it works for.
+    hanging by_pattern(std::int64_t time, const gpu_work* first) const {
         std::set<int> on_stream;
         std::set<int> on_device;
         for (const launch& l : launches) {
-            if (works_for_others[static_cast<std::size_t>(l.thread)] || open_at_time(l.thread, time).empty()) continue;
+            if (works_for_others[static_cast<std::size_t>(l.thread)] || l.work.empty()) continue;
+            if (!is_annotated(l.thread, time) || is_declared(l)) continue;
             for (const gpu_work& w : l.work) {
                 if (first == nullptr || w.device == first->device) on_device.insert(l.thread);
                 if (first != nullptr && w.device == first->device && w.stream == first->stream)
@@ -105,8 +200,14 @@ struct program {
             }
         }
         const std::set<int>& candidates = on_stream.empty() ? on_device : on_stream;
-        if (candidates.empty()) return std::nullopt;
-        return candidates.size() == 1 ? *candidates.begin() : -1;
+        hanging h;
+        bool any_open = false;
+        for (const int thread : candidates) {
+            h.open = open_at_time(thread, time);
+            any_open = any_open || !h.open.empty();
+        }
+        if (candidates.size() < 2) return h;
+        return {any_open, {}};
     }
 
     static const gpu_work* first_of(const launch& l) {
@@ -137,57 +238,30 @@ struct program {
         return same_launch && std::pair{w.device, w.stream} < std::pair{other.device, other.stream};
     }
 
-    // The captured ranges that work counts for, besides those of the launch.
-    void judge_capture(const gpu_work& w, verdict& v) const {
-        if (w.node == -1) return;
-        v.unseen_capture = w.node == -2;
-        if (v.unseen_capture) return;
-        const node& n = nodes[static_cast<std::size_t>(w.node)];
-        const range_set own = open_at_event(n.thread, n.number);
-        range_set others;
-        int other_thread = -1;
-        if (const range* inner = latest(own)) {
-            const range& root = root_of(*inner);
-            other_thread = root_works_for(root).value_or(-1);
-            if (other_thread >= 0) {
-                for (const range* r : open_at_time(other_thread, root.start)) {
-                    if (n.time < r->end) others.push_back(r);
-                }
-            }
-        } else if (works_for_others[static_cast<std::size_t>(n.thread)]) {
-            const auto same_node = [&](const gpu_work& each) { return each.node == w.node; };
-            const std::optional<int> other = works_for(n.time, first_where(same_node));
-            v.ambiguous_capture = other == -1;
-            other_thread = other.value_or(-1);
-            if (other_thread >= 0) others = open_at_time(other_thread, n.time);
+    hanging by_place(std::uint64_t id, std::int64_t time) const {
+        const place& p = *find_place(id);
+        const range_list own = own_at_event(p.thread, p.number);
+        hanging h;
+        if (!own.empty()) {
+            const hanging above = root_hangs(root_of(*own.front()));
+            h.open = own;
+            for (const range* r : those_open(above.open, p.time)) h.open.push_back(r);
+        } else if (const frame* f = frame_at(p.thread, p.number)) {
+            h = by_place(f->place, p.time);
+        } else if (works_for_others[static_cast<std::size_t>(p.thread)]) {
+            h = by_pattern(p.time, nullptr);
         }
-        std::int64_t began = INT64_MIN;
-        for (const capture_begin& c : captures) {
-            if (c.thread == (others.empty() ? n.thread : other_thread) && c.time <= n.time) began = c.time;
-        }
-        for (const bool enclosing : {true, false}) {
-            if (enclosing && !v.open.empty()) continue;
-            for (const range_set& set : {others, own}) {
-                for (const range* r : set) {
-                    const bool encloses = r->start <= began;
-                    if (encloses == enclosing && !v.open.contains(r->id)) v.captured.push_back(r->id);
-                }
-            }
-        }
+        h.open = those_open(h.open, time);
+        return h;
     }
-
-    const range* own_parent(const range& r) const { return latest(open_at_event(r.thread, r.opened)); }
-    const range& root_of(const range& r) const {
-        const range* parent = own_parent(r);
-        return parent == nullptr ? r : root_of(*parent);
-    }
-    std::optional<int> root_works_for(const range& root) const {
-        if (!works_for_others[static_cast<std::size_t>(root.thread)]) return std::nullopt;
+    hanging root_hangs(const range& root) const {
+        if (const frame* f = frame_at(root.thread, root.opened)) return by_place(f->place, root.start);
+        if (!works_for_others[static_cast<std::size_t>(root.thread)]) return {};
         const gpu_work* first = nullptr;
         for (const launch& l : launches) {
             if (l.thread != root.thread || l.work.empty()) continue;
-            const range* inner = latest(open_at_event(l.thread, l.number));
-            if (inner == nullptr || &root_of(*inner) != &root) continue;
+            const range_list own = own_at_event(l.thread, l.number);
+            if (own.empty() || &root_of(*own.front()) != &root) continue;
             first = first_of(l);
             break;
         }
@@ -195,50 +269,72 @@ struct program {
             first = first_where([&](const gpu_work& w) {
                 if (w.node < 0) return false;
                 const node& n = nodes[static_cast<std::size_t>(w.node)];
-                const range* inner = n.thread == root.thread ? latest(open_at_event(n.thread, n.number)) : nullptr;
-                return inner != nullptr && &root_of(*inner) == &root;
+                const range_list own = n.thread == root.thread ? own_at_event(n.thread, n.number) : range_list{};
+                return !own.empty() && &root_of(*own.front()) == &root;
             });
         }
-        return works_for(root.start, first);
+        return by_pattern(root.start, first);
+    }
+    // What a thread does at an event; `first` is the first work that comes of it.
+    hanging hangs(int thread, int number, std::int64_t time, const gpu_work* first) const {
+        const range_list own = own_at_event(thread, number);
+        if (!own.empty()) return root_hangs(root_of(*own.front()));
+        if (const frame* f = frame_at(thread, number)) return by_place(f->place, time);
+        if (works_for_others[static_cast<std::size_t>(thread)]) return by_pattern(time, first);
+        return {};
     }
 
     std::string path(const range& r, const std::map<std::string, std::string>& folded) const {
         const std::string& name = folded.at(r.name);
         if (const range* parent = own_parent(r)) return path(*parent, folded) + "/" + name;
-        const std::optional<int> other = root_works_for(r);
-        if (!other) return name;
-        if (*other < 0) return "(ambiguous)/" + name;
-        return path(*latest(open_at_time(*other, r.start)), folded) + "/" + name;
+        const hanging h = root_hangs(r);
+        if (h.is_ambiguous) return "(ambiguous)/" + name;
+        return h.open.empty() ? name : path(*h.open.front(), folded) + "/" + name;
+    }
+
+    static bool is_of_another(const range_list& open, int thread) {
+        return std::any_of(open.begin(), open.end(), [&](const range* r) { return r->thread != thread; });
     }
 
     verdict judge(const launch& l, const std::map<std::string, std::string>& folded) const {
         verdict v;
-        const range_set own = open_at_event(l.thread, l.number);
+        const range_list own = own_at_event(l.thread, l.number);
         for (const range* r : own) v.open.insert(r->id);
-        if (const range* inner = latest(own)) {
-            v.where = path(*inner, folded);
-            const range& root = root_of(*inner);
-            const std::optional<int> other = root_works_for(root);
-            if (!other || *other < 0) return v;
-            v.adopted = true;
-            for (const range* r : open_at_time(*other, root.start)) {
-                if (l.time < r->end) v.open.insert(r->id);
-            }
-            return v;
-        }
-        const std::optional<int> other =
-            works_for_others[static_cast<std::size_t>(l.thread)] ? works_for(l.time, first_of(l)) : std::nullopt;
-        if (!other) {
-            v.where = "(no range)";
-        } else if (*other < 0) {
-            v.where = "(ambiguous)";
+        const hanging h = hangs(l.thread, l.number, l.time, first_of(l));
+        if (!own.empty()) {
+            v.where = path(*own.front(), folded);
         } else {
-            const range_set open = open_at_time(*other, l.time);
-            v.where = path(*latest(open), folded);
-            v.adopted = true;
-            for (const range* r : open) v.open.insert(r->id);
+            v.where = h.is_ambiguous ? "(ambiguous)" : h.open.empty() ? "(no range)" : path(*h.open.front(), folded);
         }
+        v.adopted = is_of_another(h.open, l.thread);
+        for (const range* r : those_open(h.open, l.time)) v.open.insert(r->id);
         return v;
+    }
+
+    // The captured ranges that work counts for, besides those of the launch.
+    void judge_capture(const gpu_work& w, verdict& v) const {
+        if (w.node == -1) return;
+        v.unseen_capture = w.node == -2;
+        if (v.unseen_capture) return;
+        const node& n = nodes[static_cast<std::size_t>(w.node)];
+        const range_list own = own_at_event(n.thread, n.number);
+        const auto same_node = [&](const gpu_work& each) { return each.node == w.node; };
+        const hanging h = hangs(n.thread, n.number, n.time, first_where(same_node));
+        v.ambiguous_capture = own.empty() && h.is_ambiguous;
+        const range_list others = those_open(h.open, n.time);
+        std::int64_t began = INT64_MIN;
+        for (const capture_begin& c : captures) {
+            if (c.thread == (others.empty() ? n.thread : others.front()->thread) && c.time <= n.time) began = c.time;
+        }
+        for (const bool enclosing : {true, false}) {
+            if (enclosing && !v.open.empty()) continue;
+            for (const range_list& list : {others, own}) {
+                for (auto r = list.rbegin(); r != list.rend(); ++r) {
+                    const bool encloses = (*r)->start <= began;
+                    if (encloses == enclosing && !v.open.contains((*r)->id)) v.captured.push_back((*r)->id);
+                }
+            }
+        }
     }
 };
 

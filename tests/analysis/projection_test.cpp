@@ -156,6 +156,63 @@ TEST(Projection, NamesDomains) {
                                                             "(ambiguous) 0 0", "(unmatched) 0 0"));
 }
 
+// 4 + 6 ns inside forward (6 of them inside layer), 3 outside any range, and what is no wait or never came back.
+TEST(Projection, AddsTheTimeThatARangesThreadWaited) {
+    capture_builder capture;
+    capture.thread("main")
+        .push(1, "forward")
+        .wait(2, 6, 1)
+        .push(10, "layer")
+        .wait(11, 14, 2, api_class::blocking_launch)
+        .wait(15, 18, 3, api_class::blocking_allocation)
+        .wait(19, 29, 4, api_class::allocation)
+        .launch(30, 5)
+        .pop(40)
+        .pop(50)
+        .wait(60, 63, 6)
+        .add({.ticks = 70,
+              .value = 7,
+              .kind = record_kind::api_enter,
+              .flags = static_cast<std::uint8_t>(api_class::wait)});
+    capture.thread("pt_autograd_0").push(2, "hook").wait(3, 5, 8).pop(9);
+    capture.kernel(5, 100, 110);
+    const projection p = project(capture.build());
+    EXPECT_EQ(row_at(p, "forward").wait_ns, 10);
+    EXPECT_EQ(row_at(p, "forward/layer").wait_ns, 6);
+    EXPECT_EQ(row_at(p, "forward/hook").wait_ns, 2) << "adopted, but the wait is its own thread's";
+    EXPECT_EQ(row_at(p, "(no range)").wait_ns, 3);
+    EXPECT_EQ(p.wait_ns, 15);
+}
+
+TEST(Projection, TellsCommunicationFromComputing) {
+    capture_builder capture;
+    capture.thread("main").push(1, "step").launch(2, 1).push(3, "sync").launch(4, 2).pop(5).pop(6).launch(7, 3);
+    capture.kernel(1, 100, 110, {}, "gemm")
+        .kernel(2, 110, 130, {}, "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE")
+        .kernel(3, 130, 160, {}, "ncclKernel_Broadcast_RING_LL_Sum_int8_t");
+    const projection p = project(capture.build());
+    EXPECT_EQ(row_at(p, "step").communication_ns, 20);
+    EXPECT_EQ(row_at(p, "step/sync").communication_ns, 20);
+    EXPECT_EQ(row_at(p, "(no range)").communication_ns, 30);
+    EXPECT_EQ(p.communication_ns, 50);
+}
+
+TEST(Projection, AddsTheBytesThatRangesSayTheyMove) {
+    const auto bytes = static_cast<std::uint8_t>(payload_type::bytes);
+    const auto number = static_cast<std::uint8_t>(payload_type::u64);
+    capture_builder capture;
+    const std::uint32_t name = capture.name("ncclAllReduce");
+    thread_script& main = capture.thread("main");
+    main.push(1, "step");
+    main.add({.ticks = 2, .value = 1000, .name = name, .kind = record_kind::range_push, .flags = bytes}).pop(3);
+    main.add({.ticks = 4, .value = 24, .name = name, .kind = record_kind::range_push, .flags = bytes}).pop(5);
+    main.add({.ticks = 6, .value = 7, .name = name, .kind = record_kind::range_push, .flags = number}).pop(7);
+    main.pop(8);
+    const projection p = project(capture.build());
+    EXPECT_EQ(row_at(p, "step/ncclAllReduce").payload_bytes, 1024U);
+    EXPECT_EQ(row_at(p, "step").payload_bytes, 0U) << "the ranges' own word, not that of those inside";
+}
+
 TEST(Projection, OfNothingHasTheThreeRowsAndNoTime) {
     const projection p = project(timeline{});
     EXPECT_THAT(sums(p), ElementsAre("(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));

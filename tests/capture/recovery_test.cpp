@@ -305,6 +305,28 @@ TEST_F(LivingRings, GiveOnlyWholeRecordsOfAThreadThatGoesOnWriting) {
     EXPECT_GT(recovered, 0U);
 }
 
+// The counters of the mapping go on; a capture that was begun later must not count what was lost before.
+TEST_F(LivingRings, CountOnlyWhatWasLostSinceTheCaptureBegan) {
+    rings_.count_drop(drop_cause::names_full, 7);
+    rings_.count_drop(drop_cause::cupti_dropped, 2);
+    rings_.count_drop(drop_cause::no_ring, 5);
+    rings_.publish();
+    writer_.property("rings_path", rings_.path());
+    const std::string before = std::to_string(static_cast<int>(drop_cause::names_full)) + ":4 " +
+                               std::to_string(static_cast<int>(drop_cause::cupti_dropped)) + ":2";
+    writer_.property("drops_before", before);
+    writer_.flush();
+    capture_reader reader(folder_ / "a.prof");
+    std::map<std::uint32_t, std::uint64_t> drops;
+    chunk c;
+    while (reader.next(c)) {
+        if (c.type != format::chunk_type::drops) continue;
+        for (const format::drop_entry& drop : elements<format::drop_entry>(c.payload)) drops[drop.cause] = drop.count;
+    }
+    EXPECT_THAT(drops, ElementsAre(Pair(static_cast<std::uint32_t>(drop_cause::no_ring), 5U),
+                                   Pair(static_cast<std::uint32_t>(drop_cause::names_full), 3U)));
+}
+
 // Rings that were damaged, or made by somebody who means harm: whatever comes out is well formed and bounded.
 TEST_F(LivingRings, ThatAreDamagedDoNoHarm) {
     ringed_thread first(rings_, 1);

@@ -122,6 +122,45 @@ TEST(Reports, MarkCapturedRows) {
     EXPECT_THAT(projection_text(project(hta_capture()), {}), Not(HasSubstr("captured")));
 }
 
+// hta_capture: of backward's 250 us 150 are NCCL's kernel.
+TEST(ReportText, HasColumnsForWaitsCommunicationAndBytesWhereThereAreAny) {
+    projection projected = project(hta_capture());
+    text_layout layout;
+    layout.width = 200;
+    layout.legend = false;
+    std::string text = projection_text(projected, layout);
+    EXPECT_THAT(line_with(text, "GPU/each"), EndsWith("stddev     comm"));
+    EXPECT_THAT(line_with(text, "backward"), EndsWith("150.000"));
+    EXPECT_THAT(line_with(text, "all GPU work"), EndsWith("150.000"));
+
+    for (projection_row& row : projected.rows) row.communication_ns = 0;
+    projected.rows[0].wait_ns = 7'000;
+    projected.rows[0].payload_bytes = 4'000'000;
+    projected.wait_ns = 9'000;
+    text = projection_text(projected, layout);
+    EXPECT_THAT(line_with(text, "GPU/each"), EndsWith("wait    bytes"));
+    EXPECT_THAT(line_with(text, "forward"), EndsWith("7.000  4.00 MB"));
+    EXPECT_THAT(line_with(text, "all GPU work"), HasSubstr("9.000"));
+    EXPECT_THAT(kernels_text(kernel_table(hta_capture()), layout), HasSubstr(" in all, 150.000 communication\n"));
+}
+
+TEST(ReportJson, TellsWaitsCommunicationAndBytes) {
+    projection projected = project(hta_capture());
+    projected.rows[0].wait_ns = 7;
+    projected.rows[0].payload_bytes = 8;
+    projected.wait_ns = 9;
+    const auto json = projection_json("x", hta_capture(), projected);
+    EXPECT_EQ(json["communication_ns"], 150'000);
+    EXPECT_EQ(json["wait_ns"], 9);
+    EXPECT_EQ(json["rows"][0]["wait_ns"], 7);
+    EXPECT_EQ(json["rows"][0]["payload_bytes"], 8);
+    EXPECT_EQ(json["rows"][1]["communication_ns"], 150'000);
+    const auto kernels = kernels_json("x", hta_capture(), kernel_table(hta_capture()));
+    for (const auto& row : kernels["rows"]) {
+        EXPECT_EQ(row["class"], row["name"] == "ncclKernel_AllReduce" ? "communication" : "compute");
+    }
+}
+
 TEST(ReportText, FitsTheTerminal) {
     const timeline data = eventful_capture();
     for (const std::size_t width : {60U, 80U, 100U, 132U, 200U}) {

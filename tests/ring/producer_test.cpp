@@ -74,6 +74,25 @@ TEST(Producer, KeepsThePlaceOfEveryPopWhoseRangeItRecorded) {
     EXPECT_EQ(f.dropped(drop_cause::enclosing_range_dropped), 11U);  // and what was inside it
 }
 
+// A worker that never left a place would be charged for all it does after it.
+TEST(Producer, KeepsThePlaceOfEveryEndOfAnAdoption) {
+    fixture f;
+    EXPECT_EQ(f.out.push(of(record_kind::range_push)), 0);
+    EXPECT_EQ(f.out.adopt_push(of(record_kind::adopt_push)), 0) << "no domain's pair";
+    for (int i = 0; i < 20; ++i) f.out.write(of(record_kind::mark));
+    EXPECT_EQ(f.out.adopt_push(of(record_kind::adopt_push)), 1);
+    EXPECT_EQ(f.out.adopt_pop(of(record_kind::adopt_pop)), 1);
+    EXPECT_EQ(f.out.adopt_pop(of(record_kind::adopt_pop)), 0);
+    EXPECT_LT(f.out.adopt_pop(of(record_kind::adopt_pop)), 0);
+    EXPECT_EQ(f.out.pop(of(record_kind::range_pop)), 0);
+    const auto records = f.drain();
+    ASSERT_EQ(records.size(), 16U);
+    EXPECT_EQ(records[1].kind, record_kind::adopt_push);
+    EXPECT_EQ(records[14].kind, record_kind::adopt_pop) << "of the first: the second was dropped whole";
+    EXPECT_EQ(records[15].kind, record_kind::range_pop);
+    EXPECT_EQ(f.dropped(drop_cause::pop_without_push), 1U);
+}
+
 TEST(Producer, KeepsThePlaceOfAnApiExit) {
     fixture f;
     for (int i = 0; i < 14; ++i) f.out.write(of(record_kind::mark));

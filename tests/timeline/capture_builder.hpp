@@ -39,7 +39,10 @@ public:
     thread_script& exit(std::uint64_t ns, std::uint64_t correlation);
     // The calls of a capture, and what CUPTI tells meanwhile.
     thread_script& begin_capture(std::uint64_t ns, std::uint64_t correlation) {
-        return add({.ticks = ns, .value = correlation, .kind = record_kind::api_enter, .flags = api_begins_capture})
+        return add({.ticks = ns,
+                    .value = correlation,
+                    .kind = record_kind::api_enter,
+                    .flags = static_cast<std::uint8_t>(api_class::begins_capture)})
             .exit(ns, correlation);
     }
     thread_script& node(std::uint64_t ns, std::uint64_t id) {
@@ -52,6 +55,17 @@ public:
                                  .color = static_cast<std::uint32_t>(original >> 32),
                                  .kind = record_kind::graph_clone});
     }
+    // A call that waits, from `ns` to `until_ns`.
+    thread_script& wait(std::uint64_t ns, std::uint64_t until_ns, std::uint64_t correlation,
+                        api_class kind = api_class::wait);
+    // Explicit parents: a place to work for, and work for one.
+    thread_script& here(std::uint64_t ns, std::uint64_t place) {
+        return add({.ticks = ns, .value = place, .kind = record_kind::parent_here});
+    }
+    thread_script& adopt(std::uint64_t ns, std::uint64_t place) {
+        return add({.ticks = ns, .value = place, .kind = record_kind::adopt_push});
+    }
+    thread_script& leave(std::uint64_t ns) { return add({.ticks = ns, .kind = record_kind::adopt_pop}); }
     thread_script& add(const record& r) {
         records_.push_back(r);
         return *this;
@@ -174,6 +188,14 @@ inline thread_script& thread_script::launch(std::uint64_t ns, std::uint64_t corr
 }
 inline thread_script& thread_script::enter(std::uint64_t ns, std::uint64_t correlation, const std::string& kernel) {
     return add({.ticks = ns, .value = correlation, .name = capture_->name(kernel), .kind = record_kind::api_enter});
+}
+inline thread_script& thread_script::wait(std::uint64_t ns, std::uint64_t until_ns, std::uint64_t correlation,
+                                          api_class kind) {
+    return add({.ticks = ns,
+                .value = correlation,
+                .kind = record_kind::api_enter,
+                .flags = static_cast<std::uint8_t>(kind)})
+        .exit(until_ns, correlation);
 }
 inline thread_script& thread_script::exit(std::uint64_t ns, std::uint64_t correlation) {
     return add({.ticks = ns, .value = correlation, .kind = record_kind::api_exit});

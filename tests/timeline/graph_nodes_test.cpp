@@ -91,7 +91,7 @@ TEST(GraphNodes, ExplainALaunchThatLeftNoRecordOfItsOwn) {
     capture_builder capture;
     capture.thread("main").begin_capture(1, 10).enter(2, 11, "kernel").node(3, 1).exit(4, 11).launch(5, 12);
     const timeline data = capture.build();
-    EXPECT_TRUE(data.api_calls[0].begins_capture);
+    EXPECT_EQ(data.api_calls[0].kind, api_class::begins_capture);
     EXPECT_TRUE(data.api_calls[1].is_captured);
     EXPECT_FALSE(data.api_calls[2].is_captured);
     EXPECT_EQ(data.quality.launches_without_completion, 1U) << "the one that was captured into nothing";

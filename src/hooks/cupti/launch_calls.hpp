@@ -1,5 +1,5 @@
-// The API calls that put work on a GPU, and those that begin the capture of a graph: those that CUPTI is asked to call
-// us back for.
+// The API calls that CUPTI is asked to call us back for: those that put work on a GPU, those that wait for it, those
+// that allocate and free memory (by which the host may wait, too), and those that begin the capture of a graph.
 #pragma once
 
 #include <array>
@@ -10,7 +10,17 @@
 
 namespace prof {
 
-enum class launch_kind : std::uint8_t { kernel, transfer, graph, capture };
+enum class launch_kind : std::uint8_t {
+    none,
+    kernel,
+    transfer,
+    graph,
+    blocking_transfer,
+    wait,
+    allocation,
+    blocking_allocation,
+    capture,
+};
 
 struct launch_call {
     api_domain domain;
@@ -22,25 +32,33 @@ inline constexpr launch_call launch_calls[] = {
 #include "hooks/cupti/launch_calls.inc"
 };
 
-template <launch_kind wanted>
-bool is_call_of(api_domain domain, std::uint32_t cbid) noexcept {
+// One load; none for a call that is not in the list.
+inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept {
     constexpr std::size_t limit = 1024;
     static constexpr auto table = [] {
-        std::array<std::array<bool, limit>, 3> is_wanted{};
-        for (const launch_call& call : launch_calls) {
-            is_wanted[static_cast<std::size_t>(call.domain)][call.cbid] = call.kind == wanted;
-        }
-        return is_wanted;
+        std::array<std::array<launch_kind, limit>, 3> kinds{};
+        for (const launch_call& call : launch_calls)
+            kinds[static_cast<std::size_t>(call.domain)][call.cbid] = call.kind;
+        return kinds;
     }();
-    return cbid < limit && table[static_cast<std::size_t>(domain)][cbid];
+    return cbid < limit ? table[static_cast<std::size_t>(domain)][cbid] : launch_kind::none;
 }
 
-// Only for these does CUPTI's callback data hold a symbol name.
-inline bool is_kernel_launch(api_domain domain, std::uint32_t cbid) noexcept {
-    return is_call_of<launch_kind::kernel>(domain, cbid);
-}
-inline bool begins_capture(api_domain domain, std::uint32_t cbid) noexcept {
-    return is_call_of<launch_kind::capture>(domain, cbid);
+constexpr api_class class_of_call(launch_kind kind) noexcept {
+    switch (kind) {
+        case launch_kind::blocking_transfer:
+            return api_class::blocking_launch;
+        case launch_kind::wait:
+            return api_class::wait;
+        case launch_kind::allocation:
+            return api_class::allocation;
+        case launch_kind::blocking_allocation:
+            return api_class::blocking_allocation;
+        case launch_kind::capture:
+            return api_class::begins_capture;
+        default:
+            return api_class::launch;
+    }
 }
 
 }  // namespace prof

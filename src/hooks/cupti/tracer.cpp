@@ -48,8 +48,8 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
     if (buffer != nullptr) active.buffers.load()->complete(buffer, valid_bytes);
 }
 
-// Entry and exit of a launching call. A driver call inside a runtime call has the same correlation id: only the outer
-// one is recorded.
+// Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
+// correlation id: only the outer one is recorded.
 void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* call) noexcept {
     producer* out = recording_producer();
     if (out == nullptr) return;
@@ -61,11 +61,10 @@ void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId c
         if (out->open_api_key() == r.value) return;
         r.kind = record_kind::api_enter;
         r.category = cbid;
-        if (is_kernel_launch(static_cast<api_domain>(domain), cbid)) {
-            r.name = out->symbol_name(data.symbolName);
-        } else if (begins_capture(static_cast<api_domain>(domain), cbid)) {
-            r.flags = api_begins_capture;
-        }
+        const launch_kind kind = kind_of_call(static_cast<api_domain>(domain), cbid);
+        // Only for these does CUPTI's callback data hold a symbol name.
+        if (kind == launch_kind::kernel) r.name = out->symbol_name(data.symbolName);
+        r.flags = static_cast<std::uint8_t>(class_of_call(kind));
         r.ticks = ticks_now();
         out->open_api(r);
     } else if (out->is_open_api(r)) {

@@ -1,6 +1,9 @@
 #include "hooks/nvtx/event.hpp"
 
+#include <algorithm>
 #include <cstring>
+
+#include "hooks/nvtx/payload_schemas.hpp"
 
 namespace prof {
 
@@ -34,6 +37,22 @@ std::uint32_t intern_text(region& where, const wchar_t* text) noexcept {
     return where.intern(narrow_text{text}.view());
 }
 
+namespace {
+
+// Of an extended payload: the first number of bytes in it.
+void fill_from_extended_payload(const nvtxEventAttributes_t& event, record& out) noexcept {
+    constexpr int most = 8;  // payloads that one event carries; usually one
+    const auto* payloads = reinterpret_cast<const nvtxPayloadData_t*>(event.payload.ullValue);
+    if (payloads == nullptr) return;
+    for (int i = 0; i < std::min(event.reserved0, most); ++i) {
+        if (!read_payload_bytes(out.domain, payloads[i], out.value)) continue;
+        out.flags = static_cast<std::uint8_t>(payload_type::bytes);
+        return;
+    }
+}
+
+}  // namespace
+
 void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, record& out) noexcept {
     // The struct has had one layout since NVTX 2; its `size` says how much of it the caller has.
     if (event.size < sizeof(nvtxEventAttributes_t)) return;
@@ -58,10 +77,13 @@ void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, rec
         case NVTX_PAYLOAD_TYPE_FLOAT:
             out.flags = static_cast<std::uint8_t>(payload_type::f32);
             break;
+        case NVTX_PAYLOAD_TYPE_EXT:
+            fill_from_extended_payload(event, out);
+            break;
         default:
-            break;  // none, or an extended payload
+            break;  // none
     }
-    if (out.flags != 0) {
+    if (out.flags != 0 && event.payloadType != NVTX_PAYLOAD_TYPE_EXT) {
         std::memcpy(&out.value, &event.payload, sizeof out.value);
         // The 4-byte kinds leave the other half of the union as it was.
         if (out.flags >= static_cast<std::uint8_t>(payload_type::u32)) out.value &= 0xFFFFFFFFU;

@@ -36,7 +36,8 @@ private:
 std::uint32_t intern_text(region& where, const char* text) noexcept;
 std::uint32_t intern_text(region& where, const wchar_t* text) noexcept;
 
-// Fills name, domain, category, color, value and flags. An attribute struct of an unknown size gives a nameless record.
+// REQUIRES: out.domain is set. Fills name, category, color, value and flags. An attribute struct of an unknown size
+// gives a nameless record.
 void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, record& out) noexcept;
 
 }  // namespace prof

@@ -52,6 +52,19 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
         kernel->name.c_str());
 }
 
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** args,
+                                        std::size_t shared_bytes, cudaStream_t stream) {
+    const cudaLaunchCooperativeKernel_v9000_params params{function, grid, block, args, shared_bytes, stream};
+    const CUfunction kernel = simulated_gpu::instance().function_at(function);
+    return runtime_call(
+        FAKE_RUNTIME_FUNCTION(cudaLaunchCooperativeKernel, v9000), &params,
+        [&] {
+            return cuLaunchCooperativeKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                             static_cast<unsigned int>(shared_bytes), stream, args);
+        },
+        kernel->name.c_str());
+}
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
     const cudaStreamBeginCapture_v10000_params params{stream, mode};
     return runtime_call(FAKE_RUNTIME_FUNCTION(cudaStreamBeginCapture, v10000), &params,

@@ -26,6 +26,24 @@ cudaError_t cudaFree(void* pointer) {
     });
 }
 
+cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned int flags) {
+    const cudaMallocManaged_v6000_params params{pointer, bytes, flags};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaMallocManaged, v6000), &params,
+                        [&] { return cuMemAllocManaged(reinterpret_cast<CUdeviceptr*>(pointer), bytes, flags); });
+}
+
+cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
+    const cudaMallocAsync_v11020_params params{pointer, bytes, stream};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaMallocAsync, v11020), &params,
+                        [&] { return cuMemAllocAsync(reinterpret_cast<CUdeviceptr*>(pointer), bytes, stream); });
+}
+
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+    const cudaFreeAsync_v11020_params params{pointer, stream};
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaFreeAsync, v11020), &params,
+                        [&] { return cuMemFreeAsync(device_pointer(pointer), stream); });
+}
+
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
     const cudaMallocHost_v3020_params params{pointer, bytes};
     return runtime_call(FAKE_RUNTIME_FUNCTION(cudaMallocHost, v3020), &params,

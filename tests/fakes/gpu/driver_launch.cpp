@@ -72,6 +72,16 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
                                      config->hStream));
 }
 
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                                   unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                                   unsigned int shared_bytes, CUstream stream, void** kernel_params) {
+    const cuLaunchCooperativeKernel_params params{function, grid_x,  grid_y,       grid_z, block_x,
+                                                  block_y,  block_z, shared_bytes, stream, kernel_params};
+    api_call call{FAKE_DRIVER_FUNCTION(cuLaunchCooperativeKernel), &params, symbol_of(function)};
+    return call.finish(
+        launch_kernel(function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, stream));
+}
+
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
     const cuStreamBeginCapture_v2_params params{stream, mode};
     api_call call{FAKE_DRIVER_FUNCTION(cuStreamBeginCapture_v2), &params};

@@ -22,7 +22,8 @@ simulated_gpu& gpu() { return simulated_gpu::instance(); }
 void* address(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
 
 bool is_on_device(CUdeviceptr pointer) {
-    return gpu().memory_kind(address(pointer)) == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    const auto kind = gpu().memory_kind(address(pointer));
+    return kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE || kind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED;
 }
 
 CUpti_ActivityMemcpyKind copy_kind(CUdeviceptr destination, CUdeviceptr source) {
@@ -103,6 +104,30 @@ CUresult cuMemFree(CUdeviceptr pointer) {
     const cuMemFree_v2_params params{pointer};
     api_call call{FAKE_DRIVER_FUNCTION(cuMemFree_v2), &params};
     const bool is_ours = pointer == 0 || gpu().release(address(pointer), CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
+    return call.finish(is_ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* pointer, std::size_t bytes, unsigned int flags) {
+    const cuMemAllocManaged_params params{pointer, bytes, flags};
+    api_call call{FAKE_DRIVER_FUNCTION(cuMemAllocManaged), &params};
+    current_context();
+    *pointer = reinterpret_cast<CUdeviceptr>(gpu().allocate(bytes, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED));
+    return call.finish(CUDA_SUCCESS);
+}
+
+// The simulated GPU's memory needs no order: it is there at once.
+CUresult cuMemAllocAsync(CUdeviceptr* pointer, std::size_t bytes, CUstream stream) {
+    const cuMemAllocAsync_params params{pointer, bytes, stream};
+    api_call call{FAKE_DRIVER_FUNCTION(cuMemAllocAsync), &params};
+    current_context();
+    *pointer = reinterpret_cast<CUdeviceptr>(gpu().allocate(bytes, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE));
+    return call.finish(CUDA_SUCCESS);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
+    const cuMemFreeAsync_params params{pointer, stream};
+    api_call call{FAKE_DRIVER_FUNCTION(cuMemFreeAsync), &params};
+    const bool is_ours = gpu().release(address(pointer), CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
     return call.finish(is_ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 

@@ -1,0 +1,33 @@
+// What a GPU operation is for: computing, communicating with other GPUs, or moving memory.
+//
+// Kernels are told apart by their names, as HTA tells them: NCCL's (ncclDevKernel_…, ncclKernel_…, ncclSymk…)
+// communicate. Copies and sets are memory, those between devices included. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+enum class op_class : std::uint8_t { compute, communication, memory };
+
+std::string_view to_string(op_class value) noexcept;
+
+// `symbol` as CUPTI gives it, mangled or not.
+bool is_communication_kernel(std::string_view symbol) noexcept;
+
+// Remembers each kernel name it has looked at. One thread.
+class op_classifier {
+public:
+    explicit op_classifier(const timeline& data) noexcept : data_(&data) {}
+    op_class operator()(const gpu_op& op);
+
+private:
+    const timeline* data_;
+    std::unordered_map<std::uint32_t, op_class> by_name_;
+};
+
+}  // namespace prof
