@@ -402,7 +402,7 @@ void scramble(TValue& value, std::mt19937_64& random) {
     // Small numbers and large ones, so that some of them fit together.
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         const bool low_byte = i % 8 == 0 || random() % 64 == 0;
-        bytes[i] = low_byte ? static_cast<std::uint8_t>(random() % (random() % 4 == 0 ? 256 : 9)) : std::uint8_t{0};
+        bytes[i] = low_byte ? static_cast<std::uint8_t>(random() % (random() % 4 == 0 ? 256 : 11)) : std::uint8_t{0};
     }
     std::memcpy(&value, bytes.data(), sizeof value);
 }
@@ -426,6 +426,8 @@ TEST(ProjectionOfDamagedCaptures, KeepsItsSumsWhateverTheValues) {
         for (kernel_record& kernel : contents.kernels) scramble(kernel, random);
         contents.transfers.resize(random() % 100);
         for (transfer_record& transfer : contents.transfers) scramble(transfer, random);
+        contents.graphs.resize(random() % 20);
+        for (graph_record& graph : contents.graphs) scramble(graph, random);
         contents.runs.resize(random() % 8);
         for (record_run& run : contents.runs) {
             run.thread_uid = random() % 4;
