@@ -38,12 +38,17 @@ const open_node& captured_ranges::list_node(std::uint32_t index) const noexcept 
     return index < own ? data_.open_nodes[index] : att_.extra_nodes[index - own];
 }
 
-// Of a node that was captured for another thread, the capture that thread began.
 std::int64_t captured_ranges::capture_began_ns(const timeline_graph_node& node, const captured_at& at) const {
-    const std::uint32_t thread =
-        at.adopted_open == npos ? node.thread : data_.ranges[list_node(at.adopted_open).range].thread;
+    const std::int64_t own_ns = capture_began_ns(node.thread, node.created_ns);
+    if (at.adopted_open == npos) return own_ns;
+    // The other thread captures and this one helps it; or this one captures by itself while the other waits.
+    const std::uint32_t other = data_.ranges[list_node(at.adopted_open).range].thread;
+    return std::max(own_ns, capture_began_ns(other, node.created_ns));
+}
+
+std::int64_t captured_ranges::capture_began_ns(std::uint32_t thread, std::int64_t before_ns) const {
     const std::vector<std::int64_t>& captures = captures_[thread];
-    const auto after = std::upper_bound(captures.begin(), captures.end(), node.created_ns);
+    const auto after = std::upper_bound(captures.begin(), captures.end(), before_ns);
     return after == captures.begin() ? INT64_MIN : *std::prev(after);
 }
 

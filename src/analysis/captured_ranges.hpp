@@ -1,7 +1,7 @@
 // The ranges under which the nodes of CUDA graphs were captured, placed under each launch of the graph.
 //
 // Which of the ranges open at a node's capture count: those opened since the capture began (by the last call before the
-// node that began a capture on the thread that has them; all where there was none). Those that enclose the whole
+// node that began one, on its thread or on the thread it worked for; all where there was none). Those that enclose the whole
 // capture count only where the launch itself has no range open. One that is still open at the launch counts there.
 #pragma once
 
@@ -43,6 +43,7 @@ private:
 
     std::uint32_t state_of(const timeline_graph_node& node, const captured_at& at);
     std::int64_t capture_began_ns(const timeline_graph_node& node, const captured_at& at) const;
+    std::int64_t capture_began_ns(std::uint32_t thread, std::int64_t before_ns) const;
     const open_node& list_node(std::uint32_t index) const noexcept;
     bool is_open_at_launch(std::uint32_t op, std::uint32_t range) const noexcept;
     std::uint32_t place(std::uint32_t op, const state& captured);

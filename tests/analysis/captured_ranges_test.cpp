@@ -111,6 +111,22 @@ TEST(CapturedRanges, BelongToTheThreadThatAutogradWorkedForInTheCapture) {
                 ElementsAre("step 37 20 1", "*step/forward 10 10 1", "*step/recompute 7 7 1"));
 }
 
+TEST(CapturedRanges, OfAGraphThatAutogradCapturedByItselfAreThoseOpenedSince) {
+    // A compiled model: forward is captured by the trainer, backward's graph by autograd's thread; both enclose theirs.
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    thread_script& autograd = capture.thread("pt_autograd_0");
+    main.push(0, "forward").begin_capture(1, 90).node(3, 1).pop(5).push(6, "backward");
+    autograd.begin_capture(7, 91).node(9, 2);
+    main.pop(12);
+    instantiate(main, 13, 2).push(20, "step").push(21, "forward").launch(22, 1, "").pop(24).push(25, "backward");
+    autograd.launch(26, 2, "");
+    main.pop(28).pop(29);
+    capture.kernel(1, 100, 110, {.graph_node = 101}).kernel(2, 110, 130, {.graph_node = 102});
+    EXPECT_THAT(rows_of(project(capture.build())),
+                ElementsAre("step 30 0 1", "step/forward 10 10 1", "step/backward 20 20 1"));
+}
+
 TEST(CapturedRanges, AreNotGuessedWhereSeveralTrainersCouldHaveCaptured) {
     capture_builder capture;
     thread_script& a = capture.thread("train_a");

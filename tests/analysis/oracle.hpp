@@ -324,7 +324,8 @@ struct program {
         const range_list others = those_open(h.open, n.time);
         std::int64_t began = INT64_MIN;
         for (const capture_begin& c : captures) {
-            if (c.thread == (others.empty() ? n.thread : others.front()->thread) && c.time <= n.time) began = c.time;
+            const bool is_ours = c.thread == n.thread || (!others.empty() && c.thread == others.front()->thread);
+            if (is_ours && c.time <= n.time) began = std::max(began, c.time);
         }
         for (const bool enclosing : {true, false}) {
             if (enclosing && !v.open.empty()) continue;

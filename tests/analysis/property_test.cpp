@@ -458,6 +458,8 @@ TEST(ProjectionOfDamagedCaptures, KeepsItsSumsWhateverTheValues) {
         for (kernel_record& kernel : contents.kernels) scramble(kernel, random);
         contents.transfers.resize(random() % 100);
         for (transfer_record& transfer : contents.transfers) scramble(transfer, random);
+        contents.graphs.resize(random() % 20);
+        for (graph_record& graph : contents.graphs) scramble(graph, random);
         contents.runs.resize(random() % 8);
         for (record_run& run : contents.runs) {
             run.thread_uid = random() % 4;

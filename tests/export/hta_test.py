@@ -98,6 +98,16 @@ def annotations(analysis):
     assert sorted(kernels["s_user_annotation"]) == ["backward", "backward", "forward", "forward", "forward"], kernels
 
 
+def graphs(analysis):
+    # Of graph_capture: two replays of 100, 50 and 300 ns, and a graph of 300 ns recorded as a whole.
+    _, kernels = analysis.get_gpu_kernel_breakdown(visualize=False, include_memory_kernels=True)
+    sums = {name: round(us, 3) for name, us in zip(kernels["name"], kernels["sum (us)"])}
+    assert sums == {"CUDA graph 7": 0.3, "attention": 0.2, "mlp": 0.1, "gradients": 0.6}, kernels
+    table = analysis.get_gpu_user_annotation_breakdown(use_gpu_annotation=True, visualize=False)
+    named = {name: round(us, 3) for name, us in zip(table["name"], table["sum (us)"])}
+    assert named == {"step 1": 0.46, "step 2": 0.46, "forward": 0.3, "backward": 0.6, "whole": 0.3}, table
+
+
 CHECKS = (
     temporal_breakdown,
     overlap,
@@ -117,6 +127,8 @@ def main():
     for check in CHECKS:
         check(analysis)
         print(f"{check.__name__}: as worked out by hand")
+    graphs(TraceAnalysis(trace_dir=str(pathlib.Path(traces.name, "hta_graphs"))))
+    print("graphs: as worked out by hand")
 
 
 if __name__ == "__main__":

@@ -35,9 +35,12 @@ int main(int argc, char** argv) {
     }
     const std::string directory = argv[1];
     std::filesystem::create_directories(directory + "/hta");
+    std::filesystem::create_directories(directory + "/hta_graphs");
     write(prof::eventful_capture(), directory + "/eventful");
     write(prof::dense_capture(), directory + "/dense");
     write(prof::graph_capture(), directory + "/graphs");
+    const prof::timeline graphs = prof::graph_capture();
+    prof::write_chrome_trace(graphs, prof::attribute(graphs), directory + "/hta_graphs/graphs.json.gz");
     const prof::timeline hta = prof::hta_capture();
     prof::write_chrome_trace(hta, prof::attribute(hta), directory + "/hta/hta.json.gz");
     return 0;

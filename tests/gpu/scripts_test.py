@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import check_projection
 import compare_torch
+import graphs
 import overhead
 import report_table
 
@@ -65,6 +66,60 @@ class CompareTorch(unittest.TestCase):
         result = compare_torch.compare(ours, theirs, steps=1, tolerance=0.03)
         self.assertIn("tiny", compare_torch.text(result))
         self.assertNotIn("long 39", compare_torch.text(result))
+
+
+class Graphs(unittest.TestCase):
+    def report(self, captured, forward=300, backward=600, optimizer=100):
+        def part(name, sum_ns):
+            return row(f"iteration #/{name}", gpu_sum_ns=sum_ns, gpu_self_ns=sum_ns, ops=40, self_ops=40,
+                       captured=captured, instances=20, host_ns=0 if captured else 7)
+
+        whole = forward + backward + optimizer
+        rows = [row("iteration #", gpu_sum_ns=whole, ops=120, self_ops=0, captured=False, instances=20),
+                part("forward", forward), part("backward", backward), part("optimizer_step", optimizer),
+                row("(ambiguous)", captured=False), row("(unmatched)", captured=False)]
+        return {"total_gpu_ns": whole, "rows": rows, "dropped": {}, "notes": [], "ops_of_unseen_captures": 0,
+                "ops_of_ambiguous_captures": 0}
+
+    def test_equal_shares_are_no_fault_whatever_the_times(self):
+        self.assertEqual(graphs.shares(self.report(True)), {"forward": 0.3, "backward": 0.6, "optimizer_step": 0.1})
+        self.assertEqual(graphs.replay_faults(self.report(False), self.report(True, 150, 300, 50)), [])
+
+    def test_a_share_beyond_the_tolerance_is_a_fault(self):
+        eager = self.report(False)
+        self.assertEqual(graphs.replay_faults(eager, self.report(True, 302, 600, 98)), [])
+        faults = graphs.replay_faults(eager, self.report(True, 310, 600, 90))
+        self.assertEqual([fault.split(":")[0] for fault in faults], ["optimizer_step"])
+
+    def test_work_without_its_capture_is_a_fault(self):
+        replay = self.report(True)
+        replay["ops_of_unseen_captures"] = 3
+        replay["rows"][0]["self_ops"] = 3
+        self.assertEqual(len(graphs.replay_faults(self.report(False), replay)), 2)
+
+    def test_rows_that_are_not_captured_are_a_fault(self):
+        self.assertEqual(len(graphs.replay_faults(self.report(False), self.report(False))), 3)
+
+    def test_an_uncaptured_row_of_the_same_path_does_not_hide_the_captured_one(self):
+        replay = self.report(True)
+        replay["rows"].append(row("iteration #/forward", captured=False, instances=1, gpu_sum_ns=5))
+        self.assertEqual(graphs.replay_faults(self.report(False), replay), [])
+
+    def test_lost_time_and_lost_records_are_faults(self):
+        report = self.report(True)
+        report["total_gpu_ns"] += 1
+        report["dropped"] = {"ring_full": 2}
+        report["notes"] = ["4 launches have no GPU record: the work had not completed, or its record was lost"]
+        report["rows"][0]["instances"] = 19
+        self.assertEqual(len(graphs.common_faults(report)), 4)
+
+    def test_a_graph_recorded_as_a_whole_is_one_operation_a_step(self):
+        report = self.report(True)
+        kernels = {"rows": [{"name": "CUDA graph 3", "instances": 20}, {"name": "other", "instances": 5}]}
+        self.assertEqual(len(graphs.whole_faults(report, kernels)), 1)
+        report["rows"][0]["ops"] = 20
+        self.assertEqual(graphs.whole_faults(report, kernels), [])
+        self.assertEqual(len(graphs.whole_faults(report, {"rows": []})), 1)
 
 
 class CheckProjection(unittest.TestCase):

@@ -27,7 +27,7 @@ def newest_structs(headers):
     newest = {}
     for macro, name in RECORDS.items():
         numbers = [int(n or 1) for n in re.findall(rf"^}} CUpti_Activity{name}(\d*);", text, re.MULTILINE)]
-        newest[macro] = f"CUpti_Activity{name}{max(numbers)}"
+        newest[macro] = f"CUpti_Activity{name}{max(numbers) if max(numbers) > 1 else ''}"
     return newest
 
 
