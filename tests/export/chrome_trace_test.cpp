@@ -123,6 +123,36 @@ TEST(ChromeTrace, WritesARangeWithAllItCarries) {
     EXPECT_EQ(eventful().event("user_annotation", "batch")["args"]["domain"], "data \"loader\"");
 }
 
+TEST(ChromeTrace, WritesWaitsAndAllocationsBesideLaunches) {
+    const auto enter = [](std::uint64_t ns, std::uint64_t key, std::uint32_t cbid, api_domain domain, api_class kind) {
+        return record{.ticks = ns,
+                      .value = key,
+                      .category = cbid,
+                      .domain = static_cast<std::uint16_t>(domain),
+                      .kind = record_kind::api_enter,
+                      .flags = static_cast<std::uint8_t>(kind)};
+    };
+    capture_builder capture;
+    thread_script& main = capture.thread("python");
+    main.add({.ticks = 100,
+              .value = 4096,
+              .name = capture.name("ncclAllReduce"),
+              .kind = record_kind::range_push,
+              .flags = static_cast<std::uint8_t>(payload_type::bytes)});
+    main.add(enter(200, 1, 131, api_domain::runtime, api_class::wait)).exit(700, 1);
+    main.add(enter(800, 2, 598, api_domain::driver, api_class::allocation)).exit(850, 2);
+    main.pop(900);
+    const parsed_trace trace(capture.build());
+    const json range = trace.event("user_annotation", "ncclAllReduce");
+    EXPECT_EQ(range["args"]["bytes"], 4096);
+    EXPECT_FALSE(range["args"].contains("payload"));
+    const json wait = trace.event("cuda_runtime", "cudaStreamSynchronize");
+    EXPECT_EQ(ns(wait["dur"]), 500);
+    EXPECT_EQ(wait["args"]["External id"], range["args"]["External id"]);
+    EXPECT_EQ(ns(trace.event("cuda_driver", "cuMemAllocAsync")["dur"]), 50);
+    EXPECT_TRUE(trace.events("s").empty()) << "they lead to no work";
+}
+
 TEST(ChromeTrace, WritesAKernelInKinetosDialect) {
     const json gemm = eventful().event("kernel", "gemm(float*)");
     EXPECT_EQ(gemm["pid"], 0);
