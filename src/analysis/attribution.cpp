@@ -70,7 +70,8 @@ private:
         }
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
-            if (range.style != range_style::push_pop || !rule_.works_for_others(range.thread)) continue;
+            if (range.style != range_style::push_pop || range.is_operator) continue;
+            if (!rule_.works_for_others(range.thread)) continue;
             if (root_[i] == i) {
                 const adoption choice = first_launch[i] == npos
                                             ? rule_.decide(range.start_ns)

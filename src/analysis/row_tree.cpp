@@ -15,7 +15,7 @@ row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digit
     }
     ambiguous_[ambiguous] = 1;
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
-        if (data.ranges[i].style == range_style::push_pop) place(i);
+        if (data.ranges[i].style == range_style::push_pop && !data.ranges[i].is_operator) place(i);
     }
 }
 

@@ -88,6 +88,12 @@ bool set_rank(session_options& out, const std::string& value) {
     return good;
 }
 
+bool set_pytorch(session_options& out, const std::string& value) {
+    const bool good = value == "ranges" || value == "ops" || value == "off";
+    if (good) out.pytorch = value;
+    return good;
+}
+
 using o = session_options;
 constexpr option table[] = {
     {"output_dir", "a directory; it is made if need be", set_nonempty<&o::output_dir>},
@@ -103,6 +109,7 @@ constexpr option table[] = {
     {"compress", "0 or 1", set_switch<&o::compress>},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
+    {"pytorch", "ranges, ops, or off", set_pytorch},
     {"run_id", "a word", set_word<&o::run_id>},
 };
 

@@ -26,6 +26,7 @@ struct session_options {
     bool compress = false;
     std::string adopt = "auto";
     bool fold = true;
+    std::string pytorch = "ranges";
     std::string run_id;
 };
 
