@@ -64,8 +64,6 @@ public:
         return static_cast<int>(d.depth);
     }
 
-    std::uint32_t depth(std::uint16_t domain) const noexcept { return domains_[domain].depth; }
-
     // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
     void open_api(const record& r) noexcept {
         const std::size_t own = open_api_.value == 0 ? 1 : 0;

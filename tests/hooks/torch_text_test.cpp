@@ -104,13 +104,5 @@ TEST(TorchText, HostileNamesComeBackAsTheyWere) {
     }
 }
 
-TEST(TorchText, KnowsTheBackendsWhoseRangesEndElsewhere) {
-    EXPECT_TRUE(ends_on_another_thread("gloo:all_reduce"));
-    EXPECT_TRUE(ends_on_another_thread("mpi:broadcast"));
-    EXPECT_FALSE(ends_on_another_thread("nccl:all_reduce"));
-    EXPECT_FALSE(ends_on_another_thread("gloo"));
-    EXPECT_FALSE(ends_on_another_thread(""));
-}
-
 }  // namespace
 }  // namespace prof

@@ -157,6 +157,24 @@ def child():
         print("child")
 
 
+def raw():
+    """What PyTorch's observer pushes, and what only looks like it."""
+    from torch._C import push_library
+
+    for text in (b"a, op_id = 5", b"a, op_id = x", b"b, seq = 7, op_id = 6"):
+        push_library.push(text)
+    for _ in range(3):
+        push_library.pop()
+
+
+def many():
+    from torch._C import push_library
+
+    for number in range(1, 20001):
+        push_library.push(b"forward, seq = %d, op_id = %d" % (number, number))
+        push_library.pop()
+
+
 def fails():
     from torch.profiler import record_function
 

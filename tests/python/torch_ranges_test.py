@@ -169,6 +169,32 @@ class TorchRanges(unittest.TestCase):
                       "CUDA", str(difference.exception))
         self.assertNotIn("Exception raised from", str(difference.exception))
 
+    def ranges_of_trace(self, capture):
+        trace = self.folder / "trace.json"
+        subprocess.run([PROF, "export", str(capture), "-o", str(trace)], env=self.environment, check=True,
+                       capture_output=True)
+        return [(event["ph"], event["name"], event["args"].get("Record function id"),
+                 event["args"].get("Sequence number"))
+                for event in json.loads(trace.read_bytes())["traceEvents"] if event.get("cat") == "user_annotation"]
+
+    def test_keep_both_numbers_of_a_text(self):
+        self.run_case("raw")
+        capture, = self.captures()
+        self.assertEqual(self.ranges_of_trace(capture),
+                         [("X", "a", 5, None), ("X", "a, op_id = x", None, None), ("X", "b", 6, 7)])
+        self.assertEqual(self.report()["dropped"], {})
+
+    def test_names_are_left_alone_when_switched_off(self):
+        self.run_case("raw", "--pytorch", "off")
+        capture, = self.captures()
+        self.assertEqual([name for _, name, *_ in self.ranges_of_trace(capture)],
+                         ["a, op_id = 5", "a, op_id = x", "b, seq = 7, op_id = 6"])
+
+    def test_do_not_fill_the_name_table(self):
+        self.run_case("many", "--name-bytes", "64K", "--ring-bytes", "4M")
+        report = self.report()
+        self.assertEqual((self.paths(report), report["dropped"]), ({"forward": 20000}, {}))
+
     def test_leave_exceptions_as_they_are(self):
         self.run_case("fails")
         self.assertEqual(self.paths(self.report()), {"doomed": 1})

@@ -16,9 +16,7 @@ constexpr int no_level = NVTX_NO_PUSH_POP_TRACKING;
 
 std::atomic<std::uint64_t> next_range_id{1};
 
-// Both relaxed: one is a setting, the other a count, and nothing else is read on their account.
 std::atomic<bool> torch_texts_are_split{false};
-std::atomic<std::uint64_t> torch_ranges_elsewhere{0};  // begun, and to be popped on a thread that did not push them
 
 record start_record(record_kind kind, std::uint32_t domain) noexcept {
     record r;
@@ -53,41 +51,19 @@ int pop(std::uint32_t domain) noexcept {
     return out->pop(start_record(record_kind::range_pop, domain));
 }
 
-// With PyTorch's observer in the process: what it pushes through nvtxRangePushA.
-int push_torch(const char* text) noexcept {
-    producer* out = recording_producer();
-    if (out == nullptr) return no_level;
-    const torch_text split = split_torch_text(text);
-    const bool is_elsewhere = split.op_id != 0 && ends_on_another_thread(split.name);
-    record r = start_record(is_elsewhere ? record_kind::mark : record_kind::range_push, 0);
-    r.name = installed_region()->intern(split.name);
-    if (split.op_id != 0) {
+// What PyTorch's observer pushes, its numbers apart from its name.
+auto torch_message(const char* text) noexcept {
+    return [text](region& where, record& r) {
+        const torch_text split = split_torch_text(text);
+        r.name = where.intern(split.name);
+        if (split.op_id == 0) return;
         r.value = split.op_id;
         r.flags = static_cast<std::uint8_t>(payload_type::torch);
-    }
-    if (split.sequence >= 0) {
-        const auto sequence = static_cast<std::uint64_t>(split.sequence);
+        if (split.sequence < 0) return;
         r.flags = static_cast<std::uint8_t>(payload_type::torch_sequence);
-        r.category = static_cast<std::uint32_t>(sequence);
-        r.color = static_cast<std::uint32_t>(sequence >> 32);
-    }
-    if (!is_elsewhere) return out->push(r);
-    torch_ranges_elsewhere.fetch_add(1, std::memory_order_relaxed);
-    out->write(r);
-    return no_level;
-}
-
-// The pop of such a range is none of this thread's own.
-bool takes_pop_from_elsewhere() noexcept {
-    std::uint64_t waiting = torch_ranges_elsewhere.load(std::memory_order_relaxed);
-    if (waiting == 0) [[likely]]
-        return false;
-    const producer* out = recording_producer();
-    if (out == nullptr || out->depth(0) != 0) return false;
-    while (waiting != 0) {
-        if (torch_ranges_elsewhere.compare_exchange_weak(waiting, waiting - 1, std::memory_order_relaxed)) return true;
-    }
-    return false;
+        r.category = static_cast<std::uint32_t>(split.sequence);
+        r.color = static_cast<std::uint32_t>(split.sequence >> 32);
+    };
 }
 
 template <typename TFill>
@@ -180,11 +156,12 @@ nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start(0
 void NVTX_API on_end(nvtxRangeId_t id) noexcept { end(0, id); }
 int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push(0, attributes(e)); }
 int NVTX_API on_push_a(const char* text) noexcept {
-    const bool split = torch_texts_are_split.load(std::memory_order_relaxed);
-    return split && text != nullptr ? push_torch(text) : push(0, message(text));
+    // relaxed: a setting; nothing else is read on its account.
+    const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
+    return split ? push(0, torch_message(text)) : push(0, message(text));
 }
 int NVTX_API on_push_w(const wchar_t* text) noexcept { return push(0, message(text)); }
-int NVTX_API on_pop() noexcept { return takes_pop_from_elsewhere() ? no_level : pop(0); }
+int NVTX_API on_pop() noexcept { return pop(0); }
 void NVTX_API on_name_category_a(std::uint32_t c, const char* name) noexcept { name_category(0, c, name); }
 void NVTX_API on_name_category_w(std::uint32_t c, const wchar_t* name) noexcept { name_category(0, c, name); }
 void NVTX_API on_name_thread_a(std::uint32_t tid, const char* name) noexcept { name_thread(tid, name); }

@@ -56,14 +56,4 @@ inline torch_text split_torch_text(std::string_view text) noexcept {
     return split;
 }
 
-// Collectives of these backends are done by threads of their own, on which the observer pops what it pushed on the
-// caller's: such a range would stay open for good on the one, and every later pop would close the wrong one.
-inline bool ends_on_another_thread(std::string_view name) noexcept {
-    constexpr std::string_view backends[] = {"gloo:", "mpi:", "ucc:"};
-    for (const std::string_view backend : backends) {
-        if (name.substr(0, backend.size()) == backend) return true;
-    }
-    return false;
-}
-
 }  // namespace prof
