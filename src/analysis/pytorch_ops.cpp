@@ -17,6 +17,25 @@ std::vector<std::uint32_t> torch_parents(const timeline& data) {
     return parents;
 }
 
+// Per range: 1 if all that is in its parent, CUDA's calls included, is it, under the same name (an operator that calls
+// itself with its arguments converted): key_averages() takes the two for one call.
+std::vector<std::uint8_t> repetitions(const timeline& data, const std::vector<std::uint32_t>& parents) {
+    std::vector<std::uint32_t> children(parents.size(), 0);
+    for (const std::uint32_t parent : parents) {
+        if (parent != npos) ++children[parent];
+    }
+    for (const timeline_api_call& call : data.api_calls) {
+        if (call.torch_open != npos) ++children[data.torch_nodes[call.torch_open].range];
+    }
+    std::vector<std::uint8_t> out(parents.size(), 0);
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+        const std::uint32_t parent = parents[i];
+        if (parent == npos || children[parent] != 1) continue;
+        out[i] = data.ranges[i].name == data.ranges[parent].name ? 1 : 0;
+    }
+    return out;
+}
+
 // The engine opens a range of its own around each node: `autograd::engine::evaluate_function: MulBackward0`.
 bool is_backward_node(const timeline& data, std::uint32_t range, std::uint32_t parent) {
     constexpr std::string_view prefix = "autograd::engine::evaluate_function: ";
@@ -87,6 +106,7 @@ backward_links link_backward(const timeline& data) {
 
 pytorch_table pytorch_operators(const timeline& data) {
     const std::vector<std::uint32_t> parents = torch_parents(data);
+    const std::vector<std::uint8_t> repeats = repetitions(data, parents);
     std::unordered_map<std::uint32_t, pytorch_row> by_name;
     std::vector<std::int64_t> gpu_total_ns(data.ranges.size(), 0);  // per range
     const auto row_of = [&](std::uint32_t range) -> pytorch_row& { return by_name[data.ranges[range].name]; };
@@ -105,7 +125,7 @@ pytorch_table pytorch_operators(const timeline& data) {
     }
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
-        if (range.style != range_style::push_pop || !is_torch(range.payload_kind)) continue;
+        if (range.style != range_style::push_pop || !is_torch(range.payload_kind) || repeats[i] != 0) continue;
         const std::int64_t duration_ns = range.end_ns - range.start_ns;
         pytorch_row& row = row_of(i);
         row.calls += 1;
@@ -122,6 +142,7 @@ pytorch_table pytorch_operators(const timeline& data) {
     out.ambiguous_nodes = backward.ambiguous;
     for (const auto& [made_by, node] : backward.links) {
         for (std::uint32_t i = made_by; i != npos && data.ranges[i].is_operator; i = parents[i]) {
+            if (repeats[i] != 0) continue;
             row_of(i).backward_gpu_ns += gpu_total_ns[node];
             row_of(i).backward_calls += 1;
         }

@@ -40,7 +40,7 @@ protected:
 
 //  main:      0 forward [ 10 aten::linear #0 [ 20 aten::t #0 [] 30 | 40 aten::addmm #1 [ 50 launch A ] 60 ] 70
 //                         80 launch B ] 100
-//             200 aten::sum [ 210 aten::sum [ 220 launch C ] 230 ] 240
+//             200 aten::sum [ 210 aten::sum [ 220 launch C ] 230 | 232 aten::fill_ [] 235 ] 240
 //  autograd:  300 evaluate [ 301 AddmmBackward0 #1 [ 302 launch D ] 309 ] 310
 //             320 evaluate [ 321 TBackward0 #0 [ 322 launch E ] 329 ] 330
 //  GPU times: A 1000, B 200, C 30, D 4000, E 7
@@ -56,7 +56,9 @@ void one_step(capture_builder& capture, thread_script& main) {
     main.launch(50, 1).pop(60).pop(70).launch(80, 2).pop(100);
     push(200, "aten::sum");
     push(210, "aten::sum");
-    main.launch(220, 3).pop(230).pop(240);
+    main.launch(220, 3).pop(230);
+    push(232, "aten::fill_");
+    main.pop(235).pop(240);
     capture.kernel(1, 1000, 2000).kernel(2, 2000, 2200).kernel(3, 3000, 3030);
     capture.kernel(4, 4000, 8000).kernel(5, 9000, 9007);
 }
@@ -79,10 +81,11 @@ TEST_F(PytorchOps, CountSelfAndTotalOnBothSides) {
         {"AddmmBackward0", 1, 8, 8, 4000, 4000, 1, 0, 0},
         {"aten::addmm", 1, 20, 20, 1000, 1000, 1, 4000, 1},
         {"forward", 1, 100, 40, 1200, 200, 1, 0, 0},
-        {"aten::sum", 2, 60, 40, 60, 30, 1, 0, 0},  // one inside the other: both count
+        {"aten::sum", 2, 60, 37, 60, 30, 1, 0, 0},  // one inside the other: both count
         {"TBackward0", 1, 8, 8, 7, 7, 1, 0, 0},
         {"aten::linear", 1, 60, 30, 1000, 0, 0, 4007, 2},
         {"aten::t", 1, 10, 10, 0, 0, 0, 7, 1},
+        {"aten::fill_", 1, 3, 3, 0, 0, 0, 0, 0},
         {"autograd::engine::evaluate_function: AddmmBackward0", 1, 10, 2, 4000, 0, 0, 0, 0},
         {"autograd::engine::evaluate_function: TBackward0", 1, 10, 2, 7, 0, 0, 0, 0},
     };
@@ -101,6 +104,35 @@ TEST_F(PytorchOps, CountSelfAndTotalOnBothSides) {
     }
     EXPECT_EQ(table.backward_nodes, 2U);
     EXPECT_EQ(table.unlinked_nodes + table.ambiguous_nodes, 0U);
+}
+
+TEST_F(PytorchOps, AnOperatorThatOnlyCallsItselfIsOneCall) {
+    push(main, 0, "aten::div_", 5);
+    push(main, 10, "aten::div_");
+    push(main, 20, "aten::div_");
+    main.launch(30, 1);
+    push(main, 40, "aten::to");
+    main.pop(45).pop(50).pop(60).pop(80);
+    capture.kernel(1, 100, 130).kernel(2, 200, 207);
+    node(autograd, 90, 99, "DivBackward0", 5, 2);
+    const pytorch_row r = row(pytorch_operators(capture.build()), "aten::div_");
+    EXPECT_EQ(r.calls, 1U);
+    EXPECT_EQ(r.cpu_total_ns, 80);
+    EXPECT_EQ(r.cpu_self_ns, 75);
+    EXPECT_EQ(r.gpu_total_ns, 30);
+    EXPECT_EQ(r.gpu_self_ns, 30);
+    EXPECT_EQ(r.backward_gpu_ns, 7);
+    EXPECT_EQ(r.backward_calls, 1U);
+}
+
+TEST_F(PytorchOps, AnOperatorThatLaunchesBesidesCallingItselfIsTwoCalls) {
+    push(main, 0, "aten::div_");
+    main.launch(1, 1);
+    push(main, 10, "aten::div_");
+    main.pop(20).pop(30);
+    const pytorch_row r = row(pytorch_operators(capture.build()), "aten::div_");
+    EXPECT_EQ(r.calls, 2U);
+    EXPECT_EQ(r.cpu_total_ns, 40);
 }
 
 TEST_F(PytorchOps, DoNotTakeTheTimeOfTheProgramsRanges) {

@@ -90,6 +90,17 @@ class TorchRanges(unittest.TestCase):
         self.assertEqual({row["name"]: int(row["calls"]) for row in csv.DictReader(io.StringIO(text))},
                          {row["name"]: row["calls"] for row in table["rows"]})
 
+    def test_operators_can_be_read_in_a_terminal(self):
+        self.run_case("operators", "--pytorch", "ops")
+        self.run_case("no_torch")
+        capture, = self.captures()
+        text = subprocess.run([PROF, "report", "--report", "pytorch_ops", str(capture)], env=self.environment,
+                              check=True, capture_output=True, text=True).stdout
+        rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if "::" in line}
+        self.assertEqual(rows["aten::linear"][0], "2", text)
+        self.assertNotIn("none were recorded", text)
+        self.assertNotIn("note:", text)
+
     def test_operators_are_those_of_kineto_in_the_trace(self):
         self.run_case("operators", "--pytorch", "ops")
         capture, = self.captures()
