@@ -9,6 +9,8 @@ function(prof_install)
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     if(TARGET prof_cli)
         install(TARGETS prof_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+        install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/hooks/torch/python/
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/prof/python FILES_MATCHING PATTERN "*.py")
     endif()
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prof
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")

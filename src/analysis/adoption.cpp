@@ -50,7 +50,7 @@ void adoption_rule::record_states(const timeline& data, std::vector<open_node>& 
     std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
-        const bool ever_open = range.start_ns < range.end_ns;
+        const bool ever_open = range.start_ns < range.end_ns && !range.is_operator;
         if (range.style == range_style::push_pop && range.works_for == npos && ever_open &&
             std::binary_search(launchers_.begin(), launchers_.end(), range.thread)) {
             opened[range.thread].push_back(i);

@@ -95,7 +95,7 @@ private:
     }
 
     bool may_be_adopted(const timeline_range& range) const noexcept {
-        return range.style == range_style::push_pop &&
+        return range.style == range_style::push_pop && !range.is_operator &&
                (range.works_for != npos || rule_.works_for_others(range.thread));
     }
 

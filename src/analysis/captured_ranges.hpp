@@ -1,8 +1,9 @@
 // The ranges under which the nodes of CUDA graphs were captured, placed under each launch of the graph.
 //
 // Which of the ranges open at a node's capture count: those opened since the capture began (by the last call before the
-// node that began one, on its thread or on the thread it worked for; all where there was none). Those that enclose the whole
-// capture count only where the launch itself has no range open. One that is still open at the launch counts there.
+// node that began one, on its thread or on the thread it worked for; all where there was none). Those that enclose the
+// whole capture count only where the launch itself has no range open. One that is still open at the launch counts
+// there.
 #pragma once
 
 #include <cstdint>

@@ -35,12 +35,21 @@ std::string read_all(int descriptor) {
     }
 }
 
-}  // namespace
-
-std::string library_beside_executable() {
+std::string beside_executable(const char* from_bin) {
     std::error_code failed;
     const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", failed);
-    return (executable.parent_path() / PROF_LIBRARY_FROM_BIN / "libprof.so").lexically_normal().string();
+    return (executable.parent_path() / from_bin).lexically_normal().string();
+}
+
+}  // namespace
+
+std::string library_beside_executable() { return beside_executable(PROF_LIBRARY_FROM_BIN "/libprof.so"); }
+
+std::string python_folder_beside_executable() {
+    const std::string folder = beside_executable(PROF_PYTHON_FROM_BIN);
+    const bool usable =
+        folder.find(':') == std::string::npos && access((folder + "/sitecustomize.py").c_str(), R_OK) == 0;
+    return usable ? folder : std::string();
 }
 
 std::string try_library(const std::string& path) {

@@ -25,6 +25,7 @@ public:
     virtual void gpu_projection(const std::string& capture, const timeline& data, const projection& projected) = 0;
     virtual void kernels(const std::string& capture, const timeline& data, const std::vector<kernel_row>& rows) = 0;
     virtual void copies(const std::string& capture, const timeline& data, const std::vector<transfer_row>& rows) = 0;
+    virtual void pytorch_ops(const std::string& capture, const timeline& data, const pytorch_table& table) = 0;
     virtual void end_capture(const timeline&) {}
     virtual std::string text() = 0;  // of all
 };
@@ -46,6 +47,9 @@ public:
     }
     void copies(const std::string&, const timeline&, const std::vector<transfer_row>& rows) override {
         out_ += '\n' + transfers_text(rows, layout_);
+    }
+    void pytorch_ops(const std::string&, const timeline&, const pytorch_table& table) override {
+        out_ += '\n' + pytorch_ops_text(table, layout_);
     }
     void end_capture(const timeline& data) override {
         const std::string notes = capture_notes_text(data) + projected_notes_;
@@ -71,6 +75,9 @@ public:
     }
     void copies(const std::string& capture, const timeline&, const std::vector<transfer_row>& rows) override {
         add("copies", transfers_csv_header(), transfers_csv(capture, rows));
+    }
+    void pytorch_ops(const std::string& capture, const timeline&, const pytorch_table& table) override {
+        add("pytorch_ops", pytorch_ops_csv_header(), pytorch_ops_csv(capture, table));
     }
     std::string text() override {
         std::string out;
@@ -103,6 +110,9 @@ public:
     void copies(const std::string& capture, const timeline& data, const std::vector<transfer_row>& rows) override {
         all_.push_back(transfers_json(capture, data, rows));
     }
+    void pytorch_ops(const std::string& capture, const timeline& data, const pytorch_table& table) override {
+        all_.push_back(pytorch_ops_json(capture, data, table));
+    }
     std::string text() override {
         if (is_one_ && all_.empty()) return {};
         return (is_one_ ? all_.front() : all_).dump(2) + '\n';
@@ -128,11 +138,13 @@ void write_text(const std::string& text, const std::string& path) {
 
 report_command::report_command(CLI::App& app) {
     app.add_option("FILE", files_, "Captures (*.prof), one a process")->required()->type_name("");
-    app.add_option("--report", reports_,
-                   "gpu-projection (default): GPU time by range; kernels; copies. Repeat it, or separate by commas")
+    app.add_option(
+           "--report", reports_,
+           "gpu-projection (default): GPU time by range; kernels; copies; pytorch_ops: by operator of PyTorch's "
+           "(prof run --pytorch ops). Repeat it, or separate by commas")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember({"gpu-projection", "kernels", "copies"}).description(""))
+        ->check(CLI::IsMember({"gpu-projection", "kernels", "copies", "pytorch_ops"}).description(""))
         ->type_name("NAME");
     app.add_option("--format", format_, "table (default), csv, or json")
         ->check(CLI::IsMember({"table", "csv", "json"}).description(""))
@@ -175,6 +187,8 @@ int report_command::operator()() const {
                     writer->kernels(file, data, kernel_table(data));
                 } else if (report == "copies") {
                     writer->copies(file, data, transfer_table(data));
+                } else if (report == "pytorch_ops") {
+                    writer->pytorch_ops(file, data, pytorch_operators(data));
                 } else {
                     writer->gpu_projection(file, data, project(data, wanted));
                 }

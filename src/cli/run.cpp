@@ -108,6 +108,14 @@ void inject(changed_environment& variables, const std::string& library) {
     }
 }
 
+// Python programs start with our sitecustomize, which has PyTorch say its ranges and makes way for the user's own.
+void guide_python(changed_environment& variables) {
+    const std::string folder = python_folder_beside_executable();
+    if (folder.empty()) return;
+    const std::string before = variables.get("PYTHONPATH");
+    variables.set("PYTHONPATH", before.empty() ? folder : folder + ":" + before);
+}
+
 bool is_empty(const timeline& data) {
     return data.ranges.empty() && data.marks.empty() && data.api_calls.empty() && data.ops.empty();
 }
@@ -206,6 +214,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     const std::string unusable = try_library(library);
     if (unusable.empty()) {
         inject(variables, library);
+        if (options.pytorch != "off") guide_python(variables);
     } else {
         complain("the command runs without profiling: " + unusable);
     }

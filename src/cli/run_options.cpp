@@ -27,6 +27,8 @@ constexpr std::array help = std::to_array<flag_help>({
      "the default), off, or a shell pattern"},
     {"cuda_graphs", "--cuda-graphs", "HOW",
      "Record each launch of a CUDA graph as its nodes (nodes, the default) or as one operation (graphs)"},
+    {"pytorch", "--pytorch", "WHAT",
+     "Of PyTorch: ranges (record_function's, the default), ops (operators and backward nodes too), or off"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},
     {"autostart", "--autostart", "0|1", "0: record nothing until the program calls prof_start"},
     {"compress", "--compress", "0|1", "1: compress the capture as it is written"},

@@ -213,6 +213,9 @@ private:
                 return float_payload_arg(std::bit_cast<double>(payload));
             case payload_type::f32:
                 return float_payload_arg(std::bit_cast<float>(low));
+            case payload_type::torch:
+            case payload_type::torch_sequence:
+                return events_.arg("Record function id", payload);
         }
     }
 
@@ -227,9 +230,11 @@ private:
 
     void write_range(std::uint32_t index, trace_row row) {
         const timeline_range& range = data_.ranges[index];
-        events_.complete("user_annotation", names_.name(range.name), row, range.start_ns, range.end_ns);
+        events_.complete(range.is_operator ? "cpu_op" : "user_annotation", names_.name(range.name), row, range.start_ns,
+                         range.end_ns);
         events_.arg("External id", external_id(index));
         annotation_args(range);
+        if (range.sequence >= 0) events_.arg("Sequence number", range.sequence);
         if (range.open_at_end) events_.arg("open at end", true);
         events_.end();
         ++counts_.host_ranges;

@@ -104,6 +104,23 @@ std::string kernels_csv(std::string_view capture, const std::vector<kernel_row>&
     return out;
 }
 
+std::string pytorch_ops_csv_header() {
+    return "capture,name,calls,cpu_total_ns,cpu_self_ns,gpu_total_ns,gpu_self_ns,gpu_ops,backward_gpu_ns,"
+           "backward_calls\r\n";
+}
+
+std::string pytorch_ops_csv(std::string_view capture, const pytorch_table& table) {
+    std::string out;
+    for (const pytorch_row& row : table.rows) {
+        csv_line line;
+        line.text(capture).text(row.name).number(row.calls).number(row.cpu_total_ns).number(row.cpu_self_ns);
+        line.number(row.gpu_total_ns).number(row.gpu_self_ns).number(row.gpu_ops).number(row.backward_gpu_ns);
+        line.number(row.backward_calls);
+        out += std::move(line).end();
+    }
+    return out;
+}
+
 std::string transfers_csv_header() {
     return "capture,operation,share,instances,total_ns,min_ns,median_ns,mean_ns,max_ns,stddev_ns,bytes,min_bytes,"
            "max_bytes,gigabytes_per_s\r\n";

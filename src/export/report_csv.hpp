@@ -8,6 +8,7 @@
 
 #include "analysis/kernels.hpp"
 #include "analysis/projection.hpp"
+#include "analysis/pytorch_ops.hpp"
 
 namespace prof {
 
@@ -16,6 +17,8 @@ std::string projection_csv_header();
 std::string projection_csv(std::string_view capture, const projection& projected);
 std::string kernels_csv_header();
 std::string kernels_csv(std::string_view capture, const std::vector<kernel_row>& rows);
+std::string pytorch_ops_csv_header();
+std::string pytorch_ops_csv(std::string_view capture, const pytorch_table& table);
 std::string transfers_csv_header();
 std::string transfers_csv(std::string_view capture, const std::vector<transfer_row>& rows);
 

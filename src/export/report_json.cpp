@@ -104,6 +104,27 @@ json kernels_json(std::string_view capture, const timeline& data, const std::vec
     return out;
 }
 
+json pytorch_ops_json(std::string_view capture, const timeline& data, const pytorch_table& table) {
+    json out = begin("pytorch_ops", capture);
+    out["backward_nodes"] = table.backward_nodes;
+    out["unlinked_nodes"] = table.unlinked_nodes;
+    out["ambiguous_nodes"] = table.ambiguous_nodes;
+    json& list = out["rows"] = json::array();
+    for (const pytorch_row& row : table.rows) {
+        list.push_back({{"name", printable(row.name)},
+                        {"calls", row.calls},
+                        {"cpu_total_ns", row.cpu_total_ns},
+                        {"cpu_self_ns", row.cpu_self_ns},
+                        {"gpu_total_ns", row.gpu_total_ns},
+                        {"gpu_self_ns", row.gpu_self_ns},
+                        {"gpu_ops", row.gpu_ops},
+                        {"backward_gpu_ns", row.backward_gpu_ns},
+                        {"backward_calls", row.backward_calls}});
+    }
+    add_quality(out, data);
+    return out;
+}
+
 json transfers_json(std::string_view capture, const timeline& data, const std::vector<transfer_row>& rows) {
     json out = begin("copies", capture);
     out["total_ns"] = total_ns(rows);

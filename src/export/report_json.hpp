@@ -8,6 +8,7 @@
 
 #include "analysis/kernels.hpp"
 #include "analysis/projection.hpp"
+#include "analysis/pytorch_ops.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -20,6 +21,10 @@ nlohmann::ordered_json projection_json(std::string_view capture, const timeline&
 // {"report": "kernels", "capture", "total_ns", "rows": […], "dropped", "notes"}
 nlohmann::ordered_json kernels_json(std::string_view capture, const timeline& data,
                                     const std::vector<kernel_row>& rows);
+// {"report": "pytorch_ops", "capture", "backward_nodes", "unlinked_nodes", "ambiguous_nodes", "rows": [{"name",
+// "calls", "cpu_total_ns", "cpu_self_ns", "gpu_total_ns", "gpu_self_ns", "gpu_ops", "backward_gpu_ns",
+// "backward_calls"}], "dropped", "notes"}
+nlohmann::ordered_json pytorch_ops_json(std::string_view capture, const timeline& data, const pytorch_table& table);
 nlohmann::ordered_json transfers_json(std::string_view capture, const timeline& data,
                                       const std::vector<transfer_row>& rows);
 

@@ -238,6 +238,53 @@ std::string transfers_text(const std::vector<transfer_row>& rows, const text_lay
                        unit.format(static_cast<double>(total_ns)), table.render(layout.width));
 }
 
+std::string pytorch_ops_text(const pytorch_table& operators, const text_layout& layout) {
+    std::int64_t largest_ns = 0;
+    std::int64_t gpu_ns = 0;
+    for (const pytorch_row& row : operators.rows) {
+        largest_ns = std::max({largest_ns, row.cpu_total_ns, row.gpu_total_ns, row.backward_gpu_ns});
+        gpu_ns += row.gpu_self_ns;
+    }
+    const time_unit unit = time_unit::for_largest(largest_ns);
+    const auto time = [&](std::int64_t ns) { return unit.format(static_cast<double>(ns)); };
+    text_table table({{"name", 0, true},
+                      {"calls", 0},
+                      {"self CPU", 1},
+                      {"CPU total", 2},
+                      {"self GPU", 0},
+                      {"GPU %", 3},
+                      {"GPU total", 0},
+                      {"GPU/call", 4},
+                      {"backward", 0},
+                      {"ops", 5}});
+    for (const pytorch_row& row : operators.rows) {
+        table.add_row({terminal_safe(row.name), with_thousands(row.calls), time(row.cpu_self_ns),
+                       time(row.cpu_total_ns), time(row.gpu_self_ns),
+                       percent(share_of(static_cast<double>(row.gpu_self_ns), static_cast<double>(gpu_ns))),
+                       time(row.gpu_total_ns),
+                       unit.format(static_cast<double>(row.gpu_total_ns) / static_cast<double>(row.calls)),
+                       row.backward_calls == 0 ? std::string("-") : time(row.backward_gpu_ns),
+                       with_thousands(row.gpu_ops)});
+    }
+    std::string out = fmt::format("PyTorch's operators and ranges, in {}\n\n{}", unit.name, table.render(layout.width));
+    if (operators.rows.empty()) out += "\nnone were recorded: prof run --pytorch ops records them\n";
+    const auto note = [&](std::uint64_t count, std::string_view why) {
+        if (count != 0) {
+            out += fmt::format("\nnote: of {} backward nodes {} {}\n", with_thousands(operators.backward_nodes),
+                               with_thousands(count), why);
+        }
+    };
+    note(operators.unlinked_nodes, "were made by operators that were not recorded");
+    note(operators.ambiguous_nodes, "could be of several threads' operators and stand beside none");
+    if (layout.legend && !operators.rows.empty()) {
+        out +=
+            "\nself: without PyTorch's ranges inside. total: with them. backward: GPU time of\n"
+            "the backward nodes that were made in it. Work launched by other threads for a\n"
+            "range counts there, not here.\n";
+    }
+    return out;
+}
+
 std::string projection_notes(const projection& projected) {
     std::string out;
     for (const projection_row& row : projected.rows) {

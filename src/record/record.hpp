@@ -28,9 +28,25 @@ enum class record_kind : std::uint8_t {
     adopt_pop = 14,    // ends the latest adopt_push of this thread
 };
 
-// How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`. `bytes` is no type of NVTX's: a
-// number of bytes, out of an extended payload whose schema names the field so.
-enum class payload_type : std::uint8_t { none = 0, u64 = 1, i64 = 2, f64 = 3, u32 = 4, i32 = 5, f32 = 6, bytes = 7 };
+// How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`. The last three are no types of
+// NVTX's. `bytes`: a number of bytes, out of an extended payload whose schema names the field so. The other two are
+// those of ranges that PyTorch's NVTX observer made, which have neither colour nor category: torch has the observer's
+// number in `value`, torch_sequence besides it autograd's, its low half in `category`, its high half in `color`.
+enum class payload_type : std::uint8_t {
+    none = 0,
+    u64 = 1,
+    i64 = 2,
+    f64 = 3,
+    u32 = 4,
+    i32 = 5,
+    f32 = 6,
+    bytes = 7,
+    torch = 8,
+    torch_sequence = 9,
+};
+constexpr bool is_torch(payload_type type) noexcept {
+    return type == payload_type::torch || type == payload_type::torch_sequence;
+}
 
 // CUPTI's callback domains (CUpti_CallbackDomain), for api_enter and api_exit.
 enum class api_domain : std::uint16_t { none = 0, driver = 1, runtime = 2 };

@@ -94,6 +94,12 @@ bool set_cuda_graphs(session_options& out, const std::string& value) {
     return true;
 }
 
+bool set_pytorch(session_options& out, const std::string& value) {
+    const bool good = value == "ranges" || value == "ops" || value == "off";
+    if (good) out.pytorch = value;
+    return good;
+}
+
 using o = session_options;
 constexpr option table[] = {
     {"output_dir", "a directory; it is made if need be", set_nonempty<&o::output_dir>},
@@ -110,6 +116,7 @@ constexpr option table[] = {
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
+    {"pytorch", "ranges, ops, or off", set_pytorch},
     {"run_id", "a word", set_word<&o::run_id>},
 };
 

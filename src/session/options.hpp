@@ -27,6 +27,7 @@ struct session_options {
     std::string cuda_graphs = "nodes";  // or "graphs": one record a launch
     std::string adopt = "auto";
     bool fold = true;
+    std::string pytorch = "ranges";
     std::string run_id;
 };
 

@@ -43,6 +43,7 @@ void write_properties(capture_writer& out, const session_options& options, const
     put("rings_path", rings.path());
     put("rings_notice", rings.notice());
     put("run_id", options.run_id);
+    put("pytorch", options.pytorch);
 }
 
 }  // namespace prof

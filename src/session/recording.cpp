@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "hooks/nvtx/nvtx_hooks.hpp"
 #include "record/error.hpp"
 #include "ring/registry.hpp"
 #include "session/exports.hpp"
@@ -51,6 +52,7 @@ void recording_session::prepare() {
         const std::lock_guard lock(mutex_);
         if (prepared_.load()) return;
         make_region(environment_);
+        split_torch_texts(environment_.pytorch != "off");
         if (!recording()) install_region(region_, nullptr);  // else start() came first, and waits for its first record
         prepared_.store(true);
     }
@@ -89,6 +91,7 @@ session_result recording_session::start(const session_options& options, std::str
         return session_result::failed;
     }
     options_ = options;
+    split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options);
     steps_.store(0);
     ++recording_number_;

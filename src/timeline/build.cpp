@@ -186,6 +186,7 @@ void sort_ranges(timeline& out) {
         if (range.parent != npos) range.parent = place[range.parent];
     }
     for (open_node& node : out.open_nodes) node.range = place[node.range];
+    for (open_node& node : out.torch_nodes) node.range = place[node.range];
     out.ranges = std::move(sorted);
 }
 

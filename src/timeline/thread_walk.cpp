@@ -1,8 +1,38 @@
 #include "timeline/thread_walk.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace prof {
+namespace {
+
+// Operators outside any other are known by who makes them: a program may have ranges with "::" in their names, too.
+bool has_operator_namespace(std::string_view name) noexcept {
+    constexpr std::array known = std::to_array<std::string_view>({
+        "aten",
+        "autograd",
+        "torch",
+        "prim",
+        "prims",
+        "quantized",
+        "c10d",
+        "c10d_functional",
+        "_c10d_functional",
+        "profiler",
+        "inductor",
+        "symm_mem",
+        "torchvision",
+        "torchaudio",
+        "fbgemm",
+        "xformers",
+        "flash_attn",
+    });
+    const std::size_t end = name.find("::");
+    return end != std::string_view::npos && std::find(known.begin(), known.end(), name.substr(0, end)) != known.end();
+}
+
+}  // namespace
 
 thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes,
                          const parent_places& parents, const tick_clock& clock, std::uint32_t thread)
@@ -12,7 +42,11 @@ thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_eve
       parents_(&parents),
       clock_(&clock),
       thread_(thread),
-      open_(out.open_nodes) {}
+      open_(out.open_nodes),
+      torch_open_(out.torch_nodes) {
+    const auto mode = out.properties.find("pytorch");
+    has_operators_ = mode != out.properties.end() && mode->second == "ops";
+}
 
 void thread_walk::visit(const record& r) {
     now_ns_ = std::max(now_ns_, clock_->to_ns(r.ticks, at_));
@@ -70,8 +104,12 @@ std::uint32_t thread_walk::add_range(const record& r, range_style style) {
     range.start_ns = now_ns_;
     range.name = r.name;
     range.thread = thread_;
-    range.color = r.color;
-    range.category = r.category;
+    if (static_cast<payload_type>(r.flags) == payload_type::torch_sequence) {
+        range.sequence = static_cast<std::int64_t>(std::uint64_t{r.color} << 32 | r.category);
+    } else {
+        range.color = r.color;
+        range.category = r.category;
+    }
     range.domain = r.domain;
     range.style = style;
     out_->ranges.push_back(range);
@@ -79,7 +117,7 @@ std::uint32_t thread_walk::add_range(const record& r, range_style style) {
 }
 
 void thread_walk::open_range(const record& r) {
-    if (open_.size() >= deepest_nesting) {
+    if (open_.size() + operators_open_ >= deepest_nesting) {
         ++too_deep_[r.domain];
         ++counts_.nested_too_deep;
         return;
@@ -89,14 +127,52 @@ void thread_walk::open_range(const record& r) {
     range.payload = r.value;
     range.payload_kind = static_cast<payload_type>(r.flags);
     range.end_thread = thread_;
+    range.is_operator = is_operator(range);
     range.parent = open_.innermost();
+    if (range.is_operator && torch_open_.innermost() != npos) {
+        // npos + 1 is 0: none is earlier than any
+        range.parent = range.parent + 1 > torch_open_.innermost() + 1 ? range.parent : torch_open_.innermost();
+    }
     if (range.parent == npos) {
         range.works_for = works_for();
     } else {
         range.works_for = out_->ranges[range.parent].works_for;
         range.depth = out_->ranges[range.parent].depth + 1;
     }
-    open_.push(index);
+    if (is_torch(range.payload_kind)) torch_open_.push(index);
+    if (range.is_operator) {
+        ++operators_open_;
+    } else {
+        open_.push(index);
+    }
+}
+
+bool thread_walk::is_operator(const timeline_range& range) const {
+    if (!has_operators_ || !is_torch(range.payload_kind)) return false;
+    if (range.sequence >= 0) return true;
+    const std::string_view name = out_->name(range.name);
+    const std::uint32_t around = torch_open_.innermost();
+    if (around == npos || !out_->ranges[around].is_operator) return has_operator_namespace(name);
+    if (name.find("::") != std::string_view::npos) return true;
+    // `detach` stands inside `aten::detach`
+    constexpr std::string_view prefix = "aten::";
+    const std::string_view outer = out_->name(out_->ranges[around].name);
+    return outer.substr(0, prefix.size()) == prefix && outer.substr(prefix.size()) == name;
+}
+
+// If what a pop of the default domain closes is an operator, closes it.
+bool thread_walk::close_operator() {
+    if (operators_open_ == 0) return false;
+    const std::uint32_t innermost = torch_open_.innermost();
+    if (innermost == npos || !out_->ranges[innermost].is_operator) return false;
+    // Indices grow with time: what was opened after it in this domain is closed first.
+    for (std::size_t position = open_.size(); position-- > 0 && open_.range_at(position) > innermost;) {
+        if (out_->ranges[open_.range_at(position)].domain == 0) return false;
+    }
+    out_->ranges[innermost].end_ns = now_ns_;
+    torch_open_.remove(torch_open_.size() - 1);
+    --operators_open_;
+    return true;
 }
 
 void thread_walk::close_range(const record& r) {
@@ -108,11 +184,14 @@ void thread_walk::close_range(const record& r) {
             return;
         }
     }
+    if (r.domain == 0 && close_operator()) return;
     for (std::size_t position = open_.size(); position-- > 0;) {
-        timeline_range& range = out_->ranges[open_.range_at(position)];
+        const std::uint32_t index = open_.range_at(position);
+        timeline_range& range = out_->ranges[index];
         if (range.domain != r.domain) continue;
         range.end_ns = now_ns_;
         open_.remove(position);
+        if (torch_open_.innermost() == index) torch_open_.remove(torch_open_.size() - 1);
         return;
     }
     ++counts_.pops_without_push;
@@ -124,12 +203,13 @@ void thread_walk::start_range(const record& r) {
 }
 
 void thread_walk::add_mark(const record& r) {
+    const bool has_sequence = static_cast<payload_type>(r.flags) == payload_type::torch_sequence;
     out_->marks.push_back({.time_ns = now_ns_,
                            .payload = r.value,
                            .name = r.name,
                            .thread = thread_,
-                           .color = r.color,
-                           .category = r.category,
+                           .color = has_sequence ? 0 : r.color,
+                           .category = has_sequence ? 0 : r.category,
                            .domain = r.domain,
                            .payload_kind = static_cast<payload_type>(r.flags)});
 }
@@ -146,6 +226,7 @@ void thread_walk::enter_api(const record& r) {
     if (r.flags <= static_cast<std::uint8_t>(api_class::begins_capture)) {
         call.kind = static_cast<api_class>(r.flags);
     }
+    call.torch_open = torch_open_.head();
     call.domain = static_cast<api_domain>(r.domain);
     open_call_ = static_cast<std::uint32_t>(out_->api_calls.size());
     out_->api_calls.push_back(call);
@@ -188,25 +269,32 @@ void thread_walk::end_adoption() noexcept {
 }
 
 void thread_walk::skip_hole() {
-    for (std::size_t i = 0; i < open_.size(); ++i) {
-        timeline_range& range = out_->ranges[open_.range_at(i)];
-        range.end_ns = now_ns_;
-        range.open_at_end = true;
-    }
-    counts_.ranges_cut += open_.size();
+    const std::size_t cut = end_open([&](timeline_range& range) { range.end_ns = now_ns_; });
+    counts_.ranges_cut += cut;
     open_.clear();
     adoptions_.clear();
+    torch_open_.clear();
+    operators_open_ = 0;
     too_deep_.clear();
     last_started_ = npos;
     open_call_ = npos;
 }
 
 void thread_walk::finish() {
-    for (std::size_t i = 0; i < open_.size(); ++i) {
-        timeline_range& range = out_->ranges[open_.range_at(i)];
-        range.open_at_end = true;
-        range.end_ns = never_ended;
+    end_open([](timeline_range& range) { range.end_ns = never_ended; });
+}
+
+template <typename TEnd>
+std::size_t thread_walk::end_open(TEnd&& end) {
+    const auto end_range = [&](std::uint32_t index) {
+        out_->ranges[index].open_at_end = true;
+        end(out_->ranges[index]);
+    };
+    for (std::size_t i = 0; i < open_.size(); ++i) end_range(open_.range_at(i));
+    for (std::size_t i = 0; i < torch_open_.size(); ++i) {
+        if (out_->ranges[torch_open_.range_at(i)].is_operator) end_range(torch_open_.range_at(i));
     }
+    return open_.size() + operators_open_;
 }
 
 }  // namespace prof

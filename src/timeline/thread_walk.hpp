@@ -54,6 +54,12 @@ private:
     void close_range(const record& r);
     void start_range(const record& r);
     std::uint32_t add_range(const record& r, range_style style);
+    // Tells PyTorch's operators from the ranges of the program's own.
+    bool is_operator(const timeline_range& range) const;
+    bool close_operator();
+    // Ends every range that is open, and returns their number.
+    template <typename TEnd>
+    std::size_t end_open(TEnd&& end);
     void add_mark(const record& r);
     void enter_api(const record& r);
     void exit_api(const record& r);
@@ -76,7 +82,10 @@ private:
     std::uint32_t thread_;
     tick_clock::cursor at_ = 0;
     std::int64_t now_ns_ = INT64_MIN;  // never goes back
-    open_stack open_;
+    open_stack open_;                  // without PyTorch's operators
+    open_stack torch_open_;            // what PyTorch's observer pushed: operators, and ranges that stand in open_ too
+    std::size_t operators_open_ = 0;
+    bool has_operators_ = false;
     std::vector<adoption_frame> adoptions_;
     std::unordered_map<std::uint16_t, std::uint64_t> too_deep_;  // domain → ranges open that were left out
     std::uint32_t last_started_ = npos;                          // range_start whose payload may follow

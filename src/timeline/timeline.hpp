@@ -37,15 +37,19 @@ struct timeline_range {
     std::uint32_t name = 0;           // timeline::name(); raw, as the process gave it
     std::uint32_t thread = npos;      // index into threads
     std::uint32_t end_thread = npos;  // differs from `thread` only for start_end
-    std::uint32_t parent = npos;      // the range that was innermost on this thread when it opened (push_pop only)
-    std::uint32_t depth = 0;          // 0 for a range with no parent
-    std::uint32_t works_for = npos;   // index into work_parents: given explicitly where its root opened (push_pop only)
-    std::uint32_t color = 0;          // ARGB; 0 none
+    // The range that was innermost on this thread when it opened (push_pop only). An operator of PyTorch's is no range
+    // of the program's, and parent of operators only.
+    std::uint32_t parent = npos;
+    std::uint32_t depth = 0;         // 0 for a range with no parent
+    std::uint32_t works_for = npos;  // index into work_parents: given explicitly where its root opened (push_pop only)
+    std::uint32_t color = 0;         // ARGB; 0 none
     std::uint32_t category = 0;
     std::uint16_t domain = 0;  // index into domains
     payload_type payload_kind = payload_type::none;
     range_style style = range_style::push_pop;
-    bool open_at_end = false;  // never seen to close
+    bool open_at_end = false;    // never seen to close
+    bool is_operator = false;    // of PyTorch's (an operator, a backward node): takes no part in attribution
+    std::int64_t sequence = -1;  // autograd's, of the node that an operator makes or a backward node is; -1 none
 };
 
 struct timeline_mark {
@@ -79,12 +83,14 @@ struct timeline_api_call {
     std::int64_t end_ns = 0;        // 0: never seen to return
     std::uint64_t correlation = 0;  // correlation_key()
     std::uint32_t thread = npos;
-    std::uint32_t kernel_name = 0;   // 0: not a kernel launch, or name unknown
-    std::uint32_t cbid = 0;          // CUPTI callback id within `domain`
-    std::uint32_t open = npos;       // index into open_nodes: what was open on its thread when it was called
-    std::uint32_t works_for = npos;  // index into work_parents: for whom the thread had declared to work
-    std::uint32_t first_op = npos;   // its GPU operations: ops whose `launch` is this call, in time order,
-    std::uint32_t op_count = 0;      //   stand at timeline::ops_by_launch[first_op … first_op + op_count)
+    std::uint32_t kernel_name = 0;    // 0: not a kernel launch, or name unknown
+    std::uint32_t cbid = 0;           // CUPTI callback id within `domain`
+    std::uint32_t open = npos;        // index into open_nodes: what was open on its thread when it was called,
+                                      //   PyTorch's operators left out
+    std::uint32_t torch_open = npos;  // index into torch_nodes: of that, what PyTorch's observer had pushed
+    std::uint32_t works_for = npos;   // index into work_parents: for whom the thread had declared to work
+    std::uint32_t first_op = npos;    // its GPU operations: ops whose `launch` is this call, in time order,
+    std::uint32_t op_count = 0;       //   stand at timeline::ops_by_launch[first_op … first_op + op_count)
     api_domain domain = api_domain::none;
     api_class kind = api_class::launch;
     bool is_captured = false;  // it put a node into a graph instead of doing its work
@@ -148,6 +154,7 @@ struct timeline {
     std::vector<timeline_mark> marks;    // by time_ns
     std::vector<open_node> open_nodes;
     std::vector<work_parent> work_parents;
+    std::vector<open_node> torch_nodes;  // of ranges from PyTorch's observer: one each, on top of what was open of them
     std::vector<timeline_api_call> api_calls;  // by start_ns
     std::vector<gpu_op> ops;                   // by start_ns
     std::vector<std::uint32_t> ops_by_launch;  // indices into ops, grouped (timeline_api_call::first_op)

@@ -25,7 +25,7 @@ class CommandLine(unittest.TestCase):
         self.dir = pathlib.Path(self.scratch.name)
         self.out = self.dir / "captures"
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("PROF_", "LD_PRELOAD", "RANK"))}
-        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
+        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "PYTHONPATH"):
             self.environment.pop(name, None)
 
     def prof(self, *arguments, env=None, **more):
@@ -188,6 +188,13 @@ class Run(CommandLine):
         self.assertEqual(values["PROF_RING_BYTES"], "64K")
         self.assertEqual(values["PROF_FOLD"], "0")
         self.assertRegex(values["PROF_RUN_ID"], r"^[0-9a-f]{16}$")
+
+    def test_python_begins_with_our_folder_and_then_the_users(self):
+        show = ("sh", "-c", "echo $PYTHONPATH")
+        folder = self.run_stubbed(*show).stdout.strip()
+        self.assertTrue((pathlib.Path(folder) / "sitecustomize.py").is_file(), folder)
+        self.assertEqual(self.run_stubbed(*show, env={"PYTHONPATH": "/a:/b"}).stdout, f"{folder}:/a:/b\n")
+        self.assertEqual(self.run_stubbed(*show, options=["--pytorch", "off"], env={"PYTHONPATH": "/a"}).stdout, "/a\n")
 
     def test_other_tools_are_left_in_place(self):
         result = self.run_stubbed("env", env={"NVTX_INJECTION64_PATH": "/opt/other.so"})

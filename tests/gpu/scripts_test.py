@@ -12,6 +12,7 @@ import check_projection
 import compare_torch
 import graphs
 import overhead
+import pytorch_ranges
 import report_table
 
 
@@ -22,6 +23,25 @@ def kernel(name, instances, total_ns):
 def row(path, **values):
     zero = {column: 0 for column in ("host_ns", "gpu_sum_ns", "gpu_self_ns", "gpu_busy_ns", "ops", "adopted_ops")}
     return {"path": path, **zero, **values}
+
+
+def operator(name, calls, gpu_self_ns):
+    return {"name": name, "calls": calls, "gpu_self_ns": gpu_self_ns}
+
+
+class PytorchOperators(unittest.TestCase):
+    def test_equal_calls_and_close_times_are_right(self):
+        ours = [operator("aten::mm", 4, 1020), operator("aten::add", 2, 30), operator("forward", 1, 0)]
+        theirs = [operator("aten::mm", 4, 1000), operator("aten::add", 2, 33), operator("forward", 1, 0),
+                  operator("cudaLaunchKernel", 9, 0), operator("Memcpy HtoD", 3, 70)]
+        self.assertEqual(pytorch_ranges.compare(ours, theirs, 0.03), [])
+
+    def test_each_difference_is_a_fault(self):
+        right = [operator("aten::mm", 4, 1000), operator("aten::add", 2, 100)]
+        for wrong in ([operator("aten::mm", 5, 1000), right[1]], [right[0]], [*right, operator("aten::t", 1, 0)],
+                      [operator("aten::mm", 4, 1040), right[1]], [right[0], operator("aten::add", 2, 104)], []):
+            self.assertTrue(pytorch_ranges.compare(wrong, right, 0.03), wrong)
+        self.assertTrue(pytorch_ranges.compare([operator("a", 1, 0)], [operator("a", 1, 0)], 0.03))
 
 
 class CompareTorch(unittest.TestCase):

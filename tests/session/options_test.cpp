@@ -22,6 +22,10 @@ TEST(Options, TakeEveryNameOfTheTable) {
     EXPECT_FALSE(out.export_summary);
     EXPECT_EQ(set_option(out, "export", "trace,summary"), "");
     EXPECT_TRUE(out.export_trace && out.export_summary);
+    for (const char* what : {"ranges", "ops", "off"}) {
+        EXPECT_EQ(set_option(out, "pytorch", what), "");
+        EXPECT_EQ(out.pytorch, what);
+    }
 }
 
 TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
@@ -43,6 +47,8 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"name", "a/b"},
         {"name", "a\nb"},
         {"output_dir", ""},
+        {"pytorch", "all"},
+        {"pytorch", ""},
         {"name_bytes", "99999999999999999999"},
         {"ring_bytes", "17179869184G"},
     };

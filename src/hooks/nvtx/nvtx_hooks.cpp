@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "hooks/nvtx/event.hpp"
+#include "hooks/nvtx/torch_text.hpp"
 #include "hooks/stream_names.hpp"
 #include "record/clock.hpp"
 #include "ring/registry.hpp"
@@ -14,6 +15,8 @@ namespace {
 constexpr int no_level = NVTX_NO_PUSH_POP_TRACKING;
 
 std::atomic<std::uint64_t> next_range_id{1};
+
+std::atomic<bool> torch_texts_are_split{false};
 
 record start_record(record_kind kind, std::uint32_t domain) noexcept {
     record r;
@@ -46,6 +49,21 @@ int pop(std::uint32_t domain) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return no_level;
     return out->pop(start_record(record_kind::range_pop, domain));
+}
+
+// What PyTorch's observer pushes, its numbers apart from its name.
+auto torch_message(const char* text) noexcept {
+    return [text](region& where, record& r) {
+        const torch_text split = split_torch_text(text);
+        r.name = where.intern(split.name);
+        if (split.op_id == 0) return;
+        r.value = split.op_id;
+        r.flags = static_cast<std::uint8_t>(payload_type::torch);
+        if (split.sequence < 0) return;
+        r.flags = static_cast<std::uint8_t>(payload_type::torch_sequence);
+        r.category = static_cast<std::uint32_t>(split.sequence);
+        r.color = static_cast<std::uint32_t>(split.sequence >> 32);
+    };
 }
 
 template <typename TFill>
@@ -137,7 +155,11 @@ nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start(0, m
 nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start(0, message(text)); }
 void NVTX_API on_end(nvtxRangeId_t id) noexcept { end(0, id); }
 int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push(0, attributes(e)); }
-int NVTX_API on_push_a(const char* text) noexcept { return push(0, message(text)); }
+int NVTX_API on_push_a(const char* text) noexcept {
+    // relaxed: a setting; nothing else is read on its account.
+    const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
+    return split ? push(0, torch_message(text)) : push(0, message(text));
+}
 int NVTX_API on_push_w(const wchar_t* text) noexcept { return push(0, message(text)); }
 int NVTX_API on_pop() noexcept { return pop(0); }
 void NVTX_API on_name_category_a(std::uint32_t c, const char* name) noexcept { name_category(0, c, name); }
@@ -254,6 +276,8 @@ bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
     const bool has_core2 = fill_table(*callbacks, NVTX_CB_MODULE_CORE2, core2);
     return has_core || has_core2;
 }
+
+void split_torch_texts(bool split) noexcept { torch_texts_are_split.store(split, std::memory_order_relaxed); }
 
 void record_mark(const char* text, std::uint64_t payload) noexcept {
     region* where = installed_region();

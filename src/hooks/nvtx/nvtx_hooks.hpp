@@ -13,6 +13,10 @@ namespace prof {
 // that uses NVTX has its own, so this is called several times, perhaps at once). False if it offers no tables.
 bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept;
 
+// Whether what PyTorch's NVTX observer appends to names is taken off and kept as numbers (torch_text.hpp). Any thread,
+// at any time.
+void split_torch_texts(bool split) noexcept;
+
 // A mark of ours in the domain "prof", as if the process had made it.
 void record_mark(const char* text, std::uint64_t payload) noexcept;
 

@@ -1,0 +1,187 @@
+"""Switches PyTorch's NVTX observer on, with which record_function, and in the mode `ops` every operator and backward
+node, pushes an NVTX range.
+
+The observer is a profiler state of the thread, and of autograd's threads when they work for it. There can be one profiler
+state on a thread, so ours gives way: when the program starts a profiler of its own (torch.profiler, emit_nvtx, …), it is
+taken off, and put back when that has ended. The program does not see ours: torch.autograd._profiler_enabled() says what
+it would say without it.
+"""
+import atexit
+import functools
+import sys
+import threading
+
+
+class Observer:
+    def __init__(self, torch, mode):
+        api = torch._C._autograd
+        self.switch_on, self.switch_off, self.any_is_on = (
+            api._enable_profiler, api._disable_profiler, api._profiler_enabled)
+        kinds = torch._C._profiler
+        self.config = kinds.ProfilerConfig(
+            kinds.ProfilerState.NVTX, False, False, False, False, False, kinds._ExperimentalConfig())
+        self.scopes = set() if mode == "ops" else {kinds.RecordScope.USER_SCOPE}
+        self.threads = threading.local()
+        self.has_ended = False
+
+    def here(self):
+        """This thread's state; None on a thread that ours was never on."""
+        return getattr(self.threads, "state", None)
+
+    def attach(self):
+        """Puts ours on this thread, for as long as it lives."""
+        if self.here() is None:
+            self.threads.state = ThreadState(self.switch_off)
+        self.put_on()
+
+    def detach(self):
+        self.give_way()
+        self.threads.state = None
+
+    def put_on(self):
+        state = self.here()
+        if state is not None and not self.has_ended and not self.any_is_on():
+            self.switch_on(self.config, set(), self.scopes)
+            state.is_on = True
+
+    def put_back(self):
+        try:
+            self.put_on()
+        except Exception:
+            pass
+
+    def give_way(self):
+        state = self.here()
+        if state is not None:
+            state.take_off()
+
+    def end(self):
+        self.has_ended = True
+        self.give_way()
+
+    def is_on(self):
+        state = self.here()
+        return state is not None and state.is_on
+
+
+class ThreadState:
+    """Lives in its thread's own storage, so it goes when the thread ends: PyTorch complains of a state left on then."""
+
+    def __init__(self, switch_off):
+        self.switch_off = switch_off
+        self.is_on = False
+
+    def take_off(self):
+        if not self.is_on:
+            return
+        self.is_on = False
+        try:
+            self.switch_off()
+        except Exception:
+            pass
+
+    def __del__(self):
+        self.take_off()
+
+
+def giving_way(observer, begin):
+    """The program's own profiler begins; if it does not, ours goes on."""
+
+    @functools.wraps(begin)
+    def begin_profiler(*arguments, **options):
+        observer.give_way()
+        try:
+            return begin(*arguments, **options)
+        except BaseException:
+            observer.put_back()
+            raise
+
+    return begin_profiler
+
+
+def coming_back(observer, end):
+    """It ends. Called without one running, it is to fail as ever, not to end ours."""
+
+    @functools.wraps(end)
+    def end_profiler(*arguments, **options):
+        observer.give_way()
+        try:
+            return end(*arguments, **options)
+        finally:
+            observer.put_back()
+
+    return end_profiler
+
+
+def wrap(observer):
+    def unseen(any_is_on):
+        @functools.wraps(any_is_on)
+        def profiler_enabled():
+            return any_is_on() and not observer.is_on()
+
+        return profiler_enabled
+
+    wrappers = {
+        "_enable_profiler": giving_way, "_enable_profiler_legacy": giving_way,
+        "_disable_profiler": coming_back, "_disable_profiler_legacy": coming_back,
+        "_profiler_enabled": lambda _, function: unseen(function),
+    }
+    for module in ("torch.autograd", "torch.autograd.profiler", "torch.autograd.profiler_legacy"):
+        for name, wrapper in wrappers.items():
+            function = getattr(sys.modules.get(module), name, None)
+            if function is not None:
+                setattr(sys.modules[module], name, wrapper(observer, function))
+
+
+def attach_new_threads(observer):
+    """A daemon may be ended in the midst of its work, with its state on: those are left out."""
+    bootstrap = threading.Thread._bootstrap_inner
+
+    @functools.wraps(bootstrap)
+    def bootstrap_inner(self):
+        if self.daemon:
+            return bootstrap(self)
+        try:
+            observer.attach()
+        except Exception:
+            pass
+        try:
+            return bootstrap(self)
+        finally:
+            observer.detach()
+
+    threading.Thread._bootstrap_inner = bootstrap_inner
+
+
+def on_main_thread(action):
+    """Now if this is it, else between two of its instructions."""
+    if threading.current_thread() is threading.main_thread():
+        action()
+        return
+    import ctypes
+
+    def call(_):
+        try:
+            action()
+        except Exception:
+            pass
+        return 0
+
+    calls.append(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call))
+    ctypes.pythonapi.Py_AddPendingCall(calls[-1], None)
+
+
+calls = []  # must live until they are made
+
+
+def start(mode):
+    """Once, when torch has been imported, on the thread that did. Raises if this PyTorch has no such observer."""
+    import torch
+
+    observer = Observer(torch, mode)
+    if not threading.current_thread().daemon:
+        observer.attach()  # fails here, with nothing changed, where PyTorch was built without CUDA
+    wrap(observer)
+    attach_new_threads(observer)
+    atexit.register(observer.end)
+    on_main_thread(observer.attach)

@@ -1,0 +1,90 @@
+"""Profiler states and record functions, as libtorch has them.
+
+A thread has one profiler state at most; to begin a second, or to end none, is an error. A state that is still on when
+its thread ends is complained of. The NVTX observer's texts are those of torch/csrc/profiler/util.cpp as seen in 2.11.
+"""
+import ctypes
+import itertools
+import os
+import sys
+import threading
+import types
+
+push_library = ctypes.CDLL(os.environ["NVTX_PUSH_LIBRARY"])
+op_ids = itertools.count(1)
+states = {}  # by thread: a threading.local would be gone before the thread's C++ storage is
+
+
+class RecordScope:
+    FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = range(3)
+
+
+class ProfilerState:
+    Disabled, CPU, NVTX, KINETO = range(4)
+
+
+class _ExperimentalConfig:
+    pass
+
+
+class ProfilerConfig:
+    def __init__(self, state, report_input_shapes, profile_memory, with_stack, with_flops, with_modules,
+                 experimental_config, trace_id=""):
+        self.state = state
+
+
+class State:
+    def __init__(self, config, scopes):
+        self.config, self.scopes, self.events = config, scopes, []
+
+
+def current():
+    return states.get(threading.get_ident())
+
+
+def enable_profiler(config, activities, scopes=frozenset()):
+    if config.state == ProfilerState.NVTX and os.environ.get("FAKE_TORCH") == "no_cuda":
+        raise RuntimeError("Can't use NVTX profiler - PyTorch was compiled without CUDA\nException raised from push")
+    if current() is not None:
+        raise RuntimeError("Profiler is already enabled on this thread")
+    states[threading.get_ident()] = State(config, set(scopes))
+    push_library.set_state(1)
+
+
+def disable_profiler():
+    state = current()
+    if state is None:
+        raise RuntimeError("Can't disable Kineto profiler when it's not running")
+    del states[threading.get_ident()]
+    push_library.set_state(0)
+    return state.events
+
+
+class RecordFunction:
+    """One that is observed: the state at its beginning is what hears its end."""
+
+    def __init__(self, name, scope, sequence=-1):
+        self.state = current()
+        if self.state is None or (self.state.scopes and scope not in self.state.scopes):
+            self.state = None
+            return
+        if self.state.config.state == ProfilerState.NVTX:
+            text = name + (f", seq = {sequence}" if sequence >= 0 else "") + f", op_id = {next(op_ids)}"
+            push_library.push(text.encode())
+        else:
+            self.state.events.append(name)
+
+    def end(self):
+        if self.state is None:
+            return
+        if current() is None:
+            sys.stderr.write("[W record_function.cpp] Exception in RecordFunction callback: Expected profiler state\n")
+        if self.state.config.state == ProfilerState.NVTX:
+            push_library.pop()
+        self.state = None
+
+
+_profiler = types.SimpleNamespace(ProfilerConfig=ProfilerConfig, ProfilerState=ProfilerState, RecordScope=RecordScope,
+                                  _ExperimentalConfig=_ExperimentalConfig)
+_autograd = types.SimpleNamespace(_enable_profiler=enable_profiler, _disable_profiler=disable_profiler,
+                                  _profiler_enabled=lambda: current() is not None)

@@ -1,0 +1,1 @@
+from torch.autograd.profiler import profile, record_function  # noqa: F401

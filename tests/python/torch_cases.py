@@ -1,0 +1,187 @@
+"""Programs that use PyTorch's record_function; each is to behave the same with and without `prof run`.
+
+    torch_cases.py CASE
+"""
+import importlib.util
+import os
+import subprocess
+import sys
+import threading
+
+
+def ranges():
+    from torch.profiler import record_function
+
+    for step in range(3):
+        with record_function(f"step {step}"):
+            with record_function("forward"):
+                pass
+            with record_function("backward, op_id = x"):
+                pass
+
+
+def operators():
+    from torch import ops
+    from torch.profiler import record_function
+
+    with record_function("forward"):
+        nodes = ops.linear()
+        ops.detach()
+        with record_function("Model::head"):
+            nodes += ops.linear()
+    with record_function("backward"):
+        ops.backward(nodes)
+
+
+def imported_in_thread():
+    def work():
+        from torch.profiler import record_function
+
+        with record_function("in the importing thread"):
+            pass
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    for _ in range(1000):
+        pass  # the main thread comes to an instruction
+    from torch.profiler import record_function
+
+    with record_function("in the main thread"):
+        pass
+
+
+def threads():
+    from torch.profiler import record_function
+
+    def work(name):
+        with record_function(name):
+            pass
+
+    for name, is_daemon in (("worker", False), ("daemon", True)):
+        thread = threading.Thread(target=work, args=(name,), daemon=is_daemon)
+        thread.start()
+        thread.join()
+
+
+def daemon_at_exit():
+    """A thread that is still there when the interpreter ends."""
+    import torch  # noqa: F401
+
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
+def own_profiler():
+    import torch
+    from torch.autograd.profiler import emit_nvtx
+    from torch.profiler import profile, record_function
+
+    print("enabled:", torch.autograd._profiler_enabled())
+    with record_function("before"):
+        with profile() as profiler:
+            print("enabled:", torch.autograd._profiler_enabled())
+            with record_function("seen by the program's own"):
+                pass
+    print("events:", profiler.events)
+    try:
+        with profile():
+            with profile():
+                pass
+    except RuntimeError as failure:
+        print("nested:", failure)
+    try:
+        torch.autograd._disable_profiler()
+    except RuntimeError as failure:
+        print("none:", failure)
+    with emit_nvtx():
+        torch.ops.detach()
+    print("enabled:", torch.autograd._profiler_enabled())
+    with record_function("after"):
+        pass
+
+
+def left_on():
+    """The program forgets to end its profiler: it is complained of with and without us."""
+    from torch.profiler import profile, record_function
+
+    with record_function("before"):
+        pass
+    profile().__enter__()
+
+
+def no_torch():
+    import json
+
+    print(json.dumps([importlib.util.find_spec("torch") is not None, "torch" in sys.modules]))
+
+
+def broken():
+    for _ in range(2):
+        try:
+            from torch.profiler import record_function
+        except ImportError as failure:
+            print("import:", failure)
+    with record_function("after the second attempt"):
+        pass
+
+
+def environment():
+    """What a program may look at: its modules, its path, and the torch that it found."""
+    own = [name for name in ("sitecustomize", "usercustomize", "prof_torch") if name in sys.modules]
+    print(own, [entry for entry in sys.path if "prof" in entry.split(os.sep)[-2:]], sys.argv[1:])
+    import torch
+
+    print(type(torch.__spec__.loader).__name__, sorted(vars(torch.__spec__.loader)),
+          [type(finder).__name__ for finder in sys.meta_path if not isinstance(finder, type)])
+
+
+def children():
+    from torch.profiler import record_function
+
+    with record_function("parent"):
+        pass
+    sys.stdout.flush()
+    for extra in ({}, {"PYTHONPATH": os.environ["TORCH_PATH"]}):
+        subprocess.run([sys.executable, __file__, "child"], check=True, env={**os.environ, **extra})
+    sys.stdout.flush()
+    if os.fork() == 0:
+        with record_function("in the fork"):
+            sys.exit(0)
+    print(os.wait()[1])
+
+
+def child():
+    from torch.profiler import record_function
+
+    with record_function("child"):
+        print("child")
+
+
+def raw():
+    """What PyTorch's observer pushes, and what only looks like it."""
+    from torch._C import push_library
+
+    for text in (b"a, op_id = 5", b"a, op_id = x", b"b, seq = 7, op_id = 6"):
+        push_library.push(text)
+    for _ in range(3):
+        push_library.pop()
+
+
+def many():
+    from torch._C import push_library
+
+    for number in range(1, 20001):
+        push_library.push(b"forward, seq = %d, op_id = %d" % (number, number))
+        push_library.pop()
+
+
+def fails():
+    from torch.profiler import record_function
+
+    with record_function("doomed"):
+        raise ValueError("of the program's own")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    sys.exit(3)

@@ -1,0 +1,216 @@
+"""PyTorch's record_function ranges and operators under `prof run`, with a stand-in for torch: what is heard, and that
+the program does not notice. Needs neither a GPU nor PyTorch.
+
+Usage: torch_ranges_test.py <prof> <libnvtx_push.so>
+"""
+import csv
+import gzip
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+FAKE_TORCH = str(HERE / "fake_torch")
+PROF = ""
+PUSH_LIBRARY = ""
+
+
+class TorchRanges(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
+                            and name != "LD_PRELOAD"}
+        self.environment.update(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY,
+                                PYTHONDONTWRITEBYTECODE="1")
+
+    def run_case(self, case, *options, python=(), **variables):
+        """Runs it by itself and under prof run; both must be the same to the byte. Returns its standard output."""
+        command = [sys.executable, *python, str(HERE / "torch_cases.py"), case]
+        environment = {**self.environment, **variables}
+        bare, profiled = (
+            subprocess.run([*before, *command], cwd=self.folder, env=environment, capture_output=True, text=True,
+                           timeout=100)
+            for before in ((), (PROF, "run", "-o", "captures", "--export", "none", *options, "--")))
+        own_lines = [line for line in profiled.stderr.splitlines() if line and not line.startswith("prof: ")]
+        self.assertEqual((profiled.returncode, profiled.stdout), (bare.returncode, bare.stdout), profiled.stderr)
+        self.assertEqual(own_lines, bare.stderr.splitlines())
+        return profiled.stdout
+
+    def captures(self):
+        return sorted((self.folder / "captures").glob("*.prof"))
+
+    def report(self, capture=None, *options):
+        if capture is None:
+            capture, = self.captures()
+        done = subprocess.run([PROF, "report", "--format", "json", *options, str(capture)], env=self.environment,
+                              check=True, capture_output=True, text=True)
+        return json.loads(done.stdout)
+
+    def paths(self, report):
+        return {row["path"]: row["instances"] for row in report["rows"] if row["instances"]}
+
+    def test_are_heard_with_no_change_to_the_program(self):
+        self.run_case("ranges")
+        report = self.report()
+        self.assertEqual(self.paths(report), {"step #": 3, "step #/forward": 3, "step #/backward, op_id = x": 3})
+        self.assertEqual(report["dropped"], {})
+
+    def test_are_not_heard_when_switched_off(self):
+        self.run_case("ranges", "--pytorch", "off")
+        self.assertEqual(self.captures(), [])
+
+    def test_leave_operators_out_unless_asked_for(self):
+        self.run_case("operators")
+        self.assertEqual(self.paths(self.report()), {"forward": 1, "forward/Model::head": 1, "backward": 1})
+
+    def test_operators_stand_in_a_table_of_their_own(self):
+        self.run_case("operators", "--pytorch", "ops")
+        self.assertEqual(self.paths(self.report()), {"forward": 1, "forward/Model::head": 1, "backward": 1})
+        table = self.report(None, "--report", "pytorch_ops")
+        self.assertEqual(
+            {row["name"]: row["calls"] for row in table["rows"]},
+            {"forward": 1, "Model::head": 1, "backward": 1, "aten::linear": 2, "aten::t": 2, "aten::transpose": 2,
+             "aten::addmm": 2, "aten::detach": 1, "detach": 1, "aten::mm": 4, "TBackward0": 2, "AddmmBackward0": 2,
+             "autograd::engine::evaluate_function: TBackward0": 2,
+             "autograd::engine::evaluate_function: AddmmBackward0": 2})
+        self.assertEqual((table["backward_nodes"], table["unlinked_nodes"], table["ambiguous_nodes"]), (4, 0, 0))
+        made = {row["name"]: row["backward_calls"] for row in table["rows"] if row["backward_calls"]}
+        self.assertEqual(made, {"aten::linear": 4, "aten::t": 2, "aten::addmm": 2})
+        capture, = self.captures()
+        text = subprocess.run([PROF, "report", "--report", "pytorch_ops", "--format", "csv", str(capture)],
+                              env=self.environment, check=True, capture_output=True, text=True).stdout
+        self.assertEqual({row["name"]: int(row["calls"]) for row in csv.DictReader(io.StringIO(text))},
+                         {row["name"]: row["calls"] for row in table["rows"]})
+
+    def test_operators_can_be_read_in_a_terminal(self):
+        self.run_case("operators", "--pytorch", "ops")
+        self.run_case("no_torch")
+        capture, = self.captures()
+        text = subprocess.run([PROF, "report", "--report", "pytorch_ops", str(capture)], env=self.environment,
+                              check=True, capture_output=True, text=True).stdout
+        rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if "::" in line}
+        self.assertEqual(rows["aten::linear"][0], "2", text)
+        self.assertNotIn("none were recorded", text)
+        self.assertNotIn("note:", text)
+
+    def test_operators_are_those_of_kineto_in_the_trace(self):
+        self.run_case("operators", "--pytorch", "ops")
+        capture, = self.captures()
+        trace = self.folder / "trace.json.gz"
+        subprocess.run([PROF, "export", str(capture), "-o", str(trace)], env=self.environment, check=True,
+                       capture_output=True)
+        events = [event for event in json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+                  if event["ph"] == "X"]
+        self.assertEqual({event["name"] for event in events if event["cat"] == "user_annotation"},
+                         {"forward", "Model::head", "backward"})
+        numbers = {(event["name"], event["args"].get("Sequence number")) for event in events
+                   if event["cat"] == "cpu_op"}
+        self.assertTrue({("aten::linear", 0), ("aten::t", 0), ("aten::addmm", 1), ("aten::transpose", None),
+                         ("aten::linear", 2), ("AddmmBackward0", 3), ("AddmmBackward0", 1), ("detach", None)} <= numbers,
+                        numbers)
+        self.assertEqual(sorted(event["args"]["Record function id"] for event in events),
+                         list(range(1, len(events) + 1)))
+
+    def test_are_heard_where_a_thread_imports_torch(self):
+        self.run_case("imported_in_thread")
+        self.assertEqual(self.paths(self.report()), {"in the importing thread": 1, "in the main thread": 1})
+
+    def test_are_heard_in_threads_but_for_daemons(self):
+        self.run_case("threads")
+        self.assertEqual(self.paths(self.report()), {"worker": 1})
+        self.run_case("daemon_at_exit")
+
+    def test_give_way_to_a_profiler_of_the_programs_own(self):
+        printed = self.run_case("own_profiler")
+        self.assertIn("enabled: False\nenabled: True\nevents: [\"seen by the program's own\"]\n", printed)
+        self.assertEqual(self.paths(self.report()), {"before": 1, "aten::detach": 1, "aten::detach/detach": 1, "after": 1})
+        self.run_case("left_on")
+
+    def test_cost_a_program_without_torch_nothing(self):
+        for path in ("", FAKE_TORCH):
+            self.run_case("no_torch", PYTHONPATH=path)
+        self.assertEqual(self.captures(), [])
+
+    def test_are_heard_after_an_import_that_failed(self):
+        self.run_case("broken", FAKE_TORCH="broken")
+        self.assertEqual(self.paths(self.report()), {"after the second attempt": 1})
+
+    def test_leave_nothing_for_the_program_to_see(self):
+        self.run_case("environment")
+
+    def test_make_way_for_the_users_own_sitecustomize(self):
+        own = self.folder / "own"
+        own.mkdir()
+        path = f"{own}:{FAKE_TORCH}"
+        for text in ("import sys\nprint('own', __name__, sys.modules[__name__].__file__ == __file__)\n",
+                     "raise ValueError('of its own')\n", "import not_there\n",
+                     "import atexit, torch\natexit.register(print, 'at exit')\n"):
+            (own / "sitecustomize.py").write_text(text)
+            self.run_case("ranges", PYTHONPATH=path)
+            self.run_case("environment", PYTHONPATH=path)
+        (own / "sitecustomize.py").unlink()
+        (own / "sitecustomize").mkdir()
+        (own / "sitecustomize" / "__init__.py").write_text("from . import part\n")
+        (own / "sitecustomize" / "part.py").write_text("print('part of', __package__)\n")
+        self.run_case("ranges", PYTHONPATH=path)
+
+    def test_are_not_there_for_an_isolated_python(self):
+        for flags in (("-S",), ("-E",), ("-I",)):
+            self.run_case("no_torch", python=flags)
+
+    def test_are_heard_in_children(self):
+        self.run_case("children")
+        heard = sorted(tuple(self.paths(self.report(capture))) for capture in self.captures())
+        self.assertEqual(heard, [("child",), ("parent",)])  # the second child has a PYTHONPATH of its parent's making
+
+    def test_say_why_they_cannot_be_had_if_they_were_asked_for(self):
+        self.run_case("ranges", FAKE_TORCH="no_cuda")
+        self.assertEqual(self.captures(), [])
+        with self.assertRaises(AssertionError) as difference:
+            self.run_case("ranges", "--pytorch", "ops", FAKE_TORCH="no_cuda")
+        self.assertIn("libprof: PyTorch's ranges are not heard: Can't use NVTX profiler - PyTorch was compiled without "
+                      "CUDA", str(difference.exception))
+        self.assertNotIn("Exception raised from", str(difference.exception))
+
+    def ranges_of_trace(self, capture):
+        trace = self.folder / "trace.json"
+        subprocess.run([PROF, "export", str(capture), "-o", str(trace)], env=self.environment, check=True,
+                       capture_output=True)
+        return [(event["ph"], event["name"], event["args"].get("Record function id"),
+                 event["args"].get("Sequence number"))
+                for event in json.loads(trace.read_bytes())["traceEvents"] if event.get("cat") == "user_annotation"]
+
+    def test_keep_both_numbers_of_a_text(self):
+        self.run_case("raw")
+        capture, = self.captures()
+        self.assertEqual(self.ranges_of_trace(capture),
+                         [("X", "a", 5, None), ("X", "a, op_id = x", None, None), ("X", "b", 6, 7)])
+        self.assertEqual(self.report()["dropped"], {})
+
+    def test_names_are_left_alone_when_switched_off(self):
+        self.run_case("raw", "--pytorch", "off")
+        capture, = self.captures()
+        self.assertEqual([name for _, name, *_ in self.ranges_of_trace(capture)],
+                         ["a, op_id = 5", "a, op_id = x", "b, seq = 7, op_id = 6"])
+
+    def test_do_not_fill_the_name_table(self):
+        self.run_case("many", "--name-bytes", "64K", "--ring-bytes", "4M")
+        report = self.report()
+        self.assertEqual((self.paths(report), report["dropped"]), ({"forward": 20000}, {}))
+
+    def test_leave_exceptions_as_they_are(self):
+        self.run_case("fails")
+        self.assertEqual(self.paths(self.report()), {"doomed": 1})
+
+
+if __name__ == "__main__":
+    PROF, PUSH_LIBRARY = (str(pathlib.Path(argument).resolve()) for argument in (sys.argv.pop(1), sys.argv.pop(1)))
+    unittest.main()
