@@ -65,7 +65,7 @@ random_program::random_program(std::uint32_t seed, const program_options& option
     const std::uint32_t length = 5 + below(60);
     for (std::uint32_t i = 0; i < length; ++i) add_step(options);
     for (const oracle::range& r : truth_.ranges) left_open += r.end == INT64_MAX ? 1 : 0;
-    for (const process_range& r : process_ranges) left_open += r.ended == 1 << 30 ? 1 : 0;
+    for (const process_range& r : process_ranges) left_open += r.ended == process_range::never ? 1 : 0;
 }
 
 void random_program::add_graph(std::uint32_t trainers) {
@@ -135,23 +135,20 @@ void random_program::add_pop() {
 void random_program::add_start_or_end() {
     program_step step = place(act::start);
     const auto number = static_cast<int>(steps.size());
-    if (below(2) == 0) {
+    // The oldest that is open, by whichever thread: such ranges overlap and end elsewhere.
+    const auto open = std::find_if(process_ranges.begin(), process_ranges.end(),
+                                   [](const process_range& r) { return r.ended == process_range::never; });
+    if (below(2) == 0 || open == process_ranges.end()) {
         constexpr const char* process_names[] = {"request 1", "request 2", "epoch"};
         step.name = process_names[below(3)];
         step.id = static_cast<int>(process_ranges.size());
-        process_ranges.push_back({step.name, number, 1 << 30});
-        steps.push_back(step);
-        return;
-    }
-    // The oldest that is open, by whichever thread: such ranges overlap and end elsewhere.
-    for (std::size_t i = 0; i < process_ranges.size(); ++i) {
-        if (process_ranges[i].ended != 1 << 30) continue;
-        process_ranges[i].ended = number;
+        process_ranges.push_back({step.name, number, process_range::never});
+    } else {
+        open->ended = number;
         step.what = act::end;
-        step.id = static_cast<int>(i);
-        steps.push_back(step);
-        return;
+        step.id = static_cast<int>(open - process_ranges.begin());
     }
+    steps.push_back(step);
 }
 
 void random_program::add_launch(const program_options& options) {

@@ -61,9 +61,11 @@ struct captured_graph {
 };
 
 struct process_range {
+    static constexpr int never = 1 << 30;
+
     std::string name;
     int started = 0;  // number of the step
-    int ended = 1 << 30;
+    int ended = never;
 };
 
 // What was executed: an operation as the simulated GPU wrote it down.
