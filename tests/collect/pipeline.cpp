@@ -67,6 +67,10 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
         thread.ring = region_.claim_ring(first_tid + static_cast<std::uint32_t>(i));
         thread.ring->name = {};
         threads[i].copy(thread.ring->name.data(), thread.ring->name.size() - 1);
+        // As if the ring had served other threads before: the records of most programs wrap around its end.
+        const std::uint64_t served = plan.ring_records - 1 - random_() % 16;
+        thread.ring->counters.head.store(served);
+        thread.ring->counters.tail.store(served);
         thread.out.attach(region_, thread.ring, epoch);
     }
     tracer_options options;
