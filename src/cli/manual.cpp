@@ -26,8 +26,8 @@ constexpr std::array pages = std::to_array<page>({
      "much GPU time the work launched there took. Makes tables and traces of what was recorded.",
      R"(EXAMPLES
     prof run -- python train.py --batch 16
-    prof report prof-captures/train.py.0.node7-4711.prof
-    prof export prof-captures/train.py.0.node7-4711.prof -o trace.json.gz
+    prof report prof-captures/train.0.node7-4711.prof
+    prof export prof-captures/train.0.node7-4711.prof -o trace.json.gz
 
 EXIT STATUS
     0  done

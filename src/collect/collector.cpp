@@ -84,11 +84,11 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     entry.uid = uid;
     // relaxed: ordered by the uid.
     entry.tid = ring.tid.load(std::memory_order_relaxed);
-    entry.name = known->second.name;
+    entry.name = known->second;
     // The name it has now: a pool may name its threads after their first range.
     if (!read_thread_name(entry.tid, entry.name) && is_new) entry.name = ring.name;
-    if (!is_new && entry.name == known->second.name) return;
-    known->second.name = entry.name;
+    if (!is_new && entry.name == known->second) return;
+    known->second = entry.name;
     out_.thread(entry);
 }
 
@@ -137,7 +137,7 @@ void collector::drain_gpu(round_result& result) {
 
 void collector::write_clock() {
     cupti_tracer* tracer = tracer_.load();
-    const clock_snapshot now = take_clock_snapshot(tracer != nullptr ? tracer->clock() : nullptr);
+    const clock_snapshot now = tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
     out_.clocks({&now, 1});
 }
 

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -40,9 +39,7 @@ public:
     void finish(format::end_reason reason);
 
 private:
-    struct known_thread {
-        std::array<char, 32> name{};
-    };
+    using thread_name = std::array<char, 32>;  // zero-terminated
     struct drained {
         ring_header* ring;
         std::uint64_t end;
@@ -62,7 +59,7 @@ private:
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t name_cursor_ = 0;
     std::uint32_t label_cursor_ = 0;
-    std::unordered_map<std::uint64_t, known_thread> threads_;
+    std::unordered_map<std::uint64_t, thread_name> threads_;      // by uid: as last written
     std::array<std::uint64_t, drop_cause_count> drops_before_{};  // what earlier recordings counted
     std::array<std::uint64_t, drop_cause_count> drops_written_{};
     // Kept between rounds so that a round allocates nothing once warm.

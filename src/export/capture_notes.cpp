@@ -44,10 +44,9 @@ std::vector<std::string> capture_notes(const timeline& data) {
     const timeline_quality& quality = data.quality;
     std::vector<std::string> out;
     if (const std::string missing = property(data, "missing"); !missing.empty()) out.push_back(missing);
-    if (!quality.ended) out.emplace_back("the process ended, or is still running, without closing this capture");
-    if (quality.recovered_records != 0) {
-        out.push_back(counted(quality.recovered_records, "record was", "records were") +
-                      " recovered from the memory the process left");
+    if (!quality.ended) {
+        out.push_back(quality.recovery.empty() ? "the process ended, or is still running, without closing this capture"
+                                               : quality.recovery);
     }
     if (quality.damaged_bytes != 0) {
         out.push_back(counted(quality.damaged_bytes, "byte of the file is damaged and was",

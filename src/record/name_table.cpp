@@ -18,6 +18,13 @@ std::uint64_t fold_multiply(std::uint64_t a, std::uint64_t b) noexcept {
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+template <typename TWord>
+TWord load(const char* from) noexcept {
+    TWord word;
+    std::memcpy(&word, from, sizeof word);
+    return word;
+}
+
 }  // namespace
 
 std::uint64_t hash_name(std::string_view text) noexcept {
@@ -26,15 +33,17 @@ std::uint64_t hash_name(std::string_view text) noexcept {
     std::uint64_t hash = k0 ^ text.size();
     const char* at = text.data();
     std::size_t left = text.size();
-    while (left >= 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, at, 8);
-        hash = fold_multiply(hash ^ word, k1);
-        at += 8;
-        left -= 8;
-    }
+    // Loads of fixed sizes, which may overlap: a copy of `left` bytes would be a call of memcpy.
     std::uint64_t tail = 0;
-    if (left != 0) std::memcpy(&tail, at, left);
+    if (left >= 8) {
+        for (; left > 8; left -= 8, at += 8) hash = fold_multiply(hash ^ load<std::uint64_t>(at), k1);
+        tail = load<std::uint64_t>(at + left - 8);
+    } else if (left >= 4) {
+        tail = (std::uint64_t{load<std::uint32_t>(at)} << 32) | load<std::uint32_t>(at + left - 4);
+    } else if (left != 0) {
+        tail = (std::uint64_t{load<std::uint8_t>(at)} << 16) | (std::uint64_t{load<std::uint8_t>(at + left / 2)} << 8) |
+               load<std::uint8_t>(at + left - 1);
+    }
     return fold_multiply(hash ^ tail, k0 ^ (k1 << 1));
 }
 

@@ -25,7 +25,6 @@ public:
     void attach(region& where, ring_header* ring, std::uint32_t epoch) noexcept;
     std::uint32_t epoch() const noexcept { return epoch_; }
     ring_header* ring() const noexcept { return ring_; }
-    void let_go() noexcept { *this = producer{}; }  // in a forked child, and at the end of the thread
 
     void write(const record& r) noexcept {
         if (!out_.write(r, reserved_)) [[unlikely]]

@@ -50,7 +50,7 @@ public:
     const std::string& path() const noexcept { return path_; }      // empty: anonymous memory
     const std::string& notice() const noexcept { return notice_; }  // empty: all as asked for
     void remove_file() noexcept;  // at the end of the process: the mapping stays, hooks may still be in it
-    void disown() noexcept;       // in a forked child: unmap without touching the parent's file
+    void disown() noexcept;       // in a forked child: the file is the parent's from now on; the mapping stays
 
     region_header& header() noexcept { return *header_; }
     name_table& names() noexcept { return names_; }

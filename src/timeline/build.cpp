@@ -25,6 +25,7 @@ void take_quality(timeline& out, const capture_contents& contents) {
         count_drops(out, cause < drop_cause_count ? std::string{known} : fmt::format("cause_{}", cause), count);
     }
     out.quality.ended = contents.ended;
+    out.quality.recovery = contents.recovery;
     out.quality.damaged_bytes = contents.damage.bytes;
     if (!contents.damage.first.empty()) out.quality.notes.push_back(contents.damage.first);
 }

@@ -79,6 +79,7 @@ capture_contents read_contents(const std::string& path) {
     chunk next;
     while (reader.next(next)) add_chunk(contents, next);
     contents.damage = reader.damage();
+    contents.recovery = reader.recovery_outcome();
     return contents;
 }
 

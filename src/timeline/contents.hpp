@@ -41,7 +41,8 @@ struct capture_contents {
     std::vector<device_record> devices;
     std::map<std::uint32_t, std::uint64_t> drops;  // drop_cause → count
     capture_damage damage;
-    bool ended = false;  // there was an end chunk
+    bool ended = false;    // there was an end chunk
+    std::string recovery;  // if not: one line on what was recovered, or why nothing was
 };
 
 void add_chunk(capture_contents& contents, const chunk& added);

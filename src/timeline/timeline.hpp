@@ -108,6 +108,7 @@ struct timeline_quality {
     std::uint64_t damaged_bytes = 0;      // of the file, passed over
     std::uint64_t recovered_records = 0;  // read from the rings of a process that died
     bool ended = false;                   // the capture was closed in good order
+    std::string recovery;                 // if not: one line on what its rings still held
     std::vector<std::string> notes;       // one line each, for people
 };
 

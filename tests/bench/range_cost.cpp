@@ -27,6 +27,7 @@
 #include "bench/session_control.hpp"
 #include "bench/windows.hpp"
 #include "record/clock.hpp"
+#include "scratch_directory.hpp"
 
 namespace prof::bench {
 namespace {
@@ -119,17 +120,6 @@ struct stopwatch {
     }
 };
 
-struct scratch_directory {
-    std::string path = (std::filesystem::temp_directory_path() / "range_cost-XXXXXX").string();
-
-    scratch_directory() {
-        if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a directory like " + path);
-    }
-    ~scratch_directory() { std::filesystem::remove_all(path); }
-    scratch_directory(const scratch_directory&) = delete;
-    scratch_directory& operator=(const scratch_directory&) = delete;
-};
-
 void print_table(std::span<const range_kind> kinds, const std::vector<std::vector<series>>& table) {
     const double floor_ns = median(table[no_tool][0].pair_ns);
     std::printf("%-24s %-30s %8s  %-15s %12s %8s\n", "state", "pair", "ns", "middle half", "above floor", "ratio");
@@ -148,7 +138,7 @@ int measure(unsigned rounds, unsigned threads) {
     unsetenv("NVTX_INJECTION64_PATH");
     const auto unheard = load_kinds(PROF_BENCH_UNHEARD_MODULE);
     first_use(unheard);
-    const scratch_directory scratch;
+    const test::scratch_directory scratch;
     const session_control session(PROF_BENCH_LIBRARY, scratch.path);
     const auto heard = load_kinds(PROF_BENCH_HEARD_MODULE);
     first_use(heard);

@@ -14,6 +14,7 @@ instruction. A span (first start to last end) has two such ends for each instanc
 
 import argparse
 import json
+import math
 import re
 import sys
 from collections import defaultdict
@@ -257,6 +258,12 @@ def edge_ns(journal, kernels):
     return (kernels["total_ns"] - sum(own)) / len(own) if own else None
 
 
+def timer_step_ns(journal):
+    """The greatest number of which all the kernels' times are multiples."""
+    stamps = [op[edge] for op in journal["operations"] if op["kind"] == "kernel" for edge in ("start_ns", "end_ns")]
+    return math.gcd(*(stamp - min(stamps) for stamp in stamps)) if stamps else None
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for name in ("journal", "projection", "kernels", "copies"):
@@ -282,6 +289,7 @@ def main(arguments=None):
         "faults": verdict.faults,
         "worst_relative_error_of_a_millisecond_or_more": verdict.worst,
         "mean_ns_beyond_a_kernels_own_time": edge_ns(journal, kernels),
+        "timer_step_ns": timer_step_ns(journal),
     }
     if options.json:
         with open(options.json, "w") as file:

@@ -40,7 +40,8 @@ first_of() {
 prof=$(first_of "$build/bin/prof")
 library=$(first_of "$build"/lib/libprof.so "$build"/lib64/libprof.so "$build"/lib/*/libprof.so)
 trainer=$(first_of "$build/examples/cpp_trainer/cpp_trainer")
-for needed in prof library trainer; do
+client=$(first_of "$build/lib/libdiscarding_client.so")
+for needed in prof library trainer client; do
     if [ -z "${!needed}" ]; then
         echo "measure.sh: no $needed in the build tree '${PROF_BUILD:-$root/build}'; build it, or set PROF_BUILD" >&2
         exit 2
@@ -213,19 +214,24 @@ section_recording() {
     step recording-sizes 5 bash -c "ls -l '$out'; ! find '$out' -name '*.prof' -size +2048k | grep ."
 }
 
+# libprof beside the discarding client, all in one process; torch.profiler, which stays in the way after it has stopped,
+# in processes of its own.
 section_overhead() {
-    local size tool
-    for size in launch-bound gpu-bound; do
-        step "overhead-$size-prof" 90 bash -c 'in_folder "$@"' bash "$work/overhead-$size" \
+    local workload tools=none,client,client+callbacks,prof
+    for workload in launch-bound gpu-bound graph-replay; do
+        step "overhead-$workload" 150 bash -c 'in_folder "$@"' bash "$work/overhead-$workload" \
             env LD_PRELOAD="$library" PROF_AUTOSTART=0 PROF_EXPORT=none \
-            python3 "$here/overhead.py" --tool prof --size $size --json "$results/overhead-$size-prof.json"
+            python3 "$here/overhead.py" --tools $tools --beside client+callbacks --workload $workload --rounds 48 \
+            --seconds 110 --goal prof-client+callbacks:0.01 --goal prof:0.015 --client-library "$client" \
+            --json "$results/overhead-$workload.json"
+        tools=client+callbacks,prof
     done
-    for tool in none torch-cuda torch-cpu-cuda; do
-        step "overhead-launch-bound-$tool" 60 python3 "$here/overhead.py" --tool $tool --size launch-bound \
-            --pairs 5 --json "$results/overhead-launch-bound-$tool.json"
+    for tools in torch-cuda torch-cpu-cuda; do
+        step "overhead-launch-bound-$tools" 60 python3 "$here/overhead.py" --tools $tools --workload launch-bound \
+            --rounds 5 --steps 30 --json "$results/overhead-launch-bound-$tools.json"
     done
-    step overhead-gpu-bound-torch-cuda 60 python3 "$here/overhead.py" --tool torch-cuda --size gpu-bound \
-        --pairs 5 --json "$results/overhead-gpu-bound-torch-cuda.json"
+    step overhead-gpu-bound-torch-cuda 60 python3 "$here/overhead.py" --tools torch-cuda --workload gpu-bound \
+        --rounds 5 --steps 14 --json "$results/overhead-gpu-bound-torch-cuda.json"
 }
 
 # Known work under known ranges, CUDA events beside them; with two GPUs also copies between those.

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Measures what a profiler costs a training step, in one process with windows interleaved.
+"""Measures what profilers cost a training step, in one process with their windows interleaved.
 
-    LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none overhead.py --tool prof --size launch-bound
+    LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none \\
+        overhead.py --tools client,client+callbacks,prof --workload launch-bound --rounds 40
 
-Windows of steps alternate: off, on, off, on, …, off. Each `on` window is divided by the mean of
-the two beside it, so that a drifting clock cancels out; the figure is the median of these ratios,
-with a 95 % interval by bootstrap. Windows before the first start tell what stays behind after a
-stop. The tool `none` starts nothing: its interval is the noise of the method.
+A round is: off, tool 1, off, tool 2, off, … Each window of a tool is divided by the mean of the
+two `off` windows beside it, so that a drifting clock cancels out; the figure is the median of
+these ratios over the rounds, with a 95 % interval by bootstrap. With `--beside TOOL` the
+difference between each other tool and that one is taken round by round. Windows before the first
+start tell what stays behind after a stop. The tool `none` starts nothing: its interval is the
+noise of the method. A goal (`--goal prof:0.015`, `--goal prof-client+callbacks:0.01`) holds if
+the upper bound is under it, is missed if the lower bound is over it, and is inconclusive between.
 """
 
 import argparse
@@ -19,13 +23,15 @@ import statistics
 import sys
 import time
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-
-SIZES = {
-    "launch-bound": ["--batch", "4", "--seq", "256", "--amp", "--no-foreach"],
-    "gpu-bound": ["--batch", "16", "--seq", "1024", "--amp", "--foreach"],
-}
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIP = 77  # ctest's word for "not run"
+
+WORKLOADS = {
+    # examples/train.py's options, steps a window
+    "launch-bound": (["--batch", "4", "--seq", "256", "--amp", "--no-foreach"], 12),
+    "gpu-bound": (["--batch", "16", "--seq", "1024", "--amp", "--foreach"], 8),
+    "graph-replay": (["--batch", "4", "--seq", "256", "--amp", "--foreach"], 40),
+}
 
 
 class NoTool:
@@ -39,21 +45,19 @@ class NoTool:
 class Prof:
     """libprof through its C ABI, in the copy that is already in this process."""
 
-    def __init__(self):
+    def __init__(self, *settings):
         with open("/proc/self/maps") as maps:
             paths = {line.split()[-1] for line in maps if "libprof.so" in line}
         if not paths:
             raise SystemExit("overhead.py: libprof.so is not in this process; set LD_PRELOAD")
         self.library = ctypes.CDLL(paths.pop())
         self.library.prof_start.argtypes = [ctypes.c_void_p]
-        self.library.prof_start.restype = ctypes.c_int
-        self.library.prof_stop.argtypes = []
-        self.library.prof_stop.restype = ctypes.c_int
-        self.library.prof_last_error.argtypes = []
         self.library.prof_last_error.restype = ctypes.c_char_p
+        texts = [setting.encode() for setting in settings]
+        self.settings = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 
     def start(self):
-        self._expect_zero("prof_start", self.library.prof_start(None))
+        self._expect_zero("prof_start", self.library.prof_start(ctypes.cast(self.settings, ctypes.c_void_p)))
 
     def stop(self):
         self._expect_zero("prof_stop", self.library.prof_stop())
@@ -62,6 +66,33 @@ class Prof:
         if result != 0:
             reason = self.library.prof_last_error().decode(errors="replace")
             raise SystemExit(f"overhead.py: {function} returned {result}: {reason}")
+
+
+class Client:
+    """tests/bench/discarding_client.cpp: the floor of everything that is built on CUPTI."""
+
+    library_path = None
+
+    def __init__(self, callbacks):
+        if Client.library_path is None:
+            raise SystemExit("overhead.py: --client-library says where the discarding client lies")
+        self.library = ctypes.CDLL(Client.library_path)
+        self.library.client_problem.restype = ctypes.c_char_p
+        self.library.client_bytes_discarded.restype = ctypes.c_uint64
+        self.callbacks = callbacks
+
+    def start(self):
+        self._expect_zero(self.library.client_start(self.callbacks))
+
+    def stop(self):
+        before = self.library.client_bytes_discarded()
+        self._expect_zero(self.library.client_stop())
+        if before == 0 and self.library.client_bytes_discarded() == 0:
+            raise SystemExit("overhead.py: the discarding client was given no record: it measures nothing")
+
+    def _expect_zero(self, result):
+        if result != 0:
+            raise SystemExit(f"overhead.py: the discarding client: {self.library.client_problem().decode()}")
 
 
 class Torch:
@@ -85,9 +116,51 @@ class Torch:
 TOOLS = {
     "none": NoTool,
     "prof": Prof,
+    "client": lambda: Client(0),
+    "client+callbacks": lambda: Client(1),
+    # Slow the process down after they have stopped: only in a process of their own.
     "torch-cuda": lambda: Torch(with_cpu=False),
     "torch-cpu-cuda": lambda: Torch(with_cpu=True),
 }
+
+
+def make_tool(name):
+    """A tool by its name; `prof:cuda_graphs=graphs` is libprof with a setting."""
+    base, _, settings = name.partition(":")
+    if base not in TOOLS:
+        raise SystemExit(f"overhead.py: there is no tool '{name}'; there are {', '.join(TOOLS)}")
+    return Prof(*settings.split("+")) if settings else TOOLS[base]()
+
+
+class GraphReplay:
+    """The whole training step, captured once and replayed."""
+
+    def __init__(self, training):
+        import torch
+
+        self.wait = training.wait
+        batch = torch.randint(10_000, (training.batch, training.sequence + 1), device=training.device)
+        optimizer = torch.optim.AdamW(training.model.parameters(), lr=3e-4, capturable=True)
+
+        def step():
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=training.amp, cache_enabled=False):
+                loss = training.model(batch[:, :-1], batch[:, 1:])
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            step()
+
+    def step(self):
+        self.graph.replay()
 
 
 def window_ms(training, steps, settle):
@@ -109,15 +182,24 @@ def timed_ms(action):
     return 1000 * (time.perf_counter() - started)
 
 
-def measure(training, tool, pairs, steps, settle):
-    windows = {"before": [], "off": [], "on": [], "start_ms": [], "stop_ms": []}
-    windows["before"] = [window_ms(training, steps, settle) for _ in range(max(4, pairs // 2))]
-    windows["off"].append(window_ms(training, steps, settle))
-    for _ in range(pairs):
-        windows["start_ms"].append(timed_ms(tool.start))
-        windows["on"].append(window_ms(training, steps, settle))
-        windows["stop_ms"].append(timed_ms(tool.stop))
-        windows["off"].append(window_ms(training, steps, settle))
+def measure(training, tools, rounds, steps, settle, seconds=None):
+    """Windows off, on, off, on, …: `off` has one more than there are windows of tools, `on` is by tool."""
+    windows = {
+        "before": [window_ms(training, steps, settle) for _ in range(max(4, rounds // 4))],
+        "off": [window_ms(training, steps, settle)],
+        "on": {name: [] for name in tools},
+        "start_ms": {name: [] for name in tools},
+        "stop_ms": {name: [] for name in tools},
+    }
+    began = time.perf_counter()
+    for _ in range(rounds):
+        if seconds is not None and time.perf_counter() - began > seconds:
+            break
+        for name, tool in tools.items():
+            windows["start_ms"][name].append(timed_ms(tool.start))
+            windows["on"][name].append(window_ms(training, steps, settle))
+            windows["stop_ms"][name].append(timed_ms(tool.stop))
+            windows["off"].append(window_ms(training, steps, settle))
     return windows
 
 
@@ -147,29 +229,76 @@ def ratio_with_interval(above, below):
     }
 
 
-def summary(windows):
+def costs(windows):
+    """By tool: what each of its windows costs beside the two `off` windows around it, as a share of them."""
+    off, names = windows["off"], list(windows["on"])
+    shares = {name: [] for name in names}
+    for place, name in enumerate(names):
+        for number, on in enumerate(windows["on"][name]):
+            at = number * len(names) + place
+            shares[name].append(on / ((off[at] + off[at + 1]) / 2) - 1)
+    return shares
+
+
+def summary(windows, beside=None):
     off = windows["off"]
-    beside = [on / ((before + after) / 2) for on, before, after in zip(windows["on"], off, off[1:])]
-    return {
+    shares = costs(windows)
+    result = {
         "before_ms": statistics.median(windows["before"]),
         "off_ms": statistics.median(off),
-        "on_ms": statistics.median(windows["on"]),
-        "start_ms": statistics.median(windows["start_ms"]),
-        "stop_ms": statistics.median(windows["stop_ms"]),
-        "on_beside_off": median_with_interval(beside),
-        "on_beside_before": ratio_with_interval(windows["on"], windows["before"]),
         # off[0] stands before the first start
         "after_beside_before": ratio_with_interval(off[1:], windows["before"] + off[:1]),
+        "tools": {},
     }
+    for name, on in windows["on"].items():
+        result["tools"][name] = {
+            "on_ms": statistics.median(on),
+            "start_ms": statistics.median(windows["start_ms"][name]),
+            "stop_ms": statistics.median(windows["stop_ms"][name]),
+            "cost": median_with_interval(shares[name]),
+            "on_beside_before": ratio_with_interval(on, windows["before"]),
+        }
+        if beside is not None and name != beside:
+            difference = [own - floor for own, floor in zip(shares[name], shares[beside])]
+            result["tools"][name]["above_" + beside] = median_with_interval(difference)
+    return result
+
+
+def verdict(figure, goal):
+    low, high = figure["interval95"]
+    return "holds" if high <= goal else "missed" if low > goal else "inconclusive"
+
+
+def check_goals(result, goals):
+    """`prof:0.015` is a goal for the cost, `prof-client:0.01` one for the difference to a floor."""
+    verdicts = {}
+    for text in goals:
+        what, _, bound = text.rpartition(":")
+        name, _, floor = what.partition("-")
+        figures = result["tools"].get(name)
+        figure = figures and figures.get("above_" + floor if floor else "cost")
+        if figure is None:
+            raise SystemExit(f"overhead.py: nothing was measured for the goal '{text}'")
+        verdicts[text] = verdict(figure, float(bound))
+    return verdicts
+
+
+def percent(figure, offset=0.0):
+    low, high = (100 * (bound - offset) for bound in figure["interval95"])
+    return f"{100 * (figure['median'] - offset):+.2f} % [{low:+.2f}, {high:+.2f}]"
 
 
 def parse_options(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tool", choices=sorted(TOOLS), default="prof")
-    parser.add_argument("--size", choices=sorted(SIZES), default="launch-bound")
-    parser.add_argument("--pairs", type=int, default=12, help="windows with the tool on (%(default)s)")
-    parser.add_argument("--steps", type=int, help="a window (30; gpu-bound 14)")
-    parser.add_argument("--settle", type=int, default=3, help="uncounted steps before each window (%(default)s)")
+    parser.add_argument("--tools", default="prof", help=f"one or several of {', '.join(TOOLS)} (%(default)s)")
+    parser.add_argument("--beside", metavar="TOOL", help="the tool that the others are compared with")
+    parser.add_argument("--goal", action="append", default=[], metavar="TOOL[-FLOOR]:SHARE")
+    parser.add_argument("--workload", choices=sorted(WORKLOADS), default="launch-bound")
+    parser.add_argument("--rounds", type=int, default=12, help="windows of each tool (%(default)s)")
+    parser.add_argument("--seconds", type=float, help="stop after this time, with the rounds done by then")
+    parser.add_argument("--steps", type=int, help="a window")
+    parser.add_argument("--settle", type=int, default=2, help="uncounted steps before each window (%(default)s)")
+    parser.add_argument("--client-library", metavar="FILE", help="the discarding client")
     parser.add_argument("--json", metavar="FILE", help="write all figures here")
     return parser.parse_args(arguments)
 
@@ -184,38 +313,46 @@ def main(arguments=None):
     if not torch.cuda.is_available():
         print("overhead.py: skipped, there is no GPU")
         return SKIP
-    sys.path.insert(0, str(EXAMPLES))
+    sys.path.insert(0, str(ROOT / "examples"))
     import train
 
-    tool = TOOLS[options.tool]()
-    training = train.Training(train.parse_options(SIZES[options.size]))
-    steps = options.steps or (14 if options.size == "gpu-bound" else 30)
+    Client.library_path = options.client_library
+    tools = {name: make_tool(name) for name in options.tools.split(",")}
+    if options.beside is not None and options.beside not in tools:
+        raise SystemExit(f"overhead.py: --beside {options.beside} is none of --tools {options.tools}")
+    settings, steps = WORKLOADS[options.workload]
+    training = train.Training(train.parse_options(settings))
+    if options.workload == "graph-replay":
+        training = GraphReplay(training)
+    steps = options.steps or steps
     window_ms(training, 10, 10)
     gc.disable()  # a collection inside a window would be charged to whatever is on
-    windows = measure(training, tool, options.pairs, steps, options.settle)
+    windows = measure(training, tools, options.rounds, steps, options.settle, options.seconds)
     result = {
-        "tool": options.tool,
-        "size": options.size,
+        "workload": options.workload,
         "gpu": torch.cuda.get_device_name(),
         "torch": torch.__version__,
-        "pairs": options.pairs,
+        "rounds": len(next(iter(windows["on"].values()))),
         "steps_per_window": steps,
-        **summary(windows),
-        "windows": windows,
+        **summary(windows, options.beside),
     }
+    result["goals"] = check_goals(result, options.goal)
+    result["windows"] = windows
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(result, indent=1))
 
-    def percent(figure):
-        low, high = (100 * (bound - 1) for bound in figure["interval95"])
-        return f"{100 * (figure['median'] - 1):+.1f} % [{low:+.1f}, {high:+.1f}]"
-
     print(
-        f"{options.size}, {options.tool}: off {result['off_ms']:.3f} ms a step, "
-        f"on {percent(result['on_beside_off'])} beside off, {percent(result['on_beside_before'])} beside before; "
-        f"after stop {percent(result['after_beside_before'])}; "
-        f"start {result['start_ms']:.1f} ms, stop {result['stop_ms']:.1f} ms"
+        f"{options.workload}: {result['off_ms']:.3f} ms a step, {result['rounds']} rounds of {steps} steps; "
+        f"after stop {percent(result['after_beside_before'], 1)}"
     )
+    for name, figures in result["tools"].items():
+        above = f", above {options.beside} {percent(figures['above_' + options.beside])}" if name != options.beside and options.beside else ""
+        print(
+            f"{name}: {percent(figures['cost'])}{above}; beside before {percent(figures['on_beside_before'], 1)}; "
+            f"start {figures['start_ms']:.1f} ms, stop {figures['stop_ms']:.1f} ms"
+        )
+    for goal, outcome in result["goals"].items():
+        print(f"goal {goal}: {outcome}")
     return 0
 
 

@@ -319,20 +319,57 @@ class ReportTable(unittest.TestCase):
 
 
 class Overhead(unittest.TestCase):
+    # Steps get slower by 1 ms a window; one tool costs a tenth, the other three tenths more.
+    WINDOWS = {
+        "before": [100.0] * 4,
+        "off": [100.0, 102.0, 104.0, 106.0, 108.0],
+        "on": {"floor": [1.1 * 101, 1.1 * 105], "prof": [1.4 * 103, 1.4 * 107]},
+        "start_ms": {"floor": [5.0] * 2, "prof": [6.0] * 2},
+        "stop_ms": {"floor": [3.0] * 2, "prof": [4.0] * 2},
+    }
+
     def test_drift_cancels_out(self):
-        # Steps get slower by 1 ms a window; the tool costs a tenth.
-        windows = {
-            "before": [100.0] * 4,
-            "off": [100.0, 102.0, 104.0, 106.0],
-            "on": [1.1 * 101, 1.1 * 103, 1.1 * 105],
-            "start_ms": [5.0] * 3,
-            "stop_ms": [3.0] * 3,
-        }
-        summary = overhead.summary(windows)
-        self.assertAlmostEqual(summary["on_beside_off"]["median"], 1.1)
-        for bound in summary["on_beside_off"]["interval95"]:
-            self.assertAlmostEqual(bound, 1.1)
-        self.assertAlmostEqual(summary["after_beside_before"]["median"], 1.04)
+        summary = overhead.summary(self.WINDOWS)
+        for name, cost in (("floor", 0.1), ("prof", 0.4)):
+            figures = summary["tools"][name]["cost"]
+            for value in (figures["median"], *figures["interval95"]):
+                self.assertAlmostEqual(value, cost)
+        self.assertAlmostEqual(summary["after_beside_before"]["median"], 1.05)
+        self.assertEqual(summary["tools"]["prof"]["stop_ms"], 4.0)
+
+    def test_tools_are_compared_round_by_round(self):
+        summary = overhead.summary(self.WINDOWS, beside="floor")
+        self.assertAlmostEqual(summary["tools"]["prof"]["above_floor"]["median"], 0.3)
+        self.assertNotIn("above_floor", summary["tools"]["floor"])
+
+    def test_a_goal_holds_is_missed_or_neither(self):
+        figure = {"median": 0.01, "interval95": [0.008, 0.012]}
+        self.assertEqual(overhead.verdict(figure, 0.013), "holds")
+        self.assertEqual(overhead.verdict(figure, 0.010), "inconclusive")
+        self.assertEqual(overhead.verdict(figure, 0.007), "missed")
+        result = {"tools": {"prof": {"cost": figure, "above_client+callbacks": figure}}}
+        self.assertEqual(
+            overhead.check_goals(result, ["prof:0.02", "prof-client+callbacks:0.001"]),
+            {"prof:0.02": "holds", "prof-client+callbacks:0.001": "missed"},
+        )
+        with self.assertRaisesRegex(SystemExit, "nothing was measured"):
+            overhead.check_goals(result, ["client:0.1"])
+
+    def test_a_tool_that_starts_nothing_is_measured_between_its_own_offs(self):
+        class Counted:
+            steps = 0
+
+            def step(self):
+                self.steps += 1
+
+            def wait(self):
+                pass
+
+        training = Counted()
+        windows = overhead.measure(training, {"a": overhead.NoTool(), "b": overhead.NoTool()}, rounds=3, steps=2, settle=1)
+        self.assertEqual(len(windows["off"]), 1 + 3 * 2)
+        self.assertEqual([len(windows["on"][name]) for name in "ab"], [3, 3])
+        self.assertEqual(training.steps, (4 + 7 + 6) * (2 + 1))
 
     def test_the_interval_holds_the_truth_about_as_often_as_it_says(self):
         source = random.Random(5)

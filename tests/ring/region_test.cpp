@@ -4,29 +4,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "ring/registry.hpp"
+#include "scratch_directory.hpp"
 
 namespace prof {
 namespace {
 
-namespace fs = std::filesystem;
-
-struct scratch_directory {
-    scratch_directory() {
-        std::string pattern = fs::temp_directory_path() / "prof-region-XXXXXX";
-        path = mkdtemp(pattern.data());
-    }
-    ~scratch_directory() { fs::remove_all(path); }
-    std::size_t file_count() const {
-        return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
-    }
-    std::string path;
-};
+using test::scratch_directory;
 
 region_options tiny(const std::string& place) {
     region_options options;
@@ -46,15 +34,15 @@ TEST(Region, LeavesNoFileUntilItIsPublishedAndNoneAfterIt) {
     {
         region where(tiny(scratch.path));
         EXPECT_EQ(where.notice(), "");
-        EXPECT_EQ(scratch.file_count(), 0U);
+        EXPECT_EQ(scratch.entry_count(), 0U);
         where.publish();
         where.publish();
-        EXPECT_EQ(scratch.file_count(), 1U);
+        EXPECT_EQ(scratch.entry_count(), 1U);
         struct stat status {};
         ASSERT_EQ(stat(where.path().c_str(), &status), 0);
         EXPECT_EQ(status.st_mode & 0777, 0600U);
     }
-    EXPECT_EQ(scratch.file_count(), 0U);
+    EXPECT_EQ(scratch.entry_count(), 0U);
 }
 
 TEST(Region, FallsBackToMemoryAndSaysWhy) {

@@ -4,7 +4,6 @@
 #include <spawn.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -13,26 +12,6 @@
 extern char** environ;
 
 namespace prof::test {
-
-namespace fs = std::filesystem;
-
-scratch_directory::scratch_directory() {
-    std::string pattern = fs::temp_directory_path() / "prof-test-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path = pattern;
-}
-
-scratch_directory::~scratch_directory() { fs::remove_all(path); }
-
-std::vector<std::string> scratch_directory::files(const std::string& ending) const {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-        const std::string name = entry.path();
-        if (entry.is_regular_file() && name.ends_with(ending)) found.push_back(name);
-    }
-    std::sort(found.begin(), found.end());
-    return found;
-}
 
 std::string read_file(const std::string& path) {
     std::ifstream in(path, std::ios::binary);

@@ -3,10 +3,11 @@
 
 #include <sys/wait.h>
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "scratch_directory.hpp"
 
 namespace prof::test {
 
@@ -22,16 +23,6 @@ struct process_result {
 // The test's own environment with `changes` on top; an empty value removes a variable.
 process_result run_process(const std::vector<std::string>& command, const std::map<std::string, std::string>& changes,
                            const std::string& directory);
-
-struct scratch_directory {
-    scratch_directory();
-    ~scratch_directory();
-    scratch_directory(const scratch_directory&) = delete;
-    scratch_directory& operator=(const scratch_directory&) = delete;
-
-    std::vector<std::string> files(const std::string& ending) const;  // below it, sorted
-    std::string path;
-};
 
 std::string read_file(const std::string& path);
 

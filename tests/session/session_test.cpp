@@ -285,6 +285,8 @@ TEST_F(Session, KeepsEveryRangeAndLaunchOfAProcessThatIsKilled) {
             if (path.find("/" + end + ".") == std::string::npos) continue;
             const timeline data = load_timeline(path);
             EXPECT_FALSE(data.quality.ended);
+            EXPECT_NE(data.quality.recovery.find("records were recovered from its rings"), std::string::npos)
+                << data.quality.recovery;
             EXPECT_EQ(data.ranges.size(), 50U * 8) << path;
             EXPECT_EQ(data.api_calls.size(), 50U * 11) << path;
         }

@@ -1,11 +1,8 @@
 #include "hooks/cupti/tracer.hpp"
 
-#include <atomic>
-
 #include "hooks/cupti/launch_calls.hpp"
 #include "hooks/cupti/record_layout.hpp"
 #include "hooks/stream_names.hpp"
-#include "record/clock.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -165,13 +162,14 @@ void cupti_tracer::detach(bool finalize) noexcept {
     }
     flush(true);
     count_dropped();
+    const std::lock_guard lock(leaving_);
+    attached_ = false;
     if (finalize) {
         // Lets go of the subscription, too.
         if (cupti_.finalize() != CUPTI_SUCCESS) (void)cupti_.unsubscribe(subscriber_);
     } else {
         (void)cupti_.unsubscribe(subscriber_);
     }
-    attached_ = false;
 }
 
 bool cupti_tracer::read_completed(activity_batch& out, int limit) {
@@ -186,12 +184,16 @@ bool cupti_tracer::read_completed(activity_batch& out, int limit) {
 }
 
 void cupti_tracer::count_dropped() noexcept {
+    const std::unique_lock lock(leaving_, std::try_to_lock);
     std::size_t dropped = 0;
-    if (attached_ && cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
+    if (lock && attached_ && cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
         region_.count_drop(drop_cause::cupti_dropped, dropped);
     }
 }
 
-std::uint64_t (*cupti_tracer::clock() const noexcept)() noexcept { return attached_ ? cupti_now : nullptr; }
+clock_snapshot cupti_tracer::snapshot() noexcept {
+    const std::unique_lock lock(leaving_, std::try_to_lock);
+    return take_clock_snapshot(lock && attached_ ? cupti_now : nullptr);
+}
 
 }  // namespace prof

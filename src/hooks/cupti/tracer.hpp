@@ -5,12 +5,15 @@
 // read and one ring write at the entry and at the exit of each launching call.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "hooks/cupti/activity.hpp"
 #include "hooks/cupti/buffers.hpp"
 #include "hooks/cupti/library.hpp"
+#include "record/clock.hpp"
 #include "ring/region.hpp"
 
 namespace prof {
@@ -32,7 +35,7 @@ public:
     // Starts recording GPU work under `epoch`. Returns "" or one line that says what failed; then nothing is attached
     // and CUPTI is as it was before.
     std::string attach(std::uint32_t epoch) noexcept;
-    bool attached() const noexcept { return attached_; }
+    bool attached() const noexcept { return attached_.load(); }
 
     // Asks CUPTI for its buffers: complete ones, or all of them (`forced`: also with records that have not ended).
     void flush(bool forced) noexcept;
@@ -52,7 +55,8 @@ public:
 
     const std::string& problem() const noexcept { return problem_; }
     const cupti_library& library() const noexcept { return cupti_; }
-    std::uint64_t (*clock() const noexcept)() noexcept;  // CUPTI's clock, or null
+    // The clocks now, CUPTI's among them while it is attached. Any thread.
+    clock_snapshot snapshot() noexcept;
 
 private:
     std::string enable_all() noexcept;
@@ -64,7 +68,8 @@ private:
     std::string problem_;
     CUpti_SubscriberHandle subscriber_ = nullptr;
     std::uint32_t epoch_ = 0;
-    bool attached_ = false;
+    std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
+    std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
 };
 
 }  // namespace prof
