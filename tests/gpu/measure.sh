@@ -268,7 +268,7 @@ section_variants() {
     done
 }
 
-# rank_reports FOLDER NAME: what check_ranks.py wants, from the captures below a folder.
+# rank_reports FOLDER NAME: what check_ranks.py wants, from the ranks' captures (not the launcher's) below a folder.
 rank_reports() {
     local folder=$1 into=$results/$2 capture rank
     mkdir -p "$into"
@@ -277,7 +277,7 @@ rank_reports() {
         "$prof" report "$capture" --report gpu-projection --format json >"$into/rank$rank.projection.json" || return
         "$prof" report "$capture" --report kernels --format json >"$into/rank$rank.kernels.json" || return
         "$prof" export "$capture" -o "$into/rank$rank.trace.json" || return
-    done < <(find "$folder" -name '*.prof')
+    done < <(find "$folder" -name 'train_ddp.*.prof')
 }
 export -f rank_reports
 

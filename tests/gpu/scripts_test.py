@@ -248,9 +248,8 @@ class CheckRanks(unittest.TestCase):
 
         def add_range(name, ts, dur):
             number = len(events) + 1
-            events.append(
-                {"cat": "user_annotation", "ph": "X", "name": name, "ts": ts, "dur": dur, "args": {"External id": number}}
-            )
+            event = {"cat": "user_annotation", "ph": "X", "name": name, "ts": ts, "dur": dur}
+            events.append({**event, "args": {"External id": number}})
             return number
 
         owners = {}
@@ -261,10 +260,8 @@ class CheckRanks(unittest.TestCase):
             owners["share_loss", step] = add_range("share_loss", 100 * step + 50, 5)
         owners["setup", 0] = add_range("ncclBroadcast", 500, 5)
         for where, step in kernels:
-            events.append(
-                {"cat": "kernel", "ph": "X", "name": "ncclDevKernel_AllReduce", "ts": 900, "dur": 1,
-                 "args": {"External id": owners[where, step], "device": 0}}
-            )
+            event = {"cat": "kernel", "ph": "X", "name": "ncclDevKernel_AllReduce", "ts": 900, "dur": 1}
+            events.append({**event, "args": {"External id": owners[where, step], "device": 0}})
         return {"traceEvents": events}
 
     def test_kernels_are_found_by_their_owners_place_in_time(self):
