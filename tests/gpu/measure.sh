@@ -4,6 +4,7 @@
 # PyTorch and a GPU; takes about nine minutes.
 #
 #   tests/gpu/measure.sh OUTDIR [SECTION…]      sections: trainer waysin train recording torch conformance overhead
+#                                               and, only when named: truth variants ranks
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
 #   MEASURE_LIMIT=S    seconds for all of it (560); what no longer fits is skipped, and said so
@@ -16,7 +17,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 if [ $# -lt 1 ]; then
-    sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
@@ -231,6 +232,70 @@ section_overhead() {
     done
     step overhead-gpu-bound-torch-cuda 60 python3 "$here/overhead.py" --tools torch-cuda --workload gpu-bound \
         --rounds 5 --steps 14 --json "$results/overhead-gpu-bound-torch-cuda.json"
+}
+
+# Known work under known ranges, CUDA events beside them; with two GPUs also copies between those.
+section_truth() {
+    step truth 90 bash "$here/truth/run.sh" "$results/truth" "$prof" "$build/tests/gpu/truth/truth_gpu"
+    step truth-one-gpu 60 env CUDA_VISIBLE_DEVICES=0 \
+        bash "$here/truth/run.sh" "$results/truth-one-gpu" "$prof" "$build/tests/gpu/truth/truth_gpu"
+}
+
+# The ways of training that profilers find hard, against torch.profiler.
+section_variants() {
+    local variant name
+    for variant in eager amp streams graph compile reduce-overhead; do
+        name=variant-$variant
+        local command=(python3 "$here/train_variants.py" --variant "$variant")
+        case $variant in
+            compile | reduce-overhead)
+                step "$name" 150 "$prof" run --autostart 0 -o "$captures/$name" -- "${command[@]}" --profile-with prof
+                ;;
+            *) step "$name" 60 "$prof" run -o "$captures/$name" -- "${command[@]}" ;;
+        esac
+        find_capture "$captures/$name" && step "$name-reports" 60 bash -c "reports '$capture' '$name'"
+        case $variant in
+            eager | amp | streams | compile)
+                step "$name-projection" 20 python3 "$here/check_projection.py" --adopted \
+                    "$results/$name.projection.json" ;;
+            graph)
+                step "$name-projection" 20 python3 "$here/check_projection.py" \
+                    "$results/$name.projection.json" --ranges data_to_device replay ;;
+        esac
+        step "$name-torch" 150 "${command[@]}" --profile-with torch --profile-output "$results/$name.torch.json"
+        step "$name-compare" 20 python3 "$here/compare_torch.py" --prof "$results/$name.kernels.json" \
+            --torch "$results/$name.torch.json" --json "$results/$name.verdict.json"
+    done
+}
+
+# rank_reports FOLDER NAME: what check_ranks.py wants, from the ranks' captures (not the launcher's) below a folder.
+rank_reports() {
+    local folder=$1 into=$results/$2 capture rank
+    mkdir -p "$into"
+    while read -r capture; do
+        rank=$(basename "$capture" | sed 's/^[^.]*\.\([0-9]*\)\..*/\1/')
+        "$prof" report "$capture" --report gpu-projection --format json >"$into/rank$rank.projection.json" || return
+        "$prof" report "$capture" --report kernels --format json >"$into/rank$rank.kernels.json" || return
+        "$prof" export "$capture" -o "$into/rank$rank.trace.json" || return
+    done < <(find "$folder" -name 'train_ddp.*.prof')
+}
+export -f rank_reports
+
+# One rank for each of two GPUs, profiled from outside the launcher and from inside it.
+section_ranks() {
+    local launch=(python3 -m torch.distributed.run --standalone --nproc-per-node 2) name
+    if [ "$(nvidia-smi -L | grep -c '^GPU')" -lt 2 ]; then
+        say "not run      ranks: one GPU only"
+        return
+    fi
+    step ranks-outside 120 "$prof" run -o "$captures/ranks-outside" -- "${launch[@]}" "$here/train_ddp.py"
+    step ranks-inside 120 "${launch[@]}" --no-python "$prof" run -o "$captures/ranks-inside" -- \
+        python3 "$here/train_ddp.py"
+    for name in ranks-outside ranks-inside; do
+        step "$name-reports" 60 bash -c "rank_reports '$captures/$name' '$name'"
+        step "$name-check" 60 python3 "$here/check_ranks.py" "$results/$name" --ranks 2 --steps 10
+        rm -f "$results/$name"/rank*.trace.json
+    done
 }
 
 # pack ARCHIVE DIR PATTERN: the files so named that fit below 15 MiB when packed, smallest first.

@@ -9,6 +9,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import check_projection
+import check_ranks
+import check_truth
 import compare_torch
 import graphs
 import overhead
@@ -190,6 +192,164 @@ class CheckProjection(unittest.TestCase):
         for each in report["rows"]:
             each["path"] = each["path"].replace("#", "12")
         self.assertEqual(check_projection.faults(report, adopted=True), [])
+
+
+class CheckTruth(unittest.TestCase):
+    """One step of forward (with a layer in it) and a replayed graph, worked by hand."""
+
+    def journal(self):
+        def kernel(name, start_us, end_us, opened, **more):
+            return {
+                "kind": "kernel",
+                "device": 0,
+                "open": opened,
+                "adopted": False,
+                "name": name,
+                "requested_ns": 1000 * (end_us - start_us),
+                "start_ns": 1000 * start_us,
+                "end_ns": 1000 * end_us,
+                **more,
+            }
+
+        paths = ["step 1", "step 1/forward", "step 1/forward/layer 3", "step 1/replay", "request 7"]
+        return {
+            "machine": "none",
+            "sections": [],
+            "instances": [{"path": path, "process": path == "request 7"} for path in paths],
+            "operations": [
+                kernel("gemm", 100, 300, [0, 1]),
+                kernel("gemm", 250, 450, [0, 1, 2, 4]),  # beside the first for 50 us
+                kernel("step", 500, 600, [0, 3], replay=1, captured=["optimizer 1"]),
+                {"kind": "copy", "device": 0, "open": [], "adopted": False, "bytes": 64},
+            ],
+            "events": [{"path": "step 1/replay", "elapsed_ns": 101_000}],
+        }
+
+    def row(self, path, instances, ops, own, sum_us, self_us, busy_us, span_us):
+        return row(
+            path,
+            instances=instances,
+            ops=ops,
+            self_ops=own,
+            gpu_sum_ns=1000 * sum_us,
+            gpu_self_ns=1000 * self_us,
+            gpu_busy_ns=1000 * busy_us,
+            gpu_span_ns=1000 * span_us,
+        )
+
+    def reports(self):
+        projection = {
+            "total_gpu_ns": 508_000,
+            "total_ops": 4,
+            "rows": [
+                self.row("step #", 1, 3, 0, 501, 0, 451, 500),
+                self.row("step #/forward", 1, 2, 1, 401, 200, 351, 350),
+                self.row("step #/forward/layer #", 1, 1, 1, 201, 201, 201, 201),
+                self.row("step #/replay", 1, 1, 1, 100, 100, 100, 100),
+                self.row("(no range)", 0, 1, 1, 7, 7, 7, 0),
+                self.row("(ambiguous)", 0, 0, 0, 0, 0, 0, 0),
+                self.row("(unmatched)", 0, 0, 0, 0, 0, 0, 0),
+            ],
+            "process_ranges": [self.row("request #", 1, 1, 0, 201, 0, 201, 201)],
+            "dropped": {},
+        }
+        kernels = {"total_ns": 501_000, "rows": [kernel("gemm", 2, 401_000), kernel("step", 1, 100_000)]}
+        copies = {"rows": [{"operation": "Memcpy HtoD (Pinned -> Device)", "instances": 1, "bytes": 64}]}
+        return projection, kernels, copies
+
+    def faults(self, journal=None, reports=None, **limits):
+        return check_truth.judge(journal or self.journal(), *(reports or self.reports()), **limits).faults
+
+    def test_a_report_within_the_tolerance_is_right(self):
+        self.assertEqual(self.faults(), [])
+
+    def test_the_tolerance_is_two_microseconds_a_kernel_or_one_percent(self):
+        reports = self.reports()
+        reports[0]["rows"][2]["gpu_sum_ns"] = 202_001
+        self.assertEqual(len(self.faults(reports=reports)), 1)
+        reports[0]["rows"][2]["gpu_sum_ns"] = 202_000
+        self.assertEqual(self.faults(reports=reports), [])
+        self.assertNotEqual(self.faults(reports=reports, per_op_ns=1_000, relative=0.001), [])
+
+    def test_overlap_counts_once_in_busy(self):
+        reports = self.reports()
+        reports[0]["rows"][1]["gpu_busy_ns"] = 401_000
+        self.assertEqual([fault.split(":")[1] for fault in self.faults(reports=reports)], [" busy"])
+
+    def test_counts_are_exact(self):
+        for column in ("instances", "ops", "self_ops", "adopted_ops"):
+            reports = self.reports()
+            reports[0]["rows"][1][column] += 1
+            self.assertEqual(len(self.faults(reports=reports)), 1, column)
+        reports = self.reports()
+        reports[1]["rows"][0]["instances"] += 1
+        reports[2]["rows"][0]["bytes"] += 1
+        self.assertEqual(len(self.faults(reports=reports)), 2)
+
+    def test_a_lost_row_an_additional_one_and_a_dropped_record_are_faults(self):
+        reports = self.reports()
+        reports[0]["rows"][3]["path"] = "elsewhere"
+        reports[0]["dropped"]["ring_full"] = 1
+        self.assertEqual(len(self.faults(reports=reports)), 3)
+
+    def test_events_that_disagree_are_a_fault(self):
+        journal = self.journal()
+        journal["events"][0]["elapsed_ns"] = 110_000
+        self.assertEqual(len(self.faults(journal)), 2)
+
+    def test_a_kernel_that_left_no_stamp_or_ran_too_long_is_a_fault(self):
+        journal = self.journal()
+        journal["operations"][2].update(start_ns=0, end_ns=0)
+        self.assertTrue(any("no stamp" in fault for fault in self.faults(journal)))
+        journal = self.journal()
+        journal["operations"][2]["requested_ns"] = 90_000
+        self.assertEqual(len(self.faults(journal)), 1)
+
+    def test_where_captured_rows_are_reported_the_nodes_time_is_theirs(self):
+        reports = self.reports()
+        rows = reports[0]["rows"]
+        for each in rows:
+            each["captured"] = False
+        self.assertNotEqual(self.faults(reports=reports), [])
+        rows[3].update(self_ops=0, gpu_self_ns=0)
+        rows.insert(4, {**self.row("step #/replay/optimizer #", 1, 1, 1, 100, 100, 100, 100), "captured": True})
+        self.assertEqual(self.faults(reports=reports), [])
+
+
+class CheckRanks(unittest.TestCase):
+    def trace(self, kernels):
+        """Two iterations with `backward` at 10 and 110, `share_loss` at 50 and 150, NCCL's own ranges in them."""
+        events = []
+
+        def add_range(name, ts, dur):
+            number = len(events) + 1
+            event = {"cat": "user_annotation", "ph": "X", "name": name, "ts": ts, "dur": dur}
+            events.append({**event, "args": {"External id": number}})
+            return number
+
+        owners = {}
+        for step in range(2):
+            add_range(f"iteration {step}", 100 * step, 40)
+            add_range("backward", 100 * step + 10, 20)
+            owners["backward", step] = add_range("ncclAllReduce", 100 * step + 12, 5)
+            owners["share_loss", step] = add_range("share_loss", 100 * step + 50, 5)
+        owners["setup", 0] = add_range("ncclBroadcast", 500, 5)
+        for where, step in kernels:
+            event = {"cat": "kernel", "ph": "X", "name": "ncclDevKernel_AllReduce", "ts": 900, "dur": 1}
+            events.append({**event, "args": {"External id": owners[where, step], "device": 0}})
+        return {"traceEvents": events}
+
+    def test_kernels_are_found_by_their_owners_place_in_time(self):
+        trace = self.trace([("backward", 0), ("backward", 0), ("backward", 1), ("share_loss", 1), ("setup", 0)])
+        self.assertEqual(
+            check_ranks.steps_with_communication(trace),
+            {"backward": {0: 2, 1: 1}, "share_loss": 1, "elsewhere": 1},
+        )
+
+    def test_a_kernel_without_an_owner_is_elsewhere(self):
+        trace = self.trace([("backward", 0)])
+        trace["traceEvents"][-1]["args"]["External id"] = 999
+        self.assertEqual(check_ranks.steps_with_communication(trace)["elsewhere"], 1)
 
 
 class ReportTable(unittest.TestCase):

@@ -1,0 +1,140 @@
+// The drain thread: what its callers may rely on.
+#include "collect/drain_thread.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <fstream>
+#include <thread>
+
+#include "capture/capture_files.hpp"
+#include "capture/payload.hpp"
+#include "capture/small_rings.hpp"
+#include "timeline/contents.hpp"
+
+namespace prof::test {
+namespace {
+
+constexpr std::uint32_t no_such_tid = 2'000'000'000;
+
+struct DrainThread : testing::Test {
+    temporary_folder folder;
+    region rings{small_region(folder)};
+    std::string path = folder / "a.prof";
+
+    std::unique_ptr<drain_thread> start(const capture_writer_options& options = writer_options()) {
+        return std::make_unique<drain_thread>(rings, std::make_unique<capture_writer>(path, options));
+    }
+    std::uint64_t records_in_file() const {
+        std::uint64_t count = 0;
+        for (const record_run& run : read_contents(path).runs) count += run.records.size();
+        return count;
+    }
+};
+
+TEST_F(DrainThread, HasBroughtAllToTheFileWhenSyncReturns) {
+    const auto drain = start();
+    ringed_thread thread(rings, no_such_tid);
+    for (std::uint64_t n = 1; n <= 20; ++n) {
+        thread.write(50);
+        drain->sync();
+        EXPECT_EQ(records_in_file(), 50 * n);
+    }
+    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+}
+
+TEST_F(DrainThread, ServesSeveralThatWaitAtOnce) {
+    const auto drain = start();
+    ringed_thread thread(rings, no_such_tid);
+    thread.write(10);
+    std::vector<std::thread> waiting;
+    std::atomic<int> served{0};
+    for (int i = 0; i < 8; ++i) {
+        waiting.emplace_back([&] {
+            for (int n = 0; n < 20; ++n) drain->sync();
+            ++served;
+        });
+    }
+    for (std::thread& each : waiting) each.join();
+    EXPECT_EQ(served.load(), 8);
+    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(records_in_file(), 10U);
+}
+
+TEST_F(DrainThread, WritesWhatIsLeftAndClosesTheCapture) {
+    const auto drain = start();
+    ringed_thread thread(rings, no_such_tid);
+    drain->set_property("early", "1");
+    drain->sync();
+    thread.write(100);
+    drain->set_property("late", "2");
+    EXPECT_EQ(drain->finish(format::end_reason::exited), "");
+    const capture_contents contents = read_contents(path);
+    EXPECT_TRUE(contents.ended);
+    EXPECT_EQ(records_in_file(), 100U);
+    EXPECT_EQ(contents.properties.at("early"), "1");
+    EXPECT_EQ(contents.properties.at("late"), "2");
+}
+
+// Written by a thread in bursts that a ring of 128 holds only if it is drained meanwhile: none is lost in silence.
+TEST_F(DrainThread, CountsWhatItCannotKeepUpWith) {
+    const auto drain = start();
+    ringed_thread thread(rings, no_such_tid);
+    constexpr std::uint64_t bursts = 2'000;
+    for (std::uint64_t n = 0; n < bursts; ++n) {
+        for (int i = 0; i < 100; ++i) thread.producer.write({.ticks = n, .kind = record_kind::mark});
+    }
+    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    const capture_contents contents = read_contents(path);
+    const auto dropped = contents.drops.find(static_cast<std::uint32_t>(drop_cause::ring_full));
+    EXPECT_EQ(records_in_file() + (dropped == contents.drops.end() ? 0 : dropped->second), 100 * bursts);
+}
+
+TEST_F(DrainThread, LetsNoSignalHandlerRunOnIt) {
+    const auto drain = start();
+    drain->sync();
+    bool found = false;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream comm(task.path() / "comm");
+        std::string name;
+        std::getline(comm, name);
+        if (name != "prof-drain") continue;
+        found = true;
+        std::ifstream status(task.path() / "status");
+        std::string blocked;
+        for (std::string line; std::getline(status, line);) {
+            if (line.starts_with("SigBlk:")) blocked = line.substr(line.find_last_of("\t ") + 1);
+        }
+        // All 64 but SIGKILL, SIGSTOP, and the two that the C library keeps to itself.
+        EXPECT_EQ(std::stoull(blocked, nullptr, 16) | 0x1'8004'0100ULL, ~0ULL) << blocked;
+    }
+    EXPECT_TRUE(found);
+    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+}
+
+std::atomic<bool> disk_is_full{false};
+ssize_t write_until_full(int file, const void* bytes, std::size_t count) {
+    if (!disk_is_full.load()) return ::write(file, bytes, count);
+    errno = ENOSPC;
+    return -1;
+}
+
+TEST_F(DrainThread, GivesTheWritersFailureToWhoeverFinishesIt) {
+    capture_writer_options options = writer_options();
+    options.write = write_until_full;
+    const auto drain = start(options);
+    ringed_thread thread(rings, no_such_tid);
+    thread.write(10);
+    drain->sync();
+    disk_is_full.store(true);
+    thread.write(10);
+    drain->sync();
+    EXPECT_THAT(drain->finish(format::end_reason::stopped), testing::HasSubstr(path));
+    disk_is_full.store(false);
+    EXPECT_EQ(records_in_file(), 10U);
+}
+
+}  // namespace
+}  // namespace prof::test

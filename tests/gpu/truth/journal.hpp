@@ -1,0 +1,65 @@
+// What the truth program knows of itself: which operation it launched in which ranges, and, from the kernels' own
+// stamps, when each ran. Written as JSON; tests/gpu/check_truth.py does the arithmetic, in another language than the
+// one that is checked. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace truth {
+
+// A range while it was open. Its path is of real names: the checker folds digits.
+struct instance {
+    std::string path;
+    bool is_process_range = false;
+};
+
+struct operation {
+    enum class kind { kernel, copy, set, peer };
+    kind what = kind::kernel;
+    std::string kernel;
+    int device = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t requested_ns = 0;     // kernel
+    std::uint32_t stamp = 0;            // kernel: where its stamp is
+    std::vector<std::uint32_t> open;    // instances that it counts for, outermost first
+    std::vector<std::string> captured;  // of a graph's node: ranges of its capture, outermost first
+    std::uint32_t replay = 0;           // 1, 2, …: of which graph launch
+    bool is_adopted = false;
+};
+
+struct timed_by_events {
+    std::string path;
+    double elapsed_ns = 0;
+};
+
+class journal {
+public:
+    std::uint32_t open(const std::string& path, bool is_process_range = false);
+    void add(const operation& op);
+    void add(const timed_by_events& timed);
+    // For the stamps of one kernel launch: its id, and room for `runs` of them.
+    spin new_spin(int device, kernel which, std::uint64_t ns, std::uint32_t runs = 1);
+    std::uint32_t next_replay();
+    std::uint32_t stamps_used(int device) const;
+
+    void set_stamps(int device, std::vector<stamp> stamps);
+    // False, with a line on stderr, if it cannot be written.
+    bool write(const std::string& path, const std::string& machine, const std::vector<std::string>& sections) const;
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<instance> instances_;
+    std::vector<operation> operations_;
+    std::vector<timed_by_events> timed_;
+    std::vector<std::vector<stamp>> stamps_{2};
+    std::uint32_t ids_[2] = {0, 0};
+    std::uint32_t stamps_used_[2] = {0, 0};
+    std::uint32_t replays_ = 0;
+};
+
+}  // namespace truth

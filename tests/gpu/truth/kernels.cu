@@ -1,0 +1,93 @@
+#include "kernels.hpp"
+
+namespace {
+
+__device__ unsigned long long now_ns() {
+    unsigned long long now = 0;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+__device__ void spin_and_stamp(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn) {
+    constexpr std::uint32_t never = 0xFFFFFFFFU;
+    const unsigned long long start = now_ns();
+    const std::uint32_t place = atomicAdd(turn, 1U);
+    // Waits for `place` too: else the end would be read while the memory still works on it, outside the known time.
+    while (now_ns() - start < ns || place == never) {
+    }
+    const unsigned long long end = now_ns();
+    stamps[place].start_ns = start;
+    stamps[place].end_ns = end;
+}
+
+}  // namespace
+
+#define TRUTH_KERNEL(name)                                                                              \
+    extern "C" __global__ void name(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn) { \
+        spin_and_stamp(ns, stamps, turn);                                                               \
+    }
+
+TRUTH_KERNEL(truth_forward)
+TRUTH_KERNEL(truth_layer)
+TRUTH_KERNEL(truth_backward)
+TRUTH_KERNEL(truth_optimizer)
+TRUTH_KERNEL(truth_tiny)
+TRUTH_KERNEL(truth_side)
+TRUTH_KERNEL(truth_gate)
+
+namespace truth {
+namespace {
+
+using function = void (*)(unsigned long long, stamp*, std::uint32_t*);
+
+struct known_kernel {
+    const char* name;
+    function code;
+};
+
+const known_kernel& known(kernel which) {
+    static const known_kernel kernels[kernel_count] = {
+        {"truth_forward", truth_forward},   {"truth_layer", truth_layer},
+        {"truth_backward", truth_backward}, {"truth_optimizer", truth_optimizer},
+        {"truth_tiny", truth_tiny},         {"truth_side", truth_side},
+        {"truth_gate", truth_gate}};
+    return kernels[static_cast<int>(which)];
+}
+
+}  // namespace
+
+const char* name_of(kernel which) { return known(which).name; }
+
+cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t stream) {
+    known(what.which).code<<<1, 1, 0, stream>>>(what.ns, memory.stamps + what.first, memory.turns + what.id);
+    return cudaGetLastError();
+}
+
+cudaError_t launch(cudaGraphExec_t graph, const std::vector<spin>&, cudaStream_t stream) {
+    return cudaGraphLaunch(graph, stream);
+}
+
+cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, std::uint32_t count) {
+    // Through pinned memory: a copy to pageable memory may be cut into several.
+    void* pinned = nullptr;
+    cudaError_t result = cudaMallocHost(&pinned, count * sizeof(stamp));
+    if (result != cudaSuccess) return result;
+    result = cudaMemcpy(pinned, memory.stamps, count * sizeof(stamp), cudaMemcpyDeviceToHost);
+    const auto* read = static_cast<const stamp*>(pinned);
+    if (result == cudaSuccess) stamps.assign(read, read + count);
+    (void)cudaFreeHost(pinned);
+    return result;
+}
+
+bool enable_peer_access() {
+    for (int device = 0; device < 2; ++device) {
+        int can = 0;
+        if (cudaSetDevice(device) != cudaSuccess || cudaDeviceCanAccessPeer(&can, device, 1 - device) != cudaSuccess ||
+            can == 0 || cudaDeviceEnablePeerAccess(1 - device, 0) != cudaSuccess) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace truth

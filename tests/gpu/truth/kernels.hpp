@@ -1,0 +1,47 @@
+// What the truth program runs on the GPU: kernels that spin for a given time and write down by themselves when they
+// began and ended (globaltimer, in ns). On a GPU they are real (kernels.cu); on the simulated
+// one their times are read from its journal (kernels_simulated.cpp). Any thread.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace truth {
+
+// truth_forward, truth_layer, …: by its name a kernel can be counted.
+enum class kernel { forward, layer, backward, optimizer, tiny, side, gate };
+inline constexpr int kernel_count = 7;
+const char* name_of(kernel which);
+
+struct stamp {
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0;
+};
+
+// A kernel's place for its stamps: the n-th run of launch `id` writes stamps[first + n] (a graph's node runs often).
+struct spin {
+    kernel which = kernel::gate;
+    std::uint64_t ns = 0;
+    std::uint32_t id = 0;
+    std::uint32_t first = 0;
+};
+
+// Where the spins of one device write to.
+struct stamp_memory {
+    stamp* stamps = nullptr;
+    std::uint32_t* turns = nullptr;  // by id: runs so far
+};
+
+cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t stream);
+// `nodes` are the spins in it.
+cudaError_t launch(cudaGraphExec_t graph, const std::vector<spin>& nodes, cudaStream_t stream);
+
+// One cudaMemcpy of `count` stamps.
+cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, std::uint32_t count);
+
+// Between devices 0 and 1, both ways. False where the machine cannot.
+bool enable_peer_access();
+
+}  // namespace truth
