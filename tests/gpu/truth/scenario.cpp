@@ -330,23 +330,29 @@ std::vector<std::string> run_sections(const std::vector<std::string>& wanted, jo
     int count = 0;
     must(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
     stage on(out);
-    on.prepare(std::min(count, 2));
+    // Each part on a thread of its own, so that none depends on what another left open, or may be the one that another
+    // thread works for.
+    const auto on_its_own = [](auto&& part) {
+        std::thread runs([&] {
+            must(cudaSetDevice(0), "cudaSetDevice");
+            part();
+        });
+        runs.join();
+    };
+    on_its_own([&] { on.prepare(std::min(count, 2)); });
     std::vector<std::string> carried_out;
     for (const section& each : sections) {
         if (std::find(wanted.begin(), wanted.end(), each.name) == wanted.end()) continue;
         if (count < each.devices) continue;
-        // Each on a thread of its own, so that none depends on what another left open.
-        std::thread runs([&] {
-            must(cudaSetDevice(0), "cudaSetDevice");
-            each.run(on);
-        });
-        runs.join();
+        on_its_own([&] { each.run(on); });
         on.wait();
         carried_out.emplace_back(each.name);
     }
-    open_ranges in;
-    const open_range read(on, in, "read_stamps");
-    on.read_stamps(in);
+    on_its_own([&] {
+        open_ranges in;
+        const open_range read(on, in, "read_stamps");
+        on.read_stamps(in);
+    });
     return carried_out;
 }
 
