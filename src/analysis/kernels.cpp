@@ -1,41 +1,47 @@
 #include "analysis/kernels.hpp"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
+#include <map>
 #include <string>
-#include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "analysis/durations.hpp"
+#include "analysis/nsight_columns.hpp"
+#include "analysis/reports.hpp"
 
 namespace prof {
 
-std::vector<kernel_row> kernel_table(const timeline& data) {
+std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style names) {
     struct instances {
         std::vector<std::int64_t> durations_ns;
+        std::string_view symbol;
+        bool one_symbol = true;
         std::uint32_t registers_per_thread = 0;
     };
-    std::unordered_map<std::string_view, instances> by_symbol;
+    text_ids texts;
+    std::map<std::uint32_t, instances> by_name;
     std::int64_t total_ns = 0;
     for (const gpu_op& op : data.ops) {
         if (op.kind != op_kind::kernel) continue;
-        instances& kernel = by_symbol[data.kernel_symbol(op)];
-        if (kernel.durations_ns.empty()) kernel.registers_per_thread = data.kernels[op.detail].registers_per_thread;
+        const kernel_record& record = data.kernels[op.detail];
+        const std::string_view symbol = data.name(record.name);
+        instances& kernel = by_name[texts.of(record.name, [&] { return kernel_name(symbol, names); })];
+        if (kernel.durations_ns.empty()) {
+            kernel.registers_per_thread = record.registers_per_thread;
+            kernel.symbol = symbol;
+        }
+        kernel.one_symbol = kernel.one_symbol && kernel.symbol == symbol;
         kernel.durations_ns.push_back(op.end_ns - op.start_ns);
         total_ns += op.end_ns - op.start_ns;
     }
 
     std::vector<kernel_row> rows;
-    for (const auto& [symbol, kernel] : by_symbol) {
+    for (const auto& [text, kernel] : by_name) {
         kernel_row row;
-        row.symbol = symbol;
-        row.name = symbol.empty() ? "(unnamed)" : demangle(symbol);
+        row.name = texts.text(text);
+        if (kernel.one_symbol) row.symbol = kernel.symbol;
         row.time = summarize(kernel.durations_ns);
         row.share = share_of(row.time.total_ns, total_ns);
         row.registers_per_thread = kernel.registers_per_thread;
@@ -48,13 +54,33 @@ std::vector<kernel_row> kernel_table(const timeline& data) {
     return rows;
 }
 
-std::string demangle(std::string_view symbol) {
-    std::string mangled{symbol};
-    // The demangler takes the names of types too ("i" is int): a C function's name is none of its business.
-    if (!mangled.starts_with("_Z")) return mangled;
-    const std::unique_ptr<char, decltype(&std::free)> name{
-        abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, nullptr), &std::free};
-    return name ? std::string{name.get()} : mangled;
+table kernels_report(const report_input& input) {
+    table out{"kernels", "GPU time by kernel", {{"name", "kernel"}, {"symbol", ""}}, {}, {}};
+    add_duration_columns(out.columns);
+    out.columns.push_back({"registers_per_thread", "registers", quantity::identity, 5});
+    std::int64_t total_ns = 0;
+    for (kernel_row& row : kernel_table(input.data, input.names)) {
+        std::vector<table_cell> cells = {std::move(row.name), std::move(row.symbol)};
+        add_durations(cells, row.share, row.time);
+        cells.emplace_back(row.registers_per_thread);
+        out.rows.push_back(std::move(cells));
+        total_ns += row.time.total_ns;
+    }
+    out.totals = {{"total_ns", total_ns}};
+    return out;
+}
+
+table cuda_gpu_kern_sum(const report_input& input) {
+    const timeline& data = input.data;
+    text_ids texts;
+    std::map<std::string, std::vector<std::int64_t>> durations_ns;
+    for (const gpu_op& op : data.ops) {
+        if (op.kind != op_kind::kernel) continue;
+        const std::uint32_t symbol = data.kernels[op.detail].name;
+        const std::uint32_t text = texts.of(symbol, [&] { return kernel_name(data.name(symbol), input.names); });
+        durations_ns[texts.text(text)].push_back(op.end_ns - op.start_ns);
+    }
+    return time_summary({"cuda_gpu_kern_sum", "Kernels by name", {}, {}, {}}, "Instances", "Name", durations_ns);
 }
 
 }  // namespace prof

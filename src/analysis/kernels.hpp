@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "analysis/kernel_names.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -21,13 +21,14 @@ struct duration_statistics {
 };
 
 struct kernel_row {
-    std::string name;    // demangled, full form
-    std::string symbol;  // as CUPTI gave it
+    std::string name;    // in the style asked for
+    std::string symbol;  // as CUPTI gave it; "" where several symbols have that name
     double share = 0;    // of all kernels' time, 0 … 1
     duration_statistics time;
     std::uint32_t registers_per_thread = 0;  // of the first instance
 };
-std::vector<kernel_row> kernel_table(const timeline& data);  // by total time, descending; ties by name
+// By total time, descending; ties by name.
+std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style names = kernel_name_style::full);
 
 struct transfer_row {
     std::string operation;  // Kineto's words: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
@@ -42,8 +43,5 @@ std::vector<transfer_row> transfer_table(const timeline& data);  // by total tim
 
 // "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
 std::string transfer_name(const transfer_record& transfer);
-
-// The C++ name of a mangled symbol; the symbol itself if it is none.
-std::string demangle(std::string_view symbol);
 
 }  // namespace prof

@@ -15,7 +15,8 @@ row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digit
     }
     ambiguous_[ambiguous] = 1;
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
-        if (data.ranges[i].style == range_style::push_pop) place(i);
+        const timeline_range& range = data.ranges[i];
+        if (range.style == range_style::push_pop && !att.hidden.contains(range)) place(i);
     }
 }
 

@@ -26,6 +26,8 @@ struct session_options {
     bool compress = false;
     std::string adopt = "auto";
     bool fold = true;
+    std::string nvtx_domain_include;  // lists that analysis/domain_filter.hpp parses
+    std::string nvtx_domain_exclude;
     std::string run_id;
 };
 

@@ -22,6 +22,8 @@ TEST(Options, TakeEveryNameOfTheTable) {
     EXPECT_FALSE(out.export_summary);
     EXPECT_EQ(set_option(out, "export", "trace,summary"), "");
     EXPECT_TRUE(out.export_trace && out.export_summary);
+    EXPECT_EQ(set_option(out, "nvtx_domain_exclude", "NCCL,cu*"), "");
+    EXPECT_EQ(out.nvtx_domain_exclude, "NCCL,cu*");
 }
 
 TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
@@ -44,6 +46,8 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"output_dir", ""},
         {"name_bytes", "99999999999999999999"},
         {"ring_bytes", "17179869184G"},
+        {"nvtx_domain_include", "a,,b"},
+        {"nvtx_domain_exclude", ""},
     };
     for (const auto& [name, value] : bad) {
         session_options out;
