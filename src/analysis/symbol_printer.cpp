@@ -13,7 +13,7 @@ constexpr std::size_t most_steps = 1U << 22;
 
 class printer {
 public:
-    std::string print_symbol(const symbol_node& root) {
+    std::string print(const symbol_node& root) {
         write(root);
         return std::move(out_);
     }
