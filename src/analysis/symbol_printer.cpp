@@ -23,6 +23,7 @@ private:
 
     void add(std::string_view text) {
         if (text.size() > longest_output - out_.size()) throw symbol_not_understood{};
+        if (!text.empty()) comma_taken_back_ = false;
         out_ += text;
     }
     // An argument that is an element of a pack has packs of its own, which stand for themselves.
@@ -181,7 +182,7 @@ private:
                 write(*n.a);
                 add(ends_with('<') ? " <" : "<");
                 comma_separated(n.items);
-                add(ends_with('>') ? " >" : ">");
+                add(ends_with('>') && !comma_taken_back_ ? " >" : ">");
                 break;
             case symbol_node_kind::tagged:
                 write(*n.a);
@@ -281,19 +282,20 @@ private:
         add(")");
     }
 
-    // What prints as nothing (an empty pack) has no comma.
+    // A comma that nothing follows is taken back. One before an empty pack stays if something comes after it, and no
+    // blank is put between the brackets after a comma taken back: names are compared with those that other tools print.
     void comma_separated(const std::vector<const symbol_node*>& items) {
-        bool any = false;
-        for (const symbol_node* const item : items) {
-            const std::size_t before = out_.size();
-            if (any) add(", ");
-            const std::size_t begin = out_.size();
-            write(*item);
-            if (out_.size() == begin) {
-                out_.resize(before);
-            } else {
-                any = true;
+        std::vector<std::size_t> commas;
+        for (std::size_t i = 0; i < items.size(); ++i) {
+            if (i != 0) {
+                commas.push_back(out_.size());
+                add(", ");
             }
+            write(*items[i]);
+        }
+        for (; !commas.empty() && out_.size() == commas.back() + 2; commas.pop_back()) {
+            out_.resize(commas.back());
+            comma_taken_back_ = true;
         }
     }
 
@@ -338,6 +340,7 @@ private:
     const std::vector<const symbol_node*>* arguments_ = nullptr;  // of the function being written
     int lambdas_ = 0;                                             // whose parameters are being written
     int depth_ = 0;
+    bool comma_taken_back_ = false;  // just now
 };
 
 }  // namespace

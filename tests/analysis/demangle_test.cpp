@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <fstream>
+#include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +73,39 @@ TEST(Demangle, SurvivesSymbolsThatUnfoldWithoutEnd) {
     }
     // What is still bearable is written out.
     EXPECT_EQ(full("_Z1f1PIiiES_IS0_S0_E"), "f(P<int, int>, P<P<int, int>, P<int, int> >)");
+}
+
+TEST(Demangle, SurvivesWhateverIsMadeOfSymbols) {
+    std::ifstream file{PROF_SYMBOLS};
+    std::vector<std::string> symbols;
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("_Z")) symbols.push_back(line);
+    }
+    ASSERT_FALSE(symbols.empty());
+    std::mt19937 random{1};
+    const std::string letters = "STIJEKPRNZ_0123456789DpFvilXLCcUAsM";
+    int understood = 0;
+    for (int i = 0; i < 30'000; ++i) {
+        std::string symbol = symbols[random() % symbols.size()];
+        for (auto changes = 1 + random() % 4; changes > 0 && symbol.size() > 4; --changes) {
+            const std::size_t at = 2 + random() % (symbol.size() - 2);
+            switch (random() % 3) {
+                case 0:
+                    symbol[at] = letters[random() % letters.size()];
+                    break;
+                case 1:
+                    symbol.erase(at, 1 + random() % 4);
+                    break;
+                default:
+                    symbol.insert(at, symbol.substr(random() % symbol.size(), random() % 40));
+            }
+        }
+        if (const auto name = demangle(symbol)) {
+            ++understood;
+            ASSERT_LE(name->full.size(), 1U << 20);
+        }
+    }
+    EXPECT_GT(understood, 500);
 }
 
 }  // namespace

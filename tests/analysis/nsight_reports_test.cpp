@@ -83,6 +83,14 @@ TEST(NvtxGpuProjSum, TakesStatisticsOverInstancesOfOneNameInAnyThread) {
                 ElementsAre("23.3333 15.2753 1.33333", "40 0 2"));
 }
 
+TEST(NvtxGpuProjSum, EndsWithTheOperationThatEndsLast) {
+    capture_builder capture;
+    capture.thread("main").push(1, "f").launch(2, 1).launch(4, 2).pop(6);
+    capture.kernel(1, 20, 100).kernel(2, 30, 40, {.stream = 9});
+    EXPECT_THAT(rows_of(report("nvtx_gpu_proj_sum", capture.build()), {"Range", "Total Proj Time (ns)"}),
+                ElementsAre(":f 80"));
+}
+
 TEST(NvtxGpuProjTrace, ListsEachRangeWithItsPlace) {
     const table t = report("nvtx_gpu_proj_trace", step().build());
     EXPECT_EQ(header_of(t),
