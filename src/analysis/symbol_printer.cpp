@@ -26,27 +26,13 @@ private:
         if (!text.empty()) comma_taken_back_ = false;
         out_ += text;
     }
-    // An argument that is an element of a pack has packs of its own, which stand for themselves.
-    class within_argument {
-    public:
-        within_argument(printer& of, const symbol_node& unresolved) : of_(of), outer_(of.pack_index_) {
-            if (unresolved.kind == symbol_node_kind::parameter) of_.pack_index_ = no_pack;
-        }
-        ~within_argument() { of_.pack_index_ = outer_; }
-        within_argument(const within_argument&) = delete;
-        within_argument& operator=(const within_argument&) = delete;
-
-    private:
-        printer& of_;
-        std::size_t outer_;
-    };
-
     bool ends_with(char c) const { return !out_.empty() && out_.back() == c; }
     void step() {
         if (++steps_ > most_steps) throw symbol_not_understood{};
     }
 
-    // A template's parameter is its argument, and within an expansion a pack is its present element.
+    // A template's parameter is its argument; within an expansion, one that is a pack is its present element. Packs
+    // inside an argument stand for themselves.
     const symbol_node& resolved(const symbol_node& n) const {
         if (n.kind != symbol_node_kind::parameter || lambdas_ != 0) return n;
         if (arguments_ == nullptr || n.index >= arguments_->size()) throw symbol_not_understood{};
@@ -80,7 +66,6 @@ private:
         step();
         const symbol_nesting deeper{depth_};
         const symbol_node& n = resolved(unresolved);
-        const within_argument inside{*this, unresolved};
         switch (n.kind) {
             case symbol_node_kind::reference:
                 reference_left(n);
@@ -112,7 +97,6 @@ private:
         step();
         const symbol_nesting deeper{depth_};
         const symbol_node& n = resolved(unresolved);
-        const within_argument inside{*this, unresolved};
         switch (n.kind) {
             case symbol_node_kind::reference: {
                 const symbol_node& to = referred(n).second;

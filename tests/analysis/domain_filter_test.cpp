@@ -119,6 +119,19 @@ TEST(HiddenRanges, DoNotChangeForWhomAThreadWorks) {
     EXPECT_EQ(p.adopted_ops, 0U);
 }
 
+TEST(HiddenRanges, LeaveNothingAdoptedWhereTheyWereAllThatAdopted) {
+    capture_builder capture;
+    const std::uint16_t lib = capture.domain("lib");
+    capture.thread("python").push(1, "engine", lib).launch(2, 1).pop(30, lib);
+    capture.thread("pt_autograd_0").push(5, "layer").launch(6, 2).pop(9).launch(10, 3);
+    capture.kernel(1, 100, 101).kernel(2, 110, 120).kernel(3, 200, 300);
+    const timeline data = capture.build();
+    EXPECT_EQ(project(data).adopted_ops, 2U);
+    const projection p = project_without(data, "lib");
+    EXPECT_THAT(sums(p), ElementsAre("layer 10 10", "(no range) 101 101", "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_EQ(p.adopted_ops, 0U);
+}
+
 TEST(HiddenRanges, OfStartAndEndAreNoRows) {
     capture_builder capture;
     const std::uint16_t lib = capture.domain("lib");
