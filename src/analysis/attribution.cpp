@@ -17,7 +17,7 @@ constexpr std::size_t deepest_descent = 1000;
 class attributor {
 public:
     attributor(const timeline& data, const attribution_options& options)
-        : data_(data), rule_(data, options.adopt_pattern, out_.extra_nodes) {}
+        : data_(data), domains_(options.domains), rule_(data, options.adopt_pattern, out_.extra_nodes) {}
 
     attribution run() {
         place_own_ranges();
@@ -31,6 +31,8 @@ public:
         for (const timeline_api_call& call : data_.api_calls) {
             if (call.op_count != 0) attribute_call(call);
         }
+        out_.hidden = hidden_domains{data_, domains_};
+        if (out_.hidden.any()) pass_over_hidden_ranges();
         captured_ranges captured{data_, out_};
         captured.add([&](const timeline_graph_node& node, const gpu_op& first) {
             const target to = choose({node.open, node.thread, node.works_for, node.created_ns}, first);
@@ -278,7 +280,47 @@ private:
         }
     }
 
+    // What hidden ranges had goes to the next range outside them, as if they had never been opened.
+    void pass_over_hidden_ranges() {
+        const auto is_hidden = [&](std::uint32_t range) { return out_.hidden.contains(data_.ranges[range]); };
+        for (std::size_t op = 0; op < out_.owner.size(); ++op) {
+            if (out_.adopted_open[op] != npos && !any_kept(out_.adopted_open[op])) out_.adopted[op] = 0;
+            std::uint32_t& owner = out_.owner[op];
+            if (!is_range(owner) || !is_hidden(owner)) continue;
+            const std::uint32_t former = owner;
+            owner = npos;
+            for_each_open_range(data_, out_, op, [&](std::uint32_t range) {
+                if (owner == npos) owner = range;
+            });
+            if (owner != npos) continue;
+            owner = out_.parent[root_[former]] == owner_ambiguous ? owner_ambiguous : owner_no_range;
+            out_.adopted[op] = 0;
+        }
+        std::vector<std::uint32_t> parent(out_.parent.size());
+        for (std::uint32_t i = 0; i < parent.size(); ++i) {
+            std::uint32_t above = out_.parent[i];
+            // Of the ranges above a hidden one those count that were still open when this one was opened.
+            bool passed = false;
+            while (is_range(above) && (is_hidden(above) || (passed && !is_open(above, data_.ranges[i].start_ns)))) {
+                above = out_.parent[above];
+                passed = true;
+            }
+            parent[i] = above;
+        }
+        out_.parent = std::move(parent);
+        for (std::uint32_t i = 0; i < out_.depth.size(); ++i) {
+            out_.depth[i] = 0;
+            for (std::uint32_t above = out_.parent[i]; is_range(above); above = out_.parent[above]) ++out_.depth[i];
+        }
+    }
+
+    bool any_kept(std::uint32_t head) const noexcept {
+        while (head != npos && out_.hidden.contains(data_.ranges[node(head).range])) head = node(head).below;
+        return head != npos;
+    }
+
     const timeline& data_;
+    const domain_filter& domains_;
     attribution out_;
     adoption_rule rule_;
     std::vector<std::uint32_t> root_;        // per range: the root above it on its own thread

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/domain_filter.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -17,6 +18,8 @@ struct attribution_options {
     // range open there. "" switches this off; what a thread declared itself (timeline::work_parents) holds all the
     // same.
     std::string adopt_pattern = "pt_autograd_*";
+    // For whom a thread works is decided by all ranges; those of hidden domains are then left out.
+    domain_filter domains{};
 };
 
 // Where an operation's self time goes when it is no range's.
@@ -65,6 +68,8 @@ struct attribution {
     // Lists of `adopted_open` may be states that no launch of the other thread saw: all nodes live in the timeline's
     // open_nodes or, with index ≥ open_nodes.size(), here.
     std::vector<open_node> extra_nodes;
+    // Domains whose ranges are no rows and own nothing.
+    hidden_domains hidden;
 };
 
 attribution attribute(const timeline& data, const attribution_options& options = {});
@@ -75,14 +80,15 @@ void for_each_replayed_range(const attribution& att, std::size_t op, TVisit&& vi
     for (std::uint32_t i = att.captured[op]; i != npos; i = att.replayed[i].parent) visit(i);
 }
 
-// Calls visit(range index) for every range open at its launch that operation `op` counts for, latest opened first.
+// Calls visit(range index) for every range open at its launch that operation `op` counts for, latest opened first; none
+// is hidden.
 template <typename TVisit>
 void for_each_open_range(const timeline& data, const attribution& att, std::size_t op, TVisit&& visit) {
     for (const std::uint32_t head : {att.open[op], att.adopted_open[op]}) {
         for (std::uint32_t node = head; node != npos;) {
             const auto base = static_cast<std::uint32_t>(data.open_nodes.size());
             const open_node& n = node < base ? data.open_nodes[node] : att.extra_nodes[node - base];
-            visit(n.range);
+            if (!att.hidden.contains(data.ranges[n.range])) visit(n.range);
             node = n.below;
         }
     }

@@ -60,7 +60,10 @@ std::uint32_t captured_ranges::state_of(const timeline_graph_node& node, const c
     state& made = states_.emplace_back();
     made.is_ambiguous = at.is_ambiguous;
     for (const std::uint32_t head : {at.open, at.adopted_open}) {
-        for (std::uint32_t i = head; i != npos; i = list_node(i).below) made.ranges.push_back(list_node(i).range);
+        for (std::uint32_t i = head; i != npos; i = list_node(i).below) {
+            const std::uint32_t range = list_node(i).range;
+            if (!att_.hidden.contains(data_.ranges[range])) made.ranges.push_back(range);
+        }
     }
     std::reverse(made.ranges.begin(), made.ranges.end());
     // Where both are told apart by time alone: beginning a capture takes longer than the clock's step.
@@ -78,7 +81,8 @@ bool captured_ranges::is_open_at_launch(std::uint32_t op, std::uint32_t range) c
 
 // The innermost of the captured ranges, made as need be, under the launch of `op`; npos if none of them counts.
 std::uint32_t captured_ranges::place(std::uint32_t op, const state& captured) {
-    const bool has_open_range = att_.open[op] != npos || att_.adopted_open[op] != npos;
+    bool has_open_range = false;
+    for_each_open_range(data_, att_, op, [&](std::uint32_t) { has_open_range = true; });
     const std::uint32_t owner = att_.owner[op];
     std::uint32_t depth = is_range(owner) ? att_.depth[owner] + 1 : 0;
     std::uint32_t innermost = npos;

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "analysis/kernel_names.hpp"
 #include "analysis/op_class.hpp"
 #include "timeline/timeline.hpp"
 
@@ -22,14 +22,15 @@ struct duration_statistics {
 };
 
 struct kernel_row {
-    std::string name;    // demangled, full form; of a CUDA graph recorded as a whole graph_name()
-    std::string symbol;  // as CUPTI gave it; "" for a graph
+    std::string name;    // in the style asked for; of a CUDA graph recorded as a whole graph_name()
+    std::string symbol;  // as CUPTI gave it; "" for a graph, and where several symbols have that name
     double share = 0;    // of all kernels' time, 0 … 1
     duration_statistics time;
     std::uint32_t registers_per_thread = 0;  // of the first instance
     op_class kind = op_class::compute;       // or communication
 };
-std::vector<kernel_row> kernel_table(const timeline& data);  // by total time, descending; ties by name
+// By total time, descending; ties by name.
+std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style names = kernel_name_style::full);
 
 struct transfer_row {
     std::string operation;  // Kineto's words: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
@@ -47,8 +48,5 @@ std::string transfer_name(const transfer_record& transfer);
 
 // "CUDA graph 3"
 std::string graph_name(const graph_record& graph);
-
-// The C++ name of a mangled symbol; the symbol itself if it is none.
-std::string demangle(std::string_view symbol);
 
 }  // namespace prof

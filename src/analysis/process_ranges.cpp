@@ -70,11 +70,12 @@ projection_row make_row(const timeline& data, std::string name, const std::vecto
 
 }  // namespace
 
-std::vector<projection_row> project_process_ranges(const timeline& data, bool fold_digits) {
+std::vector<projection_row> project_process_ranges(const timeline& data, const hidden_domains& hidden,
+                                                   bool fold_digits) {
     std::vector<std::string> names;  // by first start
     std::map<std::string, std::vector<std::uint32_t>> instances;
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
-        if (data.ranges[i].style != range_style::start_end) continue;
+        if (data.ranges[i].style != range_style::start_end || hidden.contains(data.ranges[i])) continue;
         std::string name = segment_text(data, data.ranges[i], fold_digits);
         std::vector<std::uint32_t>& ranges = instances[name];
         if (ranges.empty()) names.push_back(std::move(name));

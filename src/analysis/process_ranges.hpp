@@ -9,7 +9,8 @@ namespace prof {
 
 // Rows by folded name, by first start. An operation counts for an instance if its launch began while that was open,
 // and once for the row, however many overlapping instances of it were. Linear in the launches that instances cover.
-std::vector<projection_row> project_process_ranges(const timeline& data, bool fold_digits);
+std::vector<projection_row> project_process_ranges(const timeline& data, const hidden_domains& hidden,
+                                                   bool fold_digits);
 
 // Sets the row's instance_ columns from its instances' GPU sums.
 void set_instance_statistics(projection_row& row, const std::vector<std::int64_t>& sums_ns);

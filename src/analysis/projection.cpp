@@ -195,7 +195,7 @@ private:
 
 projection project(const timeline& data, const attribution& att, const projection_options& options) {
     projection result = projector{data, att, options.fold_digits}.run();
-    result.process_ranges = project_process_ranges(data, options.fold_digits);
+    result.process_ranges = project_process_ranges(data, att.hidden, options.fold_digits);
     return result;
 }
 

@@ -4,6 +4,9 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
+
+#include "analysis/reports.hpp"
 
 namespace prof {
 namespace {
@@ -155,6 +158,42 @@ pytorch_table pytorch_operators(const timeline& data) {
     std::sort(out.rows.begin(), out.rows.end(), [](const pytorch_row& a, const pytorch_row& b) {
         return std::tie(b.gpu_self_ns, b.cpu_self_ns, a.name) < std::tie(a.gpu_self_ns, a.cpu_self_ns, b.name);
     });
+    return out;
+}
+
+table pytorch_ops_report(const report_input& input) {
+    pytorch_table operators = pytorch_operators(input.data);
+    table out{"pytorch_ops",
+              "PyTorch's operators and ranges",
+              {{"name", "name"},
+               {"calls", "calls", quantity::count},
+               {"cpu_total_ns", "CPU total", quantity::time_ns, 2},
+               {"cpu_self_ns", "self CPU", quantity::time_ns, 1},
+               {"gpu_total_ns", "GPU total", quantity::time_ns},
+               {"gpu_self_ns", "self GPU", quantity::time_ns},
+               {"gpu_ops", "ops", quantity::count, 4},
+               {"backward_gpu_ns", "backward", quantity::time_ns},
+               {"backward_calls", "nodes", quantity::count, 3}},
+              {},
+              {{"backward_nodes", operators.backward_nodes},
+               {"unlinked_nodes", operators.unlinked_nodes},
+               {"ambiguous_nodes", operators.ambiguous_nodes}}};
+    for (pytorch_row& row : operators.rows) {
+        out.rows.push_back({std::move(row.name), row.calls, row.cpu_total_ns, row.cpu_self_ns, row.gpu_total_ns,
+                            row.gpu_self_ns, row.gpu_ops, row.backward_gpu_ns, row.backward_calls});
+    }
+    if (out.rows.empty()) out.notes.emplace_back("none were recorded: prof run --pytorch ops records them");
+    const auto note = [&](std::uint64_t count, const char* why) {
+        if (count == 0) return;
+        out.notes.push_back("of " + std::to_string(operators.backward_nodes) + " backward nodes " +
+                            std::to_string(count) + why);
+    };
+    note(operators.unlinked_nodes, " were made by operators that were not recorded");
+    note(operators.ambiguous_nodes, " could be of several threads' operators and stand beside none");
+    out.legend =
+        "self: without PyTorch's ranges inside. total: with them. backward: GPU time of\n"
+        "the backward nodes that were made in it. Work launched by other threads for a\n"
+        "range counts there, not here.\n";
     return out;
 }
 

@@ -32,16 +32,14 @@ export_command::export_command(CLI::App& app) {
                                   "\" is not accepted; viewers know a trace by the end of its name, .json or .json.gz";
             },
             ""));
-    app.add_option(
-           "--adopt", adopt_,
-           "Threads that work for others: auto (autograd's, the default), off, or a shell pattern of thread names")
-        ->type_name("PATTERN");
+    flags_.add_to(app);
 }
 
 int export_command::operator()() const {
+    const attribution_options wanted = flags_.options();
     const timeline data = load_capture(file_);
     const std::string output = output_.empty() ? default_output(file_) : output_;
-    const trace_counts counts = write_chrome_trace(data, attribute(data, adoption_of(adopt_)), output);
+    const trace_counts counts = write_chrome_trace(data, attribute(data, wanted), output);
     fmt::print("{}: {} host ranges, {} CUDA calls, {} GPU operations, {} ranges on the GPU, {} arrows\n",
                terminal_safe(output), with_thousands(counts.host_ranges + counts.process_ranges),
                with_thousands(counts.api_calls), with_thousands(counts.gpu_ops),

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/input.hpp"
+
 namespace prof {
 
 class export_command {
@@ -14,7 +16,7 @@ public:
 private:
     std::string file_;
     std::string output_;
-    std::string adopt_ = "auto";
+    attribution_flags flags_;
 };
 
 }  // namespace prof

@@ -1,17 +1,22 @@
 #include "cli/report.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
+#include "analysis/reports.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "export/atomic_file.hpp"
 #include "export/report_csv.hpp"
 #include "export/report_json.hpp"
 #include "export/report_text.hpp"
+#include "export/trace_names.hpp"
 #include "record/error.hpp"
 
 namespace prof {
@@ -23,9 +28,8 @@ public:
     virtual ~report_writer() = default;
     virtual void begin_capture(const std::string&, const timeline&) {}
     virtual void gpu_projection(const std::string& capture, const timeline& data, const projection& projected) = 0;
-    virtual void kernels(const std::string& capture, const timeline& data, const std::vector<kernel_row>& rows) = 0;
-    virtual void copies(const std::string& capture, const timeline& data, const std::vector<transfer_row>& rows) = 0;
-    virtual void pytorch_ops(const std::string& capture, const timeline& data, const pytorch_table& table) = 0;
+    virtual void table_of(const std::string& capture, const timeline& data, const report_kind& kind,
+                          const table& of) = 0;
     virtual void end_capture(const timeline&) {}
     virtual std::string text() = 0;  // of all
 };
@@ -42,14 +46,8 @@ public:
         out_ += '\n' + projection_text(projected, layout_);
         projected_notes_ = projection_notes(projected);
     }
-    void kernels(const std::string&, const timeline&, const std::vector<kernel_row>& rows) override {
-        out_ += '\n' + kernels_text(rows, layout_);
-    }
-    void copies(const std::string&, const timeline&, const std::vector<transfer_row>& rows) override {
-        out_ += '\n' + transfers_text(rows, layout_);
-    }
-    void pytorch_ops(const std::string&, const timeline&, const pytorch_table& table) override {
-        out_ += '\n' + pytorch_ops_text(table, layout_);
+    void table_of(const std::string&, const timeline&, const report_kind&, const table& of) override {
+        out_ += '\n' + table_text(of, layout_);
     }
     void end_capture(const timeline& data) override {
         const std::string notes = capture_notes_text(data) + projected_notes_;
@@ -64,20 +62,18 @@ private:
     std::string projected_notes_;
 };
 
-// A table for each kind of report, with the lines of all captures; an empty line between tables.
+// A table for each kind of report, with the lines of all captures; an empty line between tables. Nsight's tables have
+// its columns and no other, unless several captures must be told apart.
 class csv_writer final : public report_writer {
 public:
+    explicit csv_writer(bool several_captures) : several_captures_(several_captures) {}
+
     void gpu_projection(const std::string& capture, const timeline&, const projection& projected) override {
         add("gpu-projection", projection_csv_header(), projection_csv(capture, projected));
     }
-    void kernels(const std::string& capture, const timeline&, const std::vector<kernel_row>& rows) override {
-        add("kernels", kernels_csv_header(), kernels_csv(capture, rows));
-    }
-    void copies(const std::string& capture, const timeline&, const std::vector<transfer_row>& rows) override {
-        add("copies", transfers_csv_header(), transfers_csv(capture, rows));
-    }
-    void pytorch_ops(const std::string& capture, const timeline&, const pytorch_table& table) override {
-        add("pytorch_ops", pytorch_ops_csv_header(), pytorch_ops_csv(capture, table));
+    void table_of(const std::string& capture, const timeline&, const report_kind& kind, const table& of) override {
+        const bool with_capture = !kind.is_nsight || several_captures_;
+        add(of.report, table_csv_header(of, with_capture), table_csv(capture, of, with_capture));
     }
     std::string text() override {
         std::string out;
@@ -92,6 +88,7 @@ private:
         table->second += lines;
     }
 
+    bool several_captures_;
     std::vector<std::string> order_;
     std::map<std::string, std::string> tables_;
 };
@@ -104,14 +101,8 @@ public:
     void gpu_projection(const std::string& capture, const timeline& data, const projection& projected) override {
         all_.push_back(projection_json(capture, data, projected));
     }
-    void kernels(const std::string& capture, const timeline& data, const std::vector<kernel_row>& rows) override {
-        all_.push_back(kernels_json(capture, data, rows));
-    }
-    void copies(const std::string& capture, const timeline& data, const std::vector<transfer_row>& rows) override {
-        all_.push_back(transfers_json(capture, data, rows));
-    }
-    void pytorch_ops(const std::string& capture, const timeline& data, const pytorch_table& table) override {
-        all_.push_back(pytorch_ops_json(capture, data, table));
+    void table_of(const std::string& capture, const timeline& data, const report_kind&, const table& of) override {
+        all_.push_back(table_json(capture, data, of));
     }
     std::string text() override {
         if (is_one_ && all_.empty()) return {};
@@ -134,26 +125,49 @@ void write_text(const std::string& text, const std::string& path) {
     if (!written || std::fflush(stdout) != 0) throw error("cannot write the report to standard output");
 }
 
+constexpr std::string_view projection_name = "gpu-projection";
+
+std::vector<std::string> report_names() {
+    std::vector<std::string> out = {std::string(projection_name)};
+    for (const report_kind& kind : report_kinds()) out.emplace_back(kind.name);
+    return out;
+}
+
+std::string list_of_reports() {
+    std::string out = fmt::format("{:<22} {}\n", projection_name,
+                                  "GPU time by range, with what other threads launched for it (default)");
+    for (const report_kind& kind : report_kinds()) out += fmt::format("{:<22} {}\n", kind.name, kind.purpose);
+    return out;
+}
+
+kernel_name_style style_of(const std::string& name) {
+    if (name == "short") return kernel_name_style::short_form;
+    return name == "mangled" ? kernel_name_style::mangled : kernel_name_style::full;
+}
+
 }  // namespace
 
 report_command::report_command(CLI::App& app) {
-    app.add_option("FILE", files_, "Captures (*.prof), one a process")->required()->type_name("");
+    app.add_option("FILE", files_, "Captures (*.prof), one a process")->type_name("");
+    std::vector<std::string> names = report_names();
+    names.emplace_back("help");
     app.add_option(
            "--report", reports_,
-           "gpu-projection (default): GPU time by range; kernels; copies; pytorch_ops: by operator of PyTorch's "
-           "(prof run --pytorch ops). Repeat it, or separate by commas")
+           "gpu-projection (default): GPU time by range; kernels; copies; pytorch_ops: by operator of PyTorch's; "
+           "and Nsight's, such as nvtx_gpu_proj_sum. help lists all of them. Repeat it, or separate by commas")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember({"gpu-projection", "kernels", "copies", "pytorch_ops"}).description(""))
+        ->check(CLI::IsMember(names).description(""))
         ->type_name("NAME");
     app.add_option("--format", format_, "table (default), csv, or json")
         ->check(CLI::IsMember({"table", "csv", "json"}).description(""))
         ->type_name("FORMAT");
     app.add_option("-o,--output", output_, "Write to FILE instead of standard output")->type_name("FILE");
-    app.add_option(
-           "--adopt", adopt_,
-           "Threads that work for others: auto (autograd's, the default), off, or a shell pattern of thread names")
-        ->type_name("PATTERN");
+    app.add_option("--kernel-names", kernel_names_,
+                   "full (default): as in C++; short: the function's name, over all its instances; mangled")
+        ->check(CLI::IsMember({"full", "short", "mangled"}).description(""))
+        ->type_name("STYLE");
+    flags_.add_to(app);
     app.add_flag("--no-fold", no_fold_,
                  "Give ranges whose names differ in digits only (iteration 1, iteration 2) rows of their own");
     app.add_option("--depth", depth_, "In tables, leave out ranges deeper than N (0: the outermost only)")
@@ -161,15 +175,20 @@ report_command::report_command(CLI::App& app) {
 }
 
 int report_command::operator()() const {
+    if (std::find(reports_.begin(), reports_.end(), "help") != reports_.end()) {
+        write_text(list_of_reports(), output_);
+        return exit_ok;
+    }
+    if (files_.empty()) throw CLI::RequiredError("FILE");
     projection_options wanted;
     wanted.fold_digits = !no_fold_;
-    wanted.attribution = adoption_of(adopt_);
+    wanted.attribution = flags_.options();
 
     std::unique_ptr<report_writer> writer;
     if (format_ == "json") {
         writer = std::make_unique<json_writer>(files_.size() == 1 && reports_.size() == 1);
     } else if (format_ == "csv") {
-        writer = std::make_unique<csv_writer>();
+        writer = std::make_unique<csv_writer>(files_.size() > 1);
     } else {
         text_layout layout;
         layout.deepest = depth_;
@@ -182,13 +201,13 @@ int report_command::operator()() const {
         try {
             const timeline data = load_capture(file);
             writer->begin_capture(file, data);
+            const report_input input{.data = data,
+                                     .names = style_of(kernel_names_),
+                                     .hidden = hidden_domains(data, wanted.attribution.domains),
+                                     .call_name = api_call_name};
             for (const std::string& report : reports_) {
-                if (report == "kernels") {
-                    writer->kernels(file, data, kernel_table(data));
-                } else if (report == "copies") {
-                    writer->copies(file, data, transfer_table(data));
-                } else if (report == "pytorch_ops") {
-                    writer->pytorch_ops(file, data, pytorch_operators(data));
+                if (const report_kind* const kind = find_report(report)) {
+                    writer->table_of(file, data, *kind, kind->make(input));
                 } else {
                     writer->gpu_projection(file, data, project(data, wanted));
                 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/input.hpp"
+
 namespace prof {
 
 class report_command {
@@ -21,7 +23,8 @@ private:
     std::vector<std::string> reports_ = {"gpu-projection"};
     std::string format_ = "table";
     std::string output_;
-    std::string adopt_ = "auto";
+    std::string kernel_names_ = "full";
+    attribution_flags flags_;
     std::uint32_t depth_ = UINT32_MAX;
     bool no_fold_ = false;
 };

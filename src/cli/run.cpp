@@ -137,15 +137,15 @@ public:
                 ++empty_count_;
                 return;
             }
-            const attribution att = attribute(data, wanted_.attribution);
             if (options_.export_summary) {
+                const attribution att = attribute(data, wanted_.attribution);
                 fmt::print(stderr, "\n{}", summary_text(data, project(data, att, wanted_), layout_));
             }
             fmt::print(stderr, "\n");
             complain("capture: " + capture.path);
             if (!options_.export_trace) return;
             const std::string trace = capture.path.substr(0, capture.path.rfind(".prof")) + ".trace.json.gz";
-            write_chrome_trace(data, att, trace);
+            write_chrome_trace(data, attribute_for_trace(data, wanted_.attribution), trace);
             complain("trace:   " + trace);
         } catch (const std::exception& failure) {
             complain(failure.what());

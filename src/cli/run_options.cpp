@@ -30,6 +30,11 @@ constexpr std::array help = std::to_array<flag_help>({
     {"pytorch", "--pytorch", "WHAT",
      "Of PyTorch: ranges (record_function's, the default), ops (operators and backward nodes too), or off"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},
+    {"nvtx_domain_include", "--nvtx-domain-include", "LIST",
+     "Of the summary: ranges of these NVTX domains only, by names or shell patterns with commas between; the default "
+     "domain goes by default"},
+    {"nvtx_domain_exclude", "--nvtx-domain-exclude", "LIST",
+     "Of the summary: no ranges of these NVTX domains; their work counts for the range around them"},
     {"autostart", "--autostart", "0|1", "0: record nothing until the program calls prof_start"},
     {"compress", "--compress", "0|1", "1: compress the capture as it is written"},
     {"rings", "--rings", "WHERE", "Memory of what is not yet written: auto (default), memory, or a directory"},

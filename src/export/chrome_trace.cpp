@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/capture_start.hpp"
 #include "analysis/kernels.hpp"
 #include "export/atomic_file.hpp"
 #include "export/gpu_rows.hpp"
@@ -39,7 +40,7 @@ public:
     }
 
     trace_counts write(std::string_view trace_name) {
-        const std::vector<host_thread_rows> host = lay_out_host(data_);
+        const std::vector<host_thread_rows> host = lay_out_host(data_, att_.hidden);
         const std::vector<gpu_stream_rows> gpu = lay_out_gpu(data_, att_);
         choose_host_pid(gpu);
         write_trace_header(events_, data_, base_ns_, trace_name);
@@ -48,7 +49,8 @@ public:
         describe_streams(gpu);
         for (const host_thread_rows& thread : host) write_thread(thread);
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-            if (data_.ranges[i].style == range_style::start_end) write_process_range(i);
+            const timeline_range& range = data_.ranges[i];
+            if (range.style == range_style::start_end && !att_.hidden.contains(range)) write_process_range(i);
         }
         for (const gpu_stream_rows& stream : gpu) write_stream(stream);
         write_losses();
@@ -58,15 +60,6 @@ public:
     }
 
 private:
-    static std::int64_t earliest_moment(const timeline& data) {
-        std::int64_t earliest = data.start_ns;
-        if (!data.ranges.empty()) earliest = std::min(earliest, data.ranges.front().start_ns);
-        if (!data.api_calls.empty()) earliest = std::min(earliest, data.api_calls.front().start_ns);
-        if (!data.marks.empty()) earliest = std::min(earliest, data.marks.front().time_ns);
-        if (!data.ops.empty()) earliest = std::min(earliest, data.ops.front().start_ns);
-        return earliest;
-    }
-
     // GPUs stand as processes under their device's number; in a container the host's own may be as small.
     void choose_host_pid(const std::vector<gpu_stream_rows>& gpu) {
         host_pid_ = numeric_property(data_, "pid").value_or(0);
@@ -262,11 +255,21 @@ private:
         ++counts_.process_ranges;
     }
 
+    std::uint32_t innermost_kept(std::uint32_t node) const noexcept {
+        for (; node != npos; node = data_.open_nodes[node].below) {
+            const std::uint32_t range = data_.open_nodes[node].range;
+            if (!att_.hidden.contains(data_.ranges[range])) return range;
+        }
+        return npos;
+    }
+
     void write_call(const host_item& item, trace_row row) {
         const timeline_api_call& call = data_.api_calls[item.index];
         events_.complete(call.domain == api_domain::driver ? "cuda_driver" : "cuda_runtime",
                          names_.api_call(call.domain, call.cbid), row, item.start_ns, item.end_ns);
-        if (call.open != npos) events_.arg("External id", external_id(data_.open_nodes[call.open].range));
+        if (const std::uint32_t range = innermost_kept(call.open); range != npos) {
+            events_.arg("External id", external_id(range));
+        }
         events_.arg("cbid", call.cbid);
         events_.arg("correlation", trace_correlation(call.correlation));
         if (call.end_ns == 0) events_.arg("returned", false);

@@ -42,7 +42,7 @@ void lay_out(const timeline& data, host_thread_rows& thread, std::vector<std::ui
 
 }  // namespace
 
-std::vector<host_thread_rows> lay_out_host(const timeline& data) {
+std::vector<host_thread_rows> lay_out_host(const timeline& data, const hidden_domains& hidden) {
     std::vector<host_thread_rows> out;
     std::vector<std::size_t> place_of_thread(data.threads.size());
     std::unordered_map<std::uint32_t, std::size_t> place_of_tid;
@@ -57,7 +57,7 @@ std::vector<host_thread_rows> lay_out_host(const timeline& data) {
     };
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
-        if (range.style != range_style::push_pop) continue;
+        if (range.style != range_style::push_pop || hidden.contains(range)) continue;
         add(range.thread, {range.start_ns, range.end_ns, host_item_kind::range, i});
     }
     for (std::uint32_t i = 0; i < data.api_calls.size(); ++i) {
@@ -66,6 +66,7 @@ std::vector<host_thread_rows> lay_out_host(const timeline& data) {
         add(call.thread, {call.start_ns, std::max(call.start_ns, call.end_ns), host_item_kind::call, i});
     }
     for (std::uint32_t i = 0; i < data.marks.size(); ++i) {
+        if (hidden.contains(data.marks[i].domain)) continue;
         add(data.marks[i].thread, {data.marks[i].time_ns, data.marks[i].time_ns, host_item_kind::mark, i});
     }
     std::vector<std::uint32_t> row_of_range(data.ranges.size(), 0);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/domain_filter.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -32,6 +33,7 @@ struct host_thread_rows {
     std::vector<host_item> items;  // by start, of equal starts the longer first
 };
 
-std::vector<host_thread_rows> lay_out_host(const timeline& data);  // in order of the threads' appearance
+// In order of the threads' appearance; without the ranges and marks of hidden domains.
+std::vector<host_thread_rows> lay_out_host(const timeline& data, const hidden_domains& hidden = {});
 
 }  // namespace prof

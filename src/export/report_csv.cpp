@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <variant>
+
 namespace prof {
 namespace {
 
@@ -67,9 +69,22 @@ std::string projection_line(std::string_view capture, const projection_row& row,
     return std::move(line).end();
 }
 
-void add_statistics(csv_line& line, double share, const duration_statistics& time) {
-    line.number(share).number(time.instances).number(time.total_ns).number(time.min_ns).number(time.median_ns);
-    line.number(time.mean_ns).number(time.max_ns).number(time.stddev_ns);
+void add_cell(csv_line& line, const table_column& column, const table_cell& cell) {
+    if (std::holds_alternative<std::monostate>(cell.value)) {
+        line.text({});
+    } else if (const auto* const text = std::get_if<std::string>(&cell.value)) {
+        line.text(*text);
+    } else if (const auto* const real = std::get_if<double>(&cell.value)) {
+        if (column.decimals < 0) {
+            line.number(*real);
+        } else {
+            line.text(fmt::format("{:.{}f}", *real, column.decimals));
+        }
+    } else if (const auto* const whole = std::get_if<std::int64_t>(&cell.value)) {
+        line.number(*whole);
+    } else {
+        line.number(std::get<std::uint64_t>(cell.value));
+    }
 }
 
 }  // namespace
@@ -87,52 +102,19 @@ std::string projection_csv(std::string_view capture, const projection& projected
     return out;
 }
 
-std::string kernels_csv_header() {
-    return "capture,name,symbol,share,instances,total_ns,min_ns,median_ns,mean_ns,max_ns,stddev_ns,"
-           "registers_per_thread,class\r\n";
+std::string table_csv_header(const table& of, bool with_capture) {
+    csv_line line;
+    if (with_capture) line.text("capture");
+    for (const table_column& column : of.columns) line.text(column.key);
+    return std::move(line).end();
 }
 
-std::string kernels_csv(std::string_view capture, const std::vector<kernel_row>& rows) {
+std::string table_csv(std::string_view capture, const table& of, bool with_capture) {
     std::string out;
-    for (const kernel_row& row : rows) {
+    for (const auto& row : of.rows) {
         csv_line line;
-        line.text(capture).text(row.name).text(row.symbol);
-        add_statistics(line, row.share, row.time);
-        line.number(row.registers_per_thread).text(to_string(row.kind));
-        out += std::move(line).end();
-    }
-    return out;
-}
-
-std::string pytorch_ops_csv_header() {
-    return "capture,name,calls,cpu_total_ns,cpu_self_ns,gpu_total_ns,gpu_self_ns,gpu_ops,backward_gpu_ns,"
-           "backward_calls\r\n";
-}
-
-std::string pytorch_ops_csv(std::string_view capture, const pytorch_table& table) {
-    std::string out;
-    for (const pytorch_row& row : table.rows) {
-        csv_line line;
-        line.text(capture).text(row.name).number(row.calls).number(row.cpu_total_ns).number(row.cpu_self_ns);
-        line.number(row.gpu_total_ns).number(row.gpu_self_ns).number(row.gpu_ops).number(row.backward_gpu_ns);
-        line.number(row.backward_calls);
-        out += std::move(line).end();
-    }
-    return out;
-}
-
-std::string transfers_csv_header() {
-    return "capture,operation,share,instances,total_ns,min_ns,median_ns,mean_ns,max_ns,stddev_ns,bytes,min_bytes,"
-           "max_bytes,gigabytes_per_s\r\n";
-}
-
-std::string transfers_csv(std::string_view capture, const std::vector<transfer_row>& rows) {
-    std::string out;
-    for (const transfer_row& row : rows) {
-        csv_line line;
-        line.text(capture).text(row.operation);
-        add_statistics(line, row.share, row.time);
-        line.number(row.bytes).number(row.min_bytes).number(row.max_bytes).number(row.gigabytes_per_s);
+        if (with_capture) line.text(capture);
+        for (std::size_t i = 0; i < row.size(); ++i) add_cell(line, of.columns[i], row[i]);
         out += std::move(line).end();
     }
     return out;

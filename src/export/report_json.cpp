@@ -1,6 +1,7 @@
 #include "export/report_json.hpp"
 
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "export/capture_notes.hpp"
 #include "export/json_text.hpp"
@@ -52,22 +53,12 @@ void add_quality(json& out, const timeline& data) {
     for (const std::string& note : capture_notes(data)) notes.push_back(printable(note));
 }
 
-void add_statistics(json& row, double share, const duration_statistics& time) {
-    row["share"] = share;
-    row["instances"] = time.instances;
-    row["total_ns"] = time.total_ns;
-    row["min_ns"] = time.min_ns;
-    row["median_ns"] = time.median_ns;
-    row["mean_ns"] = time.mean_ns;
-    row["max_ns"] = time.max_ns;
-    row["stddev_ns"] = time.stddev_ns;
-}
-
-template <typename TRow>
-std::int64_t total_ns(const std::vector<TRow>& rows) {
-    std::int64_t total = 0;
-    for (const TRow& row : rows) total += row.time.total_ns;
-    return total;
+json cell_json(const table_cell& cell) {
+    if (const auto* const text = std::get_if<std::string>(&cell.value)) return printable(*text);
+    if (const auto* const real = std::get_if<double>(&cell.value)) return *real;
+    if (const auto* const whole = std::get_if<std::int64_t>(&cell.value)) return *whole;
+    if (const auto* const whole = std::get_if<std::uint64_t>(&cell.value)) return *whole;
+    return nullptr;
 }
 
 }  // namespace
@@ -88,55 +79,13 @@ json projection_json(std::string_view capture, const timeline& data, const proje
     return out;
 }
 
-json kernels_json(std::string_view capture, const timeline& data, const std::vector<kernel_row>& rows) {
-    json out = begin("kernels", capture);
-    out["total_ns"] = total_ns(rows);
+json table_json(std::string_view capture, const timeline& data, const table& of) {
+    json out = begin(of.report, capture);
+    for (const auto& [key, total] : of.totals) out[key] = cell_json(total);
     json& list = out["rows"] = json::array();
-    for (const kernel_row& row : rows) {
+    for (const auto& row : of.rows) {
         json& item = list.emplace_back(json::object());
-        item["name"] = printable(row.name);
-        item["symbol"] = printable(row.symbol);
-        add_statistics(item, row.share, row.time);
-        item["registers_per_thread"] = row.registers_per_thread;
-        item["class"] = to_string(row.kind);
-    }
-    add_quality(out, data);
-    return out;
-}
-
-json pytorch_ops_json(std::string_view capture, const timeline& data, const pytorch_table& table) {
-    json out = begin("pytorch_ops", capture);
-    out["backward_nodes"] = table.backward_nodes;
-    out["unlinked_nodes"] = table.unlinked_nodes;
-    out["ambiguous_nodes"] = table.ambiguous_nodes;
-    json& list = out["rows"] = json::array();
-    for (const pytorch_row& row : table.rows) {
-        list.push_back({{"name", printable(row.name)},
-                        {"calls", row.calls},
-                        {"cpu_total_ns", row.cpu_total_ns},
-                        {"cpu_self_ns", row.cpu_self_ns},
-                        {"gpu_total_ns", row.gpu_total_ns},
-                        {"gpu_self_ns", row.gpu_self_ns},
-                        {"gpu_ops", row.gpu_ops},
-                        {"backward_gpu_ns", row.backward_gpu_ns},
-                        {"backward_calls", row.backward_calls}});
-    }
-    add_quality(out, data);
-    return out;
-}
-
-json transfers_json(std::string_view capture, const timeline& data, const std::vector<transfer_row>& rows) {
-    json out = begin("copies", capture);
-    out["total_ns"] = total_ns(rows);
-    json& list = out["rows"] = json::array();
-    for (const transfer_row& row : rows) {
-        json& item = list.emplace_back(json::object());
-        item["operation"] = printable(row.operation);
-        add_statistics(item, row.share, row.time);
-        item["bytes"] = row.bytes;
-        item["min_bytes"] = row.min_bytes;
-        item["max_bytes"] = row.max_bytes;
-        item["gigabytes_per_s"] = row.gigabytes_per_s;
+        for (std::size_t i = 0; i < row.size(); ++i) item[of.columns[i].key] = cell_json(row[i]);
     }
     add_quality(out, data);
     return out;

@@ -4,11 +4,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
-#include <vector>
 
-#include "analysis/kernels.hpp"
 #include "analysis/projection.hpp"
-#include "analysis/pytorch_ops.hpp"
+#include "analysis/table.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -18,14 +16,7 @@ namespace prof {
 // "process_ranges": […], "dropped": {cause: count}, "notes": […]}
 nlohmann::ordered_json projection_json(std::string_view capture, const timeline& data, const projection& projected);
 
-// {"report": "kernels", "capture", "total_ns", "rows": […], "dropped", "notes"}
-nlohmann::ordered_json kernels_json(std::string_view capture, const timeline& data,
-                                    const std::vector<kernel_row>& rows);
-// {"report": "pytorch_ops", "capture", "backward_nodes", "unlinked_nodes", "ambiguous_nodes", "rows": [{"name",
-// "calls", "cpu_total_ns", "cpu_self_ns", "gpu_total_ns", "gpu_self_ns", "gpu_ops", "backward_gpu_ns",
-// "backward_calls"}], "dropped", "notes"}
-nlohmann::ordered_json pytorch_ops_json(std::string_view capture, const timeline& data, const pytorch_table& table);
-nlohmann::ordered_json transfers_json(std::string_view capture, const timeline& data,
-                                      const std::vector<transfer_row>& rows);
+// {"report": its name, "capture", its totals, "rows": [{column: value}], "dropped", "notes"}
+nlohmann::ordered_json table_json(std::string_view capture, const timeline& data, const table& of);
 
 }  // namespace prof

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <variant>
 
 #include "export/capture_notes.hpp"
 #include "export/json_text.hpp"
@@ -112,36 +113,57 @@ constexpr std::string_view range_legend =
 constexpr std::string_view captured_legend =
     "(captured): open when a CUDA graph was captured; count: in launches of the graph.\n";
 
-std::vector<text_table::column> statistics_columns(std::string_view first_title) {
-    return {{std::string(first_title), 0, true},
-            {"%", 0},
-            {"total", 0},
-            {"count", 0},
-            {"mean", 1},
-            {"median", 2},
-            {"min", 4},
-            {"max", 3},
-            {"stddev", 6}};
+bool is_time(const table_column& column) noexcept {
+    return column.holds == quantity::time_ns || column.holds == quantity::moment_ns;
 }
 
-std::vector<std::string> statistics_cells(std::string_view name, double share, const duration_statistics& time,
-                                          const time_unit& unit) {
-    return {terminal_safe(name),
-            percent(share),
-            unit.format(static_cast<double>(time.total_ns)),
-            with_thousands(time.instances),
-            unit.format(time.mean_ns),
-            unit.format(time.median_ns),
-            unit.format(static_cast<double>(time.min_ns)),
-            unit.format(static_cast<double>(time.max_ns)),
-            unit.format(time.stddev_ns)};
+// A number; 0 for what is none.
+double number_in(const table_cell& cell) {
+    if (const auto* const real = std::get_if<double>(&cell.value)) return *real;
+    if (const auto* const whole = std::get_if<std::int64_t>(&cell.value)) return static_cast<double>(*whole);
+    if (const auto* const whole = std::get_if<std::uint64_t>(&cell.value)) return static_cast<double>(*whole);
+    return 0;
 }
 
-template <typename TRow>
-std::int64_t total_time(const std::vector<TRow>& rows) {
-    std::int64_t total = 0;
-    for (const TRow& row : rows) total += row.time.total_ns;
-    return total;
+std::uint64_t whole_in(const table_cell& cell) {
+    if (const auto* const whole = std::get_if<std::uint64_t>(&cell.value)) return *whole;
+    const auto* const whole = std::get_if<std::int64_t>(&cell.value);
+    return whole == nullptr || *whole < 0 ? 0 : static_cast<std::uint64_t>(*whole);
+}
+
+time_unit unit_of(const table& of) {
+    double largest_ns = 0;
+    for (const auto& row : of.rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (is_time(of.columns[i])) largest_ns = std::max(largest_ns, number_in(row[i]));
+        }
+    }
+    return time_unit::for_largest(static_cast<std::int64_t>(std::min(largest_ns, 1e18)));
+}
+
+std::string cell_text(const table_column& column, const table_cell& cell, const time_unit& unit) {
+    if (std::holds_alternative<std::monostate>(cell.value)) return "-";
+    if (const auto* const text = std::get_if<std::string>(&cell.value)) return terminal_safe(*text);
+    const double number = number_in(cell);
+    switch (column.holds) {
+        case quantity::time_ns:
+        case quantity::moment_ns:
+            return unit.format(number);
+        case quantity::share:
+            return percent(number);
+        case quantity::percent:
+            return percent(number / 100);
+        case quantity::count:
+            return with_thousands(whole_in(cell));
+        case quantity::bytes:
+            return bytes_text(whole_in(cell));
+        case quantity::identity:
+            return fmt::format("{:.0f}", number);
+        case quantity::number:
+        case quantity::text:
+            break;
+    }
+    return fmt::format("{:.{}f}", number, column.decimals < 0 ? 2 : column.decimals);
 }
 
 std::string process_ranges_text(const projection& projected, const text_layout& layout) {
@@ -195,93 +217,25 @@ std::string projection_text(const projection& projected, const text_layout& layo
     return out;
 }
 
-std::string kernels_text(const std::vector<kernel_row>& rows, const text_layout& layout) {
-    const std::int64_t total_ns = total_time(rows);
-    const time_unit unit = time_unit::for_largest(total_ns);
-    auto columns = statistics_columns("kernel");
-    columns.push_back({"registers", 5});
-    text_table table(std::move(columns));
-    std::uint64_t count = 0;
-    std::int64_t communication_ns = 0;
-    for (const kernel_row& row : rows) {
-        if (row.kind == op_class::communication) communication_ns += row.time.total_ns;
-        auto cells = statistics_cells(row.name, row.share, row.time, unit);
-        cells.push_back(std::to_string(row.registers_per_thread));
-        table.add_row(std::move(cells));
-        count += row.time.instances;
+std::string table_text(const table& of, const text_layout& layout) {
+    const time_unit unit = unit_of(of);
+    std::vector<text_table::column> columns;
+    for (const table_column& column : of.columns) {
+        if (!column.title.empty()) columns.push_back({column.title, column.importance, column.holds == quantity::text});
     }
-    std::string out = fmt::format("GPU time by kernel, in {}: {} kernels of {} names, {} in all", unit.name,
-                                  with_thousands(count), rows.size(), unit.format(static_cast<double>(total_ns)));
-    if (communication_ns != 0)
-        out += fmt::format(", {} communication", unit.format(static_cast<double>(communication_ns)));
-    return out + "\n\n" + table.render(layout.width);
-}
-
-std::string transfers_text(const std::vector<transfer_row>& rows, const text_layout& layout) {
-    const std::int64_t total_ns = total_time(rows);
-    const time_unit unit = time_unit::for_largest(total_ns);
-    auto columns = statistics_columns("operation");
-    columns.push_back({"bytes", 0});
-    columns.push_back({"smallest", 5});
-    columns.push_back({"largest", 5});
-    columns.push_back({"GB/s", 0});
-    text_table table(std::move(columns));
-    for (const transfer_row& row : rows) {
-        auto cells = statistics_cells(row.operation, row.share, row.time, unit);
-        cells.push_back(bytes_text(row.bytes));
-        cells.push_back(bytes_text(row.min_bytes));
-        cells.push_back(bytes_text(row.max_bytes));
-        cells.push_back(fmt::format("{:.2f}", row.gigabytes_per_s));
-        table.add_row(std::move(cells));
-    }
-    return fmt::format("GPU time by kind of copy and set, in {}: {} in all\n\n{}", unit.name,
-                       unit.format(static_cast<double>(total_ns)), table.render(layout.width));
-}
-
-std::string pytorch_ops_text(const pytorch_table& operators, const text_layout& layout) {
-    std::int64_t largest_ns = 0;
-    std::int64_t gpu_ns = 0;
-    for (const pytorch_row& row : operators.rows) {
-        largest_ns = std::max({largest_ns, row.cpu_total_ns, row.gpu_total_ns, row.backward_gpu_ns});
-        gpu_ns += row.gpu_self_ns;
-    }
-    const time_unit unit = time_unit::for_largest(largest_ns);
-    const auto time = [&](std::int64_t ns) { return unit.format(static_cast<double>(ns)); };
-    text_table table({{"name", 0, true},
-                      {"calls", 0},
-                      {"self CPU", 1},
-                      {"CPU total", 2},
-                      {"self GPU", 0},
-                      {"GPU %", 3},
-                      {"GPU total", 0},
-                      {"GPU/call", 4},
-                      {"backward", 0},
-                      {"ops", 5}});
-    for (const pytorch_row& row : operators.rows) {
-        table.add_row({terminal_safe(row.name), with_thousands(row.calls), time(row.cpu_self_ns),
-                       time(row.cpu_total_ns), time(row.gpu_self_ns),
-                       percent(share_of(static_cast<double>(row.gpu_self_ns), static_cast<double>(gpu_ns))),
-                       time(row.gpu_total_ns),
-                       unit.format(static_cast<double>(row.gpu_total_ns) / static_cast<double>(row.calls)),
-                       row.backward_calls == 0 ? std::string("-") : time(row.backward_gpu_ns),
-                       with_thousands(row.gpu_ops)});
-    }
-    std::string out = fmt::format("PyTorch's operators and ranges, in {}\n\n{}", unit.name, table.render(layout.width));
-    if (operators.rows.empty()) out += "\nnone were recorded: prof run --pytorch ops records them\n";
-    const auto note = [&](std::uint64_t count, std::string_view why) {
-        if (count != 0) {
-            out += fmt::format("\nnote: of {} backward nodes {} {}\n", with_thousands(operators.backward_nodes),
-                               with_thousands(count), why);
+    text_table shown(std::move(columns));
+    for (const auto& row : of.rows) {
+        std::vector<std::string> cells;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (!of.columns[i].title.empty()) cells.push_back(cell_text(of.columns[i], row[i], unit));
         }
-    };
-    note(operators.unlinked_nodes, "were made by operators that were not recorded");
-    note(operators.ambiguous_nodes, "could be of several threads' operators and stand beside none");
-    if (layout.legend && !operators.rows.empty()) {
-        out +=
-            "\nself: without PyTorch's ranges inside. total: with them. backward: GPU time of\n"
-            "the backward nodes that were made in it. Work launched by other threads for a\n"
-            "range counts there, not here.\n";
+        shown.add_row(std::move(cells));
     }
+    const bool has_times = std::any_of(of.columns.begin(), of.columns.end(), is_time);
+    std::string out = fmt::format("{}{}\n\n{}", of.heading, has_times ? fmt::format(", in {}", unit.name) : "",
+                                  shown.render(layout.width));
+    for (const std::string& note : of.notes) out += "\nnote: " + note + '\n';
+    if (layout.legend && !of.legend.empty()) out += '\n' + of.legend;
     return out;
 }
 

@@ -3,11 +3,9 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
-#include "analysis/kernels.hpp"
 #include "analysis/projection.hpp"
-#include "analysis/pytorch_ops.hpp"
+#include "analysis/table.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -22,9 +20,7 @@ struct text_layout {
 std::string title_text(const timeline& data, const text_layout& layout);
 
 std::string projection_text(const projection& projected, const text_layout& layout);
-std::string kernels_text(const std::vector<kernel_row>& rows, const text_layout& layout);
-std::string pytorch_ops_text(const pytorch_table& table, const text_layout& layout);
-std::string transfers_text(const std::vector<transfer_row>& rows, const text_layout& layout);
+std::string table_text(const table& of, const text_layout& layout);
 
 // What a reader should know before trusting the numbers, one line each; empty when all is well.
 std::string capture_notes_text(const timeline& data);

@@ -88,11 +88,18 @@ std::string text_table::render(std::size_t width) const {
     for (; most > 0 && total(least_name_width * 2) > width; --most) {
         for (std::size_t i = 0; i < columns_.size(); ++i) shown[i] = shown[i] && columns_[i].importance < most;
     }
+    std::vector<std::size_t> flexible;  // narrowest first: what those leave the wider ones share
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-        if (!columns_[i].flexible) continue;
-        const std::size_t others = total(0);
-        const std::size_t left = width > others ? width - others : 0;
-        widths[i] = std::min(widths[i], std::max(left, least_name_width));
+        if (columns_[i].flexible && shown[i]) flexible.push_back(i);
+    }
+    std::stable_sort(flexible.begin(), flexible.end(),
+                     [&](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
+    const std::size_t others = total(0);
+    std::size_t left = width > others ? width - others : 0;
+    for (std::size_t i = 0; i < flexible.size(); ++i) {
+        std::size_t& of = widths[flexible[i]];
+        of = std::min(of, std::max(left / (flexible.size() - i), least_name_width));
+        left -= std::min(left, of);
     }
 
     std::string out;

@@ -28,7 +28,7 @@ std::string percent(double share);  // 0.123 → "12.3 %"
 class text_table {
 public:
     // `importance`: 0 is always shown; of the others all those with the highest number go first when space is short.
-    // The one column that is `flexible` holds names: left-aligned, shortened when space is short.
+    // A column that is `flexible` holds names: left-aligned, shortened when space is short.
     struct column {
         std::string title;
         int importance = 0;

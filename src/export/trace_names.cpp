@@ -1,6 +1,6 @@
 #include "export/trace_names.hpp"
 
-#include "analysis/kernels.hpp"
+#include "analysis/kernel_names.hpp"
 #include "export/api_names.hpp"
 #include "export/json_text.hpp"
 
@@ -14,13 +14,13 @@ std::string_view remembered(std::unordered_map<std::uint64_t, std::string>& cach
     return cache.emplace(key, json_string(make())).first->second;
 }
 
+}  // namespace
+
 std::string api_call_name(api_domain domain, std::uint32_t callback_id) {
     const std::string_view known = api_name(domain, callback_id);
     if (!known.empty()) return std::string(known);
     return (domain == api_domain::driver ? "driver call " : "runtime call ") + std::to_string(callback_id);
 }
-
-}  // namespace
 
 std::string_view trace_names::name(std::uint32_t id) {
     return remembered(names_, id, [&] {
@@ -30,10 +30,7 @@ std::string_view trace_names::name(std::uint32_t id) {
 }
 
 std::string_view trace_names::kernel(std::uint32_t id) {
-    return remembered(kernels_, id, [&] {
-        const std::string_view symbol = data_.name(id);
-        return symbol.empty() ? std::string("(unnamed)") : demangle(symbol);
-    });
+    return remembered(kernels_, id, [&] { return kernel_name(data_.name(id), kernel_name_style::full); });
 }
 
 std::string_view trace_names::api_call(api_domain domain, std::uint32_t callback_id) {

@@ -10,6 +10,9 @@
 
 namespace prof {
 
+// api_name(), or "driver call N", "runtime call N" for an unknown one.
+std::string api_call_name(api_domain domain, std::uint32_t callback_id);
+
 class trace_names {
 public:
     explicit trace_names(const timeline& data) : data_(data) {}

@@ -15,7 +15,19 @@ projection_options projection_options_of(const session_options& options) {
     } else if (options.adopt != "auto") {
         out.attribution.adopt_pattern = options.adopt;
     }
+    if (!options.nvtx_domain_include.empty()) {
+        parse_domain_list(options.nvtx_domain_include, out.attribution.domains.include);
+    }
+    if (!options.nvtx_domain_exclude.empty()) {
+        parse_domain_list(options.nvtx_domain_exclude, out.attribution.domains.exclude);
+    }
     return out;
+}
+
+attribution attribute_for_trace(const timeline& data, const attribution_options& options) {
+    attribution_options all = options;
+    all.domains = {};
+    return attribute(data, all);
 }
 
 std::string write_exports(const session_options& options, const std::string& capture_path) {
@@ -24,9 +36,10 @@ std::string write_exports(const session_options& options, const std::string& cap
         const std::string stem = capture_path.substr(0, capture_path.size() - std::string_view(".prof").size());
         const projection_options wanted = projection_options_of(options);
         const timeline data = load_timeline(capture_path);
-        const attribution att = attribute(data, wanted.attribution);
+        attribution att = attribute_for_trace(data, wanted.attribution);
         if (options.export_trace) write_chrome_trace(data, att, stem + ".trace.json.gz");
         if (options.export_summary) {
+            if (!wanted.attribution.domains.empty()) att = attribute(data, wanted.attribution);
             atomic_file out(stem + ".summary.txt");
             out.write(summary_text(data, project(data, att, wanted), text_layout{}));
             out.commit();

@@ -4,6 +4,9 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <vector>
+
+#include "analysis/domain_filter.hpp"
 
 extern char** environ;
 
@@ -81,6 +84,12 @@ bool set_export(session_options& out, const std::string& value) {
     return true;
 }
 
+template <std::string session_options::*member>
+bool set_domains(session_options& out, const std::string& value) {
+    std::vector<std::string> patterns;
+    return parse_domain_list(value, patterns) && set_text<member>(out, value);
+}
+
 bool set_rank(session_options& out, const std::string& value) {
     const bool good = !value.empty() && value.size() <= 9 &&
                       std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -117,6 +126,8 @@ constexpr option table[] = {
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
     {"pytorch", "ranges, ops, or off", set_pytorch},
+    {"nvtx_domain_include", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_include>},
+    {"nvtx_domain_exclude", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_exclude>},
     {"run_id", "a word", set_word<&o::run_id>},
 };
 

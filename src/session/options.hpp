@@ -28,6 +28,8 @@ struct session_options {
     std::string adopt = "auto";
     bool fold = true;
     std::string pytorch = "ranges";
+    std::string nvtx_domain_include;  // lists that analysis/domain_filter.hpp parses
+    std::string nvtx_domain_exclude;
     std::string run_id;
 };
 

@@ -106,6 +106,7 @@ struct timeline_graph_node {
 };
 
 enum class op_kind : std::uint8_t { kernel, memcpy, memset, graph };  // memcpy includes peer copies
+constexpr bool is_transfer(op_kind kind) noexcept { return kind == op_kind::memcpy || kind == op_kind::memset; }
 
 // Of a gpu_op::graph_node: a node of a graph that was captured before the recording, or in records that were lost.
 inline constexpr std::uint32_t capture_not_seen = npos - 1;

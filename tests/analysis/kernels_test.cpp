@@ -54,11 +54,17 @@ TEST(KernelTable, OrdersEqualTimesByName) {
     EXPECT_EQ(rows[2].name, "b");
 }
 
-TEST(Demangle, LeavesAloneWhatIsNoMangledName) {
-    EXPECT_EQ(demangle("_ZN2at6native3addEv"), "at::native::add()");
-    EXPECT_EQ(demangle("i"), "i") << "not int";
-    EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
-    EXPECT_EQ(demangle(""), "");
+TEST(KernelTable, SumsInstancesOfATemplateUnderTheShortName) {
+    capture_builder capture;
+    capture.kernel(1, 100, 110, {}, "_Z4gemmIfEvPT_").kernel(2, 200, 230, {}, "_Z4gemmIdEvPT_");
+    capture.kernel(3, 300, 305, {}, "_Z4reluPf");
+    const std::vector<kernel_row> rows = kernel_table(capture.build(), kernel_name_style::short_form);
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].name, "gemm");
+    EXPECT_EQ(rows[0].symbol, "") << "there are two";
+    EXPECT_EQ(rows[0].time.total_ns, 40);
+    EXPECT_EQ(rows[1].name, "relu");
+    EXPECT_EQ(rows[1].symbol, "_Z4reluPf");
 }
 
 TEST(TransferTable, SumsByKindAndMemories) {

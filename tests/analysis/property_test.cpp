@@ -11,6 +11,7 @@
 #include "analysis/kernels.hpp"
 #include "analysis/oracle.hpp"
 #include "analysis/projection.hpp"
+#include "analysis/reports.hpp"
 #include "analysis/rows.hpp"
 #include "timeline/capture_builder.hpp"
 
@@ -475,6 +476,17 @@ TEST(ProjectionOfDamagedCaptures, KeepsItsSumsWhateverTheValues) {
         for (const kernel_row& row : kernel_table(data)) kernels += row.time.instances;
         for (const transfer_row& row : transfer_table(data)) kernels += row.time.instances;
         ASSERT_EQ(kernels, data.ops.size());
+
+        const domain_filter domains{.include = {}, .exclude = {"default"}};
+        const projection filtered = project(data, {.attribution = {.domains = domains}});
+        ASSERT_EQ(self_total(filtered), filtered.total_gpu_ns);
+        for (const report_kind& kind : report_kinds()) {
+            const report_input input{.data = data,
+                                     .hidden = hidden_domains(data, domains),
+                                     .call_name = [](api_domain, std::uint32_t id) { return std::to_string(id); }};
+            const table made = kind.make(input);
+            for (const auto& row : made.rows) ASSERT_EQ(row.size(), made.columns.size()) << kind.name;
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The prof command as a user meets it: prof's path and the stub library's come first on the command line."""
 import csv
+import gzip
 import io
 import json
 import os
@@ -15,7 +16,9 @@ import time
 import unittest
 
 PROF, STUB = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
-OPTIONS_TABLE = pathlib.Path(__file__).resolve().parents[2] / "docs/options.md"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+OPTIONS_TABLE = DOCS / "options.md"
+REPORTS = DOCS / "reports.md"
 
 
 class CommandLine(unittest.TestCase):
@@ -91,6 +94,8 @@ class Usage(CommandLine):
             "--ring-bytes": ("3000", "a power of two"),
             "--name-bytes": ("1", "a number of bytes"),
             "--buffer-bytes": ("1Q", "a number of bytes"),
+            "--nvtx-domain-include": ("a,,b", "domain names or patterns"),
+            "--nvtx-domain-exclude": (",", "domain names or patterns"),
             "--set": ("PROF_FOLD=7", "0 or 1"),
         }
         for option, (value, accepted) in bad.items():
@@ -100,6 +105,10 @@ class Usage(CommandLine):
         self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "0 or 1")
         self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, "table,csv,json")
         self.assert_one_line(self.prof("report", "x", "--report", "all"), 2, "gpu-projection,kernels,copies")
+        self.assert_one_line(self.prof("report", "x", "--report", "nvtx_sum"), 2, "nvtx_gpu_proj_sum", "cuda_api_sum")
+        self.assert_one_line(self.prof("report", "x", "--kernel-names", "base"), 2, "full,short,mangled")
+        for command in ("report", "export"):
+            self.assert_one_line(self.prof(command, "x", "--nvtx-domain-exclude", "a,"), 2, "--nvtx-domain-exclude", '"a,"')
         self.assert_one_line(self.prof("report", "x", "--depth", "-1"), 2, "--depth")
         self.assert_one_line(self.prof("report"), 2, "FILE")
         self.assert_one_line(self.prof("export", "x", "-o", "trace.html"), 2, ".json or .json.gz")
@@ -333,6 +342,52 @@ class Report(CommandLine):
         self.assertEqual([row["path"] for row in rows].count("forward"), 2)
         self.assertEqual(rows[0]["capture"], capture)
         self.assertEqual(rows[0]["gpu_sum_ns"], "30000")
+
+    def test_all_reports_are_listed_documented_and_made(self):
+        listed = self.prof("report", "--report", "help")
+        self.assertEqual((listed.returncode, listed.stderr), (0, ""))
+        names = [line.split()[0] for line in listed.stdout.splitlines()]
+        self.assertEqual(names[:3], ["gpu-projection", "kernels", "copies"])
+        self.assertEqual(len(names), 13)
+        documented = re.findall(r"^## (\S+)$", REPORTS.read_text(), re.MULTILINE)
+        self.assertEqual(sorted(documented), sorted(names))
+        capture = self.capture()
+        for name in names:
+            for form in ("table", "csv", "json"):
+                result = self.prof("report", capture, "--report", name, "--format", form)
+                self.assertEqual((result.returncode, result.stderr), (0, ""), name)
+
+    def test_nsights_reports_have_its_columns(self):
+        capture = str(self.capture())
+        csv_of = lambda *files: self.prof("report", *files, "--report", "cuda_gpu_kern_sum", "--format", "csv").stdout
+        columns = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name"
+        self.assertEqual(csv_of(capture), columns + "\n100.0,30000,1,30000.0,30000.0,30000,30000,0.0,kernel_x\n")
+        several = csv_of(capture, capture).splitlines()
+        self.assertEqual(several[0], "capture," + columns)
+        self.assertEqual([line.split(",")[0] for line in several[1:]], [capture, capture])
+
+    def test_columns_are_those_that_are_documented(self):
+        capture = self.capture()
+        for name, columns in re.findall(r"^## ((?:nvtx|cuda)_\w+)$.*?^Columns: (.*?)\.$", REPORTS.read_text(),
+                                        re.MULTILINE | re.DOTALL):  # fmt: skip
+            header = self.prof("report", capture, "--report", name, "--format", "csv").stdout.splitlines()[0]
+            self.assertEqual(re.findall(r"`([^`]+)`", columns), header.split(","), name)
+
+    def test_domains_may_be_left_out(self):
+        capture = self.capture()
+        for option, value in (("--nvtx-domain-exclude", "default"), ("--nvtx-domain-include", "NCCL")):
+            rows = json.loads(self.prof("report", capture, option, value, "--format", "json").stdout)["rows"]
+            self.assertEqual([row["path"] for row in rows], ["(no range)", "(ambiguous)", "(unmatched)"])
+            self.assertEqual(rows[0]["gpu_self_ns"], 30_000)
+            result = self.prof("export", capture, option, value, "-o", "trace.json")
+            self.assertIn(" 0 host ranges, 1 CUDA calls, 1 GPU operations, 0 ranges on the GPU", result.stdout)
+
+    def test_the_summary_leaves_domains_out_and_the_trace_does_not(self):
+        result = self.run_stubbed("true", options=["--nvtx-domain-exclude", "default"])
+        self.assertIn("(no range)", result.stderr)
+        self.assertNotIn("forward ", result.stderr)
+        (trace,) = self.out.glob("*.trace.json.gz")
+        self.assertIn(b'"forward"', gzip.decompress(trace.read_bytes()))
 
     def test_reports_may_be_repeated_and_listed(self):
         capture = self.capture()

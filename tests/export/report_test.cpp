@@ -4,12 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/reports.hpp"
 #include "export/example_captures.hpp"
 #include "export/json_text.hpp"
 #include "export/report_csv.hpp"
 #include "export/report_json.hpp"
 #include "export/report_text.hpp"
 #include "export/text_table.hpp"
+#include "export/trace_names.hpp"
 
 namespace prof {
 namespace {
@@ -36,6 +38,11 @@ std::string line_with(const std::string& text, const std::string& word) {
     return {};
 }
 
+table report(std::string_view name, const timeline& data) {
+    return find_report(name)->make(
+        {.data = data, .names = kernel_name_style::full, .hidden = {}, .call_name = api_call_name});
+}
+
 TEST(ReportJson, HasTheKeysOfTheContract) {
     const timeline data = eventful_capture();
     const auto json = nlohmann::json::parse(projection_json("run.prof", data, project(data)).dump());
@@ -58,12 +65,12 @@ TEST(ReportJson, HasTheKeysOfTheContract) {
 
 TEST(ReportJson, HasKernelsAndCopies) {
     const timeline data = eventful_capture();
-    const auto kernels = nlohmann::json::parse(kernels_json("run.prof", data, kernel_table(data)).dump());
+    const auto kernels = nlohmann::json::parse(table_json("run.prof", data, report("kernels", data)).dump());
     EXPECT_EQ(kernels["total_ns"], 6800);
     EXPECT_EQ(kernels["rows"][0]["name"], "gemm(float*)");
     EXPECT_EQ(kernels["rows"][0]["symbol"], "_Z4gemmPf");
     EXPECT_EQ(kernels["rows"][0]["registers_per_thread"], 32);
-    const auto copies = nlohmann::json::parse(transfers_json("run.prof", data, transfer_table(data)).dump());
+    const auto copies = nlohmann::json::parse(table_json("run.prof", data, report("copies", data)).dump());
     EXPECT_EQ(copies["rows"][0]["operation"], "Memcpy HtoD (Pageable -> Device)");
     EXPECT_EQ(copies["rows"][0]["gigabytes_per_s"], 2000.0);
 }
@@ -82,9 +89,11 @@ TEST(ReportCsv, KeepsBytesAndQuotes) {
 TEST(ReportCsv, HasAValueForEveryColumn) {
     const timeline data = hta_capture();
     const auto columns = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
-    for (const std::string& csv : {projection_csv_header() + projection_csv("x", project(data)),
-                                   kernels_csv_header() + kernels_csv("x", kernel_table(data)),
-                                   transfers_csv_header() + transfers_csv("x", transfer_table(data))}) {
+    for (const std::string& csv :
+         {projection_csv_header() + projection_csv("x", project(data)),
+          table_csv_header(report("kernels", data), true) + table_csv("x", report("kernels", data), true),
+          table_csv_header(report("nvtx_gpu_proj_sum", data), false) +
+              table_csv("x", report("nvtx_gpu_proj_sum", data), false)}) {
         const auto lines = lines_of(csv, "\r\n");
         EXPECT_GT(lines.size(), 1U);
         for (const std::string& line : lines) EXPECT_EQ(columns(line), columns(lines[0])) << line;
@@ -141,7 +150,8 @@ TEST(ReportText, HasColumnsForWaitsCommunicationAndBytesWhereThereAreAny) {
     EXPECT_THAT(line_with(text, "GPU/each"), EndsWith("wait    bytes"));
     EXPECT_THAT(line_with(text, "forward"), EndsWith("7.000  4.00 MB"));
     EXPECT_THAT(line_with(text, "all GPU work"), HasSubstr("9.000"));
-    EXPECT_THAT(kernels_text(kernel_table(hta_capture()), layout), HasSubstr(" in all, 150.000 communication\n"));
+    const timeline data = hta_capture();
+    EXPECT_THAT(line_with(table_text(kernels_report({.data = data}), layout), "ncclKernel"), EndsWith("communication"));
 }
 
 TEST(ReportJson, TellsWaitsCommunicationAndBytes) {
@@ -155,7 +165,9 @@ TEST(ReportJson, TellsWaitsCommunicationAndBytes) {
     EXPECT_EQ(json["rows"][0]["wait_ns"], 7);
     EXPECT_EQ(json["rows"][0]["payload_bytes"], 8);
     EXPECT_EQ(json["rows"][1]["communication_ns"], 150'000);
-    const auto kernels = kernels_json("x", hta_capture(), kernel_table(hta_capture()));
+    const timeline data = hta_capture();
+    const auto kernels = table_json("x", data, kernels_report({.data = data}));
+    EXPECT_EQ(kernels["communication_ns"], 150'000);
     for (const auto& row : kernels["rows"]) {
         EXPECT_EQ(row["class"], row["name"] == "ncclKernel_AllReduce" ? "communication" : "compute");
     }
@@ -168,10 +180,10 @@ TEST(ReportText, FitsTheTerminal) {
         layout.width = width;
         layout.legend = false;
         for (const std::string& text :
-             {projection_text(project(data), layout), kernels_text(kernel_table(data), layout),
-              transfers_text(transfer_table(data), layout)}) {
+             {projection_text(project(data), layout), table_text(report("kernels", data), layout),
+              table_text(report("copies", data), layout), table_text(report("cuda_api_sum", data), layout)}) {
             for (const std::string& line : lines_of(text)) {
-                const bool is_heading = line.starts_with("GPU time") || line.starts_with("Start/end");
+                const bool is_heading = line.find(", in ") != std::string::npos || line.starts_with("Start/end");
                 EXPECT_TRUE(is_heading || display_width(line) <= width) << width << ": " << line;
             }
         }
@@ -204,6 +216,91 @@ TEST(ReportText, SaysWhatIsMissing) {
     EXPECT_THAT(text, HasSubstr("note: no libcupti was found: GPU work is not recorded\n"));
     EXPECT_THAT(text, HasSubstr("without closing this capture"));
     EXPECT_THAT(projection_notes(project(data)), HasSubstr("of 2 operations no launch was seen"));
+}
+
+TEST(ReportTable, KeepsTheContractOfItsColumns) {
+    table of{"mine", "A heading", {}, {}, {{"total_ns", std::int64_t{5}}}};
+    of.columns = {{"name", "name"},
+                  {"symbol", ""},
+                  {"Time (%)", "Time", quantity::percent, 0, 1},
+                  {"Avg (ns)", "Avg", quantity::time_ns, 0, 1},
+                  {"share", "%", quantity::share},
+                  {"count", "count", quantity::count},
+                  {"pid", "pid", quantity::identity},
+                  {"bytes", "bytes", quantity::bytes},
+                  {"none", "none", quantity::time_ns}};
+    of.rows.push_back({std::string("a,b"), std::string("s"), 12.345, 1234.56, 0.25, std::uint64_t{12'345}, 4711,
+                       std::uint64_t{2'500'000}, table_cell{}});
+    EXPECT_EQ(table_csv_header(of, true), "capture,name,symbol,Time (%),Avg (ns),share,count,pid,bytes,none\r\n");
+    EXPECT_EQ(table_csv("c", of, true), "c,\"a,b\",s,12.3,1234.6,0.25,12345,4711,2500000,\r\n");
+    EXPECT_EQ(table_csv("c", of, false), "\"a,b\",s,12.3,1234.6,0.25,12345,4711,2500000,\r\n");
+    const auto json = nlohmann::json::parse(table_json("c", timeline{}, of).dump());
+    EXPECT_EQ(json["report"], "mine");
+    EXPECT_EQ(json["total_ns"], 5);
+    EXPECT_EQ(json["rows"][0]["Time (%)"], 12.345) << "JSON has what CSV rounds";
+    EXPECT_EQ(json["rows"][0]["bytes"], 2'500'000);
+    EXPECT_TRUE(json["rows"][0]["none"].is_null());
+    EXPECT_EQ(table_text(of, {}),
+              "A heading, in us\n\n"
+              "name    Time    Avg       %   count   pid    bytes  none\n"
+              "----  ------  -----  ------  ------  ----  -------  ----\n"
+              "a,b   12.3 %  1.235  25.0 %  12,345  4711  2.50 MB     -\n");
+}
+
+// Kernels, ranges and domains with names that are anything: each comes back from every format.
+TEST(ReportTable, SurvivesHostileNames) {
+    const std::string range_name = hostile_name.substr(0, hostile_name.find('\0')) + '!';
+    capture_builder capture;
+    const std::uint16_t domain = capture.domain(range_name);
+    capture.thread("main").push(1, range_name, domain).launch(2, 1).pop(5, domain);
+    capture.kernel(1, 10, 20, {}, range_name);
+    const timeline data = capture.build();
+    const auto quoted = [](const std::string& text) {
+        std::string out = "\"";
+        for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+        return out + "\"";
+    };
+    const std::string in_domain = range_name + ":" + range_name;
+    for (const std::string name : {"nvtx_gpu_proj_sum", "nvtx_gpu_proj_trace", "nvtx_kern_sum", "nvtx_pushpop_sum",
+                                   "cuda_gpu_kern_sum", "cuda_kern_exec_sum", "kernels"}) {
+        SCOPED_TRACE(name);
+        const table of = report(name, data);
+        ASSERT_EQ(of.rows.size(), 1U);
+        const bool has_range = name.starts_with("nvtx");
+        const bool has_kernel = name.find("gpu_proj") == std::string::npos && name != "nvtx_pushpop_sum";
+        const std::string csv = table_csv("x", of, false);
+        if (has_range) {
+            EXPECT_THAT(csv, HasSubstr(quoted(in_domain)));
+        }
+        if (has_kernel) {
+            EXPECT_THAT(csv, HasSubstr(quoted(range_name)));
+        }
+        const auto row = nlohmann::json::parse(table_json("x", data, of).dump())["rows"][0];
+        std::vector<std::string> texts;
+        for (const auto& value : row) {
+            if (value.is_string()) texts.push_back(original_bytes(value.get<std::string>()));
+        }
+        if (has_range) {
+            EXPECT_THAT(texts, testing::Contains(in_domain));
+        }
+        if (has_kernel) {
+            EXPECT_THAT(texts, testing::Contains(range_name));
+        }
+        text_layout wide;
+        wide.width = 10'000;
+        const std::string text = table_text(of, wide);
+        EXPECT_THAT(text, HasSubstr(terminal_safe(has_range ? in_domain : range_name)));
+        EXPECT_EQ(lines_of(text).size(), 5U) << "no name breaks a line";
+    }
+}
+
+TEST(TextTable, SharesTheRoomAmongNames) {
+    text_table table({{"one", 0, true}, {"n", 0}, {"two", 0, true}, {"three", 0, true}});
+    table.add_row({std::string(100, 'a'), "1", "short", std::string(100, 'b')});
+    // 5 for the short one, 1 for the number, 6 between: 68 are left for two.
+    for (const std::string& line : lines_of(table.render(80))) EXPECT_LE(line.size(), 80U + 4U);
+    EXPECT_EQ(display_width(lines_of(table.render(80))[1]), 80U);
+    EXPECT_THAT(lines_of(table.render(80))[2], HasSubstr("  1  short  "));
 }
 
 TEST(TextTable, DropsTheLeastImportantColumnsFirst) {

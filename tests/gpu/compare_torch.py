@@ -34,10 +34,12 @@ def demangled(names):
 
 def by_name(rows):
     """{name without blanks: (printable name, instances, total_ns)}; demanglers differ in blanks."""
-    plain = demangled([row["name"] for row in rows])
+    # Both sides' symbols go through one demangler, where they have any: torch leaves those beyond a kilobyte mangled.
+    symbols = [row.get("symbol") or row["name"] for row in rows]
+    plain = demangled(symbols)
     table = {}
-    for row in rows:
-        name = plain[row["name"]]
+    for row, symbol in zip(rows, symbols):
+        name = plain[symbol]
         key = "".join(name.split())
         _, instances, total_ns = table.get(key, (name, 0, 0))
         table[key] = (name, instances + row["instances"], total_ns + row["total_ns"])

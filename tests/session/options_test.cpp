@@ -26,6 +26,8 @@ TEST(Options, TakeEveryNameOfTheTable) {
         EXPECT_EQ(set_option(out, "pytorch", what), "");
         EXPECT_EQ(out.pytorch, what);
     }
+    EXPECT_EQ(set_option(out, "nvtx_domain_exclude", "NCCL,cu*"), "");
+    EXPECT_EQ(out.nvtx_domain_exclude, "NCCL,cu*");
 }
 
 TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
@@ -51,6 +53,8 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"pytorch", ""},
         {"name_bytes", "99999999999999999999"},
         {"ring_bytes", "17179869184G"},
+        {"nvtx_domain_include", "a,,b"},
+        {"nvtx_domain_exclude", ""},
     };
     for (const auto& [name, value] : bad) {
         session_options out;

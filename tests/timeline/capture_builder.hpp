@@ -103,6 +103,7 @@ public:
         contents_.threads.push_back(entry);
         return threads_.emplace_back(*this, entry.uid);
     }
+    thread_script& thread_at(std::size_t index) { return threads_.at(index); }
 
     capture_builder& kernel(std::uint64_t correlation, std::uint64_t start_ns, std::uint64_t end_ns, placement on = {},
                             const std::string& symbol = "kernel") {

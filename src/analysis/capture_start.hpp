@@ -1,0 +1,21 @@
+// The moment from which traces and reports count.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// The earliest of all that a capture holds.
+inline std::int64_t earliest_moment(const timeline& data) {
+    std::int64_t earliest = data.start_ns;
+    if (!data.ranges.empty()) earliest = std::min(earliest, data.ranges.front().start_ns);
+    if (!data.api_calls.empty()) earliest = std::min(earliest, data.api_calls.front().start_ns);
+    if (!data.marks.empty()) earliest = std::min(earliest, data.marks.front().time_ns);
+    if (!data.ops.empty()) earliest = std::min(earliest, data.ops.front().start_ns);
+    return earliest;
+}
+
+}  // namespace prof

@@ -1,0 +1,40 @@
+// Which NVTX domains are looked at. Ranges of a hidden domain are no rows and take no self time: their work goes to the
+// next enclosing range that is kept. Pure functions; one pattern match for each domain and pattern.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// Shell patterns of domain names; NVTX's default domain, which has no name, goes by "default".
+struct domain_filter {
+    std::vector<std::string> include;  // none: all
+    std::vector<std::string> exclude;  // stronger than `include`
+
+    bool empty() const noexcept { return include.empty() && exclude.empty(); }
+    bool keeps(std::string_view domain) const;
+};
+
+// "NCCL,cu*" → its patterns; a comma after a backslash is part of a pattern. False if a pattern is empty.
+bool parse_domain_list(std::string_view list, std::vector<std::string>& patterns);
+
+// The domains of one timeline that a filter hides.
+class hidden_domains {
+public:
+    hidden_domains() = default;
+    hidden_domains(const timeline& data, const domain_filter& filter);
+
+    bool any() const noexcept { return !hidden_.empty(); }
+    bool contains(std::uint16_t domain) const noexcept { return domain < hidden_.size() && hidden_[domain] != 0; }
+    bool contains(const timeline_range& range) const noexcept { return contains(range.domain); }
+
+private:
+    std::vector<std::uint8_t> hidden_;  // per domain; empty when none is
+};
+
+}  // namespace prof

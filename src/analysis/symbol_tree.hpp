@@ -1,0 +1,84 @@
+// A mangled C++ symbol understood: the tree that the parser makes (symbol_parser.hpp) and the printer reads. Nodes are
+// shared where the symbol refers back to itself, so the tree of a symbol is never larger than the symbol; only printing
+// may unfold it, and that is limited. One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace prof {
+
+enum class symbol_node_kind : std::uint8_t {
+    text,            // as it is
+    qualified,       // a::b
+    instance,        // a<items>
+    tagged,          // a[abi:text]
+    lambda,          // {lambda(items)#text}
+    function,        // b a(items) text: a function's name, its return type (or null) and what follows the parameters
+    parameter,       // T_, T0_ …: which argument it is depends on the function around; index
+    count,           // sizeof...(a)
+    call,            // a(items)
+    function_type,   // a (items) text
+    reference,       // pointer or reference to a; text is * & &&
+    member_pointer,  // to b in class a
+    array,           // of a; b or text is the bound
+    suffixed,        // a text: const, volatile and their like
+    pack,            // items
+    expansion,       // a...
+    list,            // a text items b: those that there are, items with commas between
+    literal,         // text, of type a; null: its type is plain
+    unary,           // text a
+    binary,          // a text b
+};
+
+struct symbol_node {
+    symbol_node_kind kind = symbol_node_kind::text;
+    std::string_view text;
+    const symbol_node* a = nullptr;
+    const symbol_node* b = nullptr;
+    std::vector<const symbol_node*> items{};
+    std::vector<const symbol_node*> arguments{};  // function: of its template
+    std::size_t index = 0;
+};
+
+class symbol_tree {
+public:
+    const symbol_node* add(symbol_node added) { return &nodes_.emplace_back(std::move(added)); }
+    const symbol_node* text(std::string_view text) { return add({symbol_node_kind::text, text}); }
+    const symbol_node* make_text(std::string made) { return text(keep(std::move(made))); }
+    std::string_view keep(std::string made) { return texts_.emplace_back(std::move(made)); }
+
+private:
+    std::deque<symbol_node> nodes_;
+    std::deque<std::string> texts_;
+};
+
+// Thrown and caught within demangle(): the symbol is no C++ name, uses what is not known here, or costs too much.
+struct symbol_not_understood {};
+
+inline constexpr int deepest_symbol = 256;  // nesting, in the symbol and as printed
+
+class symbol_nesting {
+public:
+    explicit symbol_nesting(int& depth) : depth_(depth) {
+        if (++depth_ > deepest_symbol) {
+            --depth_;
+            throw symbol_not_understood{};
+        }
+    }
+    ~symbol_nesting() { --depth_; }
+    symbol_nesting(const symbol_nesting&) = delete;
+    symbol_nesting& operator=(const symbol_nesting&) = delete;
+
+private:
+    int& depth_;
+};
+
+// As text, in the manner of c++filt.
+std::string print_symbol(const symbol_node& root);
+
+}  // namespace prof

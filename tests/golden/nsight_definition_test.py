@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""The report nvtx_gpu_proj_sum of the recorded captures, computed again from their traces by Nsight's definition; and
+what that definition misses, which gpu-projection has."""
+import math
+
+from nsight_definition import projection_sum
+from recorded import ROOT, Export, captures, report
+
+
+def check(capture):
+    reported = {}
+    for row in report(capture, "nvtx_gpu_proj_sum")["rows"]:
+        key = row.pop("Range"), row.pop("Style")
+        assert key not in reported, f"{key} twice"
+        reported[key] = row
+    computed = projection_sum(Export(capture).trace)
+    assert computed.keys() == reported.keys(), computed.keys() ^ reported.keys()
+    for key, expected in computed.items():
+        assert expected.keys() == reported[key].keys(), expected.keys() ^ reported[key].keys()
+        for column, value in expected.items():
+            found = reported[key][column]
+            same = found == value if isinstance(value, int) else math.isclose(found, value, rel_tol=1e-9)
+            assert same, f"{key}, {column}: reported {found}, computed {value}"
+    return computed
+
+
+def check_definition_is_nsights(capture, computed):
+    """No work of another thread: what was adopted is missing from `backward`, and from nothing else."""
+    projection = report(capture, "gpu-projection")
+    adopted = sum(row["adopted_ops"] for row in projection["rows"] if row["name"] == "backward")
+    ops = sum(row["ops"] for row in projection["rows"] if row["name"] == "backward")
+    nsights = sum(of["Total GPU Ops"] for (name, _), of in computed.items() if name.split(":", 1)[1] == "backward")
+    assert nsights == ops - adopted, f"backward: {ops} operations, {adopted} adopted, {nsights} by Nsight's definition"
+    if capture.name == "h200_train.prof":
+        said = f"`backward` has {ops:,} operations, of which {nsights} count by Nsight's definition"
+        assert said in " ".join((ROOT / "docs/attribution.md").read_text().split()), said
+    return f"backward has {ops} operations, {nsights} by Nsight's definition"
+
+
+def main():
+    for capture in captures():
+        computed = check(capture)
+        print(f"{capture.name}: {len(computed)} rows as computed; {check_definition_is_nsights(capture, computed)}")
+
+
+if __name__ == "__main__":
+    main()
