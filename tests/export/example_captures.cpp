@@ -175,7 +175,10 @@ timeline graph_capture() {
     constexpr std::uint32_t begin_capture = 315;
     const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
     main.push(0, "prepare");
-    record begin{.ticks = 10, .value = key(1), .category = begin_capture, .flags = static_cast<std::uint8_t>(api_class::begins_capture)};
+    record begin{.ticks = 10,
+                 .value = key(1),
+                 .category = begin_capture,
+                 .flags = static_cast<std::uint8_t>(api_class::begins_capture)};
     begin.domain = static_cast<std::uint16_t>(api_domain::runtime);
     begin.kind = record_kind::api_enter;
     main.add(begin).exit(20, key(1));

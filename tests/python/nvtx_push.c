@@ -1,6 +1,6 @@
-/* What the stand-in for torch has in C: nvtxRangePushA and nvtxRangePop, since NVTX is a header and NVIDIA's Python package
- * calls other functions of it than PyTorch does; and the profiler state of a thread, which is looked at when the thread
- * has ended, later than anything that Python knows of. */
+/* What the stand-in for torch has in C: nvtxRangePushA and nvtxRangePop, since NVTX is a header and NVIDIA's Python
+ * package calls other functions of it than PyTorch does; and the profiler state of a thread, which is looked at when
+ * the thread has ended, later than anything that Python knows of. */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <stdio.h>
