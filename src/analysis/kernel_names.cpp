@@ -1,6 +1,6 @@
 #include "analysis/kernel_names.hpp"
 
-#include "analysis/demangle.hpp"
+#include "analysis/symbols/demangle.hpp"
 
 namespace prof {
 

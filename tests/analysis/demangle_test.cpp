@@ -1,4 +1,4 @@
-#include "analysis/demangle.hpp"
+#include "analysis/symbols/demangle.hpp"
 
 #include <chrono>
 #include <fstream>

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/symbol_tree.hpp"
+#include "analysis/symbols/tree.hpp"
 
 namespace prof {
 namespace {

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "analysis/symbol_parser.hpp"
+#include "analysis/symbols/parser.hpp"
 
 namespace prof {
 namespace {

@@ -1,4 +1,4 @@
-#include "analysis/symbol_parser.hpp"
+#include "analysis/symbols/parser.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-#include "analysis/demangle.hpp"
+#include "analysis/symbols/demangle.hpp"
 
-#include "analysis/symbol_parser.hpp"
+#include "analysis/symbols/parser.hpp"
 
 namespace prof {
 

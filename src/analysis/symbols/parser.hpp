@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/symbol_tree.hpp"
+#include "analysis/symbols/tree.hpp"
 
 namespace prof {
 
