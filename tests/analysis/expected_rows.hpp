@@ -64,7 +64,7 @@ inline verdicts judge_all(const program& program, const folding& folded) {
     for (const launch& l : program.launches) {
         if (l.work.empty()) continue;
         const verdict v = program.judge(l, folded);
-        for (const gpu_work& w : l.work) all[w.id] = v;
+        for (const gpu_work& w : l.work) program.judge_capture(w, all[w.id] = v);
     }
     for (const gpu_work& w : program.unmatched) all[w.id] = {.where = "(unmatched)", .open = {}};
     return all;
@@ -85,9 +85,30 @@ inline expected_rows expect_rows(const program& program, const verdicts& judged,
         rows[paths[r.id]].instances += 1;
     }
     std::map<std::uint64_t, std::pair<std::int64_t, std::int64_t>> spans;
+    // By launch and the captured ranges from the outermost one on.
+    std::map<std::pair<std::uint64_t, std::vector<std::uint64_t>>, std::pair<std::int64_t, std::int64_t>>
+        replayed_spans;
+    std::map<std::pair<std::uint64_t, std::vector<std::uint64_t>>, std::string> replayed_paths;
+    std::map<std::uint64_t, std::uint64_t> launch_of;
+    for (std::size_t i = 0; i < program.launches.size(); ++i) {
+        for (const gpu_work& w : program.launches[i].work) launch_of[w.id] = i;
+    }
     for (const gpu_work& w : all_work(program)) {
         const verdict& v = judged.at(w.id);
-        rows[v.where].self += w.end - w.start;
+        std::string self = v.where;
+        if (!v.captured.empty() && self == "(no range)") self.clear();
+        std::vector<std::uint64_t> chain;
+        for (const std::uint64_t id : v.captured) {
+            chain.push_back(id);
+            self += '|' + folded.at(program.ranges[id - 1].name);
+            rows[self].count(w, v.adopted);
+            const auto key = std::pair{launch_of.at(w.id), chain};
+            replayed_paths[key] = self;
+            auto& [first, last] = replayed_spans.try_emplace(key, w.start, w.end).first->second;
+            first = std::min(first, w.start);
+            last = std::max(last, w.end);
+        }
+        rows[self].self += w.end - w.start;
         for (const std::uint64_t id : v.open) {
             rows[paths[id]].count(w, v.adopted);
             auto& [first, last] = spans.try_emplace(id, w.start, w.end).first->second;
@@ -96,19 +117,31 @@ inline expected_rows expect_rows(const program& program, const verdicts& judged,
         }
         if (v.where.starts_with("(ambiguous)")) {
             rows["(ambiguous)"].count(w, v.adopted);
-        } else if (v.where.starts_with('(')) {
+        } else if (v.where.starts_with('(') && v.captured.empty()) {
             rows[v.where].count(w, v.adopted);
         }
     }
     for (const auto& [id, span] : spans) rows[paths[id]].span += span.second - span.first;
+    for (const auto& [key, span] : replayed_spans) {
+        rows[replayed_paths[key]].span += span.second - span.first;
+        rows[replayed_paths[key]].instances += 1;
+    }
     return rows;
 }
 
 inline void check_rows(const projection& p, const expected_rows& expected) {
     ASSERT_EQ(p.rows.size(), expected.size());
+    std::vector<std::string> keys;  // the paths, with '|' before captured names
     for (const projection_row& row : p.rows) {
-        const auto found = expected.find(row.path);
-        ASSERT_NE(found, expected.end()) << row.path;
+        std::string key = row.parent == npos ? "" : keys[row.parent];
+        if (row.is_captured) {
+            key += '|';
+        } else if (row.parent != npos) {
+            key += '/';
+        }
+        keys.push_back(key + row.name);
+        const auto found = expected.find(keys.back());
+        ASSERT_NE(found, expected.end()) << keys.back();
         const expected_row& e = found->second;
         ASSERT_EQ(row.gpu_sum_ns, e.sum) << row.path;
         ASSERT_EQ(row.gpu_self_ns, e.self) << row.path;
@@ -118,6 +151,8 @@ inline void check_rows(const projection& p, const expected_rows& expected) {
         ASSERT_EQ(row.instances, e.instances) << row.path;
         ASSERT_EQ(row.gpu_busy_ns, e.busy()) << row.path;
         ASSERT_EQ(row.gpu_span_ns, e.span) << row.path;
+        ASSERT_TRUE(!row.is_captured || row.host_ns == 0) << row.path;
+        ASSERT_TRUE(row.parent == npos || row.gpu_sum_ns <= p.rows[row.parent].gpu_sum_ns || !row.is_captured);
     }
 }
 

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/expected_rows.hpp"
 #include "analysis/kernels.hpp"
-#include "analysis/oracle.hpp"
 #include "analysis/projection.hpp"
 #include "analysis/reports.hpp"
 #include "analysis/rows.hpp"
@@ -180,95 +180,7 @@ struct random_program {
     }
 };
 
-// What the rows should say, by path.
-struct expected_row {
-    std::int64_t sum = 0;
-    std::int64_t self = 0;
-    std::uint64_t ops = 0;
-    std::uint64_t adopted_ops = 0;
-    std::uint64_t instances = 0;
-    std::set<std::pair<std::uint32_t, std::int64_t>> busy;  // every single nanosecond, by device
-    std::int64_t span = 0;
-
-    void count(const oracle::gpu_work& w, bool adopted) {
-        sum += w.end - w.start;
-        ops += 1;
-        adopted_ops += adopted ? 1 : 0;
-        for (std::int64_t t = w.start; t < w.end; ++t) busy.emplace(w.device, t);
-    }
-};
-
-using expected_rows = std::map<std::string, expected_row>;
-
-std::map<std::uint64_t, oracle::verdict> judge_all(const oracle::program& program) {
-    std::map<std::uint64_t, oracle::verdict> verdicts;
-    for (const oracle::launch& l : program.launches) {
-        if (l.work.empty()) continue;
-        const oracle::verdict v = program.judge(l, folded_names);
-        for (const oracle::gpu_work& w : l.work) program.judge_capture(w, verdicts[w.id] = v);
-    }
-    for (const oracle::gpu_work& w : program.unmatched) verdicts[w.id] = {.where = "(unmatched)", .open = {}};
-    return verdicts;
-}
-
-expected_rows expect_rows(const oracle::program& program, const std::map<std::uint64_t, oracle::verdict>& verdicts) {
-    std::vector<oracle::gpu_work> works = program.unmatched;
-    for (const oracle::launch& l : program.launches) works.insert(works.end(), l.work.begin(), l.work.end());
-
-    expected_rows rows;
-    for (const char* always : {"(no range)", "(ambiguous)", "(unmatched)"}) rows[always];
-    std::map<std::uint64_t, std::string> paths;
-    for (const oracle::range& r : program.ranges) {
-        paths[r.id] = program.path(r, folded_names);
-        rows[paths[r.id]].instances += 1;
-    }
-    std::map<std::uint64_t, std::pair<std::int64_t, std::int64_t>> spans;
-    // By launch and the captured ranges from the outermost one on.
-    std::map<std::pair<std::uint64_t, std::vector<std::uint64_t>>, std::pair<std::int64_t, std::int64_t>>
-        replayed_spans;
-    std::map<std::pair<std::uint64_t, std::vector<std::uint64_t>>, std::string> replayed_paths;
-    std::map<std::uint64_t, std::uint64_t> launch_of;
-    for (std::size_t i = 0; i < program.launches.size(); ++i) {
-        for (const oracle::gpu_work& w : program.launches[i].work) launch_of[w.id] = i;
-    }
-    for (const oracle::gpu_work& w : works) {
-        const oracle::verdict& v = verdicts.at(w.id);
-        std::string self = v.where;
-        if (!v.captured.empty() && self == "(no range)") self.clear();
-        std::vector<std::uint64_t> chain;
-        for (const std::uint64_t id : v.captured) {
-            chain.push_back(id);
-            self += '|' + folded_names.at(program.ranges[id - 1].name);
-            rows[self].count(w, v.adopted);
-            const auto key = std::pair{launch_of.at(w.id), chain};
-            replayed_paths[key] = self;
-            auto& [first, last] = replayed_spans.try_emplace(key, w.start, w.end).first->second;
-            first = std::min(first, w.start);
-            last = std::max(last, w.end);
-        }
-        rows[self].self += w.end - w.start;
-        for (const std::uint64_t id : v.open) {
-            rows[paths[id]].count(w, v.adopted);
-            auto& [first, last] = spans.try_emplace(id, w.start, w.end).first->second;
-            first = std::min(first, w.start);
-            last = std::max(last, w.end);
-        }
-        if (v.where.starts_with("(ambiguous)")) {
-            rows["(ambiguous)"].count(w, v.adopted);
-        } else if (v.where.starts_with('(') && v.captured.empty()) {
-            rows[v.where].count(w, v.adopted);
-        }
-    }
-    for (const auto& [id, span] : spans) rows[paths[id]].span += span.second - span.first;
-    for (const auto& [key, span] : replayed_spans) {
-        rows[replayed_paths[key]].span += span.second - span.first;
-        rows[replayed_paths[key]].instances += 1;
-    }
-    return rows;
-}
-
-void check_attribution(const timeline& data, const attribution& att,
-                       const std::map<std::uint64_t, oracle::verdict>& verdicts) {
+void check_attribution(const timeline& data, const attribution& att, const oracle::verdicts& verdicts) {
     ASSERT_EQ(data.ops.size(), verdicts.size());
     std::uint64_t unseen = 0;
     std::uint64_t ambiguous = 0;
@@ -295,33 +207,6 @@ void check_attribution(const timeline& data, const attribution& att,
             captured.insert(captured.begin(), data.ranges[att.replayed[i].range].payload);
         });
         ASSERT_EQ(captured, expected.captured);
-    }
-}
-
-void check_rows(const projection& p, const expected_rows& expected) {
-    ASSERT_EQ(p.rows.size(), expected.size());
-    std::vector<std::string> keys;  // the paths, with '|' before captured names
-    for (const projection_row& row : p.rows) {
-        std::string key = row.parent == npos ? "" : keys[row.parent];
-        if (row.is_captured) {
-            key += '|';
-        } else if (row.parent != npos) {
-            key += '/';
-        }
-        keys.push_back(key + row.name);
-        const auto found = expected.find(keys.back());
-        ASSERT_NE(found, expected.end()) << keys.back();
-        const expected_row& e = found->second;
-        ASSERT_EQ(row.gpu_sum_ns, e.sum) << row.path;
-        ASSERT_EQ(row.gpu_self_ns, e.self) << row.path;
-        ASSERT_EQ(row.gpu_child_ns, e.sum - e.self) << row.path;
-        ASSERT_EQ(row.ops, e.ops) << row.path;
-        ASSERT_EQ(row.adopted_ops, e.adopted_ops) << row.path;
-        ASSERT_EQ(row.instances, e.instances) << row.path;
-        ASSERT_EQ(row.gpu_busy_ns, static_cast<std::int64_t>(e.busy.size())) << row.path;
-        ASSERT_EQ(row.gpu_span_ns, e.span) << row.path;
-        ASSERT_TRUE(!row.is_captured || row.host_ns == 0) << row.path;
-        ASSERT_TRUE(row.parent == npos || row.gpu_sum_ns <= p.rows[row.parent].gpu_sum_ns || !row.is_captured);
     }
 }
 
@@ -392,7 +277,7 @@ TEST(ProjectionOfRandomPrograms, AgreesWithTheOracleAndLosesNothing) {
         random_program made{seed};
         const timeline data = made.capture.build();
         const attribution att = attribute(data);
-        const auto verdicts = judge_all(made.program);
+        const auto verdicts = oracle::judge_all(made.program, folded_names);
         for (const oracle::launch& l : made.program.launches) {
             if (l.work.empty()) continue;
             for (const oracle::gpu_work& w : l.work) met.count_capture(made.program, w, verdicts.at(w.id));
@@ -401,7 +286,7 @@ TEST(ProjectionOfRandomPrograms, AgreesWithTheOracleAndLosesNothing) {
         }
         check_attribution(data, att, verdicts);
         const projection p = project(data, att);
-        check_rows(p, expect_rows(made.program, verdicts));
+        oracle::check_rows(p, oracle::expect_rows(made.program, verdicts, folded_names));
         ASSERT_EQ(self_total(p), p.total_gpu_ns);
         if (HasFatalFailure()) return;
 
