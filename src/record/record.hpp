@@ -13,7 +13,7 @@ namespace prof {
 enum class record_kind : std::uint8_t {
     none = 0,
     range_push = 1,    // name, domain, category, color; value = payload
-    range_pop = 2,     // domain
+    range_pop = 2,     // domain; value = payload of type bytes, if one came with the end
     range_start = 3,   // as push, value = process-wide range id
     range_end = 4,     // value = the id that range_start gave
     mark = 5,          // as push

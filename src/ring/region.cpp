@@ -32,17 +32,24 @@ struct offsets {
     std::size_t total = 0;
 };
 
+std::uint32_t ring_count(const region_options& o) noexcept { return o.large_rings + o.medium_rings + o.small_rings; }
+
+std::uint32_t ring_bytes(const region_options& o, std::uint32_t index) noexcept {
+    if (index < o.large_rings) return o.large_ring_bytes;
+    return index < o.large_rings + o.medium_rings ? o.medium_ring_bytes : o.small_ring_bytes;
+}
+
 // Header, labels and ring headers first, then the name table's slots: what needs storage from the start stands
 // together. Then the names' arena and the rings' slots, which get theirs as they are used.
 offsets plan(const region_options& o) noexcept {
     offsets at;
     at.labels = round_up(sizeof(region_header), 64);
     at.rings = round_up(at.labels + std::size_t{o.label_capacity} * sizeof(shared_label), 64);
-    at.names = round_up(at.rings + std::size_t{o.large_rings + o.small_rings} * sizeof(ring_header), page);
+    at.names = round_up(at.rings + ring_count(o) * sizeof(ring_header), page);
     at.arena = at.names + name_table::arena_offset(o.name_slots);
     at.slots = round_up(at.arena + o.name_bytes, page);
-    at.total =
-        at.slots + std::size_t{o.large_rings} * o.large_ring_bytes + std::size_t{o.small_rings} * o.small_ring_bytes;
+    at.total = at.slots;
+    for (std::uint32_t i = 0; i < ring_count(o); ++i) at.total += ring_bytes(o, i);
     return at;
 }
 
@@ -158,12 +165,12 @@ void region::lay_out(const region_options& options) {
     header_->domain_count.store(1, std::memory_order_relaxed);
     labels_ = reinterpret_cast<shared_label*>(base_ + at.labels);
     rings_ = reinterpret_cast<ring_header*>(base_ + at.rings);
-    ring_count_ = options.large_rings + options.small_rings;
+    ring_count_ = ring_count(options);
     header_->ring_count = ring_count_;
     for (std::uint32_t i = 0; i < options.label_capacity; ++i) ::new (labels_ + i) shared_label;
     std::size_t slots = at.slots;
     for (std::uint32_t i = 0; i < ring_count_; ++i) {
-        const std::uint32_t bytes = i < options.large_rings ? options.large_ring_bytes : options.small_ring_bytes;
+        const std::uint32_t bytes = ring_bytes(options, i);
         auto* ring = ::new (rings_ + i) ring_header;
         ring->capacity = bytes / static_cast<std::uint32_t>(sizeof(record));
         ring->slots_offset = slots;

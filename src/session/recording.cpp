@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
@@ -38,6 +39,7 @@ void recording_session::make_region(const session_options& options) {
     wanted.place = options.rings;
     wanted.fallback_directory = options.output_dir;
     wanted.large_ring_bytes = static_cast<std::uint32_t>(options.ring_bytes);
+    wanted.medium_ring_bytes = std::max(wanted.large_ring_bytes / 4, wanted.small_ring_bytes);
     wanted.name_bytes = static_cast<std::uint32_t>(options.name_bytes);
     wanted.id = random_id();
     region_ = new region(wanted);

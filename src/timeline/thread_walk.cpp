@@ -190,6 +190,10 @@ void thread_walk::close_range(const record& r) {
         timeline_range& range = out_->ranges[index];
         if (range.domain != r.domain) continue;
         range.end_ns = now_ns_;
+        if (static_cast<payload_type>(r.flags) == payload_type::bytes && range.payload_kind == payload_type::none) {
+            range.payload = r.value;
+            range.payload_kind = payload_type::bytes;
+        }
         open_.remove(position);
         if (torch_open_.innermost() == index) torch_open_.remove(torch_open_.size() - 1);
         return;

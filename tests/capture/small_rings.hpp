@@ -20,6 +20,7 @@ inline region_options small_region(const temporary_folder& folder) {
     options.large_ring_bytes = 4096;  // 128 records
     options.large_rings = 3;
     options.small_ring_bytes = 512;  // 16 records
+    options.medium_rings = 0;
     options.small_rings = 2;
     options.name_bytes = 64U << 10;
     options.name_slots = 256;

@@ -22,6 +22,7 @@ region_options ring_options(const drain_plan& plan, std::size_t threads) {
     options.large_ring_bytes = plan.ring_records * static_cast<std::uint32_t>(sizeof(record));
     options.large_rings = static_cast<std::uint32_t>(threads);
     options.small_ring_bytes = 512;
+    options.medium_rings = 0;
     options.small_rings = 1;
     options.name_bytes = 64U << 10;
     options.name_slots = 256;

@@ -23,6 +23,7 @@ void write_rings(const std::filesystem::path& folder) {
     options.large_ring_bytes = 512;
     options.large_rings = 2;
     options.small_ring_bytes = 128;
+    options.medium_rings = 0;
     options.small_rings = 1;
     options.name_bytes = 512;
     options.name_slots = 16;

@@ -3,8 +3,9 @@
 
     jax_step.py PROF PUSH_LIBRARY
 
-PUSH_LIBRARY is tests/python/libnvtx_push.so of the build: JAX's own annotations are none of NVTX's, so the step is put
-between nvtxRangePushA and nvtxRangePop. The loss must be the one of the same run without libprof.
+PUSH_LIBRARY is tests/python/libnvtx_push.so of the build, for ranges of the program's own: the step is put between
+nvtxRangePushA and nvtxRangePop. XLA adds its ranges (domain TSL: compiler passes, modules, thunks). The loss must be
+the one of the same run without libprof.
 """
 
 import ctypes
@@ -89,7 +90,10 @@ def main():
                                   capture_output=True, text=True).stdout
             reports[name] = json.loads(text)
     faults += faults_of(reports["gpu-projection"], reports["kernels"])
-    for row in reports["gpu-projection"]["rows"][:20]:
+    # XLA has NVTX ranges of its own, several hundred for its compiler's passes, most of them without GPU work
+    rows = reports["gpu-projection"]["rows"]
+    print(f"{len(rows)} rows, {len(reports['kernels']['rows'])} kernel names; those of the steps with GPU work:")
+    for row in [row for row in rows if row["ops"] and row["path"].startswith("step #")]:
         print(f"{row['instances']:>6} {row['ops']:>6} {row['gpu_sum_ns'] / 1e6:>10.3f} ms  {row['path']}")
     for fault in faults:
         print("fault:", fault)

@@ -22,7 +22,8 @@ RANGES = ("data_to_device", "forward", "backward", "optimizer_step")
 SHARE = 0.05  # of the GPU time, from which on an operator's own time is compared
 SKIP = 77
 # Rows of key_averages() that are no operators: CUDA's calls, CUPTI's own events.
-FOREIGN = ("cuda", "cu", "Memcpy", "Memset", "Activity Buffer", "Command Buffer", "Lazy ", "Runtime ", "[", "ProfilerStep")
+FOREIGN = ("cuda", "cu", "Memcpy", "Memset", "Activity Buffer", "Buffer Flush", "Command Buffer", "INVALID",
+           "Instrumentation", "Lazy ", "Resource", "Runtime ", "[", "ProfilerStep")
 
 
 # ---- the program
@@ -35,7 +36,8 @@ def train(steps, result):
 
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(1)
-    model = GPT(layers=4, width=256, heads=4, hidden=1024, longest=256).cuda()
+    with torch.device("cuda"):  # not copied there: such a copy takes as long as the host's memory has it
+        model = GPT(layers=4, width=256, heads=4, hidden=1024, longest=256)
     optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
     times = []
     for step in range(steps):

@@ -14,6 +14,7 @@ region_options small_region() {
     options.place = "memory";
     options.large_rings = 1;
     options.large_ring_bytes = 16 * sizeof(record);
+    options.medium_rings = 0;
     options.small_rings = 0;
     options.name_bytes = 1U << 16;
     options.name_slots = 1024;

@@ -21,6 +21,7 @@ region_options tiny(const std::string& place) {
     options.place = place;
     options.large_rings = 2;
     options.large_ring_bytes = 4096;
+    options.medium_rings = 0;
     options.small_rings = 2;
     options.small_ring_bytes = 1024;
     options.name_bytes = 1U << 16;
@@ -53,16 +54,19 @@ TEST(Region, FallsBackToMemoryAndSaysWhy) {
     EXPECT_NE(where.claim_ring(1), nullptr);
 }
 
-TEST(Region, GivesLargeRingsFirstThenSmallThenNone) {
-    region where(tiny("memory"));
+TEST(Region, GivesLargeRingsFirstThenMediumThenSmallThenNone) {
+    region_options options = tiny("memory");
+    options.medium_rings = 1;
+    options.medium_ring_bytes = 2048;
+    region where(options);
     std::vector<std::uint32_t> capacities;
     std::set<std::uint64_t> uids;
     while (ring_header* ring = where.claim_ring(7)) {
         capacities.push_back(ring->capacity);
         uids.insert(ring->thread_uid.load());
     }
-    EXPECT_EQ(capacities, (std::vector<std::uint32_t>{128, 128, 32, 32}));
-    EXPECT_EQ(uids.size(), 4U);
+    EXPECT_EQ(capacities, (std::vector<std::uint32_t>{128, 128, 64, 32, 32}));
+    EXPECT_EQ(uids.size(), 5U);
 }
 
 TEST(Region, GivesAFreedRingToTheNextThreadUnderANewUid) {

@@ -252,6 +252,28 @@ TEST_F(Session, RecordsAGraphAsOneOperationWhereThatIsAskedFor) {
     EXPECT_EQ(replay->gpu_self_ns, p.total_gpu_ns);
 }
 
+TEST_F(Session, StopsAndStartsBetweenReplaysOfAGraph) {
+    for (const std::string mode : {"nodes", "graphs"}) {
+        environment e = preloaded();
+        e["PROF_CUDA_GRAPHS"] = mode;
+        e["PROF_NAME"] = mode;
+        const auto result = run(e, {"graph", "steps", "2", "stop-and-go"});
+        EXPECT_EQ(result.exit_code(), 3) << mode << ": the simulated CUPTI crashes as the real one does\n"
+                                         << result.err;
+        std::uint64_t operations = 0;
+        std::size_t found = 0;
+        for (const std::string& path : captures()) {
+            if (path.find("/" + mode + ".") == std::string::npos) continue;
+            const timeline data = load_timeline(path);
+            EXPECT_FALSE(data.devices.empty()) << path;
+            operations += data.ops.size();
+            ++found;
+        }
+        EXPECT_EQ(found, 4U);
+        EXPECT_GT(operations, 4U);
+    }
+}
+
 TEST_F(Session, StaysAtNodesWhereGraphsMayExistAlready) {
     environment e = preloaded();
     e["PROF_AUTOSTART"] = "0";
@@ -401,6 +423,15 @@ TEST_F(Session, TakesManyThreadsAtOnce) {
     EXPECT_EQ(result.exit_code(), 3);
     const timeline data = only_capture();
     EXPECT_EQ(data.ranges.size(), 8U + 200);
+    EXPECT_TRUE(data.quality.dropped.empty());
+}
+
+// More than there are rings of full size, each with more than fits into one of the smallest.
+TEST_F(Session, KeepsWhatDozensOfThreadsRecordAtOnce) {
+    const auto result = run(preloaded(), {"steps", "1", "threads", "80", "ranges-each", "600"});
+    EXPECT_EQ(result.exit_code(), 3);
+    const timeline data = only_capture();
+    EXPECT_EQ(data.ranges.size(), 8U + 80 + 80 * 600);
     EXPECT_TRUE(data.quality.dropped.empty());
 }
 

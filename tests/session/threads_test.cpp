@@ -197,10 +197,13 @@ TEST_F(Threads, CountWhatWasLostInTheirOwnRecordingOnly) {
 
 TEST_F(Threads, KeepTheBytesOfExtendedPayloads) {
     const timeline data = captured({"payloads"});
-    EXPECT_EQ(data.ranges.size(), 9U);
+    EXPECT_EQ(data.ranges.size(), 12U);
+    EXPECT_EQ(data.quality.ranges_open_at_end, 0U);
+    ASSERT_EQ(data.marks.size(), 1U);
+    EXPECT_EQ(data.marks.front().payload, 7'000'000'000U);
     for (const timeline_range& range : data.ranges) {
         const std::string name{data.name(range.name)};
-        const bool has_bytes = name.starts_with("7000000000");
+        const bool has_bytes = name.empty() || name.starts_with("7000000000");
         EXPECT_EQ(range.payload_kind, has_bytes ? payload_type::bytes : payload_type::none) << name;
         EXPECT_EQ(range.payload, has_bytes ? 7'000'000'000U : 0U) << name;
     }

@@ -377,6 +377,24 @@ void payloads() {
     range(domain, "none: no field", without, sizeof data, &data);
     range(domain, "none: below zero", below_zero, sizeof minus_one, &minus_one);
     range(nvtxDomainCreateA("another"), "none: another domain's schema", fixed, sizeof data, &data);
+
+    // Payloads at the end, and nothing but payloads.
+    const nvtxPayloadData_t payload{fixed, sizeof data, &data};
+    const auto push = [&](const char* name) {
+        nvtxEventAttributes_t event{};
+        event.version = NVTX_VERSION;
+        event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+        event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+        event.message.ascii = name;
+        nvtxDomainRangePushEx(domain, &event);
+    };
+    push("7000000000 told at the end");
+    expect(nvtxRangePushPayload(domain, &payload, 1) == 1, "a range of payloads alone is on the second level");
+    expect(nvtxRangePopPayload(domain, nullptr, 0) == 1, "and ends there");
+    expect(nvtxRangePopPayload(domain, &payload, 1) == 0, "an end with a payload is an end");
+    const nvtxRangeId_t id = nvtxRangeStartPayload(domain, &payload, 1);
+    nvtxRangeEndPayload(domain, id, &payload, 1);
+    nvtxMarkPayload(domain, &payload, 1);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // A small trainer on the simulated GPU, for the session's tests: what it launches under which range is known, since a
 // kernel's name says the range that it belongs to ("forward_k" under "forward").
 //
-//   victim [steps N] [graph | graph-loose] [graph-first] [cuda-first] [autograd] [c-api] [fork] [_exit] [kill] [throw]
-//   [no-cuda] [threads N] [cycles N]
+//   victim [steps N] [graph | graph-loose] [graph-first] [stop-and-go] [cuda-first] [autograd] [c-api] [fork] [_exit]
+//          [kill] [throw] [no-cuda] [threads N] [ranges-each N] [cycles N]
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <prof/prof.h>
@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <prof/range.hpp>
 
+#include <algorithm>
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -154,11 +156,31 @@ int main(int argc, char** argv) {
         if (controlled && stop() != PROF_OK) return 11;
         if (controlled) launch(loose_k, stream, 1);  // while stopped
     }
+    if (words.contains("stop-and-go")) {  // recording stops and starts between replays of the same graph
+        for (int i = 0; i < 3; ++i) {
+            if (stop() != PROF_OK) return 11;
+            replay(steps + 2 * i, exec, stream);
+            if (start(nullptr) != PROF_OK) return 10;
+            replay(steps + 2 * i + 1, exec, stream);
+            (void)cudaStreamSynchronize(stream);
+        }
+    }
     std::vector<std::thread> threads;
-    for (int t = 0; t < number_after(words, "threads", 0); ++t) {
+    const int thread_count = number_after(words, "threads", 0);
+    const int ranges = number_after(words, "ranges-each", 0);
+    std::barrier all_there(std::max(thread_count, 1));
+    for (int t = 0; t < thread_count; ++t) {
         threads.emplace_back([&] {
-            PROF_RANGE("layer");
-            launch(layer_k, stream, 2);
+            {
+                PROF_RANGE("layer");
+                launch(layer_k, stream, 2);
+            }
+            if (ranges == 0) return;
+            all_there.arrive_and_wait();  // all of them alive, each with a ring of its own
+            for (int i = 0; i < ranges; ++i) {
+                PROF_RANGE("piece");
+            }
+            all_there.arrive_and_wait();
         });
     }
     for (std::thread& thread : threads) thread.join();

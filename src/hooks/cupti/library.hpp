@@ -17,6 +17,7 @@ struct cupti_library {
     decltype(&cuptiEnableCallback) enable_callback = nullptr;
     decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
     decltype(&cuptiActivityEnable) enable = nullptr;
+    decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;  // null in versions without it
     decltype(&cuptiActivityDisable) disable = nullptr;
     decltype(&cuptiActivityFlushAll) flush_all = nullptr;
     decltype(&cuptiActivityGetNextRecord) next_record = nullptr;

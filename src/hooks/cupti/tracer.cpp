@@ -156,10 +156,13 @@ std::string cupti_tracer::enable_all(bool whole_graphs) noexcept {
         (void)cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
     }
     for (const std::uint32_t kind : activity_kinds) {
-        result = cupti_.enable(static_cast<CUpti_ActivityKind>(kind));
+        // Of GPUs that are in use already there is a record only if it is asked for.
+        const bool dump = kind == layout::kind_device && cupti_.enable_and_dump != nullptr;
+        result = (dump ? cupti_.enable_and_dump : cupti_.enable)(static_cast<CUpti_ActivityKind>(kind));
         if (result != CUPTI_SUCCESS) return failed("cuptiActivityEnable", result);
     }
     whole_graphs_ = whole_graphs && cupti_.enable(graph_kind) == CUPTI_SUCCESS;
+    must_not_finalize_ = must_not_finalize_ || whole_graphs_;
     return {};
 }
 
@@ -189,7 +192,7 @@ void cupti_tracer::detach(bool finalize) noexcept {
     count_dropped();
     const std::lock_guard lock(leaving_);
     attached_ = false;
-    if (finalize) {
+    if (finalize && !must_not_finalize_) {
         // Lets go of the subscription, too.
         if (cupti_.finalize() != CUPTI_SUCCESS) (void)cupti_.unsubscribe(subscriber_);
     } else {

@@ -48,7 +48,8 @@ public:
     void stop_recording() noexcept;
 
     // Stops, flushes, and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
-    // cost on each launch ends with that, not before); not at process exit, where the driver may be half gone.
+    // cost on each launch ends with that, not before); not at process exit, where the driver may be half gone, and
+    // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
     // The drain thread's: reads the completed buffers, at most `limit` of them, into `out`; true if there were any.
@@ -74,6 +75,7 @@ private:
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
     bool whole_graphs_ = false;
+    bool must_not_finalize_ = false;  // whole graphs were recorded once
 };
 
 }  // namespace prof

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hooks/nvtx/payload_schemas.hpp"
-
 namespace prof {
 
 narrow_text::narrow_text(const wchar_t* wide) noexcept {
@@ -37,21 +35,15 @@ std::uint32_t intern_text(region& where, const wchar_t* text) noexcept {
     return where.intern(narrow_text{text}.view());
 }
 
-namespace {
-
-// Of an extended payload: the first number of bytes in it.
-void fill_from_extended_payload(const nvtxEventAttributes_t& event, record& out) noexcept {
-    constexpr int most = 8;  // payloads that one event carries; usually one
-    const auto* payloads = reinterpret_cast<const nvtxPayloadData_t*>(event.payload.ullValue);
+void fill_from_payloads(const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept {
+    constexpr std::size_t most = 8;  // payloads that one event carries; usually one
     if (payloads == nullptr) return;
-    for (int i = 0; i < std::min(event.reserved0, most); ++i) {
+    for (std::size_t i = 0; i < std::min(count, most); ++i) {
         if (!read_payload_bytes(out.domain, payloads[i], out.value)) continue;
         out.flags = static_cast<std::uint8_t>(payload_type::bytes);
         return;
     }
 }
-
-}  // namespace
 
 void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, record& out) noexcept {
     // The struct has had one layout since NVTX 2; its `size` says how much of it the caller has.
@@ -78,7 +70,10 @@ void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, rec
             out.flags = static_cast<std::uint8_t>(payload_type::f32);
             break;
         case NVTX_PAYLOAD_TYPE_EXT:
-            fill_from_extended_payload(event, out);
+            if (event.reserved0 > 0) {  // their number
+                fill_from_payloads(reinterpret_cast<const nvtxPayloadData_t*>(event.payload.ullValue),
+                                   static_cast<std::size_t>(event.reserved0), out);
+            }
             break;
         default:
             break;  // none

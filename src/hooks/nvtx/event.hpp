@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "hooks/nvtx/nvtx_types.hpp"
+#include "hooks/nvtx/payload_schemas.hpp"
 #include "record/record.hpp"
 #include "ring/region.hpp"
 
@@ -35,6 +36,9 @@ private:
 
 std::uint32_t intern_text(region& where, const char* text) noexcept;
 std::uint32_t intern_text(region& where, const wchar_t* text) noexcept;
+
+// REQUIRES: out.domain is set. Of extended payloads the first number of bytes: fills value and flags.
+void fill_from_payloads(const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
 
 // REQUIRES: out.domain is set. Fills name, category, color, value and flags. An attribute struct of an unknown size
 // gives a nameless record.

@@ -1,8 +1,10 @@
 #include "hooks/nvtx/nvtx_extension.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 #include "hooks/nvtx/event.hpp"
+#include "hooks/nvtx/nvtx_hooks.hpp"
 #include "hooks/nvtx/nvtx_types.hpp"
 #include "hooks/nvtx/payload_schemas.hpp"
 
@@ -25,12 +27,19 @@ bool answer_nvtx_extension(nvtxExtModuleInfo_t* module) noexcept {
         module->segmentsCount == 0) {
         return false;
     }
-    nvtxExtModuleSegment_t& functions = module->segments[0];
+    const nvtxExtModuleSegment_t& functions = module->segments[0];
     if (functions.slotCount <= NVTX3EXT_CBID_nvtxDomainIsEnabled) return false;  // an older NVTX does not ask
-    functions.functionSlots[NVTX3EXT_CBID_nvtxDomainIsEnabled] = reinterpret_cast<intptr_t>(domain_is_enabled);
-    if ((unsigned{module->compatId} >> 8) == major_version) {
-        functions.functionSlots[NVTX3EXT_CBID_nvtxPayloadSchemaRegister] = reinterpret_cast<intptr_t>(register_schema);
-    }
+    const auto answer = [&](std::size_t slot, auto* function) {
+        functions.functionSlots[slot] = reinterpret_cast<intptr_t>(function);
+    };
+    answer(NVTX3EXT_CBID_nvtxDomainIsEnabled, domain_is_enabled);
+    if ((unsigned{module->compatId} >> 8) != major_version) return true;
+    answer(NVTX3EXT_CBID_nvtxPayloadSchemaRegister, register_schema);
+    answer(NVTX3EXT_CBID_nvtxMarkPayload, on_mark_payload);
+    answer(NVTX3EXT_CBID_nvtxRangePushPayload, on_push_payload);
+    answer(NVTX3EXT_CBID_nvtxRangePopPayload, on_pop_payload);
+    answer(NVTX3EXT_CBID_nvtxRangeStartPayload, on_start_payload);
+    answer(NVTX3EXT_CBID_nvtxRangeEndPayload, on_end_payload);
     return true;
 }
 

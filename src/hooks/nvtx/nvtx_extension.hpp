@@ -1,6 +1,6 @@
 // NVTX's extension side. Clients of NVTX 3.2.0 and 3.2.1 ask nvtxDomainIsEnabled first, and are silent towards a tool
-// that does not say 1. Schemas of extended payloads are taken (hooks/nvtx/payload_schemas.hpp); ranges that consist of
-// nothing but such a payload are not heard.
+// that does not say 1. Schemas of extended payloads are taken (hooks/nvtx/payload_schemas.hpp), and so are events that
+// consist of such payloads or end with one (hooks/nvtx/nvtx_hooks.hpp).
 #pragma once
 
 #pragma GCC diagnostic push

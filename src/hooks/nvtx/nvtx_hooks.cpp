@@ -45,10 +45,16 @@ int push(std::uint32_t domain, TFill&& fill) noexcept {
     return out->push(r);
 }
 
-int pop(std::uint32_t domain) noexcept {
+template <typename TFill>
+int pop(std::uint32_t domain, TFill&& fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return no_level;
-    return out->pop(start_record(record_kind::range_pop, domain));
+    record r = start_record(record_kind::range_pop, domain);
+    fill(r);
+    return out->pop(r);
+}
+int pop(std::uint32_t domain) noexcept {
+    return pop(domain, [](record&) {});
 }
 
 // What PyTorch's observer pushes, its numbers apart from its name.
@@ -107,6 +113,10 @@ auto attributes(const nvtxEventAttributes_t* event) noexcept {
     return [event](region& where, record& r) {
         if (event != nullptr) fill_from_attributes(where, *event, r);
     };
+}
+
+auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
+    return [data, count](region&, record& r) { fill_from_payloads(data, count, r); };
 }
 
 template <typename TText>
@@ -227,6 +237,23 @@ bool fill_table(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule mo
 }
 
 }  // namespace
+
+void NVTX_API on_mark_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
+    mark(number_of(d), payloads(data, count));
+}
+int NVTX_API on_push_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
+    return push(number_of(d), payloads(data, count));
+}
+int NVTX_API on_pop_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
+    return pop(number_of(d), [&](record& r) { fill_from_payloads(data, count, r); });
+}
+nvtxRangeId_t NVTX_API on_start_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data,
+                                        std::size_t count) noexcept {
+    return start(number_of(d), payloads(data, count));
+}
+void NVTX_API on_end_payload(nvtxDomainHandle_t d, nvtxRangeId_t id, const nvtxPayloadData_t*, std::size_t) noexcept {
+    end(number_of(d), id);
+}
 
 bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
     const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));

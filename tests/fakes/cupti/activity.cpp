@@ -72,7 +72,7 @@ void cupti_tool::attach() { simulated_gpu::instance().attach(this); }
 
 // --- what the client asks for -------------------------------------------------------------------
 
-CUptiResult cupti_tool::enable_kind(CUpti_ActivityKind kind) {
+CUptiResult cupti_tool::enable_kind(CUpti_ActivityKind kind, bool dump) {
     if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) {
         return CUPTI_ERROR_NOT_COMPATIBLE;
     }
@@ -97,14 +97,15 @@ CUptiResult cupti_tool::enable_kind(CUpti_ActivityKind kind) {
     simulated_gpu& gpu = simulated_gpu::instance();
     if (kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && !is_enabled(kind)) {
         untraceable_graph_id_ = gpu.last_graph_id();
+        has_traced_graphs_ = true;
     }
     kinds_[kind] = true;
     for (int device = 0; device < gpu.device_count(); ++device) {
         const auto index = static_cast<std::uint32_t>(device);
-        if (kind == CUPTI_ACTIVITY_KIND_DEVICE) {
+        const CUcontext context = gpu.existing_context(device);
+        if (kind == CUPTI_ACTIVITY_KIND_DEVICE && (dump || context == nullptr)) {
             buffers.append(make_device_record(index, gpu.device(device), cupti_version()));
         }
-        const CUcontext context = gpu.existing_context(device);
         if (kind == CUPTI_ACTIVITY_KIND_CONTEXT && context != nullptr) {
             buffers.append(make_context_record(context->id, index, cupti_version()));
         }
@@ -179,6 +180,9 @@ CUptiResult cupti_tool::get_attribute(CUpti_ActivityAttribute attribute, std::si
 }
 
 void cupti_tool::finalize() {
+    if (has_traced_graphs_) {
+        simulated_gpu::instance().break_graphs_made_after(untraceable_graph_id_);
+    }
     simulated_gpu::instance().attach(nullptr);
     subscriber.clear();
     for (auto& kind : kinds_) {

@@ -23,7 +23,8 @@ public:
     // Makes the driver tell; every client function that wants something does it.
     void attach();
 
-    CUptiResult enable_kind(CUpti_ActivityKind kind);
+    // `dump`: with records of what was there before.
+    CUptiResult enable_kind(CUpti_ActivityKind kind, bool dump = false);
     CUptiResult disable_kind(CUpti_ActivityKind kind);
     bool is_enabled(CUpti_ActivityKind kind) const;
     CUptiResult select_api(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on);
@@ -55,6 +56,8 @@ private:
     std::array<std::array<std::atomic<bool>, 1024>, 2> excluded_{};
     // Graphs that were there when GRAPH_TRACE was switched on: launching one of them crashes the real library.
     std::atomic<std::uint32_t> untraceable_graph_id_{0};
+    // Launching one that was made later crashes it too, once it is finalized.
+    std::atomic<bool> has_traced_graphs_{false};
     std::atomic<CUpti_ActivityThreadIdType> thread_id_type_{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
     mutable std::mutex attributes_mutex_;
     std::map<CUpti_ActivityAttribute, std::uint64_t> attributes_;

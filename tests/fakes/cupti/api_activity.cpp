@@ -24,6 +24,10 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
     return entry("cuptiActivityEnable", [&] { return cupti().enable_kind(kind); });
 }
 
+CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
+    return entry("cuptiActivityEnableAndDump", [&] { return cupti().enable_kind(kind, true); });
+}
+
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
     return entry("cuptiActivityDisable", [&] { return cupti().disable_kind(kind); });
 }

@@ -188,6 +188,10 @@ CUgraphExec simulated_gpu::instantiate(CUgraph graph) {
 }
 
 void simulated_gpu::launch_graph(CUgraphExec exec, CUstream stream, std::uint32_t correlation_id) {
+    if (exec->id > broken_after_ && exec->id <= broken_up_to_) {
+        std::fputs("fake GPU: a graph is launched that was made under GRAPH_TRACE, after cuptiFinalize\n", stderr);
+        std::abort();
+    }
     const auto prepare = [&](fake_gpu_operation operation) {
         operation.device = stream->context->device;
         operation.context = stream->context->id;
@@ -227,6 +231,12 @@ void simulated_gpu::launch_graph(CUgraphExec exec, CUstream stream, std::uint32_
 std::uint32_t simulated_gpu::last_graph_id() const {
     const std::scoped_lock lock{mutex_};
     return last_graph_id_;
+}
+
+void simulated_gpu::break_graphs_made_after(std::uint32_t graph_id) {
+    const std::scoped_lock lock{mutex_};
+    broken_after_ = graph_id;
+    broken_up_to_ = last_graph_id_;
 }
 
 void simulated_gpu::destroy_graph(CUgraph graph) {

@@ -80,6 +80,8 @@ public:
     void launch_graph(CUgraphExec exec, CUstream stream, std::uint32_t correlation_id);
     // Ids of graphs, instantiated or not, go up to this.
     std::uint32_t last_graph_id() const;
+    // Launching a graph with a higher id than this that is there now will end the process.
+    void break_graphs_made_after(std::uint32_t graph_id);
     void destroy_graph(CUgraph graph);
     void destroy_graph_exec(CUgraphExec exec);
 
@@ -137,6 +139,8 @@ private:
     std::vector<std::unique_ptr<CUgraphExec_st>> graph_execs_;
     std::uint32_t last_stream_id_ = 0;
     std::uint32_t last_graph_id_ = 0;
+    std::atomic<std::uint32_t> broken_after_{0};  // graphs with ids from here …
+    std::atomic<std::uint32_t> broken_up_to_{0};  // … to here end the process
     std::uint64_t last_node_id_ = 0;
     std::uint64_t kernels_free_at_ns_ = 0;  // where a tool serialises kernels
 
