@@ -120,7 +120,7 @@ void expect_all_found(const timeline& data, const std::vector<journal_line>& jou
 
 TEST_F(Session, AttributesEveryOperationUnderPreload) {
     const auto result = run(preloaded(), {"steps", "20"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(result.out, "done\n");
     EXPECT_EQ(result.err, "");
     expect_all_found(only_capture(), read_journal(scratch.path + "/journal.csv"));
@@ -156,7 +156,7 @@ TEST_F(Session, IsOneWhenTwoCopiesAreLoaded) {
     environment e = preloaded();
     e["CUDA_INJECTION64_PATH"] = copy;
     const auto result = run(e, {"steps", "5"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(captures().size(), 1U);
 }
 
@@ -183,7 +183,7 @@ projection_row captured_row(const projection& p, const std::string& path) {
 
 TEST_F(Session, SplitsTheReplaysOfAStepByTheRangesItWasCapturedIn) {
     const auto result = run(preloaded(), {"graph", "autograd", "steps", "10"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(result.err, "");
     const timeline data = only_capture();
     expect_all_found(data, read_journal(scratch.path + "/journal.csv"));
@@ -221,7 +221,7 @@ TEST_F(Session, SaysHowMuchWasReplayedOfGraphsItDidNotSeeCaptured) {
     environment e = preloaded();
     e["PROF_AUTOSTART"] = "0";
     const auto result = run(e, {"graph-first", "c-api", "steps", "5"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     const timeline data = only_capture();
     ASSERT_EQ(data.ops.size(), 5U * 11);
     const projection p = project(data);
@@ -236,7 +236,7 @@ TEST_F(Session, RecordsAGraphAsOneOperationWhereThatIsAskedFor) {
     environment e = preloaded();
     e["PROF_CUDA_GRAPHS"] = "graphs";
     const auto result = run(e, {"graph", "steps", "10"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(result.err, "");
     const timeline data = only_capture();
     expect_all_found(data, read_journal(scratch.path + "/journal.csv"));
@@ -328,7 +328,7 @@ TEST_F(Session, RecordsRangesWhereThereIsNoCudaAndSaysNothing) {
     environment e = preloaded();
     e["PROF_CUPTI_LIBRARY"] = "";
     const auto result = run(e, {"no-cuda", "steps", "7"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(result.err, "");
     EXPECT_EQ(only_capture().ranges.size(), 7U);
 }
@@ -337,7 +337,7 @@ TEST_F(Session, SaysInOneLineWhatIsMissingAndStillRecordsRanges) {
     environment e = preloaded();
     e["PROF_CUPTI_LIBRARY"] = "/nonexistent/libcupti.so";
     const auto result = run(e, {"steps", "2"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_NE(result.err.find("/nonexistent/libcupti.so"), std::string::npos) << result.err;
     const timeline data = only_capture();
@@ -364,7 +364,7 @@ TEST_F(Session, RefusesABadOptionInOneLineAndGoesOn) {
     environment e = preloaded();
     e["PROF_RING_BYTES"] = "a lot";
     const auto result = run(e, {"steps", "1"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(result.err,
               "libprof: PROF_RING_BYTES: \"a lot\" is not accepted; it takes a power of two from 4K to 64M; "
               "the default is used\n");
@@ -389,7 +389,7 @@ TEST_F(Session, NeverOverwritesACapture) {
 
 TEST_F(Session, IsInertInAForkedChild) {
     const auto result = run(preloaded(), {"steps", "2", "fork"});
-    EXPECT_EQ(result.exit_code(), 7);  // the child's
+    EXPECT_EQ(result.exit_code(), 7) << result.err;  // the child's
     const timeline data = only_capture();
     EXPECT_EQ(data.ranges.size(), 2U * 8);
     EXPECT_TRUE(data.quality.ended);
@@ -420,7 +420,7 @@ TEST_F(Session, KeepsEveryRangeAndLaunchOfAProcessThatIsKilled) {
 
 TEST_F(Session, TakesManyThreadsAtOnce) {
     const auto result = run(preloaded(), {"steps", "1", "threads", "200"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     const timeline data = only_capture();
     EXPECT_EQ(data.ranges.size(), 8U + 200);
     EXPECT_TRUE(data.quality.dropped.empty());
@@ -429,7 +429,7 @@ TEST_F(Session, TakesManyThreadsAtOnce) {
 // More than there are rings of full size, each with more than fits into one of the smallest.
 TEST_F(Session, KeepsWhatDozensOfThreadsRecordAtOnce) {
     const auto result = run(preloaded(), {"steps", "1", "threads", "80", "ranges-each", "600"});
-    EXPECT_EQ(result.exit_code(), 3);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
     const timeline data = only_capture();
     EXPECT_EQ(data.ranges.size(), 8U + 80 + 80 * 600);
     EXPECT_TRUE(data.quality.dropped.empty());
