@@ -266,6 +266,8 @@ TEST_F(Session, StopsAndStartsBetweenReplaysOfAGraph) {
             if (path.find("/" + mode + ".") == std::string::npos) continue;
             const timeline data = load_timeline(path);
             EXPECT_FALSE(data.devices.empty()) << path;
+            const attribution att = attribute(data);
+            EXPECT_EQ(std::count(att.owner.begin(), att.owner.end(), owner_unmatched), 0) << path;
             operations += data.ops.size();
             ++found;
         }

@@ -160,6 +160,7 @@ int main(int argc, char** argv) {
         for (int i = 0; i < 3; ++i) {
             if (stop() != PROF_OK) return 11;
             replay(steps + 2 * i, exec, stream);
+            (void)cudaStreamSynchronize(stream);
             if (start(nullptr) != PROF_OK) return 10;
             replay(steps + 2 * i + 1, exec, stream);
             (void)cudaStreamSynchronize(stream);

@@ -188,8 +188,8 @@ void activity_batch::clear() noexcept {
     devices.clear();
 }
 
-void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, region& where, std::uint8_t* data,
-                          std::size_t valid_bytes, activity_batch& out) {
+void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, std::uint64_t since_ns, region& where,
+                          std::uint8_t* data, std::size_t valid_bytes, activity_batch& out) {
     CUpti_Activity* record = nullptr;
     while (cupti.next_record(data, valid_bytes, &record) == CUPTI_SUCCESS) {
         const source from{record, cupti.version};
@@ -207,7 +207,10 @@ void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, regio
                 keep(read_memset(from, epoch), out.transfers, where);
                 break;
             case layout::kind_graph_trace:
-                keep(read_graph(from, epoch), out.graphs, where);
+                if (const graph_record graph = read_graph(from, epoch);
+                    graph.start_ns == 0 || graph.start_ns >= since_ns) {
+                    keep(graph, out.graphs, where);
+                }
                 break;
             case layout::kind_device:
                 out.devices.push_back(read_device(from, where));

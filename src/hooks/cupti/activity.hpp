@@ -20,8 +20,9 @@ struct activity_batch {
 };
 
 // Adds the records of one completed buffer to `out`. Records without times are kept out and counted
-// (cupti_no_timestamp), as are those of kinds that were not asked for (cupti_unknown_record).
-void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, region& where, std::uint8_t* data,
-                          std::size_t valid_bytes, activity_batch& out);
+// (cupti_no_timestamp), as are those of kinds that were not asked for (cupti_unknown_record). Graphs that were recorded
+// as a whole once are so for good, while nothing is recorded too: what began before `since_ns` is no part of this.
+void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, std::uint64_t since_ns, region& where,
+                          std::uint8_t* data, std::size_t valid_bytes, activity_batch& out);
 
 }  // namespace prof

@@ -119,6 +119,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, bool whole_graphs) noexcep
     const CUptiResult result = cupti_.subscribe(&subscriber_, on_event, nullptr);
     if (result != CUPTI_SUCCESS) return failed("cuptiSubscribe", result);
     epoch_ = epoch;
+    if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
     active.buffers.store(&buffers_);
     active.where.store(&region_);
     active.version.store(cupti_.version);
@@ -205,7 +206,7 @@ bool cupti_tracer::read_completed(activity_batch& out, int limit) {
     activity_buffers::completed buffer;
     bool any = false;
     while (limit-- > 0 && buffers_.next_completed(buffer)) {
-        read_activity_buffer(cupti_, epoch_, region_, buffer.data, buffer.valid_bytes, out);
+        read_activity_buffer(cupti_, epoch_, since_ns_, region_, buffer.data, buffer.valid_bytes, out);
         buffers_.give_back(buffer.data);
         any = true;
     }

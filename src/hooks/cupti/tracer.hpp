@@ -72,6 +72,7 @@ private:
     std::string problem_;
     CUpti_SubscriberHandle subscriber_ = nullptr;
     std::uint32_t epoch_ = 0;
+    std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
     bool whole_graphs_ = false;

@@ -247,7 +247,9 @@ std::uint64_t cupti_tool::operation_issued(const fake_gpu_operation& operation) 
         operation.graph_id <= untraceable_graph_id_) {
         die("a graph is launched that was instantiated before CUPTI_ACTIVITY_KIND_GRAPH_TRACE was enabled");
     }
-    if (!is_enabled(record_kind(operation, kernel_kind()))) {
+    const bool is_traced_for_good =
+        operation.kind == FAKE_GPU_GRAPH && has_traced_graphs_ && operation.graph_id > untraceable_graph_id_;
+    if (!is_traced_for_good && !is_enabled(record_kind(operation, kernel_kind()))) {
         return 0;
     }
     return buffers.reserve(make_record(operation, kernel_kind(), cupti_version()), operation.index);

@@ -56,7 +56,7 @@ private:
     std::array<std::array<std::atomic<bool>, 1024>, 2> excluded_{};
     // Graphs that were there when GRAPH_TRACE was switched on: launching one of them crashes the real library.
     std::atomic<std::uint32_t> untraceable_graph_id_{0};
-    // Launching one that was made later crashes it too, once it is finalized.
+    // One that was made later is recorded as a whole for good, and launching it crashes CUPTI once it is finalized.
     std::atomic<bool> has_traced_graphs_{false};
     std::atomic<CUpti_ActivityThreadIdType> thread_id_type_{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
     mutable std::mutex attributes_mutex_;
