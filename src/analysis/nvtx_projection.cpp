@@ -125,7 +125,7 @@ table nvtx_gpu_proj_trace(const report_input& input) {
         const timeline_range& range = data.ranges[projected.range];
         std::string stack;
         for (std::uint32_t at = projected.range; at != npos; at = parent[at]) {
-            stack = ':' + std::to_string(id(at)) + stack;
+            stack.insert(0, ':' + std::to_string(id(at)));
         }
         out.rows.push_back(
             {nsight_range_name(data, range), projected.start_ns - base_ns, projected.end_ns - projected.start_ns,
