@@ -110,7 +110,7 @@ bool set_pytorch(session_options& out, const std::string& value) {
 }
 
 using o = session_options;
-constexpr option table[] = {
+constexpr option all_options[] = {
     {"output_dir", "a directory; it is made if need be", set_nonempty<&o::output_dir>},
     {"name", "a file name without '/' and control characters, at most 128 bytes", set_word<&o::name>},
     {"rank", "a whole number", set_rank},
@@ -136,16 +136,16 @@ constexpr std::string_view other_variables[] = {"IMAGE"};
 
 }  // namespace
 
-std::span<const option> option_table() noexcept { return table; }
+std::span<const option> option_table() noexcept { return all_options; }
 
 std::string set_option(session_options& out, std::string_view name, const std::string& value) {
-    for (const option& known : table) {
+    for (const option& known : all_options) {
         if (known.name != name) continue;
         if (known.set(out, value)) return {};
         return std::string(name) + ": \"" + value + "\" is not accepted; it takes " + std::string(known.accepts);
     }
     std::string line = "there is no option \"" + std::string(name) + "\"; there are";
-    for (const option& known : table) line += (&known == table ? " " : ", ") + std::string(known.name);
+    for (const option& known : all_options) line += (&known == all_options ? " " : ", ") + std::string(known.name);
     return line;
 }
 
@@ -162,8 +162,8 @@ session_options options_from_environment(std::string& complaint) {
         }
         std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
         // Only what is set wrongly is complained of: other programs may have variables that begin with PROF_.
-        const bool known =
-            std::any_of(std::begin(table), std::end(table), [&](const option& k) { return k.name == name; });
+        const bool known = std::any_of(std::begin(all_options), std::end(all_options),
+                                       [&](const option& k) { return k.name == name; });
         if (!known) continue;
         const std::string value(line.substr(equals + 1));
         if (value.empty()) continue;  // as if it were not set
