@@ -137,10 +137,14 @@ private:
             if (!waits(call.kind) || call.end_ns == 0) continue;
             const std::int64_t duration_ns = call.end_ns - call.start_ns;
             result_.wait_ns += duration_ns;
-            if (call.open == npos) rows_[row_tree::no_range].wait_ns += duration_ns;
+            bool in_range = false;
             for (std::uint32_t at = call.open; at != npos; at = data_.open_nodes[at].below) {
-                rows_[tree_.node_of(data_.open_nodes[at].range)].wait_ns += duration_ns;
+                const std::uint32_t node = tree_.node_of(data_.open_nodes[at].range);
+                if (node == npos) continue;  // hidden
+                in_range = true;
+                rows_[node].wait_ns += duration_ns;
             }
+            if (!in_range) rows_[row_tree::no_range].wait_ns += duration_ns;
         }
     }
 

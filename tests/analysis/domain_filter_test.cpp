@@ -132,6 +132,24 @@ TEST(HiddenRanges, LeaveNothingAdoptedWhereTheyWereAllThatAdopted) {
     EXPECT_EQ(p.adopted_ops, 0U);
 }
 
+TEST(HiddenRanges, GiveTheirWaitsToTheRangesThatAreKept) {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    capture.thread("python")
+        .push(1, "step")
+        .push(2, "reduce", nccl)
+        .wait(3, 10, 1)
+        .pop(11, nccl)
+        .pop(12)
+        .push(20, "barrier", nccl)
+        .wait(21, 25, 2)
+        .pop(26, nccl);
+    const projection p = project_without(capture.build(), "NCCL");
+    EXPECT_EQ(row_at(p, "step").wait_ns, 7);
+    EXPECT_EQ(row_at(p, "(no range)").wait_ns, 4);
+    EXPECT_EQ(p.wait_ns, 11);
+}
+
 TEST(HiddenRanges, OfStartAndEndAreNoRows) {
     capture_builder capture;
     const std::uint16_t lib = capture.domain("lib");
