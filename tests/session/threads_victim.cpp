@@ -352,18 +352,23 @@ void payloads() {
     const std::uint64_t without = register_schema(no_bytes, 1, 0);
     const std::uint64_t below_zero = register_schema(negative, 1, 0);
 
-    const auto range = [&](nvtxDomainHandle_t in, const char* name, std::uint64_t schema, std::size_t size,
-                           const void* data) {
-        const nvtxPayloadData_t payload{schema, size, data};
+    const auto push = [](nvtxDomainHandle_t in, const char* name, const nvtxPayloadData_t* payload) {
         nvtxEventAttributes_t event{};
         event.version = NVTX_VERSION;
         event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
         event.messageType = NVTX_MESSAGE_TYPE_ASCII;
         event.message.ascii = name;
-        event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
-        event.reserved0 = 1;
-        event.payload.ullValue = reinterpret_cast<std::uintptr_t>(&payload);
+        if (payload != nullptr) {
+            event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+            event.reserved0 = 1;
+            event.payload.ullValue = reinterpret_cast<std::uintptr_t>(payload);
+        }
         nvtxDomainRangePushEx(in, &event);
+    };
+    const auto range = [&](nvtxDomainHandle_t in, const char* name, std::uint64_t schema, std::size_t size,
+                           const void* data) {
+        const nvtxPayloadData_t payload{schema, size, data};
+        push(in, name, &payload);
         nvtxDomainRangePop(in);
     };
     const sent data{5, 0.5F, 6, 7'000'000'000};
@@ -380,15 +385,7 @@ void payloads() {
 
     // Payloads at the end, and nothing but payloads.
     const nvtxPayloadData_t payload{fixed, sizeof data, &data};
-    const auto push = [&](const char* name) {
-        nvtxEventAttributes_t event{};
-        event.version = NVTX_VERSION;
-        event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-        event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-        event.message.ascii = name;
-        nvtxDomainRangePushEx(domain, &event);
-    };
-    push("7000000000 told at the end");
+    push(domain, "7000000000 told at the end", nullptr);
     expect(nvtxRangePushPayload(domain, &payload, 1) == 1, "a range of payloads alone is on the second level");
     expect(nvtxRangePopPayload(domain, nullptr, 0) == 1, "and ends there");
     expect(nvtxRangePopPayload(domain, &payload, 1) == 0, "an end with a payload is an end");
