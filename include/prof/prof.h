@@ -40,6 +40,14 @@ int prof_start(const char* const* settings);
  * cost what they cost before. Waits for the GPU (all contexts are synchronised). */
 int prof_stop(void);
 
+/* Ends the window in which everything is recorded, and opens another one in the same capture. In between nothing is
+ * recorded, ranges and launches cost what they cost before prof_start, and CUPTI is free for others. Ranges that are
+ * open at the end of a window end there. prof_pause comes back at once: the GPU's last records of the window are taken
+ * in by a thread of libprof's, for which prof_resume and prof_stop wait. prof_resume takes hold of CUPTI again (some
+ * milliseconds). PROF_WRONG_STATE where there is nothing to pause or to resume. */
+int prof_pause(void);
+int prof_resume(void);
+
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. */
 int prof_step(void);
 
@@ -70,7 +78,7 @@ int prof_adopt_push(uint64_t place);
 /* PROF_WRONG_STATE where there was no push in this recording. */
 int prof_adopt_pop(void);
 
-/* 1 while recording, else 0. */
+/* 1 between prof_start and prof_stop, also while paused; else 0. */
 int prof_is_recording(void);
 
 /* The path of the current capture, or of the last one. Copies at most `size` bytes with the terminating zero, returns

@@ -99,6 +99,10 @@ public:
         check(prof_stop());
     }
 
+    // Nothing is recorded, and nothing costs anything, between pause() and resume().
+    void pause() { check(prof_pause()); }
+    void resume() { check(prof_resume()); }
+
     void step() { check(prof_step()); }
 
     std::string capture_path() const {

@@ -42,6 +42,7 @@ enum class chunk_type : std::uint32_t {
     drops = 10,      // drop_entry[]
     end = 11,        // end_entry; the capture was closed
     graphs = 12,     // graph_record[]
+    windows = 13,    // window_entry[]; a later one of the same epoch replaces
 };
 
 inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream
@@ -75,6 +76,18 @@ struct drop_entry {
     std::uint64_t count = 0;  // so far
 };
 static_assert(sizeof(drop_entry) == 16);
+
+// A stretch of time in which everything was recorded. A recording has at least one; between them it has nothing.
+struct window_entry {
+    std::uint32_t epoch = 0;  // stands above the correlation ids of its launches (correlation_key)
+    std::uint32_t warmup_calls =
+        0;  // the latest correlation id given before it began, while CUPTI was attached; 0 none
+    std::uint64_t begin_ticks = 0;
+    std::uint64_t end_ticks = 0;   // 0: it had not ended yet when this was written
+    std::uint64_t first_step = 0;  // the step it began in, counted by prof_step; 0 before the first
+    std::uint64_t last_step = 0;   // the step it ended in
+};
+static_assert(sizeof(window_entry) == 40);
 
 enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2 };
 

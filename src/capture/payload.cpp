@@ -23,7 +23,7 @@ bool is_record_block(std::span<const std::byte> payload) noexcept {
 }  // namespace
 
 bool is_known(format::chunk_type type) noexcept {
-    return type >= format::chunk_type::properties && type <= format::chunk_type::graphs;
+    return type >= format::chunk_type::properties && type <= format::chunk_type::windows;
 }
 
 bool well_formed(format::chunk_type type, std::span<const std::byte> payload) noexcept {
@@ -52,6 +52,8 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
             return payload.size() == sizeof(format::end_entry);
         case format::chunk_type::graphs:
             return is_whole_array<graph_record>(payload);
+        case format::chunk_type::windows:
+            return is_whole_array<format::window_entry>(payload);
     }
     return false;
 }

@@ -290,6 +290,10 @@ void capture_writer::drops(std::span<const std::pair<drop_cause, std::uint64_t>>
     state_->write_array(format::chunk_type::drops, 0, std::span<const format::drop_entry>{entries}.first(count));
 }
 
+void capture_writer::window(const format::window_entry& entry) noexcept {
+    state_->write_array(format::chunk_type::windows, 0, std::span{&entry, 1});
+}
+
 void capture_writer::end(format::end_reason reason) noexcept {
     const format::end_entry entry{reason, 0, clock_ns(CLOCK_REALTIME)};
     state_->write_array(format::chunk_type::end, 0, std::span{&entry, 1});

@@ -56,6 +56,7 @@ public:
     void clocks(std::span<const clock_snapshot> snapshots) noexcept;
     void devices(std::span<const device_record> devices) noexcept;
     void drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept;
+    void window(const format::window_entry& entry) noexcept;
     void end(format::end_reason reason) noexcept;
 
     void flush() noexcept;

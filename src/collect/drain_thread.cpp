@@ -51,7 +51,7 @@ void* drain_thread::enter(void* self) noexcept {
 
 void drain_thread::run() noexcept {
     rounds();
-    write_properties();
+    write_notes();
     collector_.finish(reason_);
     const std::lock_guard lock(mutex_);
     syncs_done_ = syncs_wanted_;
@@ -63,13 +63,21 @@ void drain_thread::set_property(const std::string& key, const std::string& value
     properties_.emplace_back(key, value);
 }
 
-void drain_thread::write_properties() {
-    std::vector<std::pair<std::string, std::string>> pending;
+void drain_thread::set_window(const format::window_entry& window) {
+    const std::lock_guard lock(mutex_);
+    windows_.push_back(window);
+}
+
+void drain_thread::write_notes() {
+    std::vector<std::pair<std::string, std::string>> properties;
+    std::vector<format::window_entry> windows;
     {
         const std::lock_guard lock(mutex_);
-        pending.swap(properties_);
+        properties.swap(properties_);
+        windows.swap(windows_);
     }
-    for (const auto& [key, value] : pending) out_->property(key, value);
+    for (const auto& [key, value] : properties) out_->property(key, value);
+    for (const format::window_entry& window : windows) out_->window(window);
 }
 
 void drain_thread::rounds() {
@@ -80,7 +88,7 @@ void drain_thread::rounds() {
     while (!finish_) {
         const std::uint64_t wanted = syncs_wanted_;
         lock.unlock();
-        write_properties();
+        write_notes();
         const auto result = collector_.round();
         pause = next_pause(pause, result.fullest);
         if (const auto now = std::chrono::steady_clock::now(); now >= next_housekeeping) {

@@ -32,6 +32,9 @@ public:
     // Written to the capture in the next round. Any thread.
     void set_property(const std::string& key, const std::string& value);
 
+    // Likewise: a window began or ended.
+    void set_window(const format::window_entry& window);
+
     // Returns when everything that was in rings and queue at the call is in the file. Any thread.
     void sync();
 
@@ -42,7 +45,7 @@ private:
     static void* enter(void* self) noexcept;
     void run() noexcept;
     void rounds();
-    void write_properties();
+    void write_notes();
 
     std::unique_ptr<capture_writer> out_;
     collector collector_;
@@ -55,6 +58,7 @@ private:
     std::uint64_t syncs_done_ = 0;
     bool finish_ = false;
     std::vector<std::pair<std::string, std::string>> properties_;
+    std::vector<format::window_entry> windows_;
     format::end_reason reason_ = format::end_reason::none;
 };
 

@@ -26,6 +26,8 @@ enum class record_kind : std::uint8_t {
     parent_here = 12,  // value = a number that stands for what is open on this thread here
     adopt_push = 13,   // value = such a number: what follows belongs under what was open there
     adopt_pop = 14,    // ends the latest adopt_push of this thread
+    window = 15,       // the thread's first record in a further window of the recording: value = its epoch. What the
+                       // thread opened in earlier ones is known to it no longer
 };
 
 // How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`. The last three are no types of

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "record/clock.hpp"
+
 namespace prof {
 
 void producer::attach(region& where, ring_header* ring, std::uint32_t epoch) noexcept {
@@ -10,6 +12,21 @@ void producer::attach(region& where, ring_header* ring, std::uint32_t epoch) noe
     ring_ = ring;
     epoch_ = epoch;
     if (ring != nullptr) out_ = ring_producer<record>(&ring->counters, where.slots(*ring), ring->capacity);
+}
+
+bool producer::begin_epoch(region& where, std::uint32_t epoch) noexcept {
+    if (ring_ != nullptr) {
+        record r;
+        r.ticks = ticks_now();
+        r.kind = record_kind::window;
+        r.value = epoch;
+        if (!out_.write(r)) {
+            drop(drop_cause::ring_full);
+            return false;
+        }
+    }
+    attach(where, ring_, epoch);
+    return true;
 }
 
 void producer::drop(drop_cause cause) noexcept {

@@ -56,20 +56,18 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     region* where = installed_region();
     if (where == nullptr) return nullptr;
     pthread_once(&thread_end_once, make_thread_end_key);
-    producer* out = this_thread_producer;
-    ring_header* ring = nullptr;
-    if (out != nullptr) {
-        ring = out->ring();  // the thread recorded in an earlier epoch: it keeps its ring
-    } else {
-        out = new (std::nothrow) producer;
-        if (out == nullptr) {
-            where->count_drop(drop_cause::no_ring);
-            return nullptr;
-        }
-    }
     if (auto* first_use = on_first_use.exchange(nullptr)) first_use();
-    if (ring == nullptr) ring = where->claim_ring(static_cast<std::uint32_t>(syscall(SYS_gettid)));
-    out->attach(*where, ring, epoch);
+    if (producer* known = this_thread_producer; known != nullptr && known->ring() != nullptr) {
+        return known->begin_epoch(*where, epoch) ? known
+                                                 : nullptr;  // it recorded in an earlier epoch, and keeps its ring
+    }
+    producer* out = this_thread_producer;
+    if (out == nullptr) out = new (std::nothrow) producer;
+    if (out == nullptr) {
+        where->count_drop(drop_cause::no_ring);
+        return nullptr;
+    }
+    out->attach(*where, where->claim_ring(static_cast<std::uint32_t>(syscall(SYS_gettid))), epoch);
     this_thread_producer = out;
     pthread_setspecific(thread_end_key, out);
     return out;

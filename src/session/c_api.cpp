@@ -94,6 +94,20 @@ PROF_EXPORT int prof_stop() {
     });
 }
 
+PROF_EXPORT int prof_pause() {
+    return guarded([] {
+        std::string problem;
+        return as_result(recording_session::instance().pause(problem), problem);
+    });
+}
+
+PROF_EXPORT int prof_resume() {
+    return guarded([] {
+        std::string problem;
+        return as_result(recording_session::instance().resume(problem), problem);
+    });
+}
+
 PROF_EXPORT int prof_step() {
     return guarded([]() -> int {
         const std::uint64_t step = recording_session::instance().next_step();

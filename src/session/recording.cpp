@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
+#include "hooks/cupti/gpu_wait.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "record/error.hpp"
 #include "ring/registry.hpp"
@@ -16,6 +18,9 @@ namespace prof {
 namespace {
 
 std::atomic<bool> forked{false};
+
+constexpr std::chrono::milliseconds longest_wait = std::chrono::milliseconds::max();
+constexpr std::chrono::milliseconds longest_wait_at_exit{5000};
 
 }  // namespace
 
@@ -66,10 +71,8 @@ void recording_session::cuda_is_coming() {
     const std::lock_guard lock(mutex_);
     const bool is_new = !cuda_seen_;
     cuda_seen_ = true;
-    if (recording()) attach_tracer(is_new);
+    if (window_state_ == window_state::open) attach_tracer(is_new);
 }
-
-bool recording_session::recording() const noexcept { return recording_epoch.load() != 0; }
 
 // What stayed in the rings when the last recording ended: a thread was between its look at the gate and its write.
 void recording_session::discard_leftovers() {
@@ -96,7 +99,6 @@ session_result recording_session::start(const session_options& options, std::str
     split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options);
     steps_.store(0);
-    ++recording_number_;
     discard_leftovers();
     {
         const std::lock_guard drain_lock(drain_mutex_);
@@ -107,8 +109,90 @@ session_result recording_session::start(const session_options& options, std::str
         attached_ = nullptr;
     }
     install_region(region_, on_first_use);
-    recording_epoch.store(recording_number_);
+    recording_.store(true);
+    open_window();
+    return session_result::ok;
+}
+
+// To the capture, once there is one.
+void recording_session::note_window() {
+    const std::lock_guard lock(drain_mutex_);
+    if (drain_ != nullptr) drain_->set_window(window_);
+}
+
+void recording_session::open_window() {
+    const bool warm = window_state_ == window_state::warming_up;
+    if (!warm) ++epoch_;
+    {
+        const std::lock_guard lock(drain_mutex_);
+        window_ = {.epoch = epoch_,
+                   .warmup_calls = warm ? cupti_tracer::last_unrecorded_call() : 0,
+                   .begin_ticks = ticks_now(),
+                   .first_step = steps_.load()};
+    }
+    note_window();
+    window_state_ = window_state::open;
+    recording_epoch.store(epoch_);
+    if (!warm && (cuda_seen_ || cuda_is_initialised())) attach_tracer(false);
+}
+
+// No GPU work that is launched from here on is recorded, then no launch either: neither side lacks the other.
+void recording_session::close_window() {
+    if (tracer_ != nullptr) tracer_->stop_recording();
+    {
+        const std::lock_guard lock(drain_mutex_);
+        // Again: a launch may have been under way when the window opened.
+        if (window_.warmup_calls != 0) window_.warmup_calls = cupti_tracer::last_unrecorded_call();
+        window_.end_ticks = ticks_now();
+        window_.last_step = steps_.load();
+    }
+    recording_epoch.store(0);
+    note_window();
+    window_state_ = window_state::shut;
+}
+
+// Everything is read before CUPTI is let go: kernel names are its memory. When the process exits the driver may be half
+// gone: it is neither waited for nor finalized.
+void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits) {
+    if (tracer_ == nullptr || !tracer_->attached()) return;
+    if (!exits) wait_for_gpu();
+    tracer_->flush(true);
+    if (drain != nullptr) drain->sync();
+    tracer_->detach(!exits);
+}
+
+session_result recording_session::pause(std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    if (window_state_ != window_state::open) {
+        problem = recording() ? "the recording is paused already" : "no recording is running";
+        return session_result::wrong_state;
+    }
+    close_window();
+    background_.post([this, drain = draining()] { settle(drain, false); });
+    return session_result::ok;
+}
+
+session_result recording_session::warm_up(std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    if (!recording() || window_state_ != window_state::shut) {
+        problem = recording() ? "the recording is not paused" : "no recording is running";
+        return session_result::wrong_state;
+    }
+    background_.wait_until_idle();
+    ++epoch_;
+    window_state_ = window_state::warming_up;
     if (cuda_seen_ || cuda_is_initialised()) attach_tracer(false);
+    return session_result::ok;
+}
+
+session_result recording_session::resume(std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    if (!recording() || window_state_ == window_state::open) {
+        problem = recording() ? "the recording is not paused" : "no recording is running";
+        return session_result::wrong_state;
+    }
+    background_.wait_until_idle();
+    open_window();
     return session_result::ok;
 }
 
@@ -123,7 +207,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
             tracer_ = std::make_unique<cupti_tracer>(*region_, wanted);
         }
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(recording_number_, whole_graphs);
+        problem = tracer_->attach(epoch_, whole_graphs);
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();
@@ -184,6 +268,7 @@ void recording_session::begin_drain() {
     if (!accepting_ || drain_ != nullptr) return;
     region_->publish();
     drain_ = std::make_shared<drain_thread>(*region_, open_capture());
+    drain_->set_window(window_);
     introduce_tracer();
 }
 
@@ -202,8 +287,12 @@ std::unique_ptr<capture_writer> recording_session::open_capture() {
 
 session_result recording_session::stop(format::end_reason reason, std::string& problem) {
     const std::lock_guard lock(mutex_);
-    if (tracer_ != nullptr) tracer_->stop_recording();
-    const bool was_recording = recording_epoch.exchange(0) != 0;
+    const bool exits = reason == format::end_reason::exited;
+    if (window_state_ == window_state::open) close_window();
+    window_state_ = window_state::shut;
+    const bool was_recording = recording_.exchange(false);
+    // A program that ends is not held up by a GPU that does not.
+    const bool is_settled = background_.wait_until_idle(exits ? longest_wait_at_exit : longest_wait);
     std::shared_ptr<drain_thread> drain;
     {
         const std::lock_guard drain_lock(drain_mutex_);
@@ -211,12 +300,7 @@ session_result recording_session::stop(format::end_reason reason, std::string& p
         drain = std::move(drain_);
         drain_.reset();
     }
-    if (tracer_ != nullptr) {
-        tracer_->flush(true);
-        // Kernel names are CUPTI's memory: everything is read before CUPTI is let go.
-        if (drain != nullptr) drain->sync();
-        tracer_->detach(reason == format::end_reason::stopped);
-    }
+    if (is_settled) settle(drain, exits);
     if (drain == nullptr) {
         if (was_recording) return session_result::ok;  // there was nothing to record: no file
         problem = "no recording is running";
@@ -241,6 +325,7 @@ std::shared_ptr<drain_thread> recording_session::draining() {
 
 session_result recording_session::sync(std::string& problem) {
     const std::lock_guard lock(mutex_);
+    background_.wait_until_idle();
     if (tracer_ != nullptr) tracer_->flush(false);
     if (const auto drain = draining()) drain->sync();
     if (!capture_path().empty()) return session_result::ok;

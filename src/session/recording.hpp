@@ -1,9 +1,13 @@
 // The session: one per process, wiring the rooms together. Everything that starts, stops or outlives a recording is
 // here; nothing of it is on the hot path.
 //
-// States: idle (the gate is shut) and recording. prepare() is called by every way in, as often as they like; start()
-// and stop() by the C interface, by autostart and at exit. All are serialised by one mutex, which no hook ever takes
-// but the one that meets the first record of a recording.
+// A recording is what lies between start() and stop(): one capture. Within it there are *windows*, in which the gate is
+// open and everything is recorded; between them nothing is, and nothing costs anything. start() opens the first one;
+// pause() ends it, resume() opens the next. A window that has ended is *settled* by the background thread: it waits for
+// the GPU, takes in the window's last records, and lets go of CUPTI.
+//
+// prepare() is called by every way in, as often as they like; the others by the C interface, by autostart and at exit.
+// All are serialised by one mutex, which no hook ever takes but the one that meets the first record of a recording.
 #pragma once
 
 #include <array>
@@ -16,6 +20,7 @@
 #include "collect/drain_thread.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "ring/region.hpp"
+#include "session/background.hpp"
 #include "session/options.hpp"
 #include "session/process.hpp"
 
@@ -40,7 +45,16 @@ public:
     session_result start(const session_options& options, std::string& problem);
     session_result stop(format::end_reason reason, std::string& problem);
 
-    bool recording() const noexcept;
+    // Between start() and stop(), also between windows.
+    bool recording() const noexcept { return recording_.load(); }
+
+    // Ends the window; comes back at once. wrong_state if none is open.
+    session_result pause(std::string& problem);
+    // Takes hold of CUPTI ahead of the next resume(), which then costs next to nothing. What is launched until then is
+    // not in the capture. wrong_state if there is no recording, or a window is open.
+    session_result warm_up(std::string& problem);
+    // Opens the next window; waits for the one before to be settled. wrong_state if one is open.
+    session_result resume(std::string& problem);
     // Options as the environment has them.
     const session_options& environment_options() const noexcept { return environment_; }
     const session_options& options() const noexcept { return options_; }
@@ -60,7 +74,13 @@ private:
     static void in_child() noexcept;
     static void on_first_use() noexcept;
 
+    enum class window_state { shut, warming_up, open };
+
     void make_region(const session_options& options);
+    void open_window();
+    void close_window();
+    void settle(const std::shared_ptr<drain_thread>& drain, bool exits);
+    void note_window();
     void begin_drain();
     void attach_tracer(bool cuda_is_new);
     void say_how_graphs_are_recorded(bool cuda_is_new);
@@ -74,18 +94,22 @@ private:
     session_options environment_;
     session_options options_;
     process_facts facts_;
-    std::uint32_t recording_number_ = 0;
+    std::uint32_t epoch_ = 0;  // of the latest window of any recording
+    window_state window_state_ = window_state::shut;
+    std::atomic<bool> recording_{false};
     std::atomic<std::uint64_t> steps_{0};
     std::atomic<bool> prepared_{false};
     bool cuda_seen_ = false;
     bool exit_handler_is_last_ = false;
     region* region_ = nullptr;  // never unmapped: hooks may be in it until the last instruction
     std::unique_ptr<cupti_tracer> tracer_;
+    background_thread background_;
 
     // What the first record's hook touches when it starts the drain thread, perhaps while another thread holds mutex_.
     // Taken after mutex_ where both are.
     std::mutex drain_mutex_;
     std::shared_ptr<drain_thread> drain_;
+    format::window_entry window_;       // the latest
     bool accepting_ = false;            // a drain thread may be started
     cupti_tracer* attached_ = nullptr;  // tracer_, once it records
     std::string missing_;               // why GPU work is not recorded although the process uses CUDA; else ""

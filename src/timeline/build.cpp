@@ -12,6 +12,7 @@
 #include "timeline/start_end.hpp"
 #include "timeline/thread_walk.hpp"
 #include "timeline/tick_clock.hpp"
+#include "timeline/warmup.hpp"
 
 namespace prof {
 namespace {
@@ -86,18 +87,35 @@ void take_devices(timeline& out, const std::vector<device_record>& devices) {
     for (const auto& [index, device] : by_index) out.devices.push_back(device);
 }
 
+// The capture's first and last moment, as known so far.
+void include(timeline& out, std::int64_t ns) noexcept {
+    out.start_ns = std::min(out.start_ns, ns);
+    out.end_ns = std::max(out.end_ns, ns);
+}
+
+// A capture without window entries (of an older libprof, or damaged) is one window.
+void take_windows(timeline& out, const capture_contents& contents, const tick_clock& clock) {
+    for (const auto& [epoch, window] : contents.windows) {
+        const std::int64_t start = clock.to_ns(window.begin_ticks);
+        const std::int64_t end = window.end_ticks == 0 ? INT64_MAX : clock.to_ns(window.end_ticks);
+        if (window.end_ticks != 0) include(out, end);
+        out.windows.push_back({start, end, window.first_step, window.last_step, epoch});
+    }
+    if (out.windows.empty()) out.windows.push_back({.start_ns = out.start_ns, .end_ns = INT64_MAX});
+    std::stable_sort(out.windows.begin(), out.windows.end(),
+                     [](const timeline_window& a, const timeline_window& b) { return a.start_ns < b.start_ns; });
+    // Of one whose end was not written, the next one's beginning is the latest that it can have had.
+    for (std::size_t i = 0; i + 1 < out.windows.size(); ++i) {
+        out.windows[i].end_ns = std::min(out.windows[i].end_ns, out.windows[i + 1].start_ns);
+    }
+}
+
 std::uint64_t earliest_ticks(const std::vector<record_run>& runs) {
     std::uint64_t earliest = UINT64_MAX;
     for (const record_run& run : runs) {
         for (const record& r : run.records) earliest = std::min(earliest, r.ticks);
     }
     return earliest == UINT64_MAX ? 0 : earliest;
-}
-
-// The capture's first and last moment, as known so far.
-void include(timeline& out, std::int64_t ns) noexcept {
-    out.start_ns = std::min(out.start_ns, ns);
-    out.end_ns = std::max(out.end_ns, ns);
 }
 
 // The places that threads may work for, before any thread is walked: one may work for a thread that comes after it.
@@ -196,9 +214,17 @@ void sort_by(std::vector<TElement>& elements, std::int64_t TElement::*time) {
                      [&](const TElement& a, const TElement& b) { return a.*time < b.*time; });
 }
 
+// A range that never closed ends with its window: the last that began before it.
 void end_open_ranges(timeline& out) {
+    out.windows.back().end_ns = std::min(out.windows.back().end_ns, out.end_ns);
     for (timeline_range& range : out.ranges) {
-        if (range.end_ns == never_ended) range.end_ns = out.end_ns;
+        if (range.end_ns == never_ended) {
+            const auto next = std::upper_bound(
+                out.windows.begin(), out.windows.end(), range.start_ns,
+                [](std::int64_t start, const timeline_window& window) { return start < window.start_ns; });
+            const timeline_window& window = next == out.windows.begin() ? *next : next[-1];
+            range.end_ns = std::max(range.start_ns, window.end_ns);
+        }
         if (range.open_at_end) ++out.quality.ranges_open_at_end;
     }
 }
@@ -221,6 +247,7 @@ timeline build_timeline(capture_contents contents) {
     }
     out.start_ns = clock.first_snapshot_ns();
     out.end_ns = clock.last_snapshot_ns();
+    take_windows(out, contents, clock);
     graph_node_events nodes;
     walk_threads(out, contents.runs, nodes, clock);
     nodes.sort();
@@ -229,6 +256,7 @@ timeline build_timeline(capture_contents contents) {
     sort_by(out.marks, &timeline_mark::time_ns);
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     sort_ranges(out);
+    leave_out_warmup(contents, out);
     correlate(out, contents.kernels, contents.transfers, contents.graphs);
     link_graph_nodes(out, nodes);
     for (const gpu_op& op : out.ops) {

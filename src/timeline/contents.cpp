@@ -68,6 +68,11 @@ void add_chunk(capture_contents& contents, const chunk& added) {
                 count = std::max(count, drop.count);
             }
             break;
+        case format::chunk_type::windows:
+            for (const format::window_entry& window : elements<format::window_entry>(added.payload)) {
+                contents.windows.insert_or_assign(window.epoch, window);
+            }
+            break;
         case format::chunk_type::end:
             contents.ended = true;
             break;

@@ -40,7 +40,8 @@ struct capture_contents {
     std::vector<graph_record> graphs;
     std::vector<clock_snapshot> clocks;
     std::vector<device_record> devices;
-    std::map<std::uint32_t, std::uint64_t> drops;  // drop_cause → count
+    std::map<std::uint32_t, format::window_entry> windows;  // by epoch
+    std::map<std::uint32_t, std::uint64_t> drops;           // drop_cause → count
     capture_damage damage;
     bool ended = false;    // there was an end chunk
     std::string recovery;  // if not: one line on what was recovered, or why nothing was

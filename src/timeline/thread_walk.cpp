@@ -93,6 +93,9 @@ void thread_walk::visit(const record& r) {
         case record_kind::adopt_pop:
             end_adoption();
             break;
+        case record_kind::window:
+            enter_window();
+            break;
         case record_kind::none:
             break;
     }
@@ -275,6 +278,16 @@ void thread_walk::end_adoption() noexcept {
 void thread_walk::skip_hole() {
     const std::size_t cut = end_open([&](timeline_range& range) { range.end_ns = now_ns_; });
     counts_.ranges_cut += cut;
+    forget_open();
+}
+
+// What the thread closed while nothing was recorded is unknown, so all that was open ended with the window before.
+void thread_walk::enter_window() {
+    finish();
+    forget_open();
+}
+
+void thread_walk::forget_open() noexcept {
     open_.clear();
     adoptions_.clear();
     torch_open_.clear();

@@ -67,6 +67,8 @@ private:
     void note_parent(const record& r);
     void begin_adoption(const record& r);
     void end_adoption() noexcept;
+    void enter_window();
+    void forget_open() noexcept;
     std::uint32_t works_for() const noexcept { return adoptions_.empty() ? npos : adoptions_.back().works_for; }
 
     struct adoption_frame {

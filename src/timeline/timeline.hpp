@@ -32,7 +32,7 @@ enum class range_style : std::uint8_t { push_pop, start_end };
 
 struct timeline_range {
     std::int64_t start_ns = 0;
-    std::int64_t end_ns = 0;  // if it was never seen to close: the end of the capture, or where records are missing
+    std::int64_t end_ns = 0;  // if it was never seen to close: the end of its window, or where records are missing
     std::uint64_t payload = 0;
     std::uint32_t name = 0;           // timeline::name(); raw, as the process gave it
     std::uint32_t thread = npos;      // index into threads
@@ -124,6 +124,15 @@ struct gpu_op {
     op_kind kind = op_kind::kernel;
 };
 
+// A stretch of time in which everything was recorded. What was open at its end was cut there.
+struct timeline_window {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::uint64_t first_step = 0;  // the step it began in, counted by prof_step; 0 before the first
+    std::uint64_t last_step = 0;   // the step it ended in
+    std::uint32_t epoch = 0;       // stands above the correlation ids of its launches (correlation_key)
+};
+
 struct timeline_domain {
     std::string name;  // "" is NVTX's default domain
 };
@@ -164,6 +173,7 @@ struct timeline {
     std::vector<graph_record> graphs;
     std::vector<timeline_graph_node> graph_nodes;
     std::vector<device_record> devices;
+    std::vector<timeline_window> windows;  // by start_ns; at least one
     timeline_quality quality;
     std::int64_t start_ns = 0;  // the capture's first and last moment
     std::int64_t end_ns = 0;

@@ -138,6 +138,9 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
             case format::chunk_type::devices:
                 EXPECT_TRUE(same_bytes(copy_of(elements<device_record>(c.payload)), given.devices));
                 break;
+            case format::chunk_type::windows:
+                EXPECT_TRUE(same_bytes(copy_of(elements<format::window_entry>(c.payload)), given.windows));
+                break;
             case format::chunk_type::drops: {
                 const auto drops = elements<format::drop_entry>(c.payload);
                 ASSERT_EQ(drops.size(), 2U);
@@ -155,7 +158,7 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
         }
     }
     EXPECT_EQ(properties, given.properties);
-    EXPECT_EQ(seen.size(), 12U);
+    EXPECT_EQ(seen.size(), 13U);
     EXPECT_EQ(reader.damage().bytes + reader.damage().chunks + reader.damage().unknown_chunks, 0U);
     EXPECT_EQ(reader.damage().first, "");
     EXPECT_EQ(reader.recovery_outcome(), "");

@@ -122,6 +122,7 @@ sample make_sample() {
     d.name = 5;
     for (std::uint8_t i = 0; i < 16; ++i) d.uuid[i] = static_cast<std::uint8_t>(0xA0 + i);
     s.devices = {d};
+    s.windows = {{.epoch = 3, .warmup_calls = 4, .begin_ticks = 5, .end_ticks = 6, .first_step = 7, .last_step = 8}};
 
     s.drops = {{drop_cause::ring_full, 21}, {drop_cause::labels_full, 22}};
     return s;
@@ -146,6 +147,7 @@ void write_sample(capture_writer& writer) {
     writer.graphs(s.graphs);
     writer.clocks(s.clocks);
     writer.devices(s.devices);
+    writer.window(s.windows.front());
     writer.drops(s.drops);
     writer.end(format::end_reason::exited);
 }

@@ -18,6 +18,7 @@ struct sample {
     std::vector<graph_record> graphs;
     std::vector<clock_snapshot> clocks;
     std::vector<device_record> devices;
+    std::vector<format::window_entry> windows;
     std::vector<std::pair<drop_cause, std::uint64_t>> drops;
 };
 

@@ -29,6 +29,7 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
     std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
+    std::atomic<std::uint32_t> last_unrecorded_call{0};
 };
 callback_state active;
 
@@ -52,8 +53,12 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
 // correlation id: only the outer one is recorded.
 void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* call) noexcept {
     producer* out = recording_producer();
-    if (out == nullptr) return;
     const auto& data = *static_cast<const CUpti_CallbackData*>(call);
+    if (out == nullptr) [[unlikely]] {
+        // relaxed: of two threads' calls at the same moment either is the latest.
+        active.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
+        return;
+    }
     record r;
     r.domain = static_cast<std::uint16_t>(domain);
     r.value = correlation_key(out->epoch(), data.correlationId);
@@ -126,6 +131,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, bool whole_graphs) noexcep
     active.timestamp.store(cupti_.timestamp);
     active.stream_id.store(cupti_.stream_id);
     active.graph_node_id.store(cupti_.graph_node_id);
+    active.last_unrecorded_call.store(0);
     attached_ = true;
     std::string problem = enable_all(whole_graphs);
     if (!problem.empty()) {
@@ -134,6 +140,10 @@ std::string cupti_tracer::attach(std::uint32_t epoch, bool whole_graphs) noexcep
     }
     stream_id_lookup.store(cupti_stream_id);
     return {};
+}
+
+std::uint32_t cupti_tracer::last_unrecorded_call() noexcept {
+    return active.last_unrecorded_call.load(std::memory_order_relaxed);
 }
 
 std::string cupti_tracer::enable_all(bool whole_graphs) noexcept {

@@ -37,6 +37,8 @@ public:
     // and CUPTI is as it was before. `whole_graphs`: a launch of a CUDA graph is one record, if CUPTI can do that.
     // REQUIRES for it: no graph was instantiated before in this process, or its next launch crashes.
     std::string attach(std::uint32_t epoch, bool whole_graphs = false) noexcept;
+    // The latest correlation id of a call that was made while this was attached and the gate shut; 0 if there was none.
+    static std::uint32_t last_unrecorded_call() noexcept;
     bool attached() const noexcept { return attached_.load(); }
     bool records_whole_graphs() const noexcept { return whole_graphs_; }
 

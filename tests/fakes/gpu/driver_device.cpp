@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "fakes/gpu/api_call.hpp"
 #include "fakes/gpu/driver.hpp"
@@ -14,6 +16,9 @@ using fake::simulated_gpu;
 using fake::wait_for;
 
 namespace {
+
+thread_local std::vector<int> devices_pushed_over;
+thread_local CUstreamCaptureMode capture_mode_of_thread = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 simulated_gpu& gpu() { return simulated_gpu::instance(); }
 
@@ -78,6 +83,33 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
         return failure;
     }
     *context = gpu().primary_context(device);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
+    *flags = 0;
+    *active = gpu().existing_context(device) != nullptr ? 1 : 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent(CUcontext context) {
+    devices_pushed_over.push_back(fake::current_device());
+    return fake::set_current_device(static_cast<int>(context->device));
+}
+
+CUresult cuCtxPopCurrent(CUcontext* context) {
+    if (devices_pushed_over.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    *context = fake::thread_context();
+    const int before = devices_pushed_over.back();
+    devices_pushed_over.pop_back();
+    return fake::set_current_device(before);
+}
+
+// Nothing here is unsafe while a stream is captured, so the mode is only kept.
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+    std::swap(*mode, capture_mode_of_thread);
     return CUDA_SUCCESS;
 }
 

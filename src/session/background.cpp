@@ -1,0 +1,67 @@
+#include "session/background.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <utility>
+
+namespace prof {
+
+// REQUIRES: mutex_ is held.
+bool background_thread::start() {
+    if (has_thread_) return true;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
+    pthread_t thread{};
+    has_thread_ = pthread_create(&thread, nullptr, enter, this) == 0;
+    if (has_thread_) pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return has_thread_;
+}
+
+void* background_thread::enter(void* self) noexcept {
+    pthread_setname_np(pthread_self(), "prof-settle");
+    static_cast<background_thread*>(self)->run();
+    return nullptr;
+}
+
+void background_thread::run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [&] { return !tasks_.empty(); });
+        const std::function<void()> task = std::move(tasks_.front());
+        tasks_.pop_front();
+        busy_ = true;
+        lock.unlock();
+        task();
+        lock.lock();
+        busy_ = false;
+        changed_.notify_all();
+    }
+}
+
+void background_thread::post(std::function<void()> task) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (start()) {
+            tasks_.push_back(std::move(task));
+            changed_.notify_all();
+            return;
+        }
+    }
+    task();
+}
+
+bool background_thread::wait_until_idle(std::chrono::milliseconds longest) {
+    std::unique_lock lock(mutex_);
+    const auto idle = [&] { return tasks_.empty() && !busy_; };
+    if (longest == std::chrono::milliseconds::max()) {
+        changed_.wait(lock, idle);
+        return true;
+    }
+    return changed_.wait_for(lock, longest, idle);
+}
+
+}  // namespace prof

@@ -1,0 +1,38 @@
+// A thread of ours for what would hold up the program: waiting for the GPU at the end of a window, exports. Tasks run
+// one after the other, in the order in which they were given. It blocks every signal, so that no handler of the program
+// ever runs on it, and exists only once there was a task.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+
+namespace prof {
+
+class background_thread {
+public:
+    background_thread() = default;
+    background_thread(const background_thread&) = delete;
+    background_thread& operator=(const background_thread&) = delete;
+
+    // Tasks do not throw. If there can be no thread, the task runs here and now.
+    void post(std::function<void()> task);
+
+    // Returns when all tasks given so far are done; false if that takes longer than `longest`.
+    bool wait_until_idle(std::chrono::milliseconds longest = std::chrono::milliseconds::max());
+
+private:
+    static void* enter(void* self) noexcept;
+    void run();
+    bool start();
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::function<void()>> tasks_;
+    bool busy_ = false;        // with a task that is no longer in tasks_
+    bool has_thread_ = false;  // it ends with the process
+};
+
+}  // namespace prof

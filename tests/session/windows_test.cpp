@@ -1,0 +1,96 @@
+// A recording that is paused and resumed, in a whole program on the simulated GPU (windows_victim.cpp).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/projection.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+struct SessionWindows : testing::Test {
+    scratch_directory scratch;
+
+    timeline record(std::vector<std::string> words) const {
+        words.insert(words.begin(), PROF_TEST_VICTIM);
+        const auto result = run_process(words,
+                                        {{"PROF_OUTPUT_DIR", scratch.path},
+                                         {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                                         {"PROF_AUTOSTART", "0"},
+                                         {"PROF_RINGS", scratch.path},
+                                         {"PROF_EXPORT", "none"},
+                                         {"FAKE_GPU_CLOCK", "virtual"},
+                                         {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
+                                         {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
+                                        scratch.path);
+        EXPECT_EQ(result.exit_code(), 0) << result.err;
+        EXPECT_EQ(result.out, "done\n");
+        EXPECT_EQ(result.err, "");
+        const auto files = scratch.files(".prof");
+        EXPECT_EQ(files.size(), 1U);
+        return files.empty() ? timeline{} : load_timeline(files.front());
+    }
+};
+
+std::map<std::string, std::size_t> kernels_by_name(const timeline& data) {
+    std::map<std::string, std::size_t> counts;
+    for (const gpu_op& op : data.ops) ++counts[std::string(data.kernel_symbol(op))];
+    return counts;
+}
+
+std::size_t ranges_named(const timeline& data, std::string_view name) {
+    return static_cast<std::size_t>(std::count_if(data.ranges.begin(), data.ranges.end(),
+                                                  [&](const timeline_range& r) { return data.name(r.name) == name; }));
+}
+
+// Every launch of a window has its kernel, though the GPU was far behind when the window ended; nothing of the time
+// between is there.
+TEST_F(SessionWindows, HoldAllOfTheirWorkAndNoOther) {
+    const timeline data = record({"windows", "20", "steps", "4"});
+    const std::map<std::string, std::size_t> expected{{"recorded_k", 20U * 4 * 5}};
+    EXPECT_EQ(kernels_by_name(data), expected);
+    EXPECT_EQ(ranges_named(data, "step"), 20U * 4);
+    EXPECT_TRUE(std::none_of(data.ops.begin(), data.ops.end(), [](const gpu_op& op) { return op.launch == npos; }));
+    EXPECT_EQ(data.quality.launches_without_completion, 0U);
+    EXPECT_TRUE(data.quality.dropped.empty());
+    EXPECT_TRUE(data.quality.ended);
+
+    ASSERT_EQ(data.windows.size(), 20U);
+    for (std::size_t i = 0; i < data.windows.size(); ++i) {
+        EXPECT_LT(data.windows[i].start_ns, data.windows[i].end_ns);
+        EXPECT_EQ(data.windows[i].first_step, i);
+        EXPECT_EQ(data.windows[i].last_step, i + 1);
+        const std::int64_t before = i == 0 ? data.start_ns : data.windows[i - 1].end_ns;
+        EXPECT_LE(before, data.windows[i].start_ns);
+    }
+    // Open when its window ended, and no longer when the next began.
+    EXPECT_EQ(ranges_named(data, "across"), 20U);
+    for (const timeline_range& range : data.ranges) {
+        EXPECT_EQ(range.open_at_end, data.name(range.name) == "across");
+        EXPECT_EQ(range.depth, data.name(range.name) == "across" ? 0U : 1U);
+    }
+}
+
+TEST_F(SessionWindows, MayEndWhileOtherThreadsLaunch) {
+    const timeline data = record({"windows", "10", "steps", "3", "threads", "2"});
+    EXPECT_EQ(kernels_by_name(data)["recorded_k"], 10U * 3 * 5);
+    EXPECT_EQ(data.windows.size(), 10U);
+    // All of the other threads' ranges stand in a window, give or take the moment in which the gate is shut.
+    for (const gpu_op& op : data.ops) {
+        if (op.launch != npos && data.kernel_symbol(op) == "recorded_k") {
+            EXPECT_NE(data.api_calls[op.launch].open, npos);
+        }
+    }
+    const projection p = project(data);
+    std::int64_t self = 0;
+    for (const projection_row& row : p.rows) self += row.gpu_self_ns;
+    EXPECT_EQ(self, p.total_gpu_ns);
+}
+
+}  // namespace
+}  // namespace prof::test
