@@ -37,6 +37,12 @@ public:
     // and CUPTI is as it was before. `whole_graphs`: a launch of a CUDA graph is one record, if CUPTI can do that.
     // REQUIRES for it: no graph was instantiated before in this process, or its next launch crashes.
     std::string attach(std::uint32_t epoch, bool whole_graphs = false) noexcept;
+
+    // Hears cudaProfilerStart (true) and cudaProfilerStop, at their entry on the thread that calls them, and nothing
+    // else; attach() goes on hearing them, detach() ends it. `heard` may call attach() and stop_recording(), and must
+    // not wait for a thread that is in another function of this class. Returns "" or one line.
+    std::string listen(void (*heard)(bool starts) noexcept) noexcept;
+
     // The latest correlation id of a call that was made while this was attached and the gate shut; 0 if there was none.
     static std::uint32_t last_unrecorded_call() noexcept;
     bool attached() const noexcept { return attached_.load(); }
@@ -65,6 +71,7 @@ public:
     clock_snapshot snapshot() noexcept;
 
 private:
+    std::string subscribe() noexcept;
     std::string enable_all(bool whole_graphs) noexcept;
     std::string failed(const char* what, CUptiResult result) const;
 
@@ -72,7 +79,7 @@ private:
     cupti_library cupti_;
     activity_buffers buffers_;
     std::string problem_;
-    CUpti_SubscriberHandle subscriber_ = nullptr;
+    CUpti_SubscriberHandle subscriber_ = nullptr;  // null: not subscribed
     std::uint32_t epoch_ = 0;
     std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
