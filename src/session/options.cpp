@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/domain_filter.hpp"
-#include "hooks/nvtx/watched_ranges.hpp"
 #include "session/schedule_plan.hpp"
 #include "session/trigger_plan.hpp"
 
@@ -128,9 +127,11 @@ bool set_steps(session_options& out, const std::string& value) {
     return parse_steps(value, parsed) && set_text<&session_options::steps>(out, value);
 }
 
+// "name" or "name@domain" (hooks/nvtx/watched_ranges.hpp).
 template <std::string session_options::*member>
 bool set_range_name(session_options& out, const std::string& value) {
-    return is_range_name(value) && set_text<member>(out, value);
+    const std::size_t at = value.rfind('@');
+    return !value.empty() && at != 0 && at != value.size() - 1 && set_text<member>(out, value);
 }
 
 bool set_capture_range(session_options& out, const std::string& value) {

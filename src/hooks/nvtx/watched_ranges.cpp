@@ -22,8 +22,18 @@ struct range_watch {
 
 namespace {
 
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
 bool is_named(std::string_view text, std::string_view name) noexcept {
-    return text.starts_with(name) && (text.size() == name.size() || split_torch_text(text).name == name);
+    std::size_t at = 0;
+    for (const char c : name) {
+        if (c == '#' && at < text.size() && is_digit(text[at])) {
+            while (at < text.size() && is_digit(text[at])) ++at;
+        } else if (at == text.size() || text[at++] != c) {
+            return false;
+        }
+    }
+    return at == text.size() || at == split_torch_text(text).name.size();
 }
 
 bool is_on_its_thread(range_watch::entry& entry) noexcept {
@@ -33,11 +43,6 @@ bool is_on_its_thread(range_watch::entry& entry) noexcept {
 }
 
 }  // namespace
-
-bool is_range_name(const std::string& name) noexcept {
-    const std::size_t at = name.rfind('@');
-    return !name.empty() && at != 0 && at != name.size() - 1;
-}
 
 void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_listener listener) {
     window_opened_by.thread.store(nullptr);

@@ -20,12 +20,12 @@ namespace prof {
 enum class range_use : std::uint8_t { step, capture };
 
 // "name": a range of this name in any domain; "name@domain": in that one, "name@default" in NVTX's default domain,
-// "name@*" in any. Numbers that PyTorch's observer appends to a name do not belong to it.
+// "name@*" in any. A # stands for a number, as in summaries: "step #" is "step 12", too. Numbers that PyTorch's
+// observer appends to a name do not belong to it.
 struct watched_range {
     range_use use = range_use::step;
     std::string name;
 };
-bool is_range_name(const std::string& name) noexcept;
 
 // Called on the thread that pushes or pops, before the push is recorded and after the pop is. A step is heard on the
 // thread that pushed it first, and on no other. True for a push of a capture range with which a window opened: its pop,
