@@ -34,24 +34,36 @@ bool refused(std::uint32_t domain) noexcept {
     return true;
 }
 
-// --- the one function behind each family; `fill` puts the message and attributes into the record --------------------
+// --- the two functions behind each family ---------------------------------------------------------------------------
+//
+// The outer one is all that a hook costs while nothing is recorded: a load, a test, a return. The inner one is kept out
+// of it, or its stack frame and saved registers would be set up before the test. `fill` puts the message and attributes
+// into the record.
 
 template <typename TFill>
-int push(std::uint32_t domain, TFill&& fill) noexcept {
+[[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || refused(domain)) return no_level;
     record r = start_record(record_kind::range_push, domain);
     fill(*installed_region(), r);
     return out->push(r);
 }
+template <typename TFill>
+int push(std::uint32_t domain, TFill fill) noexcept {
+    return gate_is_shut() ? no_level : write_push(domain, fill);
+}
 
 template <typename TFill>
-int pop(std::uint32_t domain, TFill&& fill) noexcept {
+[[gnu::noinline]] int write_pop(std::uint32_t domain, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return no_level;
     record r = start_record(record_kind::range_pop, domain);
     fill(r);
     return out->pop(r);
+}
+template <typename TFill>
+int pop(std::uint32_t domain, TFill fill) noexcept {
+    return gate_is_shut() ? no_level : write_pop(domain, fill);
 }
 int pop(std::uint32_t domain) noexcept {
     return pop(domain, [](record&) {});
@@ -73,35 +85,46 @@ auto torch_message(const char* text) noexcept {
 }
 
 template <typename TFill>
-void mark(std::uint32_t domain, TFill&& fill) noexcept {
+[[gnu::noinline]] void write_mark(std::uint32_t domain, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || refused(domain)) return;
     record r = start_record(record_kind::mark, domain);
     fill(*installed_region(), r);
     out->write(r);
 }
+template <typename TFill>
+void mark(std::uint32_t domain, TFill fill) noexcept {
+    if (!gate_is_shut()) write_mark(domain, fill);
+}
 
 template <typename TFill>
-nvtxRangeId_t start(std::uint32_t domain, TFill&& fill) noexcept {
-    // relaxed: only has to be unique. Given out while nothing is recorded too: the range may end while something is.
-    const std::uint64_t id = next_range_id.fetch_add(1, std::memory_order_relaxed);
+[[gnu::noinline]] void write_start(std::uint32_t domain, nvtxRangeId_t id, TFill fill) noexcept {
     producer* out = recording_producer();
-    if (out == nullptr || refused(domain)) return id;
+    if (out == nullptr || refused(domain)) return;
     record r = start_record(record_kind::range_start, domain);
     fill(*installed_region(), r);
     const record payload{r.ticks, r.value, 0, 0, 0, r.domain, record_kind::payload, r.flags};
     r.value = id;
     out->write(r);
     if (payload.flags != 0) out->write(payload);
+}
+template <typename TFill>
+nvtxRangeId_t start(std::uint32_t domain, TFill fill) noexcept {
+    // relaxed: only has to be unique. Given out while nothing is recorded too: the range may end while something is.
+    const std::uint64_t id = next_range_id.fetch_add(1, std::memory_order_relaxed);
+    if (!gate_is_shut()) write_start(domain, id, fill);
     return id;
 }
 
-void end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
+[[gnu::noinline]] void write_end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return;
     record r = start_record(record_kind::range_end, domain);
     r.value = id;
     out->write(r);
+}
+void end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
+    if (!gate_is_shut()) write_end(domain, id);
 }
 
 template <typename TText>
@@ -165,11 +188,12 @@ nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start(0, m
 nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start(0, message(text)); }
 void NVTX_API on_end(nvtxRangeId_t id) noexcept { end(0, id); }
 int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push(0, attributes(e)); }
-int NVTX_API on_push_a(const char* text) noexcept {
+[[gnu::noinline]] int write_push_text(const char* text) noexcept {
     // relaxed: a setting; nothing else is read on its account.
     const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
-    return split ? push(0, torch_message(text)) : push(0, message(text));
+    return split ? write_push(0, torch_message(text)) : write_push(0, message(text));
 }
+int NVTX_API on_push_a(const char* text) noexcept { return gate_is_shut() ? no_level : write_push_text(text); }
 int NVTX_API on_push_w(const wchar_t* text) noexcept { return push(0, message(text)); }
 int NVTX_API on_pop() noexcept { return pop(0); }
 void NVTX_API on_name_category_a(std::uint32_t c, const char* name) noexcept { name_category(0, c, name); }
