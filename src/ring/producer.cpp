@@ -1,5 +1,6 @@
 #include "ring/producer.hpp"
 
+#include <cstring>
 #include <string_view>
 
 #include "record/clock.hpp"
@@ -39,13 +40,17 @@ void producer::drop(drop_cause cause) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-std::uint32_t producer::symbol_name(const char* symbol) noexcept {
-    if (symbol == nullptr) return 0;
-    const auto address = reinterpret_cast<std::uintptr_t>(symbol);
-    symbol_entry& entry = symbols_[(address >> 4) % symbols_.size()];
-    const std::string_view text{symbol};
-    if (entry.symbol == symbol && region_->names().text(entry.name) == text) return entry.name;
-    entry = {symbol, region_->intern(text)};
+std::uint32_t producer::name_of(const char* text) noexcept {
+    if (text == nullptr) return 0;
+    // Multiplied, since literals lie a few bytes apart and kernels' symbols pages: the top bits have all of them.
+    const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15U;
+    known_text& entry = known_[mixed >> 56];
+    if (entry.text == text && entry.name != 0) {
+        const std::string_view known = region_->names().text(entry.name);
+        // Reads no further than the end of `text`: strncmp stops there if that is shorter.
+        if (std::strncmp(text, known.data(), known.size()) == 0 && text[known.size()] == 0) return entry.name;
+    }
+    entry = {text, region_->intern(text)};
     return entry.name;
 }
 

@@ -118,15 +118,29 @@ TEST(Producer, WithoutARingCountsEverythingAsNoRing) {
     EXPECT_EQ(f.dropped(drop_cause::no_ring), 2U);
 }
 
-TEST(Producer, KnowsASymbolAgainAndSeesWhenItsAddressHoldsAnother) {
+TEST(Producer, KnowsATextAgainAndSeesWhenItsAddressHoldsAnother) {
     fixture f;
-    char symbol[32] = "kernel_a";
-    const std::uint32_t a = f.out.symbol_name(symbol);
-    EXPECT_EQ(f.out.symbol_name(symbol), a);
-    EXPECT_EQ(f.where.names().text(a), "kernel_a");
-    std::snprintf(symbol, sizeof symbol, "kernel_b");
-    EXPECT_EQ(f.where.names().text(f.out.symbol_name(symbol)), "kernel_b");
-    EXPECT_EQ(f.out.symbol_name(nullptr), 0U);
+    char text[32];
+    for (int round = 0; round < 2; ++round) {
+        // Another of the same length, one that goes on where the last ended, one that is its beginning, none.
+        for (const char* next : {"kernel_a", "kernel_b", "kernel_b2", "kernel", "", "kernel_a"}) {
+            std::snprintf(text, sizeof text, "%s", next);
+            const std::uint32_t id = f.out.name_of(text);
+            EXPECT_EQ(f.where.names().text(id), next);
+            EXPECT_EQ(f.out.name_of(text), id);
+        }
+    }
+    EXPECT_EQ(f.out.name_of(nullptr), 0U);
+}
+
+// A record that is dropped is not put together: its name takes no place in the table.
+TEST(Producer, FillsOnlyWhatIsRecorded) {
+    fixture f;
+    while (f.dropped(drop_cause::ring_full) == 0) f.out.write(of(record_kind::mark));
+    bool filled = false;
+    f.out.push(0, [&](record&) { filled = true; });
+    f.out.pop(0, [&](record&) { filled = true; });
+    EXPECT_FALSE(filled);
 }
 
 // Whatever the load, what is recorded is paired: per domain every pop closes a recorded push, and recorded plus dropped

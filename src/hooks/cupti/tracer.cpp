@@ -68,7 +68,7 @@ void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId c
         r.category = cbid;
         const launch_kind kind = kind_of_call(static_cast<api_domain>(domain), cbid);
         // Only for these does CUPTI's callback data hold a symbol name.
-        if (kind == launch_kind::kernel) r.name = out->symbol_name(data.symbolName);
+        if (kind == launch_kind::kernel) r.name = out->name_of(data.symbolName);
         r.flags = static_cast<std::uint8_t>(class_of_call(kind));
         r.ticks = ticks_now();
         out->open_api(r);

@@ -45,7 +45,7 @@ void fill_from_payloads(const nvtxPayloadData_t* payloads, std::size_t count, re
     }
 }
 
-void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, record& out) noexcept {
+void fill_from_attributes(producer& thread, const nvtxEventAttributes_t& event, record& out) noexcept {
     // The struct has had one layout since NVTX 2; its `size` says how much of it the caller has.
     if (event.size < sizeof(nvtxEventAttributes_t)) return;
     out.category = event.category;
@@ -88,10 +88,10 @@ void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, rec
             out.name = number_of(event.message.registered);
             break;
         case NVTX_MESSAGE_TYPE_ASCII:
-            out.name = intern_text(where, event.message.ascii);
+            out.name = name_of(thread, event.message.ascii);
             break;
         case NVTX_MESSAGE_TYPE_UNICODE:
-            out.name = intern_text(where, event.message.unicode);
+            out.name = name_of(thread, event.message.unicode);
             break;
         default:
             break;

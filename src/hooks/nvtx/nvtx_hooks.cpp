@@ -18,12 +18,17 @@ std::atomic<std::uint64_t> next_range_id{1};
 
 std::atomic<bool> torch_texts_are_split{false};
 
-record start_record(record_kind kind, std::uint32_t domain) noexcept {
-    record r;
-    r.ticks = ticks_now();
-    r.kind = kind;
+// Field by field: `r` is a slot of the ring. A record made beforehand would be put together by small stores and copied
+// by wide loads, for which the processor has to wait.
+void begin_record(record& r, record_kind kind, std::uint32_t domain, std::uint64_t ticks) noexcept {
+    r.ticks = ticks;
+    r.value = 0;
+    r.name = 0;
+    r.color = 0;
+    r.category = 0;
     r.domain = static_cast<std::uint16_t>(domain);
-    return r;
+    r.kind = kind;
+    r.flags = 0;
 }
 
 // A domain that found no place: its ranges are not recorded, but counted.
@@ -44,9 +49,11 @@ template <typename TFill>
 [[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || refused(domain)) return no_level;
-    record r = start_record(record_kind::range_push, domain);
-    fill(*installed_region(), r);
-    return out->push(r);
+    const std::uint64_t ticks = ticks_now();
+    return out->push(domain, [&](record& r) {
+        begin_record(r, record_kind::range_push, domain, ticks);
+        fill(*out, r);
+    });
 }
 template <typename TFill>
 int push(std::uint32_t domain, TFill fill) noexcept {
@@ -57,9 +64,11 @@ template <typename TFill>
 [[gnu::noinline]] int write_pop(std::uint32_t domain, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return no_level;
-    record r = start_record(record_kind::range_pop, domain);
-    fill(r);
-    return out->pop(r);
+    const std::uint64_t ticks = ticks_now();
+    return out->pop(domain, [&](record& r) {
+        begin_record(r, record_kind::range_pop, domain, ticks);
+        fill(r);
+    });
 }
 template <typename TFill>
 int pop(std::uint32_t domain, TFill fill) noexcept {
@@ -71,10 +80,13 @@ int pop(std::uint32_t domain) noexcept {
 
 // What PyTorch's observer pushes, its numbers apart from its name.
 auto torch_message(const char* text) noexcept {
-    return [text](region& where, record& r) {
+    return [text](producer& out, record& r) {
         const torch_text split = split_torch_text(text);
-        r.name = where.intern(split.name);
-        if (split.op_id == 0) return;
+        if (split.op_id == 0) {
+            r.name = out.name_of(text);
+            return;
+        }
+        r.name = out.where().intern(split.name);
         r.value = split.op_id;
         r.flags = static_cast<std::uint8_t>(payload_type::torch);
         if (split.sequence < 0) return;
@@ -88,8 +100,9 @@ template <typename TFill>
 [[gnu::noinline]] void write_mark(std::uint32_t domain, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || refused(domain)) return;
-    record r = start_record(record_kind::mark, domain);
-    fill(*installed_region(), r);
+    record r;
+    begin_record(r, record_kind::mark, domain, ticks_now());
+    fill(*out, r);
     out->write(r);
 }
 template <typename TFill>
@@ -101,8 +114,9 @@ template <typename TFill>
 [[gnu::noinline]] void write_start(std::uint32_t domain, nvtxRangeId_t id, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || refused(domain)) return;
-    record r = start_record(record_kind::range_start, domain);
-    fill(*installed_region(), r);
+    record r;
+    begin_record(r, record_kind::range_start, domain, ticks_now());
+    fill(*out, r);
     const record payload{r.ticks, r.value, 0, 0, 0, r.domain, record_kind::payload, r.flags};
     r.value = id;
     out->write(r);
@@ -119,7 +133,8 @@ nvtxRangeId_t start(std::uint32_t domain, TFill fill) noexcept {
 [[gnu::noinline]] void write_end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return;
-    record r = start_record(record_kind::range_end, domain);
+    record r;
+    begin_record(r, record_kind::range_end, domain, ticks_now());
     r.value = id;
     out->write(r);
 }
@@ -129,17 +144,17 @@ void end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
 
 template <typename TText>
 auto message(const TText* text) noexcept {
-    return [text](region& where, record& r) { r.name = intern_text(where, text); };
+    return [text](producer& out, record& r) { r.name = name_of(out, text); };
 }
 
 auto attributes(const nvtxEventAttributes_t* event) noexcept {
-    return [event](region& where, record& r) {
-        if (event != nullptr) fill_from_attributes(where, *event, r);
+    return [event](producer& out, record& r) {
+        if (event != nullptr) fill_from_attributes(out, *event, r);
     };
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return [data, count](region&, record& r) { fill_from_payloads(data, count, r); };
+    return [data, count](producer&, record& r) { fill_from_payloads(data, count, r); };
 }
 
 template <typename TText>
@@ -333,8 +348,8 @@ void split_torch_texts(bool split) noexcept { torch_texts_are_split.store(split,
 void record_mark(const char* text, std::uint64_t payload) noexcept {
     region* where = installed_region();
     if (where == nullptr) return;
-    mark(where->domain("prof"), [&](region& names, record& r) {
-        r.name = intern_text(names, text);
+    mark(where->domain("prof"), [&](producer& out, record& r) {
+        r.name = out.name_of(text);
         r.value = payload;
         r.flags = static_cast<std::uint8_t>(payload_type::u64);
     });
