@@ -26,8 +26,7 @@ class producer {
     };
 
 public:
-    // Without a ring (null): everything is dropped and counted as no_ring, in the region.
-    void attach(region& where, ring_header* ring, std::uint32_t epoch) noexcept;
+    void attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept;
     // Begins a later epoch in the same ring, with a record that says so. False if there is no room for it: then nothing
     // has changed.
     bool begin_epoch(region& where, std::uint32_t epoch) noexcept;

@@ -40,10 +40,9 @@ public:
           tail_seen_(counters->tail.load(std::memory_order_acquire)) {}
 
     // Where the next slot is written, if besides it `headroom` more would fit; null otherwise. The consumer sees it
-    // after publish(). A producer without a ring is full.
+    // after publish().
     TSlot* next_slot(std::size_t headroom = 0) noexcept {
         if (free_seen() <= headroom) [[unlikely]] {
-            if (counters_ == nullptr) return nullptr;
             // acquire: pairs with the consumer's release of tail; its reads of the slots are over.
             tail_seen_ = counters_->tail.load(std::memory_order_acquire);
             if (free_seen() <= headroom) return nullptr;

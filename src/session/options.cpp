@@ -1,12 +1,14 @@
 #include "session/options.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <vector>
 
 #include "analysis/domain_filter.hpp"
+#include "session/memory_plan.hpp"
 
 extern char** environ;
 
@@ -41,12 +43,11 @@ bool set_switch(session_options& out, const std::string& value) {
 }
 
 // A number of bytes, with K, M or G for powers of 1024.
-template <std::uint64_t session_options::*member, std::uint64_t least, std::uint64_t most, bool power_of_two>
-bool set_bytes(session_options& out, const std::string& value) {
+bool set_memory(session_options& out, const std::string& value) {
     std::uint64_t number = 0;
     const char* const end = value.data() + value.size();
     const auto [rest, status] = std::from_chars(value.data(), end, number);
-    if (status != std::errc{} || number > most) return false;
+    if (status != std::errc{} || number > most_memory_bytes) return false;
     const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
     if (unit == "K") {
         number <<= 10;
@@ -57,8 +58,8 @@ bool set_bytes(session_options& out, const std::string& value) {
     } else if (!unit.empty()) {
         return false;
     }
-    if (number < least || number > most || (power_of_two && (number & (number - 1)) != 0)) return false;
-    out.*member = number;
+    if (number < least_memory_bytes || number > most_memory_bytes || !std::has_single_bit(number)) return false;
+    out.memory = number;
     return true;
 }
 
@@ -118,9 +119,7 @@ constexpr option all_options[] = {
     {"autostart", "0 or 1", set_switch<&o::autostart>},
     {"cupti_library", "the path of a libcupti.so", set_text<&o::cupti_library>},
     {"rings", "auto, memory, or a directory", set_nonempty<&o::rings>},
-    {"ring_bytes", "a power of two from 4K to 64M", set_bytes<&o::ring_bytes, 4096, 64ULL << 20, true>},
-    {"buffer_bytes", "a number of bytes from 64K to 64M", set_bytes<&o::buffer_bytes, 65536, 64ULL << 20, false>},
-    {"name_bytes", "a number of bytes from 64K to 1G", set_bytes<&o::name_bytes, 65536, 1ULL << 30, false>},
+    {"memory", "a power of two from 16M to 4G", set_memory},
     {"compress", "0 or 1", set_switch<&o::compress>},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},

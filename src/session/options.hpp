@@ -20,9 +20,7 @@ struct session_options {
     bool autostart = true;
     std::string cupti_library;
     std::string rings = "auto";
-    std::uint64_t ring_bytes = 1U << 20;
-    std::uint64_t buffer_bytes = 1U << 20;
-    std::uint64_t name_bytes = 8U << 20;
+    std::uint64_t memory = 64U << 20;  // divided by session/memory_plan.hpp
     bool compress = false;
     std::string cuda_graphs = "nodes";  // or "graphs": one record a launch
     std::string adopt = "auto";

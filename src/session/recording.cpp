@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -12,6 +11,7 @@
 #include "record/error.hpp"
 #include "ring/registry.hpp"
 #include "session/exports.hpp"
+#include "session/memory_plan.hpp"
 #include "session/properties.hpp"
 
 namespace prof {
@@ -43,10 +43,8 @@ void recording_session::make_region(const session_options& options) {
     region_options wanted;
     wanted.place = options.rings;
     wanted.fallback_directory = options.output_dir;
-    wanted.large_ring_bytes = static_cast<std::uint32_t>(options.ring_bytes);
-    wanted.medium_ring_bytes = std::max(wanted.large_ring_bytes / 4, wanted.small_ring_bytes);
-    wanted.name_bytes = static_cast<std::uint32_t>(options.name_bytes);
     wanted.id = random_id();
+    divide_memory(options.memory, wanted, tracer_options_);
     region_ = new region(wanted);
     pthread_atfork(nullptr, nullptr, in_child);
     std::atexit(at_exit);
@@ -201,10 +199,8 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     std::string problem;
     try {
         if (tracer_ == nullptr) {
-            tracer_options wanted;
-            wanted.library = options_.cupti_library;
-            wanted.buffer_bytes = options_.buffer_bytes;
-            tracer_ = std::make_unique<cupti_tracer>(*region_, wanted);
+            tracer_options_.library = options_.cupti_library;
+            tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
         }
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
         problem = tracer_->attach(epoch_, whole_graphs);

@@ -26,7 +26,7 @@ struct fixture {
     ring_header* ring = where.claim_ring(1);
     producer out;
 
-    fixture() { out.attach(where, ring, 1); }
+    fixture() { out.attach(where, *ring, 1); }
 
     std::vector<record> drain() {
         ring_consumer<record> consumer(&ring->counters, where.slots(*ring), ring->capacity);
@@ -106,16 +106,6 @@ TEST(Producer, KeepsThePlaceOfAnApiExit) {
     EXPECT_EQ(records.back().kind, record_kind::api_exit);
     EXPECT_EQ(f.dropped(drop_cause::ring_full), 1U);
     EXPECT_FALSE(f.out.is_open_api(of(record_kind::api_exit, 1, 77)));
-}
-
-TEST(Producer, WithoutARingCountsEverythingAsNoRing) {
-    fixture f;
-    producer ringless;
-    ringless.attach(f.where, nullptr, 1);
-    ringless.push(of(record_kind::range_push));
-    ringless.write(of(record_kind::mark));
-    ringless.pop(of(record_kind::range_pop));
-    EXPECT_EQ(f.dropped(drop_cause::no_ring), 2U);
 }
 
 TEST(Producer, KnowsATextAgainAndSeesWhenItsAddressHoldsAnother) {

@@ -364,11 +364,11 @@ TEST_F(Session, LeavesTheProgramAloneWhenCuptiFails) {
 
 TEST_F(Session, RefusesABadOptionInOneLineAndGoesOn) {
     environment e = preloaded();
-    e["PROF_RING_BYTES"] = "a lot";
+    e["PROF_MEMORY"] = "a lot";
     const auto result = run(e, {"steps", "1"});
     EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(result.err,
-              "libprof: PROF_RING_BYTES: \"a lot\" is not accepted; it takes a power of two from 4K to 64M; "
+              "libprof: PROF_MEMORY: \"a lot\" is not accepted; it takes a power of two from 16M to 4G; "
               "the default is used\n");
     EXPECT_EQ(only_capture().ranges.size(), 8U);
 }

@@ -38,7 +38,7 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
     *buffer = buffers.take();
     if (*buffer == nullptr) {
         active.where.load()->count_drop(drop_cause::cupti_no_buffer);
-        if (active.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_extra();
+        if (active.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_by_force();
     }
     *size = *buffer == nullptr ? 0 : buffers.buffer_bytes();
     *max_records = 0;  // as many as fit
@@ -212,15 +212,13 @@ void cupti_tracer::detach(bool finalize) noexcept {
     whole_graphs_ = false;
 }
 
-bool cupti_tracer::read_completed(activity_batch& out, int limit) {
+bool cupti_tracer::read_completed(activity_batch& out) {
     activity_buffers::completed buffer;
-    bool any = false;
-    while (limit-- > 0 && buffers_.next_completed(buffer)) {
-        read_activity_buffer(cupti_, epoch_, since_ns_, region_, buffer.data, buffer.valid_bytes, out);
-        buffers_.give_back(buffer.data);
-        any = true;
-    }
-    return any;
+    if (!buffers_.next_completed(buffer)) return false;
+    out.reserve_for(buffers_.buffer_bytes());
+    read_activity_buffer(cupti_, epoch_, since_ns_, region_, buffer.data, buffer.valid_bytes, out);
+    buffers_.give_back(buffer.data);
+    return true;
 }
 
 void cupti_tracer::count_dropped() noexcept {

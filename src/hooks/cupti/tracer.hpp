@@ -22,7 +22,7 @@ namespace prof {
 struct tracer_options {
     std::string library;  // PROF_CUPTI_LIBRARY
     std::size_t buffer_bytes = 1U << 20;
-    std::uint32_t buffer_count = 24;
+    std::uint32_t buffer_count = 20;
 };
 
 class cupti_tracer {
@@ -54,8 +54,8 @@ public:
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
-    // The drain thread's: reads the completed buffers, at most `limit` of them, into `out`; true if there were any.
-    bool read_completed(activity_batch& out, int limit);
+    // The drain thread's: reads a completed buffer into `out`; false if there is none.
+    bool read_completed(activity_batch& out);
     // Collects CUPTI's own count of records it dropped into the region's counters.
     void count_dropped() noexcept;
 
