@@ -1,12 +1,12 @@
-"""What a pair of range push and pop costs from Python, by NVIDIA's nvtx package: with no tool in the process, with
-libprof loaded but not recording, and recording.
+"""What a pair of range push and pop costs from Python, by NVIDIA's nvtx package: with no tool in the process, with a tool
+that does nothing (the package does more where there is one), with libprof loaded but not recording, and recording.
 
-    python_range_cost.py <prof> <libprof.so> [--rounds N]
+    python_range_cost.py <prof> <libprof.so> <libsilent_tool.so> [--rounds N]
 
-Method: in each round the three states follow each other, each a process of its own, since NVTX looks for its tool once
-in a process's life. A process makes an uncounted burst of pairs and then bursts of each kind in turn; its figure is the
+Method: in each round the states follow each other, each a process of its own, since NVTX looks for its tool once in a
+process's life. A process makes an uncounted burst of pairs and then bursts of each kind in turn; its figure is the
 median of the bursts. The table has the median over the rounds with the middle half, and the median of the differences
-to the same round's process without a tool. A recorded process must have as many ranges in its capture as it made, and
+to the same round's process with the tool that does nothing. A recorded process must have as many ranges in its capture as it made, and
 none dropped, or the measurement is refused.
 """
 import argparse
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 
-STATES = ("no tool", "libprof, not recording", "libprof, recording")
+STATES = ("no tool", "a tool that does nothing", "libprof, not recording", "libprof, recording")
 BURSTS = 40
 PAIRS = 1000
 
@@ -57,12 +57,14 @@ def make_ranges():
     print(json.dumps({title: statistics.median(values) for title, values in bursts.items()}))
 
 
-def run_state(state, library):
+def run_state(state, library, silent_tool):
     """(figures, folder of the captures) of one process."""
     folder = tempfile.TemporaryDirectory()
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("PROF_") and "INJECTION64" not in name and name != "LD_PRELOAD"}
-    if state != "no tool":
+    if state == STATES[1]:
+        environment.update(NVTX_INJECTION64_PATH=silent_tool)
+    elif state != "no tool":
         environment.update(LD_PRELOAD=library, PROF_OUTPUT_DIR=folder.name, PROF_EXPORT="none",
                            PROF_AUTOSTART="1" if state == "libprof, recording" else "0")
     done = subprocess.run([sys.executable, __file__, "--make-ranges"], env=environment, capture_output=True, text=True)
@@ -85,20 +87,21 @@ def check_capture(prof, folder, titles):
 
 def print_table(rounds):
     print(f"{len(rounds)} rounds, {BURSTS} bursts of {PAIRS} pairs a process, Python {sys.version.split()[0]}")
-    print(f"{'state':24} {'pair':30} {'ns':>8}  {'middle half':18} {'above no tool':>14}")
+    print(f"{'state':24} {'pair':30} {'ns':>8}  {'middle half':18} {'above that tool':>15}")
     for title in rounds[0][STATES[0]]:
         for state in STATES:
             values = [one[state][title] for one in rounds]
-            above = statistics.median(one[state][title] - one[STATES[0]][title] for one in rounds)
+            above = statistics.median(one[state][title] - one[STATES[1]][title] for one in rounds)
             low, _, high = statistics.quantiles(values, n=4)
             half = f"[{low:.1f}, {high:.1f}]"
-            print(f"{state:24} {title:30} {statistics.median(values):8.1f}  {half:18} {above:14.1f}")
+            print(f"{state:24} {title:30} {statistics.median(values):8.1f}  {half:18} {above:15.1f}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prof")
     parser.add_argument("library")
+    parser.add_argument("silent_tool")
     parser.add_argument("--rounds", type=int, default=20)
     arguments = parser.parse_args()
     if arguments.rounds < 2:
@@ -107,7 +110,7 @@ def main():
     for _ in range(arguments.rounds):
         rounds.append({})
         for state in STATES:
-            figures, folder = run_state(state, arguments.library)
+            figures, folder = run_state(state, arguments.library, arguments.silent_tool)
             if state == "libprof, recording":
                 check_capture(arguments.prof, folder, figures)
             rounds[-1][state] = figures

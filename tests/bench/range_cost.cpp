@@ -34,7 +34,7 @@ namespace {
 
 constexpr unsigned pairs_a_burst = 400;
 constexpr unsigned bursts = 9;                                // a window: one uncounted burst, then these
-constexpr std::uint64_t records_in_a_ring = (1U << 20) / 32;  // PROF_RING_BYTES as it is by default
+constexpr std::uint64_t records_in_a_ring = (1U << 20) / 32;  // of each of the first 8 threads, by default
 static_assert(std::uint64_t{2} * 3 * pairs_a_burst * (bursts + 1) < records_in_a_ring);
 
 enum state : std::size_t { no_tool, idle, recording, state_count };
@@ -191,7 +191,7 @@ int main(int argc, char** argv) {
     std::string library = PROF_BENCH_LIBRARY;
     CLI::App app{"What a range costs, beside two clock reads."};
     app.add_option("--rounds", rounds, "windows of each state")->check(CLI::Range(1U, 100'000U))->capture_default_str();
-    app.add_option("--threads", threads, "that make ranges at once")->check(CLI::Range(1U, 24U))->capture_default_str();
+    app.add_option("--threads", threads, "that make ranges at once")->check(CLI::Range(1U, 8U))->capture_default_str();
     app.add_option("--library", library, "libprof.so of another build, to compare with")->check(CLI::ExistingFile);
     CLI11_PARSE(app, argc, argv);
     try {
