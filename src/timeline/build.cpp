@@ -234,6 +234,9 @@ void end_open_ranges(timeline& out) {
 timeline build_timeline(capture_contents contents) {
     timeline out;
     out.properties = std::move(contents.properties);
+    if (const auto chosen = out.properties.find("activities"); chosen != out.properties.end()) {
+        parse_activities(chosen->second, out.activities);  // of a newer libprof's words none is believed
+    }
     out.name_table = std::move(contents.names);
     take_quality(out, contents);
     take_threads(out, contents);

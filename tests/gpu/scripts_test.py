@@ -427,6 +427,16 @@ class Overhead(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "nothing was measured"):
             overhead.check_goals(result, ["client:0.1"])
 
+    def test_settings_of_a_tool_may_be_lists(self):
+        self.assertEqual(
+            overhead.split_tools("client,prof:activities=kernels,copies,prof:activities=none,none,prof"),
+            ["client", "prof:activities=kernels,copies", "prof:activities=none", "none", "prof"],
+        )
+        self.assertEqual(overhead.split_tools("prof,kernels"), ["prof", "kernels"])
+        for bad in ("kernels", "none:activities=all", "prfo:activities=all"):
+            with self.assertRaisesRegex(SystemExit, "there is no tool"):
+                overhead.make_tool(bad)
+
     def test_a_tool_that_starts_nothing_is_measured_between_its_own_offs(self):
         class Counted:
             steps = 0
