@@ -37,8 +37,9 @@ private:
 std::uint32_t intern_text(region& where, const char* text) noexcept;
 std::uint32_t intern_text(region& where, const wchar_t* text) noexcept;
 
-// REQUIRES: out.domain is set. Of extended payloads the first number of bytes: fills value and flags.
-void fill_from_payloads(const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
+// REQUIRES: out.domain is set. Of extended payloads the first number of bytes (value and flags) and, if `names` is
+// not null, the first message for a record that has no name yet.
+void fill_from_payloads(region* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
 
 // REQUIRES: out.domain is set. Fills name, category, color, value and flags. An attribute struct of an unknown size
 // gives a nameless record.

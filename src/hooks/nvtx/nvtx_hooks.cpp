@@ -116,7 +116,7 @@ auto attributes(const nvtxEventAttributes_t* event) noexcept {
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return [data, count](region&, record& r) { fill_from_payloads(data, count, r); };
+    return [data, count](region& where, record& r) { fill_from_payloads(&where, data, count, r); };
 }
 
 template <typename TText>
@@ -245,7 +245,7 @@ int NVTX_API on_push_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data
     return push(number_of(d), payloads(data, count));
 }
 int NVTX_API on_pop_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return pop(number_of(d), [&](record& r) { fill_from_payloads(data, count, r); });
+    return pop(number_of(d), [&](record& r) { fill_from_payloads(nullptr, data, count, r); });
 }
 nvtxRangeId_t NVTX_API on_start_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data,
                                         std::size_t count) noexcept {
