@@ -25,6 +25,10 @@ constexpr std::array help = std::to_array<flag_help>({
     {"adopt", "--adopt", "PATTERN",
      "Threads that work for others, by name: their GPU work counts for the range open there. auto (autograd's threads, "
      "the default), off, or a shell pattern"},
+    {"activities", "--activities", "LIST",
+     "Record beside ranges: all (default), none, or kernels, copies, sets, waits, allocations, graph_nodes, with "
+     "commas "
+     "between; no_launches leaves out the calls that launch them, without which GPU work is in no range"},
     {"cuda_graphs", "--cuda-graphs", "HOW",
      "Record each launch of a CUDA graph as its nodes (nodes, the default) or as one operation (graphs)"},
     {"pytorch", "--pytorch", "WHAT",

@@ -98,6 +98,11 @@ bool set_rank(session_options& out, const std::string& value) {
     return good;
 }
 
+bool set_activities(session_options& out, const std::string& value) {
+    activity_set set;
+    return parse_activities(value, set) && set_text<&session_options::activities>(out, value);
+}
+
 bool set_cuda_graphs(session_options& out, const std::string& value) {
     if (value != "nodes" && value != "graphs") return false;
     out.cuda_graphs = value;
@@ -121,6 +126,7 @@ constexpr option all_options[] = {
     {"rings", "auto, memory, or a directory", set_nonempty<&o::rings>},
     {"memory", "a power of two from 16M to 4G", set_memory},
     {"compress", "0 or 1", set_switch<&o::compress>},
+    {"activities", accepted_activities, set_activities},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
@@ -136,6 +142,12 @@ constexpr std::string_view other_variables[] = {"IMAGE"};
 }  // namespace
 
 std::span<const option> option_table() noexcept { return all_options; }
+
+activity_set activities_of(const session_options& options) noexcept {
+    activity_set out;
+    (void)parse_activities(options.activities, out);  // it was, when it was set
+    return out;
+}
 
 std::string set_option(session_options& out, std::string_view name, const std::string& value) {
     for (const option& known : all_options) {

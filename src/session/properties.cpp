@@ -44,6 +44,7 @@ void write_properties(capture_writer& out, const session_options& options, const
     put("rings_notice", rings.notice());
     put("run_id", options.run_id);
     put("pytorch", options.pytorch);
+    put("activities", options.activities);
 }
 
 }  // namespace prof

@@ -177,6 +177,8 @@ session_result recording_session::warm_up(std::string& problem) {
         return session_result::wrong_state;
     }
     background_.wait_until_idle();
+    // Work of the warm-up is known by its launches; where these are not recorded the window begins without one.
+    if (!activities_of(options_).has(activity::launches)) return session_result::ok;
     ++epoch_;
     window_state_ = window_state::warming_up;
     if (cuda_seen_ || cuda_is_initialised()) attach_tracer(false);
@@ -196,6 +198,8 @@ session_result recording_session::resume(std::string& problem) {
 
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
 void recording_session::attach_tracer(bool cuda_is_new) {
+    const activity_set what = activities_of(options_);
+    if (what.is_empty()) return;  // CUPTI is left to others
     std::string problem;
     try {
         if (tracer_ == nullptr) {
@@ -203,7 +207,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
             tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
         }
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(epoch_, whole_graphs);
+        problem = tracer_->attach(epoch_, what, whole_graphs);
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();
@@ -213,7 +217,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     const std::lock_guard lock(drain_mutex_);
     if (problem.empty()) {
         attached_ = tracer_.get();
-        say_how_graphs_are_recorded(cuda_is_new);
+        if (what.has(activity::kernels)) say_how_graphs_are_recorded(cuda_is_new);
     } else {
         missing_ = "no GPU work is recorded: " + problem;
         complain_once(missing_);

@@ -89,6 +89,7 @@ class Usage(CommandLine):
             "--name": ("a/b", "a file name"),
             "--export": ("pdf", "trace, summary"),
             "--compress": ("yes", "0 or 1"),
+            "--activities": ("kernel", "all, none, or a list"),
             "--fold": ("2", "0 or 1"),
             "--autostart": ("on", "0 or 1"),
             "--memory": ("48M", "a power of two from 16M to 4G"),

@@ -430,10 +430,10 @@ TEST_F(Session, TakesManyThreadsAtOnce) {
 
 // More than there are rings of full size, each with more than fits into one of the smallest.
 TEST_F(Session, KeepsWhatDozensOfThreadsRecordAtOnce) {
-    const auto result = run(preloaded(), {"steps", "1", "threads", "80", "ranges-each", "600"});
+    const auto result = run(preloaded(), {"steps", "1", "threads", "60", "ranges-each", "600"});
     EXPECT_EQ(result.exit_code(), 3) << result.err;
     const timeline data = only_capture();
-    EXPECT_EQ(data.ranges.size(), 8U + 80 + 80 * 600);
+    EXPECT_EQ(data.ranges.size(), 8U + 60 + 60 * 600);
     EXPECT_TRUE(data.quality.dropped.empty());
 }
 

@@ -14,6 +14,7 @@
 #include "hooks/cupti/activity.hpp"
 #include "hooks/cupti/buffers.hpp"
 #include "hooks/cupti/library.hpp"
+#include "record/activities.hpp"
 #include "record/clock.hpp"
 #include "ring/region.hpp"
 
@@ -33,10 +34,11 @@ public:
     cupti_tracer(const cupti_tracer&) = delete;
     cupti_tracer& operator=(const cupti_tracer&) = delete;
 
-    // Starts recording GPU work under `epoch`. Returns "" or one line that says what failed; then nothing is attached
+    // Starts recording `what` under `epoch`. Returns "" or one line that says what failed; then nothing is attached
     // and CUPTI is as it was before. `whole_graphs`: a launch of a CUDA graph is one record, if CUPTI can do that.
     // REQUIRES for it: no graph was instantiated before in this process, or its next launch crashes.
-    std::string attach(std::uint32_t epoch, bool whole_graphs = false) noexcept;
+    std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(),
+                       bool whole_graphs = false) noexcept;
     // The latest correlation id of a call that was made while this was attached and the gate shut; 0 if there was none.
     static std::uint32_t last_unrecorded_call() noexcept;
     bool attached() const noexcept { return attached_.load(); }
@@ -65,7 +67,9 @@ public:
     clock_snapshot snapshot() noexcept;
 
 private:
-    std::string enable_all(bool whole_graphs) noexcept;
+    std::string enable(bool whole_graphs) noexcept;
+    CUptiResult enable_calls() noexcept;
+    CUptiResult enable_records() noexcept;
     std::string failed(const char* what, CUptiResult result) const;
 
     region& region_;
@@ -77,6 +81,7 @@ private:
     std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
+    activity_set what_;
     bool whole_graphs_ = false;
     bool must_not_finalize_ = false;  // whole graphs were recorded once
 };

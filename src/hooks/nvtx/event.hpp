@@ -44,8 +44,9 @@ inline std::uint32_t name_of(producer& thread, const wchar_t* text) noexcept {
     return intern_text(thread.where(), text);
 }
 
-// REQUIRES: out.domain is set. Of extended payloads the first number of bytes: fills value and flags.
-void fill_from_payloads(const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
+// REQUIRES: out.domain is set. Of extended payloads the first number of bytes (value and flags) and, if `names` is
+// not null, the first message for a record that has no name yet.
+void fill_from_payloads(region* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
 
 // REQUIRES: out.domain is set. Fills name, category, color, value and flags. An attribute struct of an unknown size
 // gives a nameless record.

@@ -154,7 +154,7 @@ auto attributes(const nvtxEventAttributes_t* event) noexcept {
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return [data, count](producer&, record& r) { fill_from_payloads(data, count, r); };
+    return [data, count](producer& out, record& r) { fill_from_payloads(&out.where(), data, count, r); };
 }
 
 template <typename TText>
@@ -284,7 +284,7 @@ int NVTX_API on_push_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data
     return push(number_of(d), payloads(data, count));
 }
 int NVTX_API on_pop_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return pop(number_of(d), [&](record& r) { fill_from_payloads(data, count, r); });
+    return pop(number_of(d), [&](record& r) { fill_from_payloads(nullptr, data, count, r); });
 }
 nvtxRangeId_t NVTX_API on_start_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data,
                                         std::size_t count) noexcept {
