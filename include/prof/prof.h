@@ -95,9 +95,9 @@ size_t prof_capture_path(char* buffer, size_t size);
 typedef struct prof_summary prof_summary;
 
 typedef struct prof_summary_row {
-    const char* path; /* "iteration #/forward"; lives as long as the summary */
-    uint32_t depth;   /* 0 for a root */
-    uint32_t reserved;
+    const char* path;  /* "iteration #/forward"; lives as long as the summary */
+    uint32_t depth;    /* 0 for a root */
+    uint32_t captured; /* 1: ranges that were open when a CUDA graph was captured, else 0 */
     uint64_t instances;
     int64_t host_ns;
     int64_t gpu_sum_ns; /* durations added; self + child */
@@ -105,8 +105,13 @@ typedef struct prof_summary_row {
     int64_t gpu_child_ns;
     int64_t gpu_busy_ns; /* length of the union */
     int64_t gpu_span_ns; /* first start to last end, per instance, added */
-    uint64_t ops;
+    uint64_t ops;        /* operations in gpu_sum_ns */
+    uint64_t self_ops;   /* in gpu_self_ns */
     uint64_t adopted_ops;
+    int64_t adopted_ns;       /* of gpu_sum_ns */
+    int64_t communication_ns; /* of gpu_sum_ns: NCCL's kernels */
+    int64_t wait_ns;          /* of host_ns: in calls that wait, or may wait, for the GPU */
+    uint64_t payload_bytes;   /* what the ranges themselves say that they move */
 } prof_summary_row;
 
 /* Brings everything that has completed on the GPU into the capture and reads it back: the time it takes grows with the
@@ -116,8 +121,11 @@ void prof_summary_close(prof_summary* summary);
 
 int64_t prof_summary_total_gpu_ns(const prof_summary* summary);
 size_t prof_summary_row_count(const prof_summary* summary);
-/* PROF_INVALID_ARGUMENT if there is no such row. The last three rows are (no range), (ambiguous), (unmatched). */
-int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary_row* row);
+/* Fills the first `row_size` bytes of *row; `row_size` is sizeof(prof_summary_row) where the caller was compiled. Later
+ * versions add fields at the end only: an older caller gets those it knows, a newer one 0 in those that the library
+ * does not know. PROF_INVALID_ARGUMENT if there is no such row, or if `row_size` is less than the first version's (128
+ * bytes on a 64-bit system). The last three rows are (no range), (ambiguous), (unmatched). */
+int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary_row* row, size_t row_size);
 /* Records that could not be kept, over all causes. */
 uint64_t prof_summary_dropped(const prof_summary* summary);
 

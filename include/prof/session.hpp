@@ -27,9 +27,11 @@ public:
 // Name → value, as in docs/options.md: {"output_dir", "/tmp/run"}, {"export", "trace"}.
 using session_options = std::map<std::string, std::string>;
 
+// As prof_summary_row (prof.h).
 struct summary_row {
     std::string path;
     std::uint32_t depth = 0;
+    bool is_captured = false;
     std::uint64_t instances = 0;
     std::int64_t host_ns = 0;
     std::int64_t gpu_sum_ns = 0;
@@ -38,7 +40,12 @@ struct summary_row {
     std::int64_t gpu_busy_ns = 0;
     std::int64_t gpu_span_ns = 0;
     std::uint64_t ops = 0;
+    std::uint64_t self_ops = 0;
     std::uint64_t adopted_ops = 0;
+    std::int64_t adopted_ns = 0;
+    std::int64_t communication_ns = 0;
+    std::int64_t wait_ns = 0;
+    std::uint64_t payload_bytes = 0;
 };
 
 struct session_summary {
@@ -121,9 +128,10 @@ public:
             const std::size_t count = prof_summary_row_count(open);
             for (std::size_t i = 0; i < count; ++i) {
                 prof_summary_row r{};
-                prof_summary_get_row(open, i, &r);
-                out.rows.push_back({r.path, r.depth, r.instances, r.host_ns, r.gpu_sum_ns, r.gpu_self_ns,
-                                    r.gpu_child_ns, r.gpu_busy_ns, r.gpu_span_ns, r.ops, r.adopted_ops});
+                check(prof_summary_get_row(open, i, &r, sizeof r));
+                out.rows.push_back({r.path, r.depth, r.captured != 0, r.instances, r.host_ns, r.gpu_sum_ns,
+                                    r.gpu_self_ns, r.gpu_child_ns, r.gpu_busy_ns, r.gpu_span_ns, r.ops, r.self_ops,
+                                    r.adopted_ops, r.adopted_ns, r.communication_ns, r.wait_ns, r.payload_bytes});
             }
         } catch (...) {
             prof_summary_close(open);

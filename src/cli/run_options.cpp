@@ -29,6 +29,10 @@ constexpr std::array help = std::to_array<flag_help>({
     {"adopt", "--adopt", "PATTERN",
      "Threads that work for others, by name: their GPU work counts for the range open there. auto (autograd's threads, "
      "the default), off, or a shell pattern"},
+    {"activities", "--activities", "LIST",
+     "Record beside ranges: all (default), none, or kernels, copies, sets, waits, allocations, graph_nodes, with "
+     "commas "
+     "between; no_launches leaves out the calls that launch them, without which GPU work is in no range"},
     {"cuda_graphs", "--cuda-graphs", "HOW",
      "Record each launch of a CUDA graph as its nodes (nodes, the default) or as one operation (graphs)"},
     {"pytorch", "--pytorch", "WHAT",
@@ -57,10 +61,8 @@ constexpr std::array help = std::to_array<flag_help>({
     {"autostart", "--autostart", "0|1", "0: record nothing until the program calls prof_start"},
     {"compress", "--compress", "0|1", "1: compress the capture as it is written"},
     {"rings", "--rings", "WHERE", "Memory of what is not yet written: auto (default), memory, or a directory"},
-    {"ring_bytes", "--ring-bytes", "SIZE",
-     "Each thread's ring (threads beyond 24 have less); K, M, G are accepted (default: 1M)"},
-    {"name_bytes", "--name-bytes", "SIZE", "Room for the names of ranges and kernels (default: 8M)"},
-    {"buffer_bytes", "--buffer-bytes", "SIZE", "Each of CUPTI's buffers (default: 1M)"},
+    {"memory", "--memory", "SIZE",
+     "Memory of the recording in the process, whatever the load: a power of two from 16M to 4G (default: 64M)"},
     {"cupti_library", "--cupti-library", "FILE", "Use this libcupti.so and no other"},
 });
 
@@ -97,7 +99,7 @@ run_options::run_options(CLI::App& app) {
     }
     app.add_flag("--no-adopt", no_adopt_, "The same as --adopt off")->group(std::string(recording));
     app.add_flag("--no-fold", no_fold_, "The same as --fold 0")->group(std::string(recording));
-    app.add_option("--set", assignments_, "Any of these by its variable's name, as in --set PROF_RING_BYTES=4M")
+    app.add_option("--set", assignments_, "Any of these by its variable's name, as in --set PROF_MEMORY=256M")
         ->type_name("PROF_X=VALUE")
         ->allow_extra_args(false)
         ->group(std::string(recording));

@@ -12,7 +12,6 @@
 namespace prof {
 namespace {
 
-constexpr int buffers_at_a_time = 4;  // bounds the memory of one round
 constexpr std::size_t names_at_a_time = 4096;
 constexpr std::size_t records_at_a_time = 8192;
 
@@ -141,7 +140,7 @@ void collector::drain_gpu(round_result& result) {
     if (tracer == nullptr) return;
     do {
         batch_.clear();
-        if (!tracer->read_completed(batch_, buffers_at_a_time)) return;
+        if (!tracer->read_completed(batch_)) return;
         write_names();  // the kernels'
         if (!batch_.kernels.empty()) out_.kernels(batch_.kernels);
         if (!batch_.transfers.empty()) out_.transfers(batch_.transfers);

@@ -87,11 +87,13 @@ void drain_thread::rounds() {
     std::unique_lock lock(mutex_);
     while (!finish_) {
         const std::uint64_t wanted = syncs_wanted_;
+        const bool is_asked = syncs_done_ != wanted;
         lock.unlock();
         write_notes();
         const auto result = collector_.round();
         pause = next_pause(pause, result.fullest);
-        if (const auto now = std::chrono::steady_clock::now(); now >= next_housekeeping) {
+        // Who asks for a sync reads the file: it is to have the clock and the counts of this moment.
+        if (const auto now = std::chrono::steady_clock::now(); is_asked || now >= next_housekeeping) {
             collector_.housekeeping();
             period = std::min(2 * period, longest_housekeeping);
             next_housekeeping = now + period;

@@ -19,12 +19,28 @@ std::string counted(std::uint64_t count, std::string_view one, std::string_view 
 }
 
 std::string gpus(const timeline& data) {
+    if (data.activities.is_empty()) return "GPU work not recorded";
     if (data.devices.empty()) return data.ops.empty() ? "no GPU work" : "GPU unknown";
     std::string out = fmt::format("{} GPU{}", data.devices.size(), data.devices.size() == 1 ? "" : "s");
     const std::string_view name = data.name(data.devices.front().name);
     const bool all_alike = std::all_of(data.devices.begin(), data.devices.end(),
                                        [&](const device_record& device) { return data.name(device.name) == name; });
     if (all_alike && !name.empty()) out += fmt::format(" ({})", name);
+    return out;
+}
+
+// What the program's own options left out, and what follows for the tables.
+std::string left_out(const timeline& data) {
+    const activity_set set = data.activities;
+    if (set == activity_set::all()) return {};
+    std::string out =
+        fmt::format("not recorded: {} (activities={})", activities_left_out(set), property(data, "activities"));
+    if (set.has_gpu_work() && !set.has(activity::launches)) out += "; so GPU work is in no range";
+    const bool some_waits = set.has(activity::waits) || set.has(activity::allocations) ||
+                            (set.has(activity::copies) && set.has(activity::launches));
+    if (some_waits && !(set.has(activity::waits) && set.has(activity::allocations))) {
+        out += "; times of waiting are those of the calls that were recorded";
+    }
     return out;
 }
 
@@ -96,6 +112,7 @@ std::vector<std::string> capture_notes(const timeline& data) {
     std::vector<std::string> out;
     if (const std::string missing = property(data, "missing"); !missing.empty()) out.push_back(missing);
     if (const std::string notice = property(data, "cuda_graphs_notice"); !notice.empty()) out.push_back(notice);
+    if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
     if (!quality.ended) {
         out.push_back(quality.recovery.empty() ? "the process ended, or is still running, without closing this capture"
                                                : quality.recovery);

@@ -11,4 +11,7 @@ namespace prof {
 inline std::atomic<std::uint32_t> recording_epoch{0};
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
 
+// relaxed: whoever finds it open looks again, with acquire, before touching anything (recording_producer()).
+inline bool gate_is_shut() noexcept { return recording_epoch.load(std::memory_order_relaxed) == 0; }
+
 }  // namespace prof

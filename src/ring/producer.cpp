@@ -1,51 +1,50 @@
 #include "ring/producer.hpp"
 
+#include <cstring>
 #include <string_view>
 
 #include "record/clock.hpp"
 
 namespace prof {
 
-void producer::attach(region& where, ring_header* ring, std::uint32_t epoch) noexcept {
+void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
     *this = producer{};
     region_ = &where;
-    ring_ = ring;
+    ring_ = &ring;
     epoch_ = epoch;
-    if (ring != nullptr) out_ = ring_producer<record>(&ring->counters, where.slots(*ring), ring->capacity);
+    out_ = ring_producer<record>(&ring.counters, where.slots(ring), ring.capacity);
 }
 
 bool producer::begin_epoch(region& where, std::uint32_t epoch) noexcept {
-    if (ring_ != nullptr) {
-        record r;
-        r.ticks = ticks_now();
-        r.kind = record_kind::window;
-        r.value = epoch;
-        if (!out_.write(r)) {
-            drop(drop_cause::ring_full);
-            return false;
-        }
+    record r;
+    r.ticks = ticks_now();
+    r.kind = record_kind::window;
+    r.value = epoch;
+    if (!out_.write(r)) {
+        drop(drop_cause::ring_full);
+        return false;
     }
-    attach(where, ring_, epoch);
+    attach(where, *ring_, epoch);
     return true;
 }
 
 void producer::drop(drop_cause cause) noexcept {
-    if (ring_ == nullptr) {
-        region_->count_drop(drop_cause::no_ring);
-        return;
-    }
     std::atomic<std::uint64_t>& counter = ring_->drops[static_cast<std::size_t>(cause)];
     // relaxed, and no read-modify-write: a statistic that only this thread changes.
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-std::uint32_t producer::symbol_name(const char* symbol) noexcept {
-    if (symbol == nullptr) return 0;
-    const auto address = reinterpret_cast<std::uintptr_t>(symbol);
-    symbol_entry& entry = symbols_[(address >> 4) % symbols_.size()];
-    const std::string_view text{symbol};
-    if (entry.symbol == symbol && region_->names().text(entry.name) == text) return entry.name;
-    entry = {symbol, region_->intern(text)};
+std::uint32_t producer::name_of(const char* text) noexcept {
+    if (text == nullptr) return 0;
+    // Multiplied, since literals lie a few bytes apart and kernels' symbols pages: the top bits have all of them.
+    const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15U;
+    known_text& entry = known_[mixed >> 56];
+    if (entry.text == text && entry.name != 0) {
+        const std::string_view known = region_->names().text(entry.name);
+        // Reads no further than the end of `text`: strncmp stops there if that is shorter.
+        if (std::strncmp(text, known.data(), known.size()) == 0 && text[known.size()] == 0) return entry.name;
+    }
+    entry = {text, region_->intern(text)};
     return entry.name;
 }
 

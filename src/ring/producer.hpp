@@ -20,27 +20,42 @@
 namespace prof {
 
 class producer {
+    struct copy_of {
+        const record& from;
+        void operator()(record& slot) const noexcept { slot = from; }
+    };
+
 public:
-    // Without a ring (null): everything is dropped and counted as no_ring, in the region.
-    void attach(region& where, ring_header* ring, std::uint32_t epoch) noexcept;
+    void attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept;
     // Begins a later epoch in the same ring, with a record that says so. False if there is no room for it: then nothing
     // has changed.
     bool begin_epoch(region& where, std::uint32_t epoch) noexcept;
     std::uint32_t epoch() const noexcept { return epoch_; }
     ring_header* ring() const noexcept { return ring_; }
+    region& where() const noexcept { return *region_; }  // REQUIRES: attached
 
     void write(const record& r) noexcept {
         if (!out_.write(r, reserved_)) [[unlikely]]
             drop(drop_cause::ring_full);
     }
 
-    // Push and pop return the 0-based level of the range, as NVTX wants it.
-    int push(const record& r) noexcept { return open(domains_[r.domain], r); }
-    int pop(const record& r) noexcept { return close(domains_[r.domain], r); }
+    // Push and pop return the 0-based level of the range, as NVTX wants it. `fill` writes the record to its place in
+    // the ring, and is not called for one that is dropped. (A record that is put together elsewhere field by field and
+    // then copied as a whole costs some 10 ns more: the processor cannot hand the small stores on to the wide loads.)
+    template <typename TFill>
+    int push(std::uint32_t domain, TFill&& fill) noexcept {
+        return open(domains_[domain], fill);
+    }
+    template <typename TFill>
+    int pop(std::uint32_t domain, TFill&& fill) noexcept {
+        return close(domains_[domain], fill);
+    }
+    int push(const record& r) noexcept { return push(r.domain, copy_of{r}); }
+    int pop(const record& r) noexcept { return pop(r.domain, copy_of{r}); }
 
     // The same for adopt_push and adopt_pop, whose pairs are no domain's.
-    int adopt_push(const record& r) noexcept { return open(adoptions_, r); }
-    int adopt_pop(const record& r) noexcept { return close(adoptions_, r); }
+    int adopt_push(const record& r) noexcept { return open(adoptions_, copy_of{r}); }
+    int adopt_pop(const record& r) noexcept { return close(adoptions_, copy_of{r}); }
 
     // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
     void open_api(const record& r) noexcept {
@@ -62,9 +77,9 @@ public:
         return open_api_.value == r.value && open_api_.domain == r.domain;
     }
 
-    // Names of kernels by the address of their symbol: a small direct-mapped cache, checked against the text, since an
-    // address may be used again after a module was unloaded.
-    std::uint32_t symbol_name(const char* symbol) noexcept;
+    // The name of a text, by its address: a small direct-mapped cache in front of the name table, checked against the
+    // bytes, since another text may stand there later (a buffer used again, a module unloaded).
+    std::uint32_t name_of(const char* text) noexcept;
 
 private:
     struct domain_state {
@@ -75,26 +90,30 @@ private:
         std::uint64_t value = 0;  // correlation key; 0: none
         std::uint16_t domain = 0;
     };
-    struct symbol_entry {
-        const char* symbol = nullptr;
+    struct known_text {
+        const char* text = nullptr;
         std::uint32_t name = 0;
     };
 
-    int open(domain_state& d, const record& r) noexcept {
+    template <typename TFill>
+    int open(domain_state& d, TFill&& fill) noexcept {
         const auto level = static_cast<int>(d.depth++);
         if (d.suppressed != 0) [[unlikely]] {
             ++d.suppressed;
             drop(drop_cause::enclosing_range_dropped);
-        } else if (!out_.write(r, reserved_ + 1)) [[unlikely]] {
+        } else if (record* slot = out_.next_slot(reserved_ + 1); slot == nullptr) [[unlikely]] {
             d.suppressed = 1;
             drop(drop_cause::ring_full);
         } else {
             ++reserved_;
+            fill(*slot);
+            out_.publish();
         }
         return level;
     }
 
-    int close(domain_state& d, const record& r) noexcept {
+    template <typename TFill>
+    int close(domain_state& d, TFill&& fill) noexcept {
         if (d.depth == 0) [[unlikely]] {
             drop(drop_cause::pop_without_push);
             return -1;
@@ -102,9 +121,10 @@ private:
         --d.depth;
         if (d.suppressed != 0) [[unlikely]] {
             --d.suppressed;
-        } else {
+        } else if (record* slot = out_.next_slot()) [[likely]] {  // its place was kept
             --reserved_;
-            (void)out_.write(r);  // its place was kept
+            fill(*slot);
+            out_.publish();
         }
         return static_cast<int>(d.depth);
     }
@@ -119,7 +139,7 @@ private:
     std::uint32_t epoch_ = 0;
     std::array<domain_state, domain_limit> domains_{};
     domain_state adoptions_;
-    std::array<symbol_entry, 256> symbols_{};
+    std::array<known_text, 256> known_{};  // 256: the index is a byte
 };
 
 }  // namespace prof

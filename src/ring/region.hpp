@@ -26,12 +26,12 @@ struct region_options {
     std::string place = "auto";
     std::string fallback_directory;
     std::uint32_t large_ring_bytes = 1U << 20;  // for the first threads …
-    std::uint32_t large_rings = 24;
-    std::uint32_t medium_ring_bytes = 256U << 10;  // … for those after them …
+    std::uint32_t large_rings = 8;
+    std::uint32_t medium_ring_bytes = 128U << 10;  // … for those after them …
     std::uint32_t medium_rings = 64;
-    std::uint32_t small_ring_bytes = 16U << 10;  // … and for the rest
-    std::uint32_t small_rings = 936;
-    std::uint32_t name_bytes = 8U << 20;
+    std::uint32_t small_ring_bytes = 8U << 10;  // … and for the rest
+    std::uint32_t small_rings = 1024;
+    std::uint32_t name_bytes = 4U << 20;
     std::uint32_t name_slots = 1U << 16;
     std::uint32_t label_capacity = 4096;
     std::array<std::uint8_t, 16> id{};

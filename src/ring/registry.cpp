@@ -12,6 +12,9 @@ __thread producer* this_thread_producer __attribute__((tls_model("initial-exec")
 
 namespace {
 
+// The epoch in which this thread found no ring: it does not look for one at each of its records.
+__thread std::uint32_t ringless_epoch __attribute__((tls_model("initial-exec"))) = 0;
+
 std::atomic<region*> current_region{nullptr};
 std::atomic<void (*)() noexcept> on_first_use{nullptr};
 pthread_key_t thread_end_key;
@@ -23,8 +26,18 @@ void end_of_thread(void* state) noexcept {
     auto* ending = static_cast<producer*>(state);
     this_thread_producer = nullptr;
     region* where = installed_region();
-    if (where != nullptr && ending->ring() != nullptr) where->retire_ring(*ending->ring());
+    if (where != nullptr) where->retire_ring(*ending->ring());
     delete ending;
+}
+
+// Null, and `out` too, if there is no ring or no memory: a thread without a ring costs nothing.
+ring_header* claim_ring_and_producer(region& where, producer*& out) noexcept {
+    ring_header* ring = where.claim_ring(static_cast<std::uint32_t>(syscall(SYS_gettid)));
+    if (ring == nullptr) return nullptr;
+    out = new (std::nothrow) producer;
+    if (out != nullptr) return ring;
+    where.retire_ring(*ring);
+    return nullptr;
 }
 
 void make_thread_end_key() noexcept { pthread_key_create(&thread_end_key, end_of_thread); }
@@ -57,18 +70,22 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     region* where = installed_region();
     if (where == nullptr) return nullptr;
     pthread_once(&thread_end_once, make_thread_end_key);
-    if (auto* first_use = on_first_use.exchange(nullptr)) first_use();
-    if (producer* known = this_thread_producer; known != nullptr && known->ring() != nullptr) {
-        return known->begin_epoch(*where, epoch) ? known
-                                                 : nullptr;  // it recorded in an earlier epoch, and keeps its ring
-    }
-    producer* out = this_thread_producer;
-    if (out == nullptr) out = new (std::nothrow) producer;
-    if (out == nullptr) {
+    if (ringless_epoch == epoch) {
         where->count_drop(drop_cause::no_ring);
         return nullptr;
     }
-    out->attach(*where, where->claim_ring(static_cast<std::uint32_t>(syscall(SYS_gettid))), epoch);
+    if (auto* first_use = on_first_use.exchange(nullptr)) first_use();
+    if (producer* known = this_thread_producer) {
+        return known->begin_epoch(*where, epoch) ? known : nullptr;  // it recorded earlier, and keeps its ring
+    }
+    producer* out = nullptr;
+    ring_header* ring = claim_ring_and_producer(*where, out);
+    if (ring == nullptr) {
+        ringless_epoch = epoch;
+        where->count_drop(drop_cause::no_ring);
+        return nullptr;
+    }
+    out->attach(*where, *ring, epoch);
     this_thread_producer = out;
     pthread_setspecific(thread_end_key, out);
     return out;

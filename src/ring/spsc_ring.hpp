@@ -39,18 +39,29 @@ public:
           // acquire: slots the consumer has let go may be overwritten.
           tail_seen_(counters->tail.load(std::memory_order_acquire)) {}
 
-    // Writes `slot` if, besides it, `headroom` more would fit; false otherwise. A producer without a ring is full.
-    bool write(const TSlot& slot, std::size_t headroom = 0) noexcept {
+    // Where the next slot is written, if besides it `headroom` more would fit; null otherwise. The consumer sees it
+    // after publish().
+    TSlot* next_slot(std::size_t headroom = 0) noexcept {
         if (free_seen() <= headroom) [[unlikely]] {
-            if (counters_ == nullptr) return false;
             // acquire: pairs with the consumer's release of tail; its reads of the slots are over.
             tail_seen_ = counters_->tail.load(std::memory_order_acquire);
-            if (free_seen() <= headroom) return false;
+            if (free_seen() <= headroom) return nullptr;
         }
-        slots_[static_cast<std::size_t>(head_) & (static_cast<std::size_t>(capacity_) - 1)] = slot;
+        return slots_ + (static_cast<std::size_t>(head_) & (static_cast<std::size_t>(capacity_) - 1));
+    }
+    void publish() noexcept {
         head_ = static_cast<TIndex>(head_ + 1);
         // release: publishes the slot with the counter.
         counters_->head.store(head_, std::memory_order_release);
+    }
+
+    // Both at once. False if it does not fit.
+    bool write(const TSlot& slot, std::size_t headroom = 0) noexcept {
+        TSlot* const to = next_slot(headroom);
+        if (to == nullptr) [[unlikely]]
+            return false;
+        *to = slot;
+        publish();
         return true;
     }
 

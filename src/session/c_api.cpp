@@ -1,6 +1,7 @@
 // The C interface (prof/prof.h) over the session. Nothing throws across it.
 #include <prof/prof.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -57,6 +58,28 @@ int as_result(session_result result, const std::string& problem) {
             break;
     }
     return fail(PROF_FAILED, problem);
+}
+
+prof_summary_row public_row(const projection_row& row) noexcept {
+    prof_summary_row out{};
+    out.path = row.path.c_str();
+    out.depth = row.depth;
+    out.captured = row.is_captured ? 1 : 0;
+    out.instances = row.instances;
+    out.host_ns = row.host_ns;
+    out.gpu_sum_ns = row.gpu_sum_ns;
+    out.gpu_self_ns = row.gpu_self_ns;
+    out.gpu_child_ns = row.gpu_child_ns;
+    out.gpu_busy_ns = row.gpu_busy_ns;
+    out.gpu_span_ns = row.gpu_span_ns;
+    out.ops = row.ops;
+    out.self_ops = row.self_ops;
+    out.adopted_ops = row.adopted_ops;
+    out.adopted_ns = row.adopted_ns;
+    out.communication_ns = row.communication_ns;
+    out.wait_ns = row.wait_ns;
+    out.payload_bytes = row.payload_bytes;
+    return out;
 }
 
 }  // namespace
@@ -156,22 +179,19 @@ PROF_EXPORT int64_t prof_summary_total_gpu_ns(const prof_summary* summary) { ret
 
 PROF_EXPORT size_t prof_summary_row_count(const prof_summary* summary) { return summary->projection.rows.size(); }
 
-PROF_EXPORT int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary_row* out) {
+PROF_EXPORT int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary_row* out,
+                                     size_t row_size) {
     return guarded([&]() -> int {
+        constexpr std::size_t first_version = 128;
+        static_assert(sizeof(prof_summary_row) == first_version);  // fields are only added, at the end
+        if (row_size < first_version) {
+            return fail(PROF_INVALID_ARGUMENT, "row_size: " + std::to_string(row_size) +
+                                                   " is no sizeof(prof_summary_row); it takes 128 bytes or more");
+        }
         if (index >= summary->projection.rows.size()) return fail(PROF_INVALID_ARGUMENT, "the summary has no such row");
-        const projection_row& row = summary->projection.rows[index];
-        *out = {};
-        out->path = row.path.c_str();
-        out->depth = row.depth;
-        out->instances = row.instances;
-        out->host_ns = row.host_ns;
-        out->gpu_sum_ns = row.gpu_sum_ns;
-        out->gpu_self_ns = row.gpu_self_ns;
-        out->gpu_child_ns = row.gpu_child_ns;
-        out->gpu_busy_ns = row.gpu_busy_ns;
-        out->gpu_span_ns = row.gpu_span_ns;
-        out->ops = row.ops;
-        out->adopted_ops = row.adopted_ops;
+        const prof_summary_row row = public_row(summary->projection.rows[index]);
+        std::memset(out, 0, row_size);
+        std::memcpy(out, &row, std::min(row_size, sizeof row));
         return PROF_OK;
     });
 }

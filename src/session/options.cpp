@@ -1,12 +1,14 @@
 #include "session/options.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <vector>
 
 #include "analysis/domain_filter.hpp"
+#include "session/memory_plan.hpp"
 #include "session/schedule_plan.hpp"
 #include "session/trigger_plan.hpp"
 
@@ -43,12 +45,11 @@ bool set_switch(session_options& out, const std::string& value) {
 }
 
 // A number of bytes, with K, M or G for powers of 1024.
-template <std::uint64_t session_options::*member, std::uint64_t least, std::uint64_t most, bool power_of_two>
-bool set_bytes(session_options& out, const std::string& value) {
+bool set_memory(session_options& out, const std::string& value) {
     std::uint64_t number = 0;
     const char* const end = value.data() + value.size();
     const auto [rest, status] = std::from_chars(value.data(), end, number);
-    if (status != std::errc{} || number > most) return false;
+    if (status != std::errc{} || number > most_memory_bytes) return false;
     const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
     if (unit == "K") {
         number <<= 10;
@@ -59,8 +60,8 @@ bool set_bytes(session_options& out, const std::string& value) {
     } else if (!unit.empty()) {
         return false;
     }
-    if (number < least || number > most || (power_of_two && (number & (number - 1)) != 0)) return false;
-    out.*member = number;
+    if (number < least_memory_bytes || number > most_memory_bytes || !std::has_single_bit(number)) return false;
+    out.memory = number;
     return true;
 }
 
@@ -97,6 +98,11 @@ bool set_rank(session_options& out, const std::string& value) {
                       std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     if (good) out.rank = value;
     return good;
+}
+
+bool set_activities(session_options& out, const std::string& value) {
+    activity_set set;
+    return parse_activities(value, set) && set_text<&session_options::activities>(out, value);
 }
 
 bool set_cuda_graphs(session_options& out, const std::string& value) {
@@ -156,10 +162,9 @@ constexpr option all_options[] = {
     {"autostart", "0 or 1", set_switch<&o::autostart>},
     {"cupti_library", "the path of a libcupti.so", set_text<&o::cupti_library>},
     {"rings", "auto, memory, or a directory", set_nonempty<&o::rings>},
-    {"ring_bytes", "a power of two from 4K to 64M", set_bytes<&o::ring_bytes, 4096, 64ULL << 20, true>},
-    {"buffer_bytes", "a number of bytes from 64K to 64M", set_bytes<&o::buffer_bytes, 65536, 64ULL << 20, false>},
-    {"name_bytes", "a number of bytes from 64K to 1G", set_bytes<&o::name_bytes, 65536, 1ULL << 30, false>},
+    {"memory", "a power of two from 16M to 4G", set_memory},
     {"compress", "0 or 1", set_switch<&o::compress>},
+    {"activities", accepted_activities, set_activities},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
@@ -187,6 +192,12 @@ constexpr std::string_view other_variables[] = {"IMAGE"};
 }  // namespace
 
 std::span<const option> option_table() noexcept { return all_options; }
+
+activity_set activities_of(const session_options& options) noexcept {
+    activity_set out;
+    (void)parse_activities(options.activities, out);  // it was, when it was set
+    return out;
+}
 
 std::string set_option(session_options& out, std::string_view name, const std::string& value) {
     for (const option& known : all_options) {

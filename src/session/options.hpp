@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "record/activities.hpp"
+
 namespace prof {
 
 struct session_options {
@@ -20,11 +22,10 @@ struct session_options {
     bool autostart = true;
     std::string cupti_library;
     std::string rings = "auto";
-    std::uint64_t ring_bytes = 1U << 20;
-    std::uint64_t buffer_bytes = 1U << 20;
-    std::uint64_t name_bytes = 8U << 20;
+    std::uint64_t memory = 64U << 20;  // divided by session/memory_plan.hpp
     bool compress = false;
     std::string cuda_graphs = "nodes";  // or "graphs": one record a launch
+    std::string activities = "all";     // a list that record/activities.hpp parses
     std::string adopt = "auto";
     bool fold = true;
     std::string pytorch = "ranges";
@@ -47,6 +48,8 @@ struct option {
 };
 
 std::span<const option> option_table() noexcept;
+
+activity_set activities_of(const session_options& options) noexcept;
 
 // Sets one option. Returns "" or one line that says what is wrong and what is accepted.
 std::string set_option(session_options& out, std::string_view name, const std::string& value);

@@ -176,6 +176,8 @@ void recording_session::end_window(std::uint64_t last_step, bool completes_captu
 }
 
 void recording_session::begin_warm_up() {
+    // Work of the warm-up is known by its launches; where these are not recorded the window begins without one.
+    if (!activities_of(options_).has(activity::launches)) return;
     ++epoch_;
     window_state_ = window_state::warming_up;
     if (!cuda_seen_ && !cuda_is_initialised()) return;

@@ -46,6 +46,7 @@ void write_properties(capture_writer& out, const session_options& options, const
     put("run_id", options.run_id);
     put("pytorch", options.pytorch);
     put("plan", plan_text(options));
+    put("activities", options.activities);
 }
 
 }  // namespace prof

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -12,6 +11,7 @@
 #include "record/error.hpp"
 #include "ring/registry.hpp"
 #include "session/exports.hpp"
+#include "session/memory_plan.hpp"
 #include "session/plans.hpp"
 #include "session/properties.hpp"
 
@@ -44,10 +44,8 @@ void recording_session::make_region(const session_options& options) {
     region_options wanted;
     wanted.place = options.rings;
     wanted.fallback_directory = options.output_dir;
-    wanted.large_ring_bytes = static_cast<std::uint32_t>(options.ring_bytes);
-    wanted.medium_ring_bytes = std::max(wanted.large_ring_bytes / 4, wanted.small_ring_bytes);
-    wanted.name_bytes = static_cast<std::uint32_t>(options.name_bytes);
     wanted.id = random_id();
+    divide_memory(options.memory, wanted, tracer_options_);
     region_ = new region(wanted);
     pthread_atfork(nullptr, nullptr, in_child);
     std::atexit(at_exit);
@@ -206,19 +204,19 @@ session_result recording_session::resume(std::string& problem) {
 
 void recording_session::make_tracer() {
     if (tracer_ != nullptr) return;
-    tracer_options wanted;
-    wanted.library = options_.cupti_library;
-    wanted.buffer_bytes = options_.buffer_bytes;
-    tracer_ = std::make_unique<cupti_tracer>(*region_, wanted);
+    tracer_options_.library = options_.cupti_library;
+    tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
 }
 
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
 void recording_session::attach_tracer(bool cuda_is_new) {
+    const activity_set what = activities_of(options_);
+    if (what.is_empty()) return;  // CUPTI is left to others
     std::string problem;
     try {
         make_tracer();
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(epoch_, whole_graphs);
+        problem = tracer_->attach(epoch_, what, whole_graphs);
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();
@@ -228,7 +226,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     const std::lock_guard lock(drain_mutex_);
     if (problem.empty()) {
         attached_ = tracer_.get();
-        say_how_graphs_are_recorded(cuda_is_new);
+        if (what.has(activity::kernels)) say_how_graphs_are_recorded(cuda_is_new);
     } else {
         missing_ = "no GPU work is recorded: " + problem;
         complain_once(missing_);

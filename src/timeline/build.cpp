@@ -98,6 +98,7 @@ void take_windows(timeline& out, const capture_contents& contents, const tick_cl
     for (const auto& [epoch, window] : contents.windows) {
         const std::int64_t start = clock.to_ns(window.begin_ticks);
         const std::int64_t end = window.end_ticks == 0 ? INT64_MAX : clock.to_ns(window.end_ticks);
+        include(out, start);
         if (window.end_ticks != 0) include(out, end);
         out.windows.push_back({start, end, window.first_step, window.last_step, epoch});
     }
@@ -234,6 +235,9 @@ void end_open_ranges(timeline& out) {
 timeline build_timeline(capture_contents contents) {
     timeline out;
     out.properties = std::move(contents.properties);
+    if (const auto chosen = out.properties.find("activities"); chosen != out.properties.end()) {
+        parse_activities(chosen->second, out.activities);  // of a newer libprof's words none is believed
+    }
     out.name_table = std::move(contents.names);
     take_quality(out, contents);
     take_threads(out, contents);

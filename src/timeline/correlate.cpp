@@ -95,7 +95,15 @@ void group_by_launch(timeline& out) {
     }
 }
 
+// A launch that a graph captured leaves no GPU record either: the graph's nodes tell.
+bool may_be_captured_unseen(const timeline& data) {
+    return !data.activities.has(activity::graph_nodes) &&
+           std::any_of(data.api_calls.begin(), data.api_calls.end(),
+                       [](const timeline_api_call& call) { return call.kind == api_class::begins_capture; });
+}
+
 void count_unfinished(timeline& out, untimed_keys untimed) {
+    if (may_be_captured_unseen(out)) return;
     std::sort(untimed.begin(), untimed.end());
     for (const timeline_api_call& call : out.api_calls) {
         const bool launches_kernel = call.kernel_name != 0;

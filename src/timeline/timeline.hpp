@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "record/activities.hpp"
 #include "record/drop.hpp"
 #include "record/gpu_record.hpp"
 #include "record/record.hpp"
@@ -145,7 +146,7 @@ struct timeline_quality {
     std::map<std::string, std::uint64_t> dropped;
     std::uint64_t ranges_open_at_end = 0;
     // Kernel launches that left no GPU record: not carried out when the capture ended, failed, or their record was
-    // lost. Those that were captured into a graph are not among them.
+    // lost. Those that were captured into a graph are not among them; where that cannot be told, none is.
     std::uint64_t launches_without_completion = 0;
     std::uint64_t damaged_bytes = 0;      // of the file, passed over
     std::uint64_t recovered_records = 0;  // read from the rings of a process that died
@@ -156,6 +157,7 @@ struct timeline_quality {
 
 struct timeline {
     std::map<std::string, std::string> properties;  // pid, hostname, rank, command, … (docs/capture-format.md)
+    activity_set activities = activity_set::all();  // what was to be recorded beside the ranges
     std::vector<timeline_thread> threads;
     std::vector<timeline_domain> domains;                             // at least the default one
     std::unordered_map<std::uint64_t, std::uint32_t> category_names;  // domain << 32 | category → name

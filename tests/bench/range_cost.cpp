@@ -1,7 +1,7 @@
 // What a pair of range enter and leave costs: with no tool in the process, with libprof loaded but not recording, and
 // recording; beside two clock reads, which no profiler can do without.
 //
-//     range_cost [--rounds N] [--threads N]
+//     range_cost [--rounds N] [--threads N] [--library LIBPROF]
 //
 // Method: one process. In each round the three states follow each other, each a window of short bursts in which the
 // kinds of range and the clock reads alternate, so that a drifting clock rate or a neighbour on the machine meets all
@@ -34,7 +34,7 @@ namespace {
 
 constexpr unsigned pairs_a_burst = 400;
 constexpr unsigned bursts = 9;                                // a window: one uncounted burst, then these
-constexpr std::uint64_t records_in_a_ring = (1U << 20) / 32;  // PROF_RING_BYTES as it is by default
+constexpr std::uint64_t records_in_a_ring = (1U << 20) / 32;  // of each of the first 8 threads, by default
 static_assert(std::uint64_t{2} * 3 * pairs_a_burst * (bursts + 1) < records_in_a_ring);
 
 enum state : std::size_t { no_tool, idle, recording, state_count };
@@ -134,12 +134,12 @@ void print_table(std::span<const range_kind> kinds, const std::vector<std::vecto
     }
 }
 
-int measure(unsigned rounds, unsigned threads) {
+int measure(const std::string& library, unsigned rounds, unsigned threads) {
     unsetenv("NVTX_INJECTION64_PATH");
     const auto unheard = load_kinds(PROF_BENCH_UNHEARD_MODULE);
     first_use(unheard);
     const test::scratch_directory scratch;
-    const session_control session(PROF_BENCH_LIBRARY, scratch.path);
+    const session_control session(library, scratch.path);
     const auto heard = load_kinds(PROF_BENCH_HEARD_MODULE);
     first_use(heard);
 
@@ -188,12 +188,14 @@ int measure(unsigned rounds, unsigned threads) {
 int main(int argc, char** argv) {
     unsigned rounds = 200;
     unsigned threads = 1;
+    std::string library = PROF_BENCH_LIBRARY;
     CLI::App app{"What a range costs, beside two clock reads."};
     app.add_option("--rounds", rounds, "windows of each state")->check(CLI::Range(1U, 100'000U))->capture_default_str();
-    app.add_option("--threads", threads, "that make ranges at once")->check(CLI::Range(1U, 24U))->capture_default_str();
+    app.add_option("--threads", threads, "that make ranges at once")->check(CLI::Range(1U, 8U))->capture_default_str();
+    app.add_option("--library", library, "libprof.so of another build, to compare with")->check(CLI::ExistingFile);
     CLI11_PARSE(app, argc, argv);
     try {
-        return prof::bench::measure(rounds, threads);
+        return prof::bench::measure(library, rounds, threads);
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "range_cost: %s\n", failure.what());
         return 1;

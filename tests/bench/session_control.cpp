@@ -56,7 +56,7 @@ void session_control::check_counts(const std::map<std::string, std::uint64_t>& e
     std::map<std::string, std::uint64_t> found;
     for (std::size_t i = 0; i < row_count_(summary.get()); ++i) {
         prof_summary_row row{};
-        check(get_row_(summary.get(), i, &row), "prof_summary_get_row");
+        check(get_row_(summary.get(), i, &row, sizeof row), "prof_summary_get_row");
         if (row.instances != 0) found[row.path] += row.instances;
     }
     if (found == expected) return;

@@ -49,6 +49,9 @@ EXPECTED = {
         dict(ticks=1000, monotonic_ns=2000, realtime_ns=1_750_000_000_000_003_000, cupti_ns=4000, spread_ticks=50),
         dict(ticks=1500, monotonic_ns=2250, realtime_ns=1_750_000_000_000_003_250, cupti_ns=4250, spread_ticks=60),
     ],
+    "format::window_entry": [
+        dict(epoch=3, warmup_calls=4, begin_ticks=5, end_ticks=6, first_step=7, last_step=8),
+    ],
     "device_record": [
         dict(global_memory_bytes=150_754_820_096, memory_bandwidth_kbytes_per_s=4_814_000_000, device=2,
              compute_capability_major=9, compute_capability_minor=1, multiprocessors=132, max_threads_per_block=1024,
@@ -61,7 +64,8 @@ EXPECTED = {
 EXPECTED["kernel_record"].append(dict(EXPECTED["kernel_record"][0], start_ns=5_000_010_000, end_ns=5_000_013_000))
 ELEMENTS = dict(labels="label", thread="format::thread_entry", records="record", kernels="kernel_record",
                 transfers="transfer_record", graphs="graph_record", clocks="clock_snapshot", devices="device_record",
-                drops="format::drop_entry", end="format::end_entry")
+                drops="format::drop_entry", windows="format::window_entry",
+                end="format::end_entry")
 
 
 def texts(payload):

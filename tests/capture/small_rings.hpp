@@ -41,7 +41,7 @@ struct ringed_thread {
         : ring(where.claim_ring(tid)),
           uid(ring->thread_uid.load()),
           drain(&ring->counters, where.slots(*ring), ring->capacity) {
-        producer.attach(where, ring, 1);
+        producer.attach(where, *ring, 1);
     }
     void write(std::uint64_t count) {
         for (; count != 0; --count, ++written) {

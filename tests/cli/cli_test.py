@@ -89,11 +89,10 @@ class Usage(CommandLine):
             "--name": ("a/b", "a file name"),
             "--export": ("pdf", "trace, summary"),
             "--compress": ("yes", "0 or 1"),
+            "--activities": ("kernel", "all, none, or a list"),
             "--fold": ("2", "0 or 1"),
             "--autostart": ("on", "0 or 1"),
-            "--ring-bytes": ("3000", "a power of two"),
-            "--name-bytes": ("1", "a number of bytes"),
-            "--buffer-bytes": ("1Q", "a number of bytes"),
+            "--memory": ("48M", "a power of two from 16M to 4G"),
             "--nvtx-domain-include": ("a,,b", "domain names or patterns"),
             "--nvtx-domain-exclude": (",", "domain names or patterns"),
             "--schedule": ("wait=1", "active is 1 or more"),
@@ -195,14 +194,14 @@ class Run(CommandLine):
         self.assertFalse(self.out.exists(), "an empty directory is left")
 
     def test_the_environment_is_ours_and_theirs(self):
-        shown = self.run_stubbed("env", options=["--ring-bytes", "64K", "--no-fold"], env={"LD_PRELOAD": "libdl.so.2"})
+        shown = self.run_stubbed("env", options=["--memory", "128M", "--no-fold"], env={"LD_PRELOAD": "libdl.so.2"})
         values = dict(line.split("=", 1) for line in shown.stdout.splitlines() if "=" in line)
         self.assertEqual(values["LD_PRELOAD"], f"{STUB}:libdl.so.2")
         self.assertEqual(values["CUDA_INJECTION64_PATH"], STUB)
         self.assertEqual(values["NVTX_INJECTION64_PATH"], STUB)
         self.assertEqual(values["PROF_OUTPUT_DIR"], str(self.out))
         self.assertEqual(values["PROF_EXPORT"], "none")
-        self.assertEqual(values["PROF_RING_BYTES"], "64K")
+        self.assertEqual(values["PROF_MEMORY"], "128M")
         self.assertEqual(values["PROF_FOLD"], "0")
         self.assertRegex(values["PROF_RUN_ID"], r"^[0-9a-f]{16}$")
 

@@ -72,7 +72,7 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
         const std::uint64_t served = plan.ring_records - 1 - random_() % 16;
         thread.ring->counters.head.store(served);
         thread.ring->counters.tail.store(served);
-        thread.out.attach(region_, thread.ring, epoch);
+        thread.out.attach(region_, *thread.ring, epoch);
     }
     tracer_options options;
     options.library = PROF_TEST_FAKE_CUPTI;

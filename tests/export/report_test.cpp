@@ -218,6 +218,27 @@ TEST(ReportText, SaysWhatIsMissing) {
     EXPECT_THAT(projection_notes(project(data)), HasSubstr("of 2 operations no launch was seen"));
 }
 
+TEST(ReportText, SaysWhatWasNotToBeRecorded) {
+    const auto note = [](const char* list) {
+        timeline data;
+        data.quality.ended = true;
+        data.properties["activities"] = list;
+        EXPECT_TRUE(parse_activities(list, data.activities));
+        return capture_notes_text(data);
+    };
+    EXPECT_EQ(note("all"), "");
+    EXPECT_EQ(note("kernels,sets,waits,allocations,graph_nodes"),
+              "note: not recorded: copies (activities=kernels,sets,waits,allocations,graph_nodes)\n");
+    EXPECT_EQ(note("all,no_launches"),
+              "note: not recorded: launches, graph_nodes (activities=all,no_launches); so GPU work is in no range\n");
+    EXPECT_EQ(note("kernels,copies"),
+              "note: not recorded: sets, waits, allocations, graph_nodes (activities=kernels,copies); times of waiting "
+              "are those of the calls that were recorded\n");
+    EXPECT_EQ(note("none"),
+              "note: not recorded: kernels, copies, sets, launches, waits, allocations, graph_nodes "
+              "(activities=none)\n");
+}
+
 TEST(ReportTable, KeepsTheContractOfItsColumns) {
     table of{"mine", "A heading", {}, {}, {{"total_ns", std::int64_t{5}}}};
     of.columns = {{"name", "name"},

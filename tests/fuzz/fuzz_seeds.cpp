@@ -33,7 +33,7 @@ void write_rings(const std::filesystem::path& folder) {
     rings.add_label(prof::label_kind::domain, 1, rings.intern("data"));
     for (std::uint32_t tid = 1; tid <= 3; ++tid) {
         prof::producer out;
-        out.attach(rings, rings.claim_ring(tid), 1);
+        out.attach(rings, *rings.claim_ring(tid), 1);
         for (int i = 0; i < 3; ++i) out.write({.name = rings.intern("step"), .kind = prof::record_kind::mark});
     }
     rings.rings()[0].counters.tail = 2;

@@ -10,6 +10,9 @@ The others are `prof report --format json` of the same process.
 Counts, bytes and paths are exact. A time is right within 1 %, or 2 us for each kernel in it
 (--per-op-ns): what CUPTI calls a kernel's duration begins before its first and ends after its last
 instruction. A span (first start to last end) has two such ends for each instance of its range.
+The host time of calls that waited is right within 2 %, or 20 us for each call, of what the program
+measured around them (CUPTI's own work in a call is outside the time that libprof records), and not
+less than what was left of the kernel that was waited for.
 """
 
 import argparse
@@ -143,6 +146,11 @@ class Verdict:
         if reported < known:
             self.faults.append(f"{what}: reported {reported} ns, known to be {known:.0f} ns or more")
 
+    def at_most(self, what, reported, known):
+        self.figures += 1
+        if reported > known:
+            self.faults.append(f"{what}: reported {reported} ns, known to be {known:.0f} ns or less")
+
 
 def check_stamps(verdict, journal):
     """The program's own times make sense: each kernel ran, for as long as it was told to."""
@@ -219,6 +227,23 @@ def check_events(verdict, journal, projection):
                 )
 
 
+def check_waits(verdict, journal, projection, relative=0.02, per_call_ns=20_000):
+    took, least, calls = defaultdict(int), defaultdict(int), defaultdict(int)
+    for wait in journal.get("waits", []):
+        parts = fold(wait["path"]).split("/")
+        for path in ("/".join(parts[: depth + 1]) for depth in range(len(parts))):
+            took[path] += wait["took_ns"]
+            least[path] += wait["least_ns"]
+            calls[path] += 1
+    reported = {row["path"]: row for row in projection["rows"]}
+    for path in took.keys() & reported.keys():
+        wait_ns = reported[path]["wait_ns"]
+        allowed = max(relative * took[path], per_call_ns * calls[path])
+        verdict.at_most(f"{path}: wait", wait_ns, took[path] + allowed)
+        if least[path] > 0:
+            verdict.at_least(f"{path}: wait", wait_ns, max(took[path], least[path]) - allowed)
+
+
 def check_kernels(verdict, journal, kernels):
     known = defaultdict(Row)
     for operation in journal["operations"]:
@@ -245,6 +270,7 @@ def judge(journal, projection, kernels, copies, relative=0.01, per_op_ns=2_000):
     check_stamps(verdict, journal)
     check_projection(verdict, journal, projection)
     check_events(verdict, journal, projection)
+    check_waits(verdict, journal, projection)
     check_kernels(verdict, journal, kernels)
     check_copies(verdict, journal, copies)
     for cause, count in projection["dropped"].items():

@@ -4,7 +4,7 @@
 # PyTorch and a GPU; takes about nine minutes.
 #
 #   tests/gpu/measure.sh OUTDIR [SECTION…]      sections: trainer waysin train recording torch conformance overhead
-#                                               and, only when named: truth variants ranks
+#                                               and, only when named: activities truth variants ranks
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
 #   MEASURE_LIMIT=S    seconds for all of it (560); what no longer fits is skipped, and said so
@@ -232,6 +232,21 @@ section_overhead() {
     done
     step overhead-gpu-bound-torch-cuda 60 python3 "$here/overhead.py" --tools torch-cuda --workload gpu-bound \
         --rounds 5 --steps 14 --json "$results/overhead-gpu-bound-torch-cuda.json"
+}
+
+# What each kind of record costs: more and more of them beside ranges alone.
+section_activities() {
+    local workload activities tools=prof:activities=none
+    for activities in kernels,no_launches kernels kernels,copies,sets kernels,copies,sets,waits \
+        kernels,copies,sets,waits,allocations all; do
+        tools=$tools,prof:activities=$activities
+    done
+    for workload in launch-bound gpu-bound graph-replay; do
+        step "activities-$workload" 150 bash -c 'in_folder "$@"' bash "$work/activities-$workload" \
+            env LD_PRELOAD="$library" PROF_AUTOSTART=0 PROF_EXPORT=none \
+            python3 "$here/overhead.py" --tools "$tools" --beside prof:activities=none --workload $workload \
+            --rounds 24 --seconds 120 --json "$results/activities-$workload.json"
+    done
 }
 
 # Known work under known ranges, CUDA events beside them; with two GPUs also copies between those.

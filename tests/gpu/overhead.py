@@ -124,11 +124,22 @@ TOOLS = {
 }
 
 
+def split_tools(text):
+    """The tools of a list. A word that names none goes with the settings before it: a setting may be a list itself."""
+    names = []
+    for word in text.split(","):
+        if names and ":" in names[-1] and word.partition(":")[0] not in TOOLS:
+            names[-1] += "," + word
+        else:
+            names.append(word)
+    return names
+
+
 def make_tool(name):
-    """A tool by its name; `prof:cuda_graphs=graphs` is libprof with a setting."""
+    """A tool by its name; `prof:cuda_graphs=graphs+activities=kernels,waits` is libprof with settings."""
     base, _, settings = name.partition(":")
-    if base not in TOOLS:
-        raise SystemExit(f"overhead.py: there is no tool '{name}'; there are {', '.join(TOOLS)}")
+    if base not in TOOLS or (settings and base != "prof"):
+        raise SystemExit(f"overhead.py: there is no tool '{name}'; there are {', '.join(TOOLS)}, and prof:NAME=VALUE")
     return Prof(*settings.split("+")) if settings else TOOLS[base]()
 
 
@@ -317,7 +328,7 @@ def main(arguments=None):
     import train
 
     Client.library_path = options.client_library
-    tools = {name: make_tool(name) for name in options.tools.split(",")}
+    tools = {name: make_tool(name) for name in split_tools(options.tools)}
     if options.beside is not None and options.beside not in tools:
         raise SystemExit(f"overhead.py: --beside {options.beside} is none of --tools {options.tools}")
     settings, steps = WORKLOADS[options.workload]

@@ -297,6 +297,30 @@ class CheckTruth(unittest.TestCase):
         journal["events"][0]["elapsed_ns"] = 110_000
         self.assertEqual(len(self.faults(journal)), 2)
 
+    def test_waits_are_those_of_the_hosts_clock(self):
+        journal, (projection, *others) = self.journal(), self.reports()
+        journal["waits"] = [
+            {"path": "step 1/forward", "took_ns": 2_000_000, "least_ns": 1_990_000},
+            {"path": "step 2/forward", "took_ns": 3_000_000, "least_ns": 2_900_000},
+        ]
+        for each in projection["rows"]:
+            each["wait_ns"] = 5_000_000
+        for wait_ns, faults in ((5_100_000, 0), (5_100_001, 1), (4_900_000, 0), (4_899_999, 1)):
+            projection["rows"][1]["wait_ns"] = wait_ns
+            self.assertEqual(len(self.faults(journal, (projection, *others))), faults, wait_ns)
+        # The parent has them too; 20 us a call are allowed where the waits were short.
+        projection["rows"][1]["wait_ns"] = 5_000_000
+        projection["rows"][0]["wait_ns"] = 0
+        self.assertEqual(len(self.faults(journal, (projection, *others))), 1)
+        journal["waits"] = [{"path": "step 1", "took_ns": 100_000, "least_ns": 90_000}]
+        for wait_ns, faults in ((80_000, 0), (79_999, 1), (120_000, 0), (120_001, 1)):
+            projection["rows"][0]["wait_ns"] = wait_ns
+            self.assertEqual(len(self.faults(journal, (projection, *others))), faults, wait_ns)
+        # Where the clock jumped only the upper bound is known.
+        journal["waits"][0]["least_ns"] = 0
+        projection["rows"][0]["wait_ns"] = 0
+        self.assertEqual(self.faults(journal, (projection, *others)), [])
+
     def test_a_kernel_that_left_no_stamp_or_ran_too_long_is_a_fault(self):
         journal = self.journal()
         journal["operations"][2].update(start_ns=0, end_ns=0)
@@ -426,6 +450,16 @@ class Overhead(unittest.TestCase):
         )
         with self.assertRaisesRegex(SystemExit, "nothing was measured"):
             overhead.check_goals(result, ["client:0.1"])
+
+    def test_settings_of_a_tool_may_be_lists(self):
+        self.assertEqual(
+            overhead.split_tools("client,prof:activities=kernels,copies,prof:activities=none,none,prof"),
+            ["client", "prof:activities=kernels,copies", "prof:activities=none", "none", "prof"],
+        )
+        self.assertEqual(overhead.split_tools("prof,kernels"), ["prof", "kernels"])
+        for bad in ("kernels", "none:activities=all", "prfo:activities=all"):
+            with self.assertRaisesRegex(SystemExit, "there is no tool"):
+                overhead.make_tool(bad)
 
     def test_a_tool_that_starts_nothing_is_measured_between_its_own_offs(self):
         class Counted:

@@ -202,9 +202,11 @@ class TorchRanges(unittest.TestCase):
                          ["a, op_id = 5", "a, op_id = x", "b, seq = 7, op_id = 6"])
 
     def test_do_not_fill_the_name_table(self):
-        self.run_case("many", "--name-bytes", "64K", "--ring-bytes", "4M")
+        self.run_case("many", "--memory", "256M")
         report = self.report()
         self.assertEqual((self.paths(report), report["dropped"]), ({"forward": 20000}, {}))
+        capture, = self.captures()
+        self.assertNotIn(b"op_id", capture.read_bytes())
 
     def test_leave_exceptions_as_they_are(self):
         self.run_case("fails")

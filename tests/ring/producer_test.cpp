@@ -26,7 +26,7 @@ struct fixture {
     ring_header* ring = where.claim_ring(1);
     producer out;
 
-    fixture() { out.attach(where, ring, 1); }
+    fixture() { out.attach(where, *ring, 1); }
 
     std::vector<record> drain() {
         ring_consumer<record> consumer(&ring->counters, where.slots(*ring), ring->capacity);
@@ -108,25 +108,29 @@ TEST(Producer, KeepsThePlaceOfAnApiExit) {
     EXPECT_FALSE(f.out.is_open_api(of(record_kind::api_exit, 1, 77)));
 }
 
-TEST(Producer, WithoutARingCountsEverythingAsNoRing) {
+TEST(Producer, KnowsATextAgainAndSeesWhenItsAddressHoldsAnother) {
     fixture f;
-    producer ringless;
-    ringless.attach(f.where, nullptr, 1);
-    ringless.push(of(record_kind::range_push));
-    ringless.write(of(record_kind::mark));
-    ringless.pop(of(record_kind::range_pop));
-    EXPECT_EQ(f.dropped(drop_cause::no_ring), 2U);
+    char text[32];
+    for (int round = 0; round < 2; ++round) {
+        // Another of the same length, one that goes on where the last ended, one that is its beginning, none.
+        for (const char* next : {"kernel_a", "kernel_b", "kernel_b2", "kernel", "", "kernel_a"}) {
+            std::snprintf(text, sizeof text, "%s", next);
+            const std::uint32_t id = f.out.name_of(text);
+            EXPECT_EQ(f.where.names().text(id), next);
+            EXPECT_EQ(f.out.name_of(text), id);
+        }
+    }
+    EXPECT_EQ(f.out.name_of(nullptr), 0U);
 }
 
-TEST(Producer, KnowsASymbolAgainAndSeesWhenItsAddressHoldsAnother) {
+// A record that is dropped is not put together: its name takes no place in the table.
+TEST(Producer, FillsOnlyWhatIsRecorded) {
     fixture f;
-    char symbol[32] = "kernel_a";
-    const std::uint32_t a = f.out.symbol_name(symbol);
-    EXPECT_EQ(f.out.symbol_name(symbol), a);
-    EXPECT_EQ(f.where.names().text(a), "kernel_a");
-    std::snprintf(symbol, sizeof symbol, "kernel_b");
-    EXPECT_EQ(f.where.names().text(f.out.symbol_name(symbol)), "kernel_b");
-    EXPECT_EQ(f.out.symbol_name(nullptr), 0U);
+    while (f.dropped(drop_cause::ring_full) == 0) f.out.write(of(record_kind::mark));
+    bool filled = false;
+    f.out.push(0, [&](record&) { filled = true; });
+    f.out.pop(0, [&](record&) { filled = true; });
+    EXPECT_FALSE(filled);
 }
 
 // Whatever the load, what is recorded is paired: per domain every pop closes a recorded push, and recorded plus dropped

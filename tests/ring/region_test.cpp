@@ -155,6 +155,26 @@ TEST(Registry, KeepsAThreadsRingThroughTheNextRecording) {
     }).join();
 }
 
+// It costs no memory, its records are counted, and the next recording has a ring for it if one is free by then.
+TEST(Registry, AThreadWithoutARingHasNoProducer) {
+    region_options options = tiny("memory");
+    options.large_rings = 1;
+    options.medium_rings = options.small_rings = 0;
+    region where(options);
+    const installed in_use(where);
+    ring_header* taken = where.claim_ring(1);
+    ASSERT_NE(taken, nullptr);
+    std::thread([&] {
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(recording_producer(), nullptr);
+        EXPECT_EQ(this_thread_producer, nullptr);
+        EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::no_ring)], 3U);
+        where.free_ring(*taken);
+        EXPECT_EQ(recording_producer(), nullptr) << "not before the next recording";
+        recording_epoch.store(2);
+        EXPECT_NE(recording_producer(), nullptr);
+    }).join();
+}
+
 TEST(Registry, ThreadsThatComeAndGoShareTheRingsThatAreThere) {
     region where(tiny("memory"));
     const installed in_use(where);

@@ -59,11 +59,6 @@ TEST(SpscRing, KeepsTheHeadroomItIsAskedFor) {
     EXPECT_FALSE(ring.producer.write(8));
 }
 
-TEST(SpscRing, WithoutMemoryIsAlwaysFull) {
-    ring_producer<int, std::uint8_t> nowhere;
-    EXPECT_FALSE(nowhere.write(1));
-}
-
 TEST(SpscRing, AgreesWithAQueueOverManyWrapsOfItsCounters) {
     tiny_ring ring;
     std::deque<int> model;

@@ -1,8 +1,13 @@
 #include "session/options.hpp"
 
+#include "ring/producer.hpp"
+#include "session/memory_plan.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <string>
 
 namespace prof {
 namespace {
@@ -11,10 +16,11 @@ TEST(Options, TakeEveryNameOfTheTable) {
     session_options out;
     EXPECT_EQ(set_option(out, "output_dir", "/tmp/x"), "");
     EXPECT_EQ(out.output_dir, "/tmp/x");
-    EXPECT_EQ(set_option(out, "ring_bytes", "64K"), "");
-    EXPECT_EQ(out.ring_bytes, 65536U);
-    EXPECT_EQ(set_option(out, "name_bytes", "3M"), "");
-    EXPECT_EQ(out.name_bytes, 3U << 20);
+    for (const auto& [text, bytes] : std::map<std::string, std::uint64_t>{
+             {"16M", 16U << 20}, {"16384K", 16U << 20}, {"33554432", 32U << 20}, {"4G", 4ULL << 30}}) {
+        EXPECT_EQ(set_option(out, "memory", text), "");
+        EXPECT_EQ(out.memory, bytes);
+    }
     EXPECT_EQ(set_option(out, "export", "summary"), "");
     EXPECT_FALSE(out.export_trace);
     EXPECT_TRUE(out.export_summary);
@@ -32,13 +38,16 @@ TEST(Options, TakeEveryNameOfTheTable) {
 
 TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
     const std::pair<const char*, const char*> bad[] = {
-        {"ring_bytes", "100"},
-        {"ring_bytes", "3000K"},
-        {"ring_bytes", "-1"},
-        {"ring_bytes", "64Q"},
-        {"ring_bytes", "1Mx"},
-        {"name_bytes", ""},
-        {"buffer_bytes", "1"},
+        {"memory", "100"},
+        {"memory", "8M"},
+        {"memory", "48M"},
+        {"memory", "8G"},
+        {"memory", "-1"},
+        {"memory", "64Q"},
+        {"memory", "64Mx"},
+        {"memory", ""},
+        {"memory", "99999999999999999999"},
+        {"memory", "17179869184G"},
         {"compress", "yes"},
         {"autostart", ""},
         {"export", "pdf"},
@@ -51,8 +60,6 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"output_dir", ""},
         {"pytorch", "all"},
         {"pytorch", ""},
-        {"name_bytes", "99999999999999999999"},
-        {"ring_bytes", "17179869184G"},
         {"nvtx_domain_include", "a,,b"},
         {"nvtx_domain_exclude", ""},
         {"schedule", "wait=1"},
@@ -69,7 +76,7 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         const std::string line = set_option(out, name, value);
         EXPECT_NE(line.find("it takes "), std::string::npos) << name << "=" << value << ": " << line;
         EXPECT_EQ(line.find('\n', line.find("it takes")), std::string::npos);
-        EXPECT_EQ(out.ring_bytes, before.ring_bytes);
+        EXPECT_EQ(out.memory, before.memory);
     }
 }
 
@@ -82,16 +89,59 @@ TEST(Options, NameAllOptionsWhenOneIsUnknown) {
 
 TEST(Options, ComeFromTheEnvironmentAndBadOnesKeepTheDefault) {
     setenv("PROF_OUTPUT_DIR", "/somewhere", 1);
-    setenv("PROF_RING_BYTES", "many", 1);
+    setenv("PROF_MEMORY", "many", 1);
     setenv("PROF_UNRELATED", "of another program", 1);
     std::string complaint;
     const session_options out = options_from_environment(complaint);
     EXPECT_EQ(out.output_dir, "/somewhere");
-    EXPECT_EQ(out.ring_bytes, session_options{}.ring_bytes);
-    EXPECT_EQ(complaint, "PROF_RING_BYTES: \"many\" is not accepted; it takes a power of two from 4K to 64M");
+    EXPECT_EQ(out.memory, session_options{}.memory);
+    EXPECT_EQ(complaint, "PROF_MEMORY: \"many\" is not accepted; it takes a power of two from 16M to 4G");
     unsetenv("PROF_OUTPUT_DIR");
-    unsetenv("PROF_RING_BYTES");
+    unsetenv("PROF_MEMORY");
     unsetenv("PROF_UNRELATED");
+}
+
+// The parts are added up here from the sizes that come out, not from the plan's own fractions.
+TEST(Memory, IsDividedSoThatTheSumStaysBelowIt) {
+    for (std::uint64_t bytes = least_memory_bytes; bytes <= most_memory_bytes; bytes *= 2) {
+        SCOPED_TRACE(bytes);
+        region_options rings;
+        tracer_options cupti;
+        divide_memory(bytes, rings, cupti);
+        const std::uint64_t count = std::uint64_t{rings.large_rings} + rings.medium_rings + rings.small_rings;
+        const std::uint64_t ring_slots = std::uint64_t{rings.large_rings} * rings.large_ring_bytes +
+                                         std::uint64_t{rings.medium_rings} * rings.medium_ring_bytes +
+                                         std::uint64_t{rings.small_rings} * rings.small_ring_bytes;
+        const std::uint64_t headers = count * sizeof(ring_header) + rings.label_capacity * sizeof(shared_label);
+        const std::uint64_t names = name_table::bytes_needed(rings.name_slots, rings.name_bytes);
+        const std::uint64_t threads = count * sizeof(producer);
+        // Of one buffer's bytes come at most 2.2 times as many in the drain thread's three arrays together.
+        const std::uint64_t buffers = (cupti.buffer_count + 3) * (cupti.buffer_bytes + 4096);
+        constexpr std::uint64_t writer = 256U << 10;
+        EXPECT_LE(ring_slots + headers + names + threads + buffers + writer, bytes);
+        for (const std::uint32_t ring : {rings.large_ring_bytes, rings.medium_ring_bytes, rings.small_ring_bytes}) {
+            EXPECT_EQ(ring & (ring - 1), 0U);
+            EXPECT_GE(ring, 4096U);
+        }
+        EXPECT_EQ(rings.name_slots & (rings.name_slots - 1), 0U);
+    }
+}
+
+// The default, worked by hand.
+TEST(Memory, OfTheDefaultHasRoomForAThousandThreads) {
+    region_options rings;
+    tracer_options cupti;
+    divide_memory(session_options{}.memory, rings, cupti);
+    EXPECT_EQ(rings.large_rings, 8U);
+    EXPECT_EQ(rings.large_ring_bytes, 1U << 20);
+    EXPECT_EQ(rings.medium_rings, 64U);
+    EXPECT_EQ(rings.medium_ring_bytes, 128U << 10);
+    EXPECT_EQ(rings.small_rings, 1024U);
+    EXPECT_EQ(rings.small_ring_bytes, 8U << 10);
+    EXPECT_EQ(rings.name_bytes, 4U << 20);
+    EXPECT_EQ(rings.name_slots, 1U << 16);
+    EXPECT_EQ(cupti.buffer_bytes, 1U << 20);
+    EXPECT_EQ(cupti.buffer_count, 20U);
 }
 
 }  // namespace

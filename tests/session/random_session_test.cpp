@@ -74,7 +74,7 @@ public:
         setenv("PROF_EXPORT", "none", 1);
         setenv("PROF_OUTPUT_DIR", directory.c_str(), 1);
         setenv("PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI, 1);
-        setenv("PROF_BUFFER_BYTES", "64K", 1);
+        setenv("PROF_MEMORY", "16M", 1);
         setenv("NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY, 1);
         setenv("CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY, 1);
         loaded_ = dlopen(PROF_TEST_LIBRARY, RTLD_NOW);

@@ -305,6 +305,32 @@ TEST_F(SessionSchedule, SaysWhatIsWrongOnceAndLetsTheProgramRun) {
     EXPECT_TRUE(captures().empty());
 }
 
+// A child forked between windows or in one does not count its parent's steps, nor open windows of its own.
+TEST_F(SessionSchedule, IsTheParentsAloneAfterAFork) {
+    for (const char* at : {"2", "4"}) {
+        const process_result result =
+            run({"mark", "range", "fork", at, "iterations", "7"}, {{"PROF_SCHEDULE", "wait=3,active=2,repeat=1"},
+                                                                   {"PROF_STEP_RANGE", "iteration"},
+                                                                   {"PROF_OUTPUT_DIR", scratch.path + "/fork" + at}});
+        EXPECT_EQ(result.err, "");
+    }
+    const std::vector<timeline> all = captures();
+    ASSERT_EQ(all.size(), 2U);
+    for (const timeline& data : all) {
+        EXPECT_EQ(kernels(data), iterations({3, 4}));
+        expect_sound(data);
+    }
+}
+
+TEST_F(SessionSchedule, SaysOnceThatWholeGraphsComeTooLate) {
+    const process_result result = run(
+        {"iterations", "9"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=1,repeat=3"}, {"PROF_CUDA_GRAPHS", "graphs"}});
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find("they are recorded node by node"), std::string::npos) << result.err;
+    ASSERT_EQ(captures().size(), 1U);
+    EXPECT_EQ(kernels(captures().front()), iterations({2, 5, 8}));
+}
+
 TEST_F(SessionSchedule, DoesNotGrowWithItsWindows) {
     const process_result result =
         run({"iterations", "400", "measure"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=2"}});

@@ -2,14 +2,17 @@
 // "iteration_<i>"; before the first "setup" is launched, after the last "teardown", and between iterations nothing.
 //
 //   schedule_victim [iterations N] [mark end|begin|range|domain|registered|none] [profiler A B] [capture A B]
-//                   [threads N] [session SETTING]... [measure]
+//                   [threads N] [session SETTING]... [fork N] [measure]
 //
 // mark: prof_step at each iteration's end (torch's way) or beginning, or a range "iteration" around it, also in the
 // domain "app" or as a registered string. profiler: cudaProfilerStart before iteration A, cudaProfilerStop after B.
-// capture: a range "capture" around iterations A to B. Both may be given several times.
+// capture: a range "capture" around iterations A to B. Both may be given several times. fork: before iteration N a
+// child is forked, which goes through steps and ranges, too.
 #include <dirent.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -33,6 +36,7 @@ struct program {
     std::vector<stretch> capture;
     int threads = 0;
     std::vector<const char*> settings;
+    int fork_at = -1;
     bool measure = false;
 };
 
@@ -45,6 +49,7 @@ program read_arguments(int argc, char** argv) {
         if (word == "mark") out.mark = argv[++i];
         if (word == "threads") out.threads = number();
         if (word == "session") out.settings.push_back(argv[++i]);
+        if (word == "fork") out.fork_at = number();
         if (word == "measure") out.measure = true;
         if (word == "profiler" || word == "capture") {
             const int first = number();
@@ -114,6 +119,22 @@ void print_growth(const char* when) {
                 entries_of("/proc/self/fd"), resident_pages());
 }
 
+void fork_a_child() {
+    const pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 10; ++i) {
+            nvtxRangePushA("iteration");
+            nvtxRangePushA("capture");
+            if (prof_step() != PROF_WRONG_STATE) _exit(1);
+            nvtxRangePop();
+            nvtxRangePop();
+        }
+        _exit(0);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || status != 0) std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -138,6 +159,7 @@ int main(int argc, char** argv) {
         for (const auto& [first, last] : wanted.capture) {
             if (i == first) nvtxRangePushA("capture");
         }
+        if (i == wanted.fork_at) fork_a_child();
         iterate(wanted, i, stream);
         if (i == 0) {  // from here on, so that this thread's is the first step's range
             for (int t = 0; t < wanted.threads; ++t) {

@@ -364,11 +364,11 @@ TEST_F(Session, LeavesTheProgramAloneWhenCuptiFails) {
 
 TEST_F(Session, RefusesABadOptionInOneLineAndGoesOn) {
     environment e = preloaded();
-    e["PROF_RING_BYTES"] = "a lot";
+    e["PROF_MEMORY"] = "a lot";
     const auto result = run(e, {"steps", "1"});
     EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(result.err,
-              "libprof: PROF_RING_BYTES: \"a lot\" is not accepted; it takes a power of two from 4K to 64M; "
+              "libprof: PROF_MEMORY: \"a lot\" is not accepted; it takes a power of two from 16M to 4G; "
               "the default is used\n");
     EXPECT_EQ(only_capture().ranges.size(), 8U);
 }
@@ -430,10 +430,10 @@ TEST_F(Session, TakesManyThreadsAtOnce) {
 
 // More than there are rings of full size, each with more than fits into one of the smallest.
 TEST_F(Session, KeepsWhatDozensOfThreadsRecordAtOnce) {
-    const auto result = run(preloaded(), {"steps", "1", "threads", "80", "ranges-each", "600"});
+    const auto result = run(preloaded(), {"steps", "1", "threads", "60", "ranges-each", "600"});
     EXPECT_EQ(result.exit_code(), 3) << result.err;
     const timeline data = only_capture();
-    EXPECT_EQ(data.ranges.size(), 8U + 80 + 80 * 600);
+    EXPECT_EQ(data.ranges.size(), 8U + 60 + 60 * 600);
     EXPECT_TRUE(data.quality.dropped.empty());
 }
 

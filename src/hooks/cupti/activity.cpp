@@ -188,6 +188,16 @@ void activity_batch::clear() noexcept {
     devices.clear();
 }
 
+void activity_batch::reserve_for(std::size_t buffer_bytes) {
+    // The least that CUPTI's records of these kinds take, in versions 12.0 to 13.
+    constexpr std::size_t least_kernel_bytes = 208;
+    constexpr std::size_t least_transfer_bytes = 88;
+    constexpr std::size_t least_graph_bytes = 48;
+    kernels.reserve(buffer_bytes / least_kernel_bytes);
+    transfers.reserve(buffer_bytes / least_transfer_bytes);
+    graphs.reserve(buffer_bytes / least_graph_bytes);
+}
+
 void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, std::uint64_t since_ns, region& where,
                           std::uint8_t* data, std::size_t valid_bytes, activity_batch& out) {
     CUpti_Activity* record = nullptr;

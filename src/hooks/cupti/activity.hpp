@@ -17,6 +17,9 @@ struct activity_batch {
     std::vector<device_record> devices;
 
     void clear() noexcept;
+    // Room for what one buffer may hold, so that no array ever grows beyond it: address space, and memory only as it is
+    // used.
+    void reserve_for(std::size_t buffer_bytes);
 };
 
 // Adds the records of one completed buffer to `out`. Records without times are kept out and counted

@@ -68,19 +68,37 @@ std::uint8_t* activity_buffers::take_extra() noexcept {
     return reinterpret_cast<std::uint8_t*>(fresh) + header_bytes;
 }
 
+std::uint8_t* activity_buffers::take_by_force() noexcept {
+    // acquire: pairs with put_in_queue()'s release. The whole queue is taken, so there is no ABA; what is not kept goes
+    // back. Another thread that looks meanwhile finds it empty, and takes one beyond the pool.
+    header* const newest = completed_.exchange(nullptr, std::memory_order_acquire);
+    if (newest == nullptr) return take_extra();
+    if (header* const rest = newest->next; rest != nullptr) {
+        header* oldest = rest;
+        while (oldest->next != nullptr) oldest = oldest->next;
+        put_in_queue(rest, oldest);
+    }
+    return reinterpret_cast<std::uint8_t*>(newest) + header_bytes;
+}
+
 void activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noexcept {
     header* done = of(data);
     done->valid_bytes = valid_bytes;
-    // relaxed: the exchange decides. release: the buffer's contents are seen by the drain thread.
-    header* newest = completed_.load(std::memory_order_relaxed);
+    put_in_queue(done, done);
+}
+
+// A list, newest first.
+void activity_buffers::put_in_queue(header* newest, header* oldest) noexcept {
+    // relaxed: the exchange decides. release: the buffers' contents are seen by the drain thread.
+    header* before = completed_.load(std::memory_order_relaxed);
     do {
-        done->next = newest;
-    } while (!completed_.compare_exchange_weak(newest, done, std::memory_order_release, std::memory_order_relaxed));
+        oldest->next = before;
+    } while (!completed_.compare_exchange_weak(before, newest, std::memory_order_release, std::memory_order_relaxed));
 }
 
 bool activity_buffers::next_completed(completed& out) noexcept {
     if (ready_ == nullptr) {
-        // acquire: pairs with complete()'s release. The whole list is taken at once, so there is no ABA here.
+        // acquire: pairs with put_in_queue()'s release. The whole list is taken at once, so there is no ABA here.
         header* newest = completed_.exchange(nullptr, std::memory_order_acquire);
         while (newest != nullptr) {
             header* older = newest->next;

@@ -30,11 +30,13 @@ public:
 
     // A free buffer, or null when all are in use. 8-byte aligned.
     std::uint8_t* take() noexcept;
-    // A buffer beyond the pool (one mmap), for versions of CUPTI that do not survive a null one. May be null too.
-    std::uint8_t* take_extra() noexcept;
+    // When take() has none, for versions of CUPTI that do not survive a null buffer: a completed one that has not been
+    // read yet, whose records are lost; else one beyond the pool (one mmap), which may be null too. So there are never
+    // more beyond the pool than CUPTI holds at a time.
+    std::uint8_t* take_by_force() noexcept;
     void complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
 
-    bool next_completed(completed& out) noexcept;  // in order of completion
+    bool next_completed(completed& out) noexcept;  // in order of completion, but after take_by_force()
     void give_back(std::uint8_t* data) noexcept;
 
 private:
@@ -50,6 +52,8 @@ private:
 
     header* at(std::uint32_t index) const noexcept;
     static header* of(std::uint8_t* data) noexcept;
+    void put_in_queue(header* newest, header* oldest) noexcept;
+    std::uint8_t* take_extra() noexcept;
 
     std::size_t buffer_bytes_;
     std::size_t stride_;

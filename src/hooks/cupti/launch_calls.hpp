@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "record/activities.hpp"
 #include "record/record.hpp"
 
 namespace prof {
@@ -42,6 +43,30 @@ inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept 
         return kinds;
     }();
     return cbid < limit ? table[static_cast<std::size_t>(domain)][cbid] : launch_kind::none;
+}
+
+// Whether a call of this kind is one that a recording of `what` has.
+constexpr bool is_recorded(launch_kind kind, activity_set what) noexcept {
+    const bool launches = what.has(activity::launches);
+    switch (kind) {
+        case launch_kind::kernel:
+            return launches && what.has(activity::kernels);
+        case launch_kind::transfer:
+            return launches && (what.has(activity::copies) || what.has(activity::sets));
+        case launch_kind::blocking_transfer:
+            return (launches && what.has(activity::copies)) || what.has(activity::waits);
+        case launch_kind::graph:
+        case launch_kind::capture:
+            return launches;
+        case launch_kind::wait:
+            return what.has(activity::waits);
+        case launch_kind::allocation:
+        case launch_kind::blocking_allocation:
+            return what.has(activity::allocations);
+        case launch_kind::none:
+            break;
+    }
+    return false;
 }
 
 constexpr api_class class_of_call(launch_kind kind) noexcept {

@@ -11,13 +11,18 @@ namespace {
 
 constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
 
-constexpr std::uint32_t activity_kinds[] = {
-    layout::kind_device,  // one record a GPU
-    layout::kind_concurrent_kernel,
-    layout::kind_memcpy,
-    layout::kind_memcpy_peer,
-    layout::kind_memset,
+struct activity_kind {
+    std::uint32_t number;
+    activity of;
 };
+constexpr activity_kind activity_kinds[] = {
+    {layout::kind_concurrent_kernel, activity::kernels},
+    {layout::kind_memcpy, activity::copies},
+    {layout::kind_memcpy_peer, activity::copies},
+    {layout::kind_memset, activity::sets},
+};
+
+constexpr auto device_kind = static_cast<CUpti_ActivityKind>(layout::kind_device);  // one record a GPU
 
 constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_trace);
 
@@ -39,7 +44,7 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
     *buffer = buffers.take();
     if (*buffer == nullptr) {
         active.where.load()->count_drop(drop_cause::cupti_no_buffer);
-        if (active.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_extra();
+        if (active.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_by_force();
     }
     *size = *buffer == nullptr ? 0 : buffers.buffer_bytes();
     *max_records = 0;  // as many as fit
@@ -69,7 +74,7 @@ void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId c
         r.category = cbid;
         const launch_kind kind = kind_of_call(static_cast<api_domain>(domain), cbid);
         // Only for these does CUPTI's callback data hold a symbol name.
-        if (kind == launch_kind::kernel) r.name = out->symbol_name(data.symbolName);
+        if (kind == launch_kind::kernel) r.name = out->name_of(data.symbolName);
         r.flags = static_cast<std::uint8_t>(class_of_call(kind));
         r.ticks = ticks_now();
         out->open_api(r);
@@ -162,11 +167,12 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
     return {};
 }
 
-std::string cupti_tracer::attach(std::uint32_t epoch, bool whole_graphs) noexcept {
+std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs) noexcept {
     if (!problem_.empty()) return problem_;
     if (attached_) return {};
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     epoch_ = epoch;
+    what_ = what;
     if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
     active.buffers.store(&buffers_);
     active.where.store(&region_);
@@ -176,7 +182,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, bool whole_graphs) noexcep
     active.graph_node_id.store(cupti_.graph_node_id);
     active.last_unrecorded_call.store(0);
     attached_ = true;
-    std::string problem = enable_all(whole_graphs);
+    std::string problem = enable(whole_graphs);
     if (!problem.empty()) {
         detach(false);
         return problem;
@@ -189,7 +195,7 @@ std::uint32_t cupti_tracer::last_unrecorded_call() noexcept {
     return active.last_unrecorded_call.load(std::memory_order_relaxed);
 }
 
-std::string cupti_tracer::enable_all(bool whole_graphs) noexcept {
+std::string cupti_tracer::enable(bool whole_graphs) noexcept {
     // One set of buffers for all threads, or a thousand threads would want a thousand buffers. Older versions do not
     // know the attribute: they have no buffers per thread.
     std::uint8_t per_thread = 0;
@@ -198,26 +204,43 @@ std::string cupti_tracer::enable_all(bool whole_graphs) noexcept {
     CUptiResult result = cupti_.register_callbacks(on_buffer_requested, on_buffer_completed);
     if (result != CUPTI_SUCCESS) return failed("cuptiActivityRegisterCallbacks", result);
     // Callbacks before records: no GPU operation is to come without its launch.
-    // Calls that came with a later CUPTI are refused by an earlier one, which is right; a library that refuses all is
-    // broken.
-    bool any = false;
-    for (const launch_call& call : launch_calls) {
-        result = cupti_.enable_callback(1, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
-        any = any || result == CUPTI_SUCCESS;
-    }
-    if (!any) return failed("cuptiEnableCallback", result);
-    for (const CUpti_CallbackIdResource event : graph_node_events) {
-        (void)cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
-    }
-    for (const std::uint32_t kind : activity_kinds) {
-        // Of GPUs that are in use already there is a record only if it is asked for.
-        const bool dump = kind == layout::kind_device && cupti_.enable_and_dump != nullptr;
-        result = (dump ? cupti_.enable_and_dump : cupti_.enable)(static_cast<CUpti_ActivityKind>(kind));
-        if (result != CUPTI_SUCCESS) return failed("cuptiActivityEnable", result);
-    }
-    whole_graphs_ = whole_graphs && cupti_.enable(graph_kind) == CUPTI_SUCCESS;
+    result = enable_calls();
+    if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
+    result = enable_records();
+    if (result != CUPTI_SUCCESS) return failed("cuptiActivityEnable", result);
+    whole_graphs_ = whole_graphs && what_.has(activity::kernels) && cupti_.enable(graph_kind) == CUPTI_SUCCESS;
     must_not_finalize_ = must_not_finalize_ || whole_graphs_;
     return {};
+}
+
+// Calls that came with a later CUPTI are refused by an earlier one, which is right; a library that refuses all is
+// broken.
+CUptiResult cupti_tracer::enable_calls() noexcept {
+    CUptiResult refusal = CUPTI_SUCCESS;
+    bool any = false;
+    for (const launch_call& call : launch_calls) {
+        if (!is_recorded(call.kind, what_)) continue;
+        const CUptiResult result =
+            cupti_.enable_callback(1, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+        any = any || result == CUPTI_SUCCESS;
+        if (result != CUPTI_SUCCESS) refusal = result;
+    }
+    if (what_.has(activity::graph_nodes)) {
+        for (const CUpti_CallbackIdResource event : graph_node_events) {
+            (void)cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
+        }
+    }
+    return any ? CUPTI_SUCCESS : refusal;
+}
+
+CUptiResult cupti_tracer::enable_records() noexcept {
+    // Of GPUs that are in use already there is a record only if it is asked for.
+    CUptiResult result = (cupti_.enable_and_dump != nullptr ? cupti_.enable_and_dump : cupti_.enable)(device_kind);
+    for (const activity_kind& kind : activity_kinds) {
+        if (result != CUPTI_SUCCESS) break;
+        if (what_.has(kind.of)) result = cupti_.enable(static_cast<CUpti_ActivityKind>(kind.number));
+    }
+    return result;
 }
 
 void cupti_tracer::flush(bool forced) noexcept {
@@ -228,7 +251,10 @@ void cupti_tracer::flush(bool forced) noexcept {
 
 void cupti_tracer::stop_recording() noexcept {
     if (!attached_) return;
-    for (const std::uint32_t kind : activity_kinds) (void)cupti_.disable(static_cast<CUpti_ActivityKind>(kind));
+    (void)cupti_.disable(device_kind);
+    for (const activity_kind& kind : activity_kinds) {
+        if (what_.has(kind.of)) (void)cupti_.disable(static_cast<CUpti_ActivityKind>(kind.number));
+    }
     if (whole_graphs_) (void)cupti_.disable(graph_kind);
 }
 
@@ -238,9 +264,11 @@ void cupti_tracer::detach(bool finalize) noexcept {
     stop_recording();
     stream_id_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
+        if (!is_recorded(call.kind, what_)) continue;
         (void)cupti_.enable_callback(0, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
     }
     for (const CUpti_CallbackIdResource event : graph_node_events) {
+        if (!what_.has(activity::graph_nodes)) break;
         (void)cupti_.enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
     }
     flush(true);
@@ -254,15 +282,13 @@ void cupti_tracer::detach(bool finalize) noexcept {
     whole_graphs_ = false;
 }
 
-bool cupti_tracer::read_completed(activity_batch& out, int limit) {
+bool cupti_tracer::read_completed(activity_batch& out) {
     activity_buffers::completed buffer;
-    bool any = false;
-    while (limit-- > 0 && buffers_.next_completed(buffer)) {
-        read_activity_buffer(cupti_, epoch_, since_ns_, region_, buffer.data, buffer.valid_bytes, out);
-        buffers_.give_back(buffer.data);
-        any = true;
-    }
-    return any;
+    if (!buffers_.next_completed(buffer)) return false;
+    out.reserve_for(buffers_.buffer_bytes());
+    read_activity_buffer(cupti_, epoch_, since_ns_, region_, buffer.data, buffer.valid_bytes, out);
+    buffers_.give_back(buffer.data);
+    return true;
 }
 
 void cupti_tracer::count_dropped() noexcept {

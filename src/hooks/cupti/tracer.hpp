@@ -14,6 +14,7 @@
 #include "hooks/cupti/activity.hpp"
 #include "hooks/cupti/buffers.hpp"
 #include "hooks/cupti/library.hpp"
+#include "record/activities.hpp"
 #include "record/clock.hpp"
 #include "ring/region.hpp"
 
@@ -22,7 +23,7 @@ namespace prof {
 struct tracer_options {
     std::string library;  // PROF_CUPTI_LIBRARY
     std::size_t buffer_bytes = 1U << 20;
-    std::uint32_t buffer_count = 24;
+    std::uint32_t buffer_count = 20;
 };
 
 class cupti_tracer {
@@ -33,10 +34,11 @@ public:
     cupti_tracer(const cupti_tracer&) = delete;
     cupti_tracer& operator=(const cupti_tracer&) = delete;
 
-    // Starts recording GPU work under `epoch`. Returns "" or one line that says what failed; then nothing is attached
+    // Starts recording `what` under `epoch`. Returns "" or one line that says what failed; then nothing is attached
     // and CUPTI is as it was before. `whole_graphs`: a launch of a CUDA graph is one record, if CUPTI can do that.
     // REQUIRES for it: no graph was instantiated before in this process, or its next launch crashes.
-    std::string attach(std::uint32_t epoch, bool whole_graphs = false) noexcept;
+    std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(),
+                       bool whole_graphs = false) noexcept;
 
     // Hears cudaProfilerStart (true) and cudaProfilerStop, at their entry on the thread that calls them, and nothing
     // else; attach() goes on hearing them, detach() ends it. `heard` may call attach() and stop_recording(), and must
@@ -60,8 +62,8 @@ public:
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
-    // The drain thread's: reads the completed buffers, at most `limit` of them, into `out`; true if there were any.
-    bool read_completed(activity_batch& out, int limit);
+    // The drain thread's: reads a completed buffer into `out`; false if there is none.
+    bool read_completed(activity_batch& out);
     // Collects CUPTI's own count of records it dropped into the region's counters.
     void count_dropped() noexcept;
 
@@ -72,7 +74,9 @@ public:
 
 private:
     std::string subscribe() noexcept;
-    std::string enable_all(bool whole_graphs) noexcept;
+    std::string enable(bool whole_graphs) noexcept;
+    CUptiResult enable_calls() noexcept;
+    CUptiResult enable_records() noexcept;
     std::string failed(const char* what, CUptiResult result) const;
 
     region& region_;
@@ -84,6 +88,7 @@ private:
     std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
+    activity_set what_;
     bool whole_graphs_ = false;
     bool must_not_finalize_ = false;  // whole graphs were recorded once
 };

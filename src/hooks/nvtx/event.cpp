@@ -35,21 +35,38 @@ std::uint32_t intern_text(region& where, const wchar_t* text) noexcept {
     return where.intern(narrow_text{text}.view());
 }
 
-void fill_from_payloads(const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept {
+void fill_from_payloads(region* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept {
     constexpr std::size_t most = 8;  // payloads that one event carries; usually one
     if (payloads == nullptr) return;
     for (std::size_t i = 0; i < std::min(count, most); ++i) {
-        if (!read_payload_bytes(out.domain, payloads[i], out.value)) continue;
-        out.flags = static_cast<std::uint8_t>(payload_type::bytes);
-        return;
+        const payload_content content = read_payload(out.domain, payloads[i]);
+        if (content.has_bytes && out.flags == 0) {
+            out.value = content.bytes;
+            out.flags = static_cast<std::uint8_t>(payload_type::bytes);
+        }
+        if (names == nullptr || out.name != 0) continue;
+        out.name = content.message.empty() ? content.registered_message : names->intern(content.message);
     }
 }
 
-void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, record& out) noexcept {
+void fill_from_attributes(producer& thread, const nvtxEventAttributes_t& event, record& out) noexcept {
     // The struct has had one layout since NVTX 2; its `size` says how much of it the caller has.
     if (event.size < sizeof(nvtxEventAttributes_t)) return;
     out.category = event.category;
     if (event.colorType == NVTX_COLOR_ARGB) out.color = event.color;
+    switch (event.messageType) {
+        case NVTX_MESSAGE_TYPE_REGISTERED:
+            out.name = number_of(event.message.registered);
+            break;
+        case NVTX_MESSAGE_TYPE_ASCII:
+            out.name = name_of(thread, event.message.ascii);
+            break;
+        case NVTX_MESSAGE_TYPE_UNICODE:
+            out.name = name_of(thread, event.message.unicode);
+            break;
+        default:
+            break;
+    }
     switch (event.payloadType) {
         case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
             out.flags = static_cast<std::uint8_t>(payload_type::u64);
@@ -71,7 +88,7 @@ void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, rec
             break;
         case NVTX_PAYLOAD_TYPE_EXT:
             if (event.reserved0 > 0) {  // their number
-                fill_from_payloads(reinterpret_cast<const nvtxPayloadData_t*>(event.payload.ullValue),
+                fill_from_payloads(&thread.where(), reinterpret_cast<const nvtxPayloadData_t*>(event.payload.ullValue),
                                    static_cast<std::size_t>(event.reserved0), out);
             }
             break;
@@ -82,19 +99,6 @@ void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, rec
         std::memcpy(&out.value, &event.payload, sizeof out.value);
         // The 4-byte kinds leave the other half of the union as it was.
         if (out.flags >= static_cast<std::uint8_t>(payload_type::u32)) out.value &= 0xFFFFFFFFU;
-    }
-    switch (event.messageType) {
-        case NVTX_MESSAGE_TYPE_REGISTERED:
-            out.name = number_of(event.message.registered);
-            break;
-        case NVTX_MESSAGE_TYPE_ASCII:
-            out.name = intern_text(where, event.message.ascii);
-            break;
-        case NVTX_MESSAGE_TYPE_UNICODE:
-            out.name = intern_text(where, event.message.unicode);
-            break;
-        default:
-            break;
     }
 }
 

@@ -10,6 +10,7 @@
 #include "hooks/nvtx/nvtx_types.hpp"
 #include "hooks/nvtx/payload_schemas.hpp"
 #include "record/record.hpp"
+#include "ring/producer.hpp"
 #include "ring/region.hpp"
 
 namespace prof {
@@ -37,11 +38,18 @@ private:
 std::uint32_t intern_text(region& where, const char* text) noexcept;
 std::uint32_t intern_text(region& where, const wchar_t* text) noexcept;
 
-// REQUIRES: out.domain is set. Of extended payloads the first number of bytes: fills value and flags.
-void fill_from_payloads(const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
+// The same, for a thread that records.
+inline std::uint32_t name_of(producer& thread, const char* text) noexcept { return thread.name_of(text); }
+inline std::uint32_t name_of(producer& thread, const wchar_t* text) noexcept {
+    return intern_text(thread.where(), text);
+}
+
+// REQUIRES: out.domain is set. Of extended payloads the first number of bytes (value and flags) and, if `names` is
+// not null, the first message for a record that has no name yet.
+void fill_from_payloads(region* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
 
 // REQUIRES: out.domain is set. Fills name, category, color, value and flags. An attribute struct of an unknown size
 // gives a nameless record.
-void fill_from_attributes(region& where, const nvtxEventAttributes_t& event, record& out) noexcept;
+void fill_from_attributes(producer& thread, const nvtxEventAttributes_t& event, record& out) noexcept;
 
 }  // namespace prof

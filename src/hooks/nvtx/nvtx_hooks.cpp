@@ -19,12 +19,17 @@ std::atomic<std::uint64_t> next_range_id{1};
 
 std::atomic<bool> torch_texts_are_split{false};
 
-record start_record(record_kind kind, std::uint32_t domain) noexcept {
-    record r;
-    r.ticks = ticks_now();
-    r.kind = kind;
+// Field by field: `r` is a slot of the ring. A record made beforehand would be put together by small stores and copied
+// by wide loads, for which the processor has to wait.
+void begin_record(record& r, record_kind kind, std::uint32_t domain, std::uint64_t ticks) noexcept {
+    r.ticks = ticks;
+    r.value = 0;
+    r.name = 0;
+    r.color = 0;
+    r.category = 0;
     r.domain = static_cast<std::uint16_t>(domain);
-    return r;
+    r.kind = kind;
+    r.flags = 0;
 }
 
 // A domain that found no place: its ranges are not recorded, but counted.
@@ -35,35 +40,49 @@ bool refused(std::uint32_t domain) noexcept {
     return true;
 }
 
-// --- the one function behind each family; `fill` puts the message and attributes into the record --------------------
+// --- the two functions behind each family ---------------------------------------------------------------------------
+//
+// The outer one is all that a hook costs while nothing is recorded: a load, a test, a return. The inner one is kept out
+// of it, or its stack frame and saved registers would be set up before the test. `fill` puts the message and attributes
+// into the record.
 
-// `text` is the range's name, as the program gave it.
+// `text` is the range's name, as the program gave it: a range may be waited for while nothing is recorded.
 template <typename TFill, typename TText>
-int push(std::uint32_t domain, TFill&& fill, TText text) noexcept {
-    // relaxed: only whether there is anything to do at all.
-    if (recording_epoch.load(std::memory_order_relaxed) == 0) return no_level;
+[[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill, TText text) noexcept {
     const bool is_opener = opens_window(domain, text);
     producer* out = recording_producer();
     int level = no_level;
     if (out != nullptr && !refused(domain)) {
-        record r = start_record(record_kind::range_push, domain);
-        fill(*installed_region(), r);
-        level = out->push(r);
+        const std::uint64_t ticks = ticks_now();
+        level = out->push(domain, [&](record& r) {
+            begin_record(r, record_kind::range_push, domain, ticks);
+            fill(*out, r);
+        });
     }
     if (is_opener) [[unlikely]]
         remember_opener(level < 0 ? nullptr : out, domain, level);
     return level;
 }
+template <typename TFill, typename TText>
+int push(std::uint32_t domain, TFill fill, TText text) noexcept {
+    return gate_is_shut() ? no_level : write_push(domain, fill, text);
+}
 
 template <typename TFill>
-int pop(std::uint32_t domain, TFill&& fill) noexcept {
+[[gnu::noinline]] int write_pop(std::uint32_t domain, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return no_level;
-    record r = start_record(record_kind::range_pop, domain);
-    fill(r);
-    const int level = out->pop(r);
+    const std::uint64_t ticks = ticks_now();
+    const int level = out->pop(domain, [&](record& r) {
+        begin_record(r, record_kind::range_pop, domain, ticks);
+        fill(r);
+    });
     note_pop(out, domain, level);
     return level;
+}
+template <typename TFill>
+int pop(std::uint32_t domain, TFill fill) noexcept {
+    return gate_is_shut() ? no_level : write_pop(domain, fill);
 }
 int pop(std::uint32_t domain) noexcept {
     return pop(domain, [](record&) {});
@@ -71,10 +90,13 @@ int pop(std::uint32_t domain) noexcept {
 
 // What PyTorch's observer pushes, its numbers apart from its name.
 auto torch_message(const char* text) noexcept {
-    return [text](region& where, record& r) {
+    return [text](producer& out, record& r) {
         const torch_text split = split_torch_text(text);
-        r.name = where.intern(split.name);
-        if (split.op_id == 0) return;
+        if (split.op_id == 0) {
+            r.name = out.name_of(text);
+            return;
+        }
+        r.name = out.where().intern(split.name);
         r.value = split.op_id;
         r.flags = static_cast<std::uint8_t>(payload_type::torch);
         if (split.sequence < 0) return;
@@ -85,50 +107,64 @@ auto torch_message(const char* text) noexcept {
 }
 
 template <typename TFill>
-void mark(std::uint32_t domain, TFill&& fill) noexcept {
+[[gnu::noinline]] void write_mark(std::uint32_t domain, TFill fill) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || refused(domain)) return;
-    record r = start_record(record_kind::mark, domain);
-    fill(*installed_region(), r);
+    record r;
+    begin_record(r, record_kind::mark, domain, ticks_now());
+    fill(*out, r);
     out->write(r);
+}
+template <typename TFill>
+void mark(std::uint32_t domain, TFill fill) noexcept {
+    if (!gate_is_shut()) write_mark(domain, fill);
 }
 
 template <typename TFill>
-nvtxRangeId_t start(std::uint32_t domain, TFill&& fill) noexcept {
-    // relaxed: only has to be unique. Given out while nothing is recorded too: the range may end while something is.
-    const std::uint64_t id = next_range_id.fetch_add(1, std::memory_order_relaxed);
+[[gnu::noinline]] void write_start(std::uint32_t domain, nvtxRangeId_t id, TFill fill) noexcept {
     producer* out = recording_producer();
-    if (out == nullptr || refused(domain)) return id;
-    record r = start_record(record_kind::range_start, domain);
-    fill(*installed_region(), r);
+    if (out == nullptr || refused(domain)) return;
+    record r;
+    begin_record(r, record_kind::range_start, domain, ticks_now());
+    fill(*out, r);
     const record payload{r.ticks, r.value, 0, 0, 0, r.domain, record_kind::payload, r.flags};
     r.value = id;
     out->write(r);
     if (payload.flags != 0) out->write(payload);
+}
+template <typename TFill>
+nvtxRangeId_t start(std::uint32_t domain, TFill fill) noexcept {
+    // relaxed: only has to be unique. Given out while nothing is recorded too: the range may end while something is.
+    const std::uint64_t id = next_range_id.fetch_add(1, std::memory_order_relaxed);
+    if (!gate_is_shut()) write_start(domain, id, fill);
     return id;
 }
 
-void end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
+[[gnu::noinline]] void write_end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return;
-    record r = start_record(record_kind::range_end, domain);
+    record r;
+    begin_record(r, record_kind::range_end, domain, ticks_now());
     r.value = id;
     out->write(r);
+}
+void end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
+    if (!gate_is_shut()) write_end(domain, id);
 }
 
 template <typename TText>
 auto message(const TText* text) noexcept {
-    return [text](region& where, record& r) { r.name = intern_text(where, text); };
+    return [text](producer& out, record& r) { r.name = name_of(out, text); };
 }
 
 auto attributes(const nvtxEventAttributes_t* event) noexcept {
-    return [event](region& where, record& r) {
-        if (event != nullptr) fill_from_attributes(where, *event, r);
+    return [event](producer& out, record& r) {
+        if (event != nullptr) fill_from_attributes(out, *event, r);
     };
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return [data, count](region&, record& r) { fill_from_payloads(data, count, r); };
+    return [data, count](producer& out, record& r) { fill_from_payloads(&out.where(), data, count, r); };
 }
 
 template <typename TText>
@@ -177,11 +213,12 @@ nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start(0, m
 nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start(0, message(text)); }
 void NVTX_API on_end(nvtxRangeId_t id) noexcept { end(0, id); }
 int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push(0, attributes(e), e); }
-int NVTX_API on_push_a(const char* text) noexcept {
+[[gnu::noinline]] int write_push_text(const char* text) noexcept {
     // relaxed: a setting; nothing else is read on its account.
     const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
-    return split ? push(0, torch_message(text), text) : push(0, message(text), text);
+    return split ? write_push(0, torch_message(text), text) : write_push(0, message(text), text);
 }
+int NVTX_API on_push_a(const char* text) noexcept { return gate_is_shut() ? no_level : write_push_text(text); }
 int NVTX_API on_push_w(const wchar_t* text) noexcept { return push(0, message(text), text); }
 int NVTX_API on_pop() noexcept { return pop(0); }
 void NVTX_API on_name_category_a(std::uint32_t c, const char* name) noexcept { name_category(0, c, name); }
@@ -257,7 +294,7 @@ int NVTX_API on_push_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data
     return push(number_of(d), payloads(data, count), nullptr);
 }
 int NVTX_API on_pop_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return pop(number_of(d), [&](record& r) { fill_from_payloads(data, count, r); });
+    return pop(number_of(d), [&](record& r) { fill_from_payloads(nullptr, data, count, r); });
 }
 nvtxRangeId_t NVTX_API on_start_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data,
                                         std::size_t count) noexcept {
@@ -321,8 +358,8 @@ void split_torch_texts(bool split) noexcept { torch_texts_are_split.store(split,
 void record_mark(const char* text, std::uint64_t payload) noexcept {
     region* where = installed_region();
     if (where == nullptr) return;
-    mark(where->domain("prof"), [&](region& names, record& r) {
-        r.name = intern_text(names, text);
+    mark(where->domain("prof"), [&](producer& out, record& r) {
+        r.name = out.name_of(text);
         r.value = payload;
         r.flags = static_cast<std::uint8_t>(payload_type::u64);
     });

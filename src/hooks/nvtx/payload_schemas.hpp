@@ -1,17 +1,13 @@
-// NVTX's extended payloads: the one field of them that is recorded, a number of bytes.
+// NVTX's extended payloads: the layouts that clients registered, in a fixed table.
 //
 // A client registers the layout of its structs once, then hands pointers to them over with its ranges. NCCL does so for
-// each collective ("Message size [bytes]"). Of each layout only the first whole number whose name says "bytes" is kept,
-// in a fixed table: registering takes no lock and may be done by any thread, reading is a hash, a look at the table and
-// a copy of at most 8 bytes.
+// each collective. Registering takes no lock and may be done by any thread; reading is a hash, a look at the table, and
+// what payload_layout.hpp reads.
 #pragma once
 
 #include <cstdint>
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"
-#include <nvtx3/nvToolsExtPayload.h>
-#pragma GCC diagnostic pop
+#include "hooks/nvtx/payload_layout.hpp"
 
 namespace prof {
 
@@ -19,7 +15,7 @@ namespace prof {
 // schema is left out, and counted (labels_full).
 std::uint64_t register_payload_schema(std::uint32_t domain, const nvtxPayloadSchemaAttr_t& schema) noexcept;
 
-// False if the payload's schema is not known, tells no bytes, or the payload is too short for it.
-bool read_payload_bytes(std::uint32_t domain, const nvtxPayloadData_t& data, std::uint64_t& bytes) noexcept;
+// Nothing if the payload's schema is not known.
+payload_content read_payload(std::uint32_t domain, const nvtxPayloadData_t& data) noexcept;
 
 }  // namespace prof

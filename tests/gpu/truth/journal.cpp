@@ -37,6 +37,11 @@ void journal::add(const timed_by_events& timed) {
     timed_.push_back(timed);
 }
 
+void journal::add(const timed_wait& timed) {
+    const std::scoped_lock lock{mutex_};
+    waits_.push_back(timed);
+}
+
 spin journal::new_spin(int device, kernel which, std::uint64_t ns, std::uint32_t runs) {
     const std::scoped_lock lock{mutex_};
     spin made;
@@ -106,6 +111,14 @@ bool journal::write(const std::string& path, const std::string& machine,
     for (const timed_by_events& each : timed_) {
         std::fprintf(file.get(), "%s  {\"path\": %s, \"elapsed_ns\": %.0f}", separator, quoted(each.path).c_str(),
                      each.elapsed_ns);
+        separator = ",\n";
+    }
+    std::fprintf(file.get(), "],\n \"waits\": [");
+    separator = "\n";
+    for (const timed_wait& each : waits_) {
+        std::fprintf(file.get(), "%s  {\"path\": %s, \"took_ns\": %llu, \"least_ns\": %llu}", separator,
+                     quoted(each.path).c_str(), static_cast<unsigned long long>(each.took_ns),
+                     static_cast<unsigned long long>(each.least_ns));
         separator = ",\n";
     }
     return std::fprintf(file.get(), "]}\n") > 0;

@@ -37,11 +37,20 @@ struct timed_by_events {
     double elapsed_ns = 0;
 };
 
+// A call that waited for a kernel: how long it took by the host's clock around it, and how long the kernel must have
+// gone on after it was called (0: not known).
+struct timed_wait {
+    std::string path;
+    std::uint64_t took_ns = 0;
+    std::uint64_t least_ns = 0;
+};
+
 class journal {
 public:
     std::uint32_t open(const std::string& path, bool is_process_range = false);
     void add(const operation& op);
     void add(const timed_by_events& timed);
+    void add(const timed_wait& timed);
     // For the stamps of one kernel launch: its id, and room for `runs` of them.
     spin new_spin(int device, kernel which, std::uint64_t ns, std::uint32_t runs = 1);
     std::uint32_t next_replay();
@@ -56,6 +65,7 @@ private:
     std::vector<instance> instances_;
     std::vector<operation> operations_;
     std::vector<timed_by_events> timed_;
+    std::vector<timed_wait> waits_;
     std::vector<std::vector<stamp>> stamps_{2};
     std::uint32_t ids_[2] = {0, 0};
     std::uint32_t stamps_used_[2] = {0, 0};

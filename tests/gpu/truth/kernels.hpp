@@ -41,6 +41,9 @@ cudaError_t launch(cudaGraphExec_t graph, const std::vector<spin>& nodes, cudaSt
 // One cudaMemcpy of `count` stamps.
 cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, std::uint32_t count);
 
+// Whether the host's clock goes on while a call waits: that of the simulated GPU jumps.
+bool waits_take_time();
+
 // Between devices 0 and 1, both ways. False where the machine cannot.
 bool enable_peer_access();
 

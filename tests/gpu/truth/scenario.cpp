@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -255,6 +256,54 @@ void events(stage& on) {
     }
 }
 
+std::uint64_t host_now_ns() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+// A kernel of known length, a while of something else on the host, and a call that waits for what is left of it.
+void waits(stage& on) {
+    constexpr std::uint64_t kernel_ns = 3'000 * us;
+    constexpr std::uint64_t meanwhile_ns = 1'000 * us;
+    constexpr std::size_t bytes = 4096;
+    std::vector<char> host(bytes);
+    void* device = nullptr;
+    cudaEvent_t done = nullptr;
+    must(cudaMalloc(&device, bytes), "cudaMalloc");
+    must(cudaEventCreateWithFlags(&done, cudaEventDisableTiming), "cudaEventCreate");
+    open_ranges in;
+    const open_range all(on, in, "waits");
+    const auto wait = [&](const std::string& name, int stream, auto&& prepare, auto&& call) {
+        for (int round = 1; round <= 5; ++round) {
+            const open_range own(on, in, name + " " + std::to_string(round));
+            const std::uint64_t launched = host_now_ns();
+            on.spin_on(in, 0, stream, kernel::side, kernel_ns);
+            prepare();
+            while (host_now_ns() - launched < meanwhile_ns) {
+            }
+            const std::uint64_t called = host_now_ns();
+            must(call(), name.c_str());
+            // The kernel cannot have begun before its launch was called.
+            const std::uint64_t gone = std::min(called - launched, kernel_ns);
+            on.out().add(timed_wait{in.path, host_now_ns() - called, waits_take_time() ? kernel_ns - gone : 0});
+        }
+    };
+    const auto nothing = [] {};
+    const cudaStream_t stream = on.stream(0, 0);
+    wait("stream", 0, nothing, [&] { return cudaStreamSynchronize(stream); });
+    wait(
+        "event", 0, [&] { must(cudaEventRecord(done, stream), "cudaEventRecord"); },
+        [&] { return cudaEventSynchronize(done); });
+    wait("device", 0, nothing, [] { return cudaDeviceSynchronize(); });
+    wait("copy", stage::legacy_stream, nothing, [&] {
+        operation op;
+        op.what = operation::kind::copy;
+        op.bytes = bytes;
+        on.note(op, in);
+        return cudaMemcpy(host.data(), device, bytes, cudaMemcpyDeviceToHost);
+    });
+}
+
 // Both GPUs, each under its range, and copies between them.
 void devices(stage& on) {
     if (!enable_peer_access()) std::fprintf(stderr, "truth: the devices cannot reach each other's memory\n");
@@ -297,10 +346,11 @@ struct section {
 };
 
 constexpr section sections[] = {
-    {"nested", nested, 1},   {"streams", streams, 1},   {"tiny", tiny, 1},
-    {"threads", threads, 1}, {"autograd", autograd, 1}, {"interleaved", interleaved, 1},
-    {"graphs", graphs, 1},   {"copies", copies, 1},     {"process_ranges", process_ranges, 1},
-    {"events", events, 1},   {"devices", devices, 2},   {"left_open", left_open, 1},
+    {"nested", nested, 1},       {"streams", streams, 1},   {"tiny", tiny, 1},
+    {"threads", threads, 1},     {"autograd", autograd, 1}, {"interleaved", interleaved, 1},
+    {"graphs", graphs, 1},       {"copies", copies, 1},     {"process_ranges", process_ranges, 1},
+    {"events", events, 1},       {"waits", waits, 1},       {"devices", devices, 2},
+    {"left_open", left_open, 1},
 };
 
 }  // namespace

@@ -32,7 +32,10 @@ public:
 
     // Device 0 or 1: a stream that blocks on no other, and room for the stamps.
     void prepare(int devices);
-    cudaStream_t stream(int device, int index) const { return streams_[device][index]; }
+    static constexpr int legacy_stream = -1;
+    cudaStream_t stream(int device, int index) const {
+        return index == legacy_stream ? nullptr : streams_[device][index];
+    }
     const stamp_memory& memory(int device) const { return memory_[device]; }
     journal& out() { return out_; }
 

@@ -1,0 +1,26 @@
+// How the option `memory` is divided among what libprof keeps in the process while it records. Of 64 parts:
+//
+//   24  rings: 8 in the large, 8 in the medium, 8 in the small class
+//    5  names: 4 for the texts, 1 for the table that finds them and the rings' headers
+//   20  CUPTI's activity buffers
+//    4  the records of one of them, as the drain thread takes them over
+//    7  what each thread that has a ring remembers (sizeof(producer))
+//    4  the rest: the capture's write buffer, labels, the drain thread's stack, libprof's own data
+//
+// Whatever the load, none of them grows beyond its part: what finds no room is dropped and counted.
+#pragma once
+
+#include <cstdint>
+
+#include "hooks/cupti/tracer.hpp"
+#include "ring/region.hpp"
+
+namespace prof {
+
+inline constexpr std::uint64_t least_memory_bytes = 16ULL << 20;
+inline constexpr std::uint64_t most_memory_bytes = 4ULL << 30;
+
+// REQUIRES: `bytes` is a power of two between these. Sets the sizes and leaves the rest as it is.
+void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& cupti) noexcept;
+
+}  // namespace prof

@@ -1,0 +1,128 @@
+"""What a pair of range push and pop costs from Python, by NVIDIA's nvtx package: with no tool in the process, with a tool
+that does nothing (the package does more where there is one), with libprof loaded but not recording, and recording.
+
+    python_range_cost.py <prof> <libprof.so> <libsilent_tool.so> [--rounds N]
+
+Method: in each round the states follow each other, each a process of its own, since NVTX looks for its tool once in a
+process's life. A process makes an uncounted burst of pairs and then bursts of each kind in turn; its figure is the
+median of the bursts. The table has the median over the rounds with the middle half, and the median of the differences
+to the same round's process with the tool that does nothing. A recorded process must have as many ranges in its capture as it made, and
+none dropped, or the measurement is refused.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+STATES = ("no tool", "a tool that does nothing", "libprof, not recording", "libprof, recording")
+BURSTS = 40
+PAIRS = 1000
+
+
+def make_ranges():
+    """The measured process: prints nanoseconds a pair, by kind."""
+    import nvtx
+    domain = nvtx.get_domain("bench")
+    attributes = domain.get_event_attributes(message="registered")
+
+    def registered():
+        for _ in range(PAIRS):
+            domain.push_range(attributes)
+            domain.pop_range()
+
+    def by_name():
+        for _ in range(PAIRS):
+            nvtx.push_range("by name")
+            nvtx.pop_range()
+
+    def annotated():
+        for _ in range(PAIRS):
+            with nvtx.annotate("annotated"):
+                pass
+
+    kinds = {"Domain.push_range, pop_range": registered, "nvtx.push_range, pop_range": by_name,
+             "with nvtx.annotate": annotated}
+    bursts = {title: [] for title in kinds}
+    for number in range(BURSTS + 1):
+        for title, kind in kinds.items():
+            begin = time.perf_counter_ns()
+            kind()
+            if number:
+                bursts[title].append((time.perf_counter_ns() - begin) / PAIRS)
+    print(json.dumps({title: statistics.median(values) for title, values in bursts.items()}))
+
+
+def run_state(state, library, silent_tool):
+    """(figures, folder of the captures) of one process."""
+    folder = tempfile.TemporaryDirectory()
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("PROF_") and "INJECTION64" not in name and name != "LD_PRELOAD"}
+    if state == STATES[1]:
+        environment.update(NVTX_INJECTION64_PATH=silent_tool)
+    elif state != "no tool":
+        environment.update(LD_PRELOAD=library, PROF_OUTPUT_DIR=folder.name, PROF_EXPORT="none",
+                           PROF_AUTOSTART="1" if state == "libprof, recording" else "0")
+    done = subprocess.run([sys.executable, __file__, "--make-ranges"], env=environment, capture_output=True, text=True)
+    if done.returncode or done.stderr:
+        raise SystemExit(f"python_range_cost: the measured process failed: {done.stderr}")
+    return json.loads(done.stdout), folder
+
+
+def check_capture(prof, folder, titles):
+    captures = list(pathlib.Path(folder.name).glob("*.prof"))
+    if len(captures) != 1:
+        raise SystemExit(f"python_range_cost: one capture was expected, there are {len(captures)}")
+    report = json.loads(subprocess.run([prof, "report", "--format", "json", str(captures[0])], capture_output=True,
+                                       text=True, check=True).stdout)
+    found = sorted(row["instances"] for row in report["rows"] if row["instances"])
+    made = [PAIRS * (BURSTS + 1)] * len(titles)
+    if found != made:
+        raise SystemExit(f"python_range_cost: {made} ranges were made, {found} recorded: the figures would be too low")
+
+
+def print_table(rounds):
+    print(f"{len(rounds)} rounds, {BURSTS} bursts of {PAIRS} pairs a process, Python {sys.version.split()[0]}")
+    print(f"{'state':24} {'pair':30} {'ns':>8}  {'middle half':18} {'above that tool':>15}")
+    for title in rounds[0][STATES[0]]:
+        for state in STATES:
+            values = [one[state][title] for one in rounds]
+            above = statistics.median(one[state][title] - one[STATES[1]][title] for one in rounds)
+            low, _, high = statistics.quantiles(values, n=4)
+            half = f"[{low:.1f}, {high:.1f}]"
+            print(f"{state:24} {title:30} {statistics.median(values):8.1f}  {half:18} {above:15.1f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prof")
+    parser.add_argument("library")
+    parser.add_argument("silent_tool")
+    parser.add_argument("--rounds", type=int, default=20)
+    arguments = parser.parse_args()
+    if arguments.rounds < 2:
+        parser.error("--rounds takes a number from 2")
+    rounds = []
+    for _ in range(arguments.rounds):
+        rounds.append({})
+        for state in STATES:
+            figures, folder = run_state(state, arguments.library, arguments.silent_tool)
+            if state == "libprof, recording":
+                check_capture(arguments.prof, folder, figures)
+            rounds[-1][state] = figures
+            folder.cleanup()
+    print_table(rounds)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--make-ranges"]:
+        try:
+            make_ranges()
+        except ModuleNotFoundError as missing:
+            raise SystemExit(f"{missing}; tests/requirements.txt names what is needed")
+    else:
+        main()

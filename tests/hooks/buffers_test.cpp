@@ -1,0 +1,105 @@
+#include "hooks/cupti/buffers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace prof {
+namespace {
+
+constexpr std::size_t bytes = 4096;
+
+TEST(ActivityBuffers, AreAFixedNumber) {
+    activity_buffers pool(bytes, 2);
+    std::uint8_t* const a = pool.take();
+    std::uint8_t* const b = pool.take();
+    ASSERT_TRUE(a != nullptr && b != nullptr && a != b);
+    EXPECT_EQ(pool.take(), nullptr);
+    pool.complete(a, 8);
+    EXPECT_EQ(pool.take(), nullptr) << "a completed one is not free before it was read";
+    activity_buffers::completed done;
+    ASSERT_TRUE(pool.next_completed(done));
+    EXPECT_EQ(done.data, a);
+    EXPECT_EQ(done.valid_bytes, 8U);
+    pool.give_back(a);
+    EXPECT_EQ(pool.take(), a);
+}
+
+// The three that were completed: one is lost, the other two are still read.
+TEST(ActivityBuffers, ByForceTakeACompletedOneThatWasNotRead) {
+    activity_buffers pool(bytes, 3);
+    std::uint8_t* taken[3];
+    for (auto*& data : taken) data = pool.take();
+    for (auto* data : taken) pool.complete(data, 8);
+    ASSERT_EQ(pool.take(), nullptr);
+    std::uint8_t* const forced = pool.take_by_force();
+    EXPECT_EQ(std::set<std::uint8_t*>(taken, taken + 3).count(forced), 1U);
+    std::set<std::uint8_t*> read;
+    for (activity_buffers::completed done; pool.next_completed(done);) read.insert(done.data);
+    EXPECT_EQ(read.size(), 2U);
+    EXPECT_EQ(read.count(forced), 0U);
+}
+
+// With nobody who reads, CUPTI may ask as often as it likes: there are as many buffers as it holds at once.
+TEST(ActivityBuffers, ByForceDoNotGrowBeyondWhatIsHeldAtOnce) {
+    activity_buffers pool(bytes, 2);
+    std::set<std::uint8_t*> seen;
+    std::vector<std::uint8_t*> held = {pool.take(), pool.take(), pool.take_by_force(), pool.take_by_force()};
+    seen.insert(held.begin(), held.end());
+    EXPECT_EQ(seen.size(), 4U) << "none was completed: these are beyond the pool";
+    for (int i = 0; i < 1000; ++i) {
+        pool.complete(held.back(), 8);
+        held.pop_back();
+        std::uint8_t* const next = pool.take_by_force();
+        ASSERT_NE(next, nullptr);
+        std::memset(next, 0x5A, bytes);
+        seen.insert(next);
+        held.insert(held.begin(), next);
+    }
+    EXPECT_EQ(seen.size(), 4U);
+    for (std::uint8_t* data : held) pool.complete(data, 8);
+    int read = 0;
+    for (activity_buffers::completed done; pool.next_completed(done); ++read) pool.give_back(done.data);
+    EXPECT_EQ(read, 4);
+}
+
+// Nobody else ever has a buffer that one has: each thread signs its own and finds its signature. The drain thread reads
+// and gives back meanwhile, and what is completed is read or taken by force, once.
+TEST(ActivityBuffers, BelongToOneAtATimeAmongThreads) {
+    activity_buffers pool(bytes, 3);
+    constexpr int rounds = 20'000;
+    std::atomic<int> running{3};
+    std::atomic<int> strangers{0};
+    std::vector<std::thread> threads;
+    for (std::uint8_t me = 1; me <= 3; ++me) {
+        threads.emplace_back([&, me] {
+            for (int i = 0; i < rounds; ++i) {
+                std::uint8_t* data = pool.take();
+                if (data == nullptr) data = pool.take_by_force();
+                std::memset(data, me, 64);
+                for (int at = 0; at < 64; ++at) strangers += data[at] != me ? 1 : 0;
+                pool.complete(data, 64);
+            }
+            --running;
+        });
+    }
+    activity_buffers::completed done;
+    while (running != 0) {
+        if (!pool.next_completed(done)) continue;
+        for (int at = 1; at < 64; ++at) strangers += done.data[at] != done.data[0] ? 1 : 0;
+        pool.give_back(done.data);
+    }
+    for (std::thread& thread : threads) thread.join();
+    while (pool.next_completed(done)) pool.give_back(done.data);
+    EXPECT_EQ(strangers, 0);
+    std::set<std::uint8_t*> left;
+    while (std::uint8_t* data = pool.take()) EXPECT_TRUE(left.insert(data).second);
+    EXPECT_EQ(left.size(), 3U) << "all of the pool is back";
+}
+
+}  // namespace
+}  // namespace prof

@@ -1,0 +1,128 @@
+// What crosses libprof.so's border: rows of the summary, and messages in NVTX's payloads (interface_victim.cpp).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/projection.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+using testing::ElementsAre;
+
+struct Interface : testing::Test {
+    scratch_directory scratch;
+
+    process_result run(const std::string& scene, const std::string& autostart) const {
+        return run_process({PROF_TEST_VICTIM, scene},
+                           {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
+                            {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                            {"PROF_AUTOSTART", autostart},
+                            {"PROF_EXPORT", "none"},
+                            {"PROF_RINGS", scratch.path},
+                            {"FAKE_GPU_CLOCK", "virtual"},
+                            {"LD_PRELOAD", ""},
+                            {"CUDA_INJECTION64_PATH", ""},
+                            {"NVTX_INJECTION64_PATH", ""}},
+                           scratch.path);
+    }
+    timeline only_capture() const {
+        const auto found = scratch.files(".prof");
+        EXPECT_EQ(found.size(), 1U);
+        return found.empty() ? timeline{} : load_timeline(found.front());
+    }
+};
+
+using cells = std::vector<std::string>;
+
+std::vector<cells> read_cells(const std::string& text) {
+    std::vector<cells> out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        cells& row = out.emplace_back();
+        std::istringstream stream(line);
+        for (std::string cell; std::getline(stream, cell, ';');) row.push_back(cell);
+    }
+    return out;
+}
+
+cells as_cells(const projection_row& r) {
+    cells out = {r.path};
+    const auto add = [&](auto value) { out.push_back(std::to_string(value)); };
+    add(r.depth);
+    add(r.is_captured ? 1 : 0);
+    add(r.instances);
+    for (const std::int64_t ns :
+         {r.host_ns, r.gpu_sum_ns, r.gpu_self_ns, r.gpu_child_ns, r.gpu_busy_ns, r.gpu_span_ns}) {
+        add(ns);
+    }
+    add(r.ops);
+    add(r.self_ops);
+    add(r.adopted_ops);
+    for (const std::int64_t ns : {r.adopted_ns, r.communication_ns, r.wait_ns}) add(ns);
+    add(r.payload_bytes);
+    return out;
+}
+
+TEST_F(Interface, HandsOutTheRowsOfTheSummary) {
+    const process_result result = run("summary", "0");
+    ASSERT_EQ(result.exit_code(), 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    const projection p = project(only_capture());
+    const std::vector<cells> printed = read_cells(result.out);
+    ASSERT_EQ(printed.size(), p.rows.size());
+    for (std::size_t i = 0; i < printed.size(); ++i) {
+        cells expected = as_cells(p.rows[i]);
+        ASSERT_EQ(printed[i].size(), expected.size());
+        // Times of the host are read while the recording runs, when its clock is known from fewer readings.
+        for (const std::size_t host : {4, 15}) {
+            const double later = std::stod(expected[host]);
+            EXPECT_NEAR(std::stod(printed[i][host]), later, 0.02 * later) << printed[i][0] << ", column " << host;
+            expected[host] = printed[i][host];
+        }
+        EXPECT_EQ(printed[i], expected);
+    }
+
+    // The first row by hand: two kernels of its own and three of autograd's thread, one in the range inside.
+    const projection_row& first = p.rows.front();
+    EXPECT_EQ(first.gpu_self_ns, 4 * 30'000 + 20'000);
+    EXPECT_EQ(first.gpu_child_ns, 20'000);
+    EXPECT_EQ(first.communication_ns, 40'000);
+    EXPECT_EQ(first.adopted_ns, 90'000);
+    EXPECT_EQ((std::vector<std::uint64_t>{first.ops, first.self_ops, first.adopted_ops}),
+              (std::vector<std::uint64_t>{6, 5, 3}));
+    EXPECT_EQ(first.payload_bytes, 7'000'000U);
+    EXPECT_GT(first.wait_ns, 0);
+    EXPECT_EQ(std::count_if(p.rows.begin(), p.rows.end(), [](const projection_row& r) { return r.is_captured; }), 1);
+}
+
+TEST_F(Interface, NamesRangesByTheMessageInTheirPayload) {
+    const process_result result = run("messages", "1");
+    ASSERT_EQ(result.exit_code(), 0) << result.err;
+    const timeline data = only_capture();
+    EXPECT_TRUE(data.quality.dropped.empty());
+    std::vector<std::string> names;
+    for (const timeline_range& range : data.ranges) {
+        if (range.name != 0) names.emplace_back(data.name(range.name));
+    }
+    EXPECT_THAT(names,
+                ElementsAre("char pointer", "flagged pointer", "eight of", "characters", "no zero!!", "in an array",
+                            "in an", "registered", "everywhere", "the event's own", "everywhere"));
+    EXPECT_EQ(data.ranges.size() - names.size(), 9U);
+    ASSERT_EQ(data.marks.size(), 1U);
+    EXPECT_EQ(data.name(data.marks.front().name), "everywhere");
+    // Fields after a text are found where they are.
+    EXPECT_EQ(std::count_if(data.ranges.begin(), data.ranges.end(),
+                            [](const timeline_range& range) { return range.payload == 4711; }),
+              4);
+}
+
+}  // namespace
+}  // namespace prof::test

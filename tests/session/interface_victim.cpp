@@ -1,0 +1,239 @@
+// What programs hand to libprof, and get from it, through its own headers and NVTX's; one scene a run, for
+// interface_test.cpp.
+//
+//   interface_victim summary | messages
+#include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+#include <prof/range.hpp>
+#include <prof/session.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "fakes/fake_gpu.h"
+
+namespace {
+
+void expect(bool holds, const char* what) {
+    if (holds) return;
+    std::fprintf(stderr, "not so: %s\n", what);
+    std::_Exit(20);
+}
+
+std::uint64_t register_schema(nvtxDomainHandle_t domain, const std::vector<nvtxPayloadSchemaEntry_t>& entries) {
+    nvtxPayloadSchemaAttr_t schema{};
+    schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES;
+    schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+    schema.entries = entries.data();
+    schema.numEntries = entries.size();
+    return nvtxPayloadSchemaRegister(domain, &schema);
+}
+
+nvtxPayloadSchemaEntry_t entry(std::uint64_t flags, std::uint64_t type, std::uint64_t detail = 0,
+                               const char* name = nullptr) {
+    nvtxPayloadSchemaEntry_t out{};
+    out.flags = flags;
+    out.type = type;
+    out.arrayOrUnionDetail = detail;
+    out.name = name;
+    return out;
+}
+
+// --- summary: each number of a row is another one --------------------------------------------------------------------
+
+void compute() {}
+void reduce() {}
+
+void launch(void (*kernel)(), cudaStream_t stream) {
+    (void)cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(1), dim3(32), nullptr, 0, stream);
+}
+
+void summary() {
+    fake_gpu_register_kernel(reinterpret_cast<const void*>(compute), "compute", 30'000);
+    fake_gpu_register_kernel(reinterpret_cast<const void*>(reduce), "ncclDevKernel_AllReduce", 20'000);
+    prof::session session;
+    cudaStream_t stream = nullptr;
+    (void)cudaStreamCreate(&stream);
+    const nvtxDomainHandle_t domain = nvtxDomainCreateA("summary");
+    const std::uint64_t schema = register_schema(domain, {entry(0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, 0, "bytes")});
+    const std::uint64_t bytes = 7'000'000;
+    const nvtxPayloadData_t payload{schema, sizeof bytes, &bytes};
+    nvtxRangePushPayload(domain, &payload, 1);  // a range without a name
+    launch(compute, stream);
+    launch(reduce, stream);
+    std::thread([&] {
+        pthread_setname_np(pthread_self(), "pt_autograd_0");
+        for (int i = 0; i < 3; ++i) launch(compute, stream);
+    }).join();
+    {
+        PROF_RANGE("inner");
+        launch(reduce, stream);
+    }
+    (void)cudaStreamSynchronize(stream);
+    nvtxDomainRangePop(domain);
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    (void)cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    {
+        PROF_RANGE("captured");
+        launch(compute, stream);
+    }
+    (void)cudaStreamEndCapture(stream, &graph);
+    (void)cudaGraphInstantiate(&exec, graph, 0);
+    {
+        PROF_RANGE("replay");
+        (void)cudaGraphLaunch(exec, stream);
+    }
+    (void)cudaDeviceSynchronize();
+
+    for (const prof::summary_row& r : session.summary().rows) {
+        std::printf("%s;%u;%d;%llu;%lld;%lld;%lld;%lld;%lld;%lld;%llu;%llu;%llu;%lld;%lld;%lld;%llu\n", r.path.c_str(),
+                    r.depth, r.is_captured ? 1 : 0, static_cast<unsigned long long>(r.instances),
+                    static_cast<long long>(r.host_ns), static_cast<long long>(r.gpu_sum_ns),
+                    static_cast<long long>(r.gpu_self_ns), static_cast<long long>(r.gpu_child_ns),
+                    static_cast<long long>(r.gpu_busy_ns), static_cast<long long>(r.gpu_span_ns),
+                    static_cast<unsigned long long>(r.ops), static_cast<unsigned long long>(r.self_ops),
+                    static_cast<unsigned long long>(r.adopted_ops), static_cast<long long>(r.adopted_ns),
+                    static_cast<long long>(r.communication_ns), static_cast<long long>(r.wait_ns),
+                    static_cast<unsigned long long>(r.payload_bytes));
+    }
+
+    // Callers that were compiled with other headers.
+    prof_summary* const open = prof_summary_open();
+    struct later {
+        prof_summary_row row;
+        std::uint64_t unknown;
+        unsigned char beyond;
+    } row;
+    std::memset(&row, 0xAB, sizeof row);
+    const std::size_t later_size = offsetof(later, beyond);
+    expect(prof_summary_get_row(open, 0, &row.row, later_size) == PROF_OK, "a larger row is filled");
+    expect(row.row.payload_bytes == bytes && row.unknown == 0, "what the library does not know is 0");
+    expect(row.beyond == 0xAB, "nothing is written behind the row");
+    expect(prof_summary_get_row(open, 0, &row.row, sizeof row.row - 1) == PROF_INVALID_ARGUMENT, "half a row is none");
+    expect(std::string_view(prof_last_error()).find("128 bytes or more") != std::string_view::npos, "and said to be");
+    expect(prof_summary_get_row(open, 100, &row.row, sizeof row.row) == PROF_INVALID_ARGUMENT, "there is no row 100");
+    prof_summary_close(open);
+    session.stop();
+}
+
+// --- messages that stand in payloads
+// ----------------------------------------------------------------------------------
+
+template <typename TData>
+void range(nvtxDomainHandle_t domain, const std::vector<nvtxPayloadSchemaEntry_t>& entries, const TData& data,
+           std::size_t size = sizeof(TData)) {
+    const nvtxPayloadData_t payload{register_schema(domain, entries), size, &data};
+    nvtxRangePushPayload(domain, &payload, 1);
+    nvtxDomainRangePop(domain);
+}
+
+constexpr std::uint64_t message = NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE;
+constexpr std::uint64_t text = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING;
+constexpr std::uint64_t fixed_size = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE;
+constexpr std::uint64_t to_zero = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED;
+constexpr std::uint64_t by_pointer = NVTX_PAYLOAD_ENTRY_FLAG_POINTER;
+
+void named(nvtxDomainHandle_t domain) {
+    const char* const words = "char pointer";
+    range(domain, {entry(message, text)}, words);
+    const char* const marked = "flagged pointer";
+    range(domain, {entry(message | by_pointer, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8)}, marked);
+    const char* const longer = "eight of these";
+    range(domain, {entry(message | by_pointer | fixed_size, text, 8)}, longer);
+    const char* const characters = "characters";
+    range(domain, {entry(message | by_pointer | to_zero, NVTX_PAYLOAD_ENTRY_TYPE_CHAR)}, characters);
+
+    // Between other fields, with no offset given and no zero at its end.
+    struct packet {
+        std::uint16_t tag = 1;
+        char name[9] = {'n', 'o', ' ', 'z', 'e', 'r', 'o', '!', '!'};
+        std::uint64_t bytes = 4711;
+    };
+    range(domain,
+          {entry(0, NVTX_PAYLOAD_ENTRY_TYPE_UINT16, 0, "tag"), entry(message, text, 9, "name"),
+           entry(0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, 0, "bytes")},
+          packet{});
+    struct array {
+        std::int32_t number = 1;
+        char name[12] = "in an array";
+    };
+    range(domain,
+          {entry(0, NVTX_PAYLOAD_ENTRY_TYPE_INT, 0, "number"),
+           entry(message | fixed_size, NVTX_PAYLOAD_ENTRY_TYPE_CHAR, 12, "name")},
+          array{});
+    range(domain, {entry(0, NVTX_PAYLOAD_ENTRY_TYPE_INT, 0, "number"), entry(message | to_zero, text, 0, "name")},
+          array{},
+          sizeof(std::int32_t) + 5);  // the payload ends within the text
+    struct handle {
+        std::uint32_t number = 1;
+        nvtxStringHandle_t name = nullptr;
+    };
+    range(domain,
+          {entry(0, NVTX_PAYLOAD_ENTRY_TYPE_UINT32, 0, "number"),
+           entry(message, NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE, 0, "name")},
+          handle{1, nvtxDomainRegisterStringA(domain, "registered")});
+}
+
+void nameless(nvtxDomainHandle_t domain) {
+    const char* const words = "not to be read";
+    range(domain, {entry(0, text)}, words);                                         // no message
+    range(domain, {entry(NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP, text)}, words);         // another purpose
+    range(domain, {entry(message, text)}, words, sizeof words - 1);                 // cut short
+    range(domain, {entry(message, NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF16)}, words);  // not read
+    range(domain, {entry(message | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE, text)}, words);
+    range(domain, {entry(message | fixed_size, NVTX_PAYLOAD_ENTRY_TYPE_CHAR, 9)}, words, 8);
+    range(domain, {entry(message | fixed_size, NVTX_PAYLOAD_ENTRY_TYPE_CHAR)}, words);
+    range(domain, {entry(message, NVTX_PAYLOAD_ENTRY_TYPE_UINT64)}, words);
+    const char* const nothing = nullptr;
+    range(domain, {entry(message, text)}, nothing);
+}
+
+// Every call that takes payloads.
+void everywhere(nvtxDomainHandle_t domain) {
+    const char* const words = "everywhere";
+    const std::uint64_t bytes = 4711;
+    const nvtxPayloadData_t payloads[] = {
+        {register_schema(domain, {entry(0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, 0, "bytes")}), sizeof bytes, &bytes},
+        {register_schema(domain, {entry(message, text)}), sizeof words, &words}};
+    nvtxEventAttributes_t event{};
+    event.version = NVTX_VERSION;
+    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+    event.reserved0 = 2;
+    event.payload.ullValue = reinterpret_cast<std::uintptr_t>(payloads);
+    nvtxDomainRangePushEx(domain, &event);
+    nvtxRangePopPayload(domain, payloads, 2);
+    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    event.message.ascii = "the event's own";
+    nvtxDomainRangePushEx(domain, &event);
+    nvtxDomainRangePop(domain);
+    nvtxRangeEndPayload(domain, nvtxRangeStartPayload(domain, payloads, 2), payloads, 2);
+    nvtxMarkPayload(domain, payloads, 2);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string scene = argc > 1 ? argv[1] : "";
+    if (scene == "summary") {
+        summary();
+    } else if (scene == "messages") {
+        const nvtxDomainHandle_t domain = nvtxDomainCreateA("messages");
+        named(domain);
+        everywhere(domain);
+        nameless(domain);
+    } else {
+        return 2;
+    }
+    return 0;
+}
