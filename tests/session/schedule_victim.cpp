@@ -2,19 +2,22 @@
 // "iteration_<i>"; before the first "setup" is launched, after the last "teardown", and between iterations nothing.
 //
 //   schedule_victim [iterations N] [mark end|begin|range|domain|registered|none] [profiler A B] [capture A B]
-//                   [threads N] [session SETTING]... [fork N] [measure]
+//                   [threads N] [session SETTING]... [fork N] [measure] [patient]
 //
 // mark: prof_step at each iteration's end (torch's way) or beginning, or a range "iteration" around it, also in the
 // domain "app" or as a registered string. profiler: cudaProfilerStart before iteration A, cudaProfilerStop after B.
 // capture: a range "capture" around iterations A to B. Both may be given several times. fork: before iteration N a
 // child is forked, which goes through steps and ranges, too.
+#include <cupti.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "fakes/cuda/fake_cuda.h"
+#include "fakes/fake_cupti.h"
 #include "fakes/fake_gpu.h"
 
 namespace {
@@ -38,6 +42,7 @@ struct program {
     std::vector<const char*> settings;
     int fork_at = -1;
     bool measure = false;
+    bool patient = false;  // after each cudaProfilerStop it waits until libprof hears the next cudaProfilerStart
 };
 
 program read_arguments(int argc, char** argv) {
@@ -50,6 +55,7 @@ program read_arguments(int argc, char** argv) {
         if (word == "threads") out.threads = number();
         if (word == "session") out.settings.push_back(argv[++i]);
         if (word == "fork") out.fork_at = number();
+        if (word == "patient") out.patient = true;
         if (word == "measure") out.measure = true;
         if (word == "profiler" || word == "capture") {
             const int first = number();
@@ -95,6 +101,28 @@ void iterate(const program& wanted, int i, cudaStream_t stream) {
     if (wanted.mark == "range") nvtxRangePop();
     if (in_domain) pop_in_domain();
     if (wanted.mark == "end") prof_step();
+}
+
+template <typename TFunction>
+TFunction* of_the_fake_cupti(const char* name) {
+    void* const library = dlopen(std::getenv("PROF_CUPTI_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
+    auto* const found = library == nullptr ? nullptr : reinterpret_cast<TFunction*>(dlsym(library, name));
+    if (found == nullptr) std::abort();
+    return found;
+}
+
+// CUPTI was finalized `windows` times, and has a subscriber again. Gives up after a while: then the test fails.
+void wait_until_heard_again(std::size_t windows) {
+    auto* const calls = of_the_fake_cupti<decltype(fake_cupti_calls)>("fake_cupti_calls");
+    auto* const is_enabled =
+        of_the_fake_cupti<decltype(fake_cupti_callback_is_enabled)>("fake_cupti_callback_is_enabled");
+    for (int i = 0; i < 10'000; ++i) {
+        if (calls("cuptiFinalize") >= windows &&
+            is_enabled(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000) != 0) {
+            return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 std::size_t entries_of(const char* directory) {
@@ -151,6 +179,7 @@ int main(int argc, char** argv) {
     // Threads that launch and push ranges of the same name all the time.
     std::atomic<bool> go_on{true};
     std::vector<std::thread> threads;
+    std::size_t stopped = 0;
     launch("setup", stream);
     for (int i = 0; i < wanted.iterations; ++i) {
         for (const auto& [first, last] : wanted.profiler) {
@@ -179,7 +208,9 @@ int main(int argc, char** argv) {
             if (i == last) nvtxRangePop();
         }
         for (const auto& [first, last] : wanted.profiler) {
-            if (i == last) (void)cudaProfilerStop();
+            if (i != last) continue;
+            (void)cudaProfilerStop();
+            if (wanted.patient) wait_until_heard_again(++stopped);
         }
         if (wanted.measure && i == wanted.iterations / 2) print_growth("middle");
     }
