@@ -42,6 +42,7 @@ def draw(source, target):
     import matplotlib
 
     matplotlib.use("svg")
+    matplotlib.rcParams["svg.fonttype"] = "none"
     matplotlib.rcParams["svg.hashsalt"] = "libprof"  # the same points give the same file
     from matplotlib import pyplot
 

@@ -118,11 +118,10 @@ void write_trace(stages& timed, const timeline& data, const attribution& att, co
 
 int run(int argc, char** argv) {
     CLI::App app{"Time and memory of reading and exporting a large recording"};
-    const std::map<std::string, capture_shape> shapes = {{"training", capture_shape::training},
-                                                         {"threads", capture_shape::threads},
-                                                         {"deep", capture_shape::deep},
-                                                         {"names", capture_shape::names},
-                                                         {"graphs", capture_shape::graphs}};
+    const std::map<std::string, capture_shape> shapes = {
+        {"training", capture_shape::training}, {"threads", capture_shape::threads},
+        {"deep", capture_shape::deep},         {"names", capture_shape::names},
+        {"graphs", capture_shape::graphs},     {"requests", capture_shape::requests}};
     std::uint64_t records = 1'000'000;
     capture_shape shape = capture_shape::training;
     std::string directory = std::filesystem::temp_directory_path();

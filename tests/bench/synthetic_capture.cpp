@@ -68,10 +68,23 @@ public:
         add(thread, {.ticks = now_, .name = name, .kind = record_kind::range_push});
     }
     void pop(std::size_t thread) { add(thread, {.ticks = now_, .kind = record_kind::range_pop}); }
+    void start(std::size_t thread, std::uint32_t name, std::uint64_t id) {
+        ++counts_.ranges;
+        add(thread, {.ticks = now_, .value = id, .name = name, .kind = record_kind::range_start});
+    }
+    void end(std::size_t thread, std::uint64_t id) {
+        add(thread, {.ticks = now_, .value = id, .kind = record_kind::range_end});
+    }
     void node(std::size_t thread, std::uint64_t id) {
         add(thread, {.ticks = now_, .value = id, .kind = record_kind::graph_node});
     }
 
+    // A long kernel beside others, on a stream of its own. CUPTI tells of it when it has ended, after those.
+    void launch_beside(std::size_t thread, std::uint32_t symbol, std::uint32_t stream) {
+        if (late_.correlation != 0) take(late_);
+        call(thread, symbol);
+        late_ = kernel_of(symbol, stream, now_ + gpu_lag_ns, 10 * ns_a_kernel);
+    }
     // A call, and what it launches on `stream`.
     void launch(std::size_t thread, std::uint32_t symbol, std::uint32_t stream) {
         call(thread, symbol);
@@ -100,6 +113,7 @@ public:
 
     synthetic_counts finish() {
         clock();
+        if (late_.correlation != 0) take(late_);
         for (thread_ring& ring : threads_) drain(ring);
         drain_gpu();
         file_.end(format::end_reason::exited);
@@ -134,27 +148,43 @@ private:
         add(thread, {.ticks = now_, .value = key, .kind = record_kind::api_exit});
     }
 
-    // The GPU does one thing after another, and nothing before it was ordered.
+    // One thing after another on the main stream, and nothing before it was ordered.
     std::uint64_t gpu_turn() {
         gpu_free_ = std::max(gpu_free_ + 100, now_ + gpu_lag_ns);
         counts_.gpu_ns += static_cast<std::int64_t>(ns_a_kernel);
         return std::exchange(gpu_free_, gpu_free_ + ns_a_kernel);
     }
 
-    void kernel(std::uint32_t symbol, std::uint32_t stream, std::uint32_t graph, std::uint64_t node) {
+    kernel_record kernel_of(std::uint32_t symbol, std::uint32_t stream, std::uint64_t start_ns,
+                            std::uint64_t ns) const {
         kernel_record k;
-        k.start_ns = gpu_turn();
-        k.end_ns = k.start_ns + ns_a_kernel;
+        k.start_ns = start_ns;
+        k.end_ns = start_ns + ns;
         k.correlation = correlation_key(1, correlation_);
         k.name = symbol;
         k.context = 1;
         k.stream = stream;
-        k.graph_id = graph;
-        k.graph_node_id = node;
         k.grid[0] = static_cast<std::uint32_t>(256 + counts_.kernels % 16);
         k.grid[1] = k.grid[2] = k.block[1] = k.block[2] = 1;
         k.block[0] = 128;
         k.registers_per_thread = 40;
+        return k;
+    }
+
+    void kernel(std::uint32_t symbol, std::uint32_t stream, std::uint32_t graph, std::uint64_t node) {
+        kernel_record k = kernel_of(symbol, stream, gpu_turn(), ns_a_kernel);
+        k.graph_id = graph;
+        k.graph_node_id = node;
+        add(k);
+        if (late_.correlation != 0 && late_.end_ns < k.end_ns) take(late_);
+    }
+
+    void take(kernel_record& late) {
+        counts_.gpu_ns += static_cast<std::int64_t>(late.end_ns - late.start_ns);
+        add(std::exchange(late, {}));
+    }
+
+    void add(const kernel_record& k) {
         kernels_.push_back(k);
         ++counts_.records;
         ++counts_.kernels;
@@ -183,6 +213,7 @@ private:
     std::vector<thread_ring> threads_;
     std::vector<kernel_record> kernels_;
     std::vector<transfer_record> copies_;
+    kernel_record late_;  // one that CUPTI has not told of yet
 };
 
 std::vector<std::uint32_t> some_symbols(writer& out, int count) {
@@ -195,6 +226,7 @@ void train(writer& out, bool own_names) {
     const std::size_t main = out.add_thread("python");
     const std::size_t autograd = out.add_thread("pt_autograd_0");
     const std::vector<std::uint32_t> symbols = some_symbols(out, 60);
+    const std::uint32_t all_reduce = out.name("_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LLPv");
     const std::uint32_t forward = out.name("forward");
     const std::uint32_t backward = out.name("backward");
     const std::uint32_t layer = out.name("layer");
@@ -204,6 +236,7 @@ void train(writer& out, bool own_names) {
             out.push(thread, own_names ? out.name("layer of its own " + std::to_string(number)) : layer);
             for (int j = 0; j < 3; ++j) {
                 out.push(thread, own_names ? out.name("operation of its own " + std::to_string(++number)) : operation);
+                if (thread == autograd) out.launch_beside(thread, all_reduce, 13);
                 for (int k = 0; k < 10; ++k, ++number) {
                     const bool is_new = own_names && number % 30 == 0;
                     out.launch(thread, is_new ? out.kernel_symbol(number) : symbols[number % symbols.size()], 7);
@@ -280,6 +313,20 @@ void replay_graphs(writer& out) {
     }
 }
 
+void serve_requests(writer& out) {
+    constexpr std::uint64_t open_at_once = 500;
+    const std::size_t main = out.add_thread("server");
+    const std::vector<std::uint32_t> symbols = some_symbols(out, 60);
+    const std::uint32_t request = out.name("request");
+    std::uint64_t number = 0;
+    for (; !out.is_full(); ++number) {
+        out.start(main, request, number + 1);
+        if (number >= open_at_once) out.end(main, number + 1 - open_at_once);
+        for (std::size_t i = 0; i < 3; ++i) out.launch(main, symbols[(number + i) % symbols.size()], 7);
+    }
+    for (std::uint64_t i = number < open_at_once ? 0 : number - open_at_once; i < number; ++i) out.end(main, i + 1);
+}
+
 }  // namespace
 
 synthetic_counts write_synthetic_capture(const std::string& path, capture_shape shape, std::uint64_t records) {
@@ -294,6 +341,9 @@ synthetic_counts write_synthetic_capture(const std::string& path, capture_shape 
             break;
         case capture_shape::deep:
             nest_deeply(out);
+            break;
+        case capture_shape::requests:
+            serve_requests(out);
             break;
         case capture_shape::graphs:
             replay_graphs(out);

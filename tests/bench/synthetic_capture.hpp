@@ -8,11 +8,13 @@
 namespace prof::bench {
 
 enum class capture_shape : std::uint8_t {
-    training,  // an eager training step: a main and an autograd thread, ranges four deep, copies now and then
+    training,  // an eager training step: a main and an autograd thread, ranges four deep, copies now and
+               // then, and all-reduces beside on a second stream
     threads,   // 64 threads, a stream each
     deep,      // ranges 100 deep around every launch
     names,     // a name of its own for every range and every thirtieth kernel
     graphs,    // 50 CUDA graphs of 200 nodes, replayed
+    requests,  // start/end ranges, 500 of them open at any time, around launches of one thread
 };
 
 struct synthetic_counts {

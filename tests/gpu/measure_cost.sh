@@ -5,7 +5,7 @@
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
 #
-# Each stage has a time limit, about nine minutes for all of them; one that fails does not stop the others. OUTDIR gets
+# Each stage has a time limit, about ten minutes for all of them; one that fails does not stop the others. OUTDIR gets
 # summary.txt, and a log and a JSON file for each measurement. Exits with 1 if one failed, 77 if there is no GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -61,7 +61,7 @@ stage_gpubound() {
         --workload gpu-bound --steps 6 --settle 1 --rounds 50 --seconds 65 "${beside[@]}" --json "$out/gpubound.json"
 }
 stage_residue() {
-    measure residue 170 python3 "$here/residue.py" --library "$library" --rounds 40 --json "$out/residue.json"
+    measure residue 230 python3 "$here/residue.py" --library "$library" --rounds 40 --json "$out/residue.json"
 }
 stage_startstop() {
     measure startstop 60 "${inside[@]}" python3 "$here/start_stop.py" --cycles 100 --json "$out/startstop.json"

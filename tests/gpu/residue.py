@@ -26,10 +26,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import overhead
 
-ROLES = {"plain": 4, "control": 3, "idle": 4, "stopped": 4, "torch-stopped": 1}  # processes
+ROLES = {"plain": 3, "control": 3, "idle": 3, "stopped": 3, "torch-stopped": 1}  # processes
 WORKLOADS = {"launch-bound": (4, 1), "two-threads": (4, 1)}  # steps a window, and before it uncounted
 LEAST_ROUNDS = 40
 
@@ -84,6 +85,8 @@ def serve(role):
                 overhead.window_ms(workload, 3, 0)
             tool.stop()
     gc.disable()
+    gc.collect()
+    gc.freeze()  # what a window's collection need not look at: it would take longer than the window
     print("ready", flush=True)
     for line in sys.stdin:
         name, steps, settle = line.split()
@@ -181,22 +184,24 @@ def main(arguments=None):
     results = {"torch": torch.__version__, "goal": options.goal}
     with tempfile.TemporaryDirectory() as folder:
         library = str(pathlib.Path(options.library).resolve())
+        began = time.perf_counter()
         turns = [Turn(role, library, folder) for role, count in ROLES.items() for _ in range(count)]
         for turn in turns:
             turn.read()  # ready
+        print(f"{len(turns)} processes, ready after {time.perf_counter() - began:.0f} s", flush=True)
         for workload, (steps, settle) in WORKLOADS.items():
             windows = take_turns(turns, workload, steps, settle, options.rounds)
             figures = {role: cost(processes, windows["plain"]) for role, processes in windows.items() if role != "plain"}
             base_ms = statistics.median(ms for process in windows["plain"] for ms in process)
             results[workload] = {"plain_ms": base_ms, "cost": figures, "windows": windows}
-            print(f"{workload}: {base_ms:.3f} ms a step, {options.rounds} rounds of {steps} steps")
+            print(f"{workload}: {base_ms:.3f} ms a step, {options.rounds} rounds of {steps} steps", flush=True)
             for role, figure in figures.items():
                 goal = f"; within {100 * options.goal:.1f} %: {verdict(figure, options.goal)}"
-                print(f"  {role}: {overhead.percent(figure)}{goal if role in ('idle', 'stopped') else ''}")
+                print(f"  {role}: {overhead.percent(figure)}{goal if role in ('idle', 'stopped') else ''}", flush=True)
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps(results))
         for turn in turns:
             turn.end()
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(results))
     return 0
 
 
