@@ -31,6 +31,10 @@ constexpr std::array help = std::to_array<flag_help>({
      "between; no_launches leaves out the calls that launch them, without which GPU work is in no range"},
     {"cuda_graphs", "--cuda-graphs", "HOW",
      "Record each launch of a CUDA graph as its nodes (nodes, the default) or as one operation (graphs)"},
+    {"kernel_launches", "--kernel-launches", "CALL",
+     "Record a kernel's launch as the CUDA runtime's call (runtime, the default), or as the driver's inside it "
+     "(driver), "
+     "which costs the program less: calls are named cuLaunchKernel then, not cudaLaunchKernel"},
     {"pytorch", "--pytorch", "WHAT",
      "Of PyTorch: ranges (record_function's, the default), ops (operators and backward nodes too), or off"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},

@@ -109,6 +109,12 @@ bool set_cuda_graphs(session_options& out, const std::string& value) {
     return true;
 }
 
+bool set_kernel_launches(session_options& out, const std::string& value) {
+    const bool good = value == "runtime" || value == "driver";
+    if (good) out.kernel_launches = value;
+    return good;
+}
+
 bool set_pytorch(session_options& out, const std::string& value) {
     const bool good = value == "ranges" || value == "ops" || value == "off";
     if (good) out.pytorch = value;
@@ -128,6 +134,7 @@ constexpr option all_options[] = {
     {"compress", "0 or 1", set_switch<&o::compress>},
     {"activities", accepted_activities, set_activities},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
+    {"kernel_launches", "runtime or driver", set_kernel_launches},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
     {"pytorch", "ranges, ops, or off", set_pytorch},

@@ -207,7 +207,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
             tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
         }
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(epoch_, what, whole_graphs);
+        problem = tracer_->attach(epoch_, what, whole_graphs, options_.kernel_launches == "driver");
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();
@@ -248,6 +248,7 @@ void recording_session::introduce_tracer() {
     drain_->set_property("cupti_version", std::to_string(attached_->library().version));
     drain_->set_property("cupti_library", attached_->library().path);
     drain_->set_property("cuda_graphs", attached_->records_whole_graphs() ? "graphs" : "nodes");
+    drain_->set_property("kernel_launches", options_.kernel_launches);
     if (!graphs_notice_.empty()) drain_->set_property("cuda_graphs_notice", graphs_notice_);
     drain_->set_tracer(attached_);
 }

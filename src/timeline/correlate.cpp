@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <tuple>
-#include <tuple>
 #include <utility>
 
 #include "timeline/nearly_sorted.hpp"

@@ -6,6 +6,7 @@ import random
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -481,6 +482,24 @@ class Overhead(unittest.TestCase):
         self.assertEqual(len(windows["off"]), 1 + 3 * 2)
         self.assertEqual([len(windows["on"][name]) for name in "ab"], [3, 3])
         self.assertEqual(training.steps, (4 + 7 + 6) * (2 + 1))
+
+    def test_a_window_is_its_mean_step_or_its_fastest(self):
+        now = [0.0]
+
+        class Uneven:
+            # one that is not counted, then three
+            takes = iter([9.0, 0.003, 0.001, 0.005] * 2)
+
+            def step(self):
+                now[0] += next(self.takes)
+
+            def wait(self):
+                pass
+
+        training = Uneven()
+        with unittest.mock.patch.object(overhead.time, "perf_counter", lambda: now[0]):
+            self.assertAlmostEqual(overhead.window_ms(training, steps=3, settle=1), 3.0)
+            self.assertAlmostEqual(overhead.window_ms(training, steps=3, settle=1, fastest=True), 1.0)
 
     def test_the_interval_holds_the_truth_about_as_often_as_it_says(self):
         source = random.Random(5)

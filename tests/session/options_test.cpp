@@ -55,6 +55,7 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"rank", "one"},
         {"rank", "-1"},
         {"cuda_graphs", "edges"},
+        {"kernel_launches", "both"},
         {"name", "a/b"},
         {"name", "a\nb"},
         {"output_dir", ""},

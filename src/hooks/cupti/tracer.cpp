@@ -122,7 +122,8 @@ std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
     return line;
 }
 
-std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs) noexcept {
+std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
+                                 bool kernels_by_driver) noexcept {
     if (!problem_.empty()) return problem_;
     if (attached_) return {};
     // The subscription is the lock between CUPTI's clients: it comes first, and without it nothing is enabled.
@@ -130,6 +131,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     if (result != CUPTI_SUCCESS) return failed("cuptiSubscribe", result);
     epoch_ = epoch;
     what_ = what;
+    kernels_by_driver_ = kernels_by_driver;
     if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
     active.buffers.store(&buffers_);
     active.where.store(&region_);
@@ -177,6 +179,7 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
     bool any = false;
     for (const launch_call& call : launch_calls) {
         if (!is_recorded(call.kind, what_)) continue;
+        if (kernels_by_driver_ && is_runtime_kernel_launch(call)) continue;
         const CUptiResult result =
             cupti_.enable_callback(1, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
         any = any || result == CUPTI_SUCCESS;
