@@ -47,7 +47,7 @@ std::uint32_t producer::name_of(const char* text) noexcept {
     if (text == nullptr) return 0;
     // Multiplied, since literals lie a few bytes apart and kernels' symbols pages: the top bits have all of them.
     const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15U;
-    auto& set = known_[mixed >> 57];
+    auto& set = known_[mixed >> 58];
     for (known_text& entry : set) {
         if (entry.text != text) continue;
         if (entry.name == 0 || !is_text(text, region_->names().text(entry.name))) entry.name = region_->intern(text);

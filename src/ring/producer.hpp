@@ -139,7 +139,7 @@ private:
     std::uint32_t epoch_ = 0;
     std::array<domain_state, domain_limit> domains_{};
     domain_state adoptions_;
-    alignas(64) std::array<std::array<known_text, 4>, 128> known_{};  // a set is a cache line, the latest first
+    alignas(64) std::array<std::array<known_text, 4>, 64> known_{};  // a set is a cache line, the latest first
 };
 
 }  // namespace prof
