@@ -44,11 +44,15 @@ int prof_stop(void);
  * recorded, ranges and launches cost what they cost before prof_start, and CUPTI is free for others. Ranges that are
  * open at the end of a window end there. prof_pause comes back at once: the GPU's last records of the window are taken
  * in by a thread of libprof's, for which prof_resume and prof_stop wait. prof_resume takes hold of CUPTI again (some
- * milliseconds). PROF_WRONG_STATE where there is nothing to pause or to resume. */
+ * milliseconds). PROF_WRONG_STATE where there is nothing to pause or to resume, and where options say when to record
+ * (docs/schedule.md). */
 int prof_pause(void);
 int prof_resume(void);
 
-/* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. */
+/* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. With
+ * a schedule (docs/schedule.md) it opens and ends the windows of the recording: takes hold of CUPTI where there was no
+ * warm-up (some milliseconds), waits for the GPU where one window follows another at once, else for nothing. With
+ * step_range it does nothing. */
 int prof_step(void);
 
 /* --- Work for another thread ------------------------------------------------------------------------------------ */

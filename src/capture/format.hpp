@@ -84,8 +84,8 @@ struct window_entry {
         0;  // the latest correlation id given before it began, while CUPTI was attached; 0 none
     std::uint64_t begin_ticks = 0;
     std::uint64_t end_ticks = 0;   // 0: it had not ended yet when this was written
-    std::uint64_t first_step = 0;  // the step it began in, counted by prof_step; 0 before the first
-    std::uint64_t last_step = 0;   // the step it ended in
+    std::uint64_t first_step = 0;  // the step it began in (docs/schedule.md)
+    std::uint64_t last_step = 0;   // the step it ended in, or the last it has
 };
 static_assert(sizeof(window_entry) == 40);
 

@@ -45,10 +45,13 @@ EXIT STATUS
     prof run -- python train.py
     prof run -o runs/today --export summary -- torchrun --nproc-per-node 8 train.py
     prof run --adopt off -- ./trainer --steps 100
+    prof run --schedule wait=8,warmup=1,active=3 --step-range step -- ./trainer
+    prof run --capture-range cudaProfilerApi -- python pretrain_gpt.py --profile ...
 
 FILES
     DIR/NAME.RANK.HOST-PID.prof
-        the capture, one a process; prof report and prof export read it
+        the capture, one a process; prof report and prof export read it. Further
+        ones (--export-each window) are DIR/NAME.RANK.HOST-PID.2.prof and so on
     DIR/NAME.RANK.HOST-PID.trace.json.gz
         its trace; open it in https://ui.perfetto.dev
 

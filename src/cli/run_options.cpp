@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
+
+#include "session/plans.hpp"
 
 namespace prof {
 namespace {
@@ -15,6 +18,7 @@ struct flag_help {
 };
 
 constexpr std::string_view recording = "What is recorded";
+constexpr std::string_view when = "When it is recorded";
 constexpr std::string_view output = "Where it goes";
 
 constexpr std::array help = std::to_array<flag_help>({
@@ -43,6 +47,21 @@ constexpr std::array help = std::to_array<flag_help>({
      "domain goes by default"},
     {"nvtx_domain_exclude", "--nvtx-domain-exclude", "LIST",
      "Of the summary: no ranges of these NVTX domains; their work counts for the range around them"},
+    {"schedule", "--schedule", "LIST",
+     "Record some steps only, as torch.profiler.schedule says: wait=N,warmup=N,active=N,repeat=N,skip_first=N"},
+    {"step_range", "--step-range", "NAME",
+     "Each push of the range NAME (or NAME@DOMAIN) is the beginning of a step; without it prof_step counts the steps"},
+    {"capture_range", "--capture-range", "WHAT",
+     "Record between cudaProfilerStart and cudaProfilerStop (cudaProfilerApi), in a range (nvtx), certain steps "
+     "(steps), "
+     "or from start to stop (none, the default)"},
+    {"nvtx_capture", "--nvtx-capture", "NAME", "The range of --capture-range nvtx: NAME or NAME@DOMAIN"},
+    {"steps", "--steps", "N-M", "The steps of --capture-range steps, the first being 0"},
+    {"capture_range_end", "--capture-range-end", "WHAT",
+     "At a capture range's end: record no more (stop, the default), record the next too (repeat, or repeat:N for N in "
+     "all), or go on recording (none)"},
+    {"export_each", "--export-each", "WHAT",
+     "One capture for the whole run (run, the default), or for each window that is recorded (window)"},
     {"autostart", "--autostart", "0|1", "0: record nothing until the program calls prof_start"},
     {"compress", "--compress", "0|1", "1: compress the capture as it is written"},
     {"rings", "--rings", "WHERE", "Memory of what is not yet written: auto (default), memory, or a directory"},
@@ -51,9 +70,14 @@ constexpr std::array help = std::to_array<flag_help>({
     {"cupti_library", "--cupti-library", "FILE", "Use this libcupti.so and no other"},
 });
 
-bool is_about_output(std::string_view option) {
-    constexpr std::array names = {"output_dir", "name", "rank", "export", "compress"};
-    return std::find(names.begin(), names.end(), option) != names.end();
+std::string_view group_of(std::string_view option) {
+    const auto is_one_of = [&](const auto& names) {
+        return std::find(std::begin(names), std::end(names), option) != std::end(names);
+    };
+    constexpr std::array to_output = {"output_dir", "name", "rank", "export", "export_each", "compress"};
+    constexpr std::array to_time = {"schedule",     "step_range", "capture_range",    "autostart",
+                                    "nvtx_capture", "steps",      "capture_range_end"};
+    return is_one_of(to_output) ? output : is_one_of(to_time) ? when : recording;
 }
 
 void set_checked(session_options& out, const std::string& shown_as, const std::string& option,
@@ -75,7 +99,7 @@ run_options::run_options(CLI::App& app) {
     for (const flag_help& flag : help) {
         app.add_option(std::string(flag.flags), flags_[std::string(flag.option)], std::string(flag.text))
             ->type_name(std::string(flag.value))
-            ->group(std::string(is_about_output(flag.option) ? output : recording));
+            ->group(std::string(group_of(flag.option)));
     }
     app.add_flag("--no-adopt", no_adopt_, "The same as --adopt off")->group(std::string(recording));
     app.add_flag("--no-fold", no_fold_, "The same as --fold 0")->group(std::string(recording));
@@ -120,6 +144,7 @@ session_options run_options::resolve() const {
         std::replace(flag.begin(), flag.end(), '_', '-');
         set_checked(out, flag, option, value);
     }
+    if (const std::string problem = plan_problem(out); !problem.empty()) throw CLI::ValidationError(problem);
     return out;
 }
 

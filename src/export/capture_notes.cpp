@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace prof {
 namespace {
@@ -43,7 +44,57 @@ std::string left_out(const timeline& data) {
     return out;
 }
 
+struct step_range {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+};
+
+// The steps of each window, of `steps` that were begun. A window that the program's end closed, a step later than its
+// last: that step is none.
+std::vector<step_range> steps_of_windows(const timeline& data, std::uint64_t steps) {
+    std::vector<step_range> out;
+    for (const timeline_window& window : data.windows) {
+        step_range range{window.first_step, std::max(window.first_step, window.last_step)};
+        if (range.last == steps && range.last > range.first) --range.last;
+        out.push_back(range);
+    }
+    return out;
+}
+
+std::string listed(const std::vector<step_range>& ranges) {
+    constexpr std::size_t most = 4;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(ranges.size(), most); ++i) {
+        if (i != 0) out += ", ";
+        out += std::to_string(ranges[i].first);
+        if (ranges[i].last != ranges[i].first) out += fmt::format(" to {}", ranges[i].last);
+    }
+    return ranges.size() > most ? out + ", …" : out;
+}
+
+std::int64_t recorded_ns(const timeline& data) {
+    if (data.windows.size() < 2) return data.end_ns - data.start_ns;
+    std::int64_t sum = 0;
+    for (const timeline_window& window : data.windows) sum += window.end_ns - window.start_ns;
+    return sum;
+}
+
 }  // namespace
+
+std::string windows_line(const timeline& data) {
+    if (data.windows.size() < 2 && property(data, "plan").empty()) return {};
+    const std::string windows = fmt::format("in {} window{}", data.windows.size(), data.windows.size() == 1 ? "" : "s");
+    std::uint64_t steps = 0;
+    const std::string known = property(data, "steps");
+    (void)std::from_chars(known.data(), known.data() + known.size(), steps);
+    if (steps == 0) return fmt::format("recorded {}", windows);
+    const std::vector<step_range> ranges = steps_of_windows(data, steps);
+    std::uint64_t recorded = 0;
+    for (const step_range& range : ranges) recorded += range.last - range.first + 1;
+    const bool is_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
+    return fmt::format("recorded {} of {} steps, {}: step{} {}", std::min(recorded, steps), steps, windows,
+                       is_one ? "" : "s", listed(ranges));
+}
 
 std::string capture_title(const timeline& data) {
     std::string name = property(data, "name");
@@ -52,7 +103,7 @@ std::string capture_title(const timeline& data) {
     if (const std::string rank = property(data, "rank"); !rank.empty()) out += ", rank " + rank;
     if (const std::string pid = property(data, "pid"); !pid.empty()) out += ", pid " + pid;
     if (const std::string host = property(data, "hostname"); !host.empty()) out += " on " + host;
-    const double seconds = static_cast<double>(data.end_ns - data.start_ns) * 1e-9;
+    const double seconds = static_cast<double>(recorded_ns(data)) * 1e-9;
     return out + fmt::format(": {:.3f} s recorded, {}", seconds, gpus(data));
 }
 

@@ -12,6 +12,9 @@ namespace prof {
 // "train.py, rank 0, pid 4711 on node7: 12.3 s recorded, 1 GPU (NVIDIA H200)"
 std::string capture_title(const timeline& data);
 
+// "recorded 6 of 120 steps, in 2 windows: steps 12 to 14, 22 to 24"; empty where all from start to stop was recorded.
+std::string windows_line(const timeline& data);
+
 // How it ended, what was missing, damaged or never completed. Empty when all is well.
 std::vector<std::string> capture_notes(const timeline& data);
 

@@ -10,6 +10,7 @@
 #include "analysis/capture_start.hpp"
 #include "analysis/kernels.hpp"
 #include "export/atomic_file.hpp"
+#include "export/capture_notes.hpp"
 #include "export/gpu_rows.hpp"
 #include "export/host_rows.hpp"
 #include "export/json_text.hpp"
@@ -52,6 +53,7 @@ public:
             if (range.style == range_style::start_end && !att_.hidden.contains(range)) write_process_range(i);
         }
         for (const gpu_stream_rows& stream : gpu) write_stream(stream);
+        write_windows();
         write_losses();
         events_.raw("\n]}\n");
         events_.flush();
@@ -380,6 +382,26 @@ private:
         events_.complete("kernel", json_string(graph_name(graph)), row, op.start_ns, op.end_ns);
         op_args(index, op);
         closing_op_args(index, graph.graph_id, 0);
+    }
+
+    // Where not all was recorded: why there is nothing between.
+    void write_windows() {
+        if (windows_line(data_).empty()) return;
+        std::uint64_t number = 0;
+        for (const timeline_window& window : data_.windows) {
+            ++number;
+            write_window_edge("\"recording begins\"", window.start_ns, number, "step", window.first_step);
+            write_window_edge("\"recording ends\"", window.end_ns, number, "last step", window.last_step);
+        }
+    }
+
+    void write_window_edge(std::string_view json_name, std::int64_t time_ns, std::uint64_t window,
+                           std::string_view step_key, std::uint64_t step) {
+        events_.instant("libprof", json_name, {host_pid_, host_pid_}, std::max(time_ns, base_ns_), 'p');
+        events_.arg("window", window);
+        events_.arg(step_key, step);
+        events_.end();
+        ++counts_.instants;
     }
 
     // What is missing, where people look: at the trace's end.

@@ -184,6 +184,7 @@ std::string title_text(const timeline& data, const text_layout& layout) {
     if (const auto command = data.properties.find("command"); command != data.properties.end()) {
         out += shortened("$ " + terminal_safe(command->second), layout.width) + '\n';
     }
+    if (const std::string windows = windows_line(data); !windows.empty()) out += windows + '\n';
     return out;
 }
 

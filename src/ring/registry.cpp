@@ -66,6 +66,7 @@ void abandon_region_in_child() noexcept {
 }
 
 producer* attach_this_thread(std::uint32_t epoch) noexcept {
+    if (epoch == watching_epoch) return nullptr;
     region* where = installed_region();
     if (where == nullptr) return nullptr;
     pthread_once(&thread_end_once, make_thread_end_key);

@@ -27,8 +27,8 @@ region* installed_region() noexcept;
 // In a forked child, from pthread_atfork: shuts the gate for good and lets go of the parent's rings.
 void abandon_region_in_child() noexcept;
 
-// Slow path of recording_producer(). Null in a forked child, and for a thread that finds no ring free: then each call
-// counts one record as no_ring, and the thread looks for a ring again in the next epoch.
+// Slow path of recording_producer(). Null in a forked child, while hooks only watch, and for a thread that finds no
+// ring free: then each call counts one record as no_ring, and the thread looks for a ring again in the next epoch.
 producer* attach_this_thread(std::uint32_t epoch) noexcept;
 
 inline producer* recording_producer() noexcept {

@@ -22,8 +22,9 @@ bool background_thread::start() {
 }
 
 void* background_thread::enter(void* self) noexcept {
-    pthread_setname_np(pthread_self(), "prof-settle");
-    static_cast<background_thread*>(self)->run();
+    auto* const thread = static_cast<background_thread*>(self);
+    pthread_setname_np(pthread_self(), thread->name_);
+    thread->run();
     return nullptr;
 }
 

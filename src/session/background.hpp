@@ -13,7 +13,8 @@ namespace prof {
 
 class background_thread {
 public:
-    background_thread() = default;
+    // `name` as the kernel shows it: at most 15 bytes, a literal.
+    explicit background_thread(const char* name) noexcept : name_(name) {}
     background_thread(const background_thread&) = delete;
     background_thread& operator=(const background_thread&) = delete;
 
@@ -22,12 +23,14 @@ public:
 
     // Returns when all tasks given so far are done; false if that takes longer than `longest`.
     bool wait_until_idle(std::chrono::milliseconds longest = std::chrono::milliseconds::max());
+    bool is_idle() { return wait_until_idle(std::chrono::milliseconds{0}); }
 
 private:
     static void* enter(void* self) noexcept;
     void run();
     bool start();
 
+    const char* const name_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::function<void()>> tasks_;

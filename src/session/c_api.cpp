@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "analysis/projection.hpp"
-#include "hooks/nvtx/nvtx_hooks.hpp"
 #include "session/exports.hpp"
+#include "session/plans.hpp"
 #include "session/recording.hpp"
 #include "session/version.hpp"
 #include "timeline/timeline.hpp"
@@ -105,7 +105,8 @@ PROF_EXPORT int prof_start(const char* const* settings) {
                 set_option(options, setting.substr(0, equals), std::string(setting.substr(equals + 1)));
             if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
         }
-        std::string problem;
+        std::string problem = plan_problem(options);
+        if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
         return as_result(session.start(options, problem), problem);
     });
 }
@@ -133,10 +134,7 @@ PROF_EXPORT int prof_resume() {
 
 PROF_EXPORT int prof_step() {
     return guarded([]() -> int {
-        const std::uint64_t step = recording_session::instance().next_step();
-        if (step == 0) return fail(PROF_WRONG_STATE, "no recording is running");
-        record_mark("step", step);
-        return PROF_OK;
+        return recording_session::instance().step() ? PROF_OK : fail(PROF_WRONG_STATE, "no recording is running");
     });
 }
 

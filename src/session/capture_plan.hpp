@@ -1,5 +1,5 @@
 // When to record: what opens and ends the windows of a recording. A plan is told what happens in the program, and
-// answers what is to be done; it does nothing itself, and reads no clock.
+// answers what is to be done; it does nothing itself, and reads no clock. The session calls it, one call at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,22 @@ enum class plan_action : std::uint8_t {
     warm_up,  // take hold of CUPTI: the next window is near
     open,     // a window begins
     close,    // it ends
+    rewarm,   // it ends, and the next is near already
     reopen,   // it ends, and the next begins at once
-    finish,   // it ends, and so does the recording
+    finish,   // it ends, and there will be no other: the capture is complete
 };
 
 class capture_plan {
 public:
     virtual ~capture_plan() = default;
 
-    // What to do when the recording starts: open or none.
+    // What to do when the recording starts: open, warm_up or none.
     virtual plan_action begin() = 0;
-    // `step` is the number of the step (1, 2, …) that begins or, for triggers, is under way (0 before the first).
+    // `step` is the number of the step that begins or, for triggers, is under way (docs/schedule.md: steps that
+    // prof_step counts begin with 1, and 0 is what comes before; those that a range marks begin with 0).
     // `now_ns` is a steady clock.
     virtual plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) = 0;
-    // A window was opened, or closed and settled: what it held the program up for.
+    // `action` was carried out, and held the thread that brought the event up for `ns`.
     virtual void took(plan_action action, std::uint64_t ns) = 0;
 };
 

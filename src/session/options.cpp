@@ -9,6 +9,8 @@
 
 #include "analysis/domain_filter.hpp"
 #include "session/memory_plan.hpp"
+#include "session/schedule_plan.hpp"
+#include "session/trigger_plan.hpp"
 
 extern char** environ;
 
@@ -121,6 +123,42 @@ bool set_pytorch(session_options& out, const std::string& value) {
     return good;
 }
 
+// One of the words.
+template <std::string session_options::*member, typename... TWords>
+bool set_one_of(session_options& out, const std::string& value, TWords... words) {
+    return ((value == words) || ...) && set_text<member>(out, value);
+}
+
+bool set_schedule(session_options& out, const std::string& value) {
+    step_schedule parsed;
+    return parse_schedule(value, parsed) && set_text<&session_options::schedule>(out, value);
+}
+
+bool set_steps(session_options& out, const std::string& value) {
+    step_schedule parsed;
+    return parse_steps(value, parsed) && set_text<&session_options::steps>(out, value);
+}
+
+// "name" or "name@domain" (hooks/nvtx/watched_ranges.hpp).
+template <std::string session_options::*member>
+bool set_range_name(session_options& out, const std::string& value) {
+    const std::size_t at = value.rfind('@');
+    return !value.empty() && at != 0 && at != value.size() - 1 && set_text<member>(out, value);
+}
+
+bool set_capture_range(session_options& out, const std::string& value) {
+    return set_one_of<&session_options::capture_range>(out, value, "none", "cudaProfilerApi", "nvtx", "steps");
+}
+
+bool set_capture_range_end(session_options& out, const std::string& value) {
+    range_end parsed;
+    return parse_range_end(value, parsed) && set_text<&session_options::capture_range_end>(out, value);
+}
+
+bool set_export_each(session_options& out, const std::string& value) {
+    return set_one_of<&session_options::export_each>(out, value, "run", "window");
+}
+
 using o = session_options;
 constexpr option all_options[] = {
     {"output_dir", "a directory; it is made if need be", set_nonempty<&o::output_dir>},
@@ -140,6 +178,18 @@ constexpr option all_options[] = {
     {"pytorch", "ranges, ops, or off", set_pytorch},
     {"nvtx_domain_include", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_include>},
     {"nvtx_domain_exclude", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_exclude>},
+    {"schedule",
+     "wait=N,warmup=N,active=N,repeat=N,skip_first=N as torch.profiler.schedule takes them; active is 1 or more, what "
+     "is "
+     "left out is 0",
+     set_schedule},
+    {"step_range", "the name of a range, or name@domain", set_range_name<&o::step_range>},
+    {"capture_range", "none, cudaProfilerApi, nvtx, or steps", set_capture_range},
+    {"nvtx_capture", "the name of a range, or name@domain", set_range_name<&o::nvtx_capture>},
+    {"steps", "N-M, the first and the last step, or N", set_steps},
+    {"capture_range_end", "none, stop, repeat, or repeat:N (libprof ends no program: there is no shutdown)",
+     set_capture_range_end},
+    {"export_each", "run or window", set_export_each},
     {"run_id", "a word", set_word<&o::run_id>},
 };
 

@@ -32,6 +32,13 @@ struct session_options {
     std::string pytorch = "ranges";
     std::string nvtx_domain_include;  // lists that analysis/domain_filter.hpp parses
     std::string nvtx_domain_exclude;
+    std::string schedule;    // "": no schedule; else schedule_plan.hpp parses it
+    std::string step_range;  // "": prof_step counts the steps; else a range does (hooks/nvtx/watched_ranges.hpp)
+    std::string capture_range = "none";  // or cudaProfilerApi, nvtx, steps
+    std::string nvtx_capture;            // the range of capture_range=nvtx
+    std::string steps;                   // those of capture_range=steps
+    std::string capture_range_end = "stop";
+    std::string export_each = "run";  // or "window": a capture each
     std::string run_id;
 };
 

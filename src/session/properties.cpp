@@ -6,6 +6,7 @@
 #include <string>
 
 #include "record/clock.hpp"
+#include "session/plans.hpp"
 #include "session/version.hpp"
 
 namespace prof {
@@ -44,6 +45,7 @@ void write_properties(capture_writer& out, const session_options& options, const
     put("rings_notice", rings.notice());
     put("run_id", options.run_id);
     put("pytorch", options.pytorch);
+    put("plan", plan_text(options));
     put("activities", options.activities);
 }
 

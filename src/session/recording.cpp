@@ -12,6 +12,7 @@
 #include "ring/registry.hpp"
 #include "session/exports.hpp"
 #include "session/memory_plan.hpp"
+#include "session/plans.hpp"
 #include "session/properties.hpp"
 
 namespace prof {
@@ -69,7 +70,11 @@ void recording_session::cuda_is_coming() {
     const std::lock_guard lock(mutex_);
     const bool is_new = !cuda_seen_;
     cuda_seen_ = true;
-    if (window_state_ == window_state::open) attach_tracer(is_new);
+    if (window_state_ == window_state::open || (window_state_ == window_state::warming_up && is_new)) {
+        attach_tracer(is_new);
+    } else if (listens_) {
+        listen();
+    }
 }
 
 // What stayed in the rings when the last recording ended: a thread was between its look at the gate and its write.
@@ -93,22 +98,22 @@ session_result recording_session::start(const session_options& options, std::str
         problem = failure.what();
         return session_result::failed;
     }
+    if (problem = plan_problem(options); !problem.empty()) return session_result::failed;
     options_ = options;
     split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options);
     steps_.store(0);
-    discard_leftovers();
     {
         const std::lock_guard drain_lock(drain_mutex_);
-        accepting_ = true;
         capture_path_.clear();
+        export_problem_.clear();
         missing_.clear();
         graphs_notice_.clear();
         attached_ = nullptr;
     }
     install_region(region_, on_first_use);
     recording_.store(true);
-    open_window();
+    begin_plan();
     return session_result::ok;
 }
 
@@ -121,12 +126,17 @@ void recording_session::note_window() {
 void recording_session::open_window() {
     const bool warm = window_state_ == window_state::warming_up;
     if (!warm) ++epoch_;
+    if (draining() == nullptr) {  // the first window of its capture
+        discard_leftovers();
+        install_region(region_, on_first_use);
+    }
     {
         const std::lock_guard lock(drain_mutex_);
+        accepting_ = true;
         window_ = {.epoch = epoch_,
                    .warmup_calls = warm ? cupti_tracer::last_unrecorded_call() : 0,
                    .begin_ticks = ticks_now(),
-                   .first_step = steps_.load()};
+                   .first_step = current_step()};
     }
     note_window();
     window_state_ = window_state::open;
@@ -135,16 +145,16 @@ void recording_session::open_window() {
 }
 
 // No GPU work that is launched from here on is recorded, then no launch either: neither side lacks the other.
-void recording_session::close_window() {
+void recording_session::close_window(std::uint64_t last_step) {
     if (tracer_ != nullptr) tracer_->stop_recording();
     {
         const std::lock_guard lock(drain_mutex_);
         // Again: a launch may have been under way when the window opened.
         if (window_.warmup_calls != 0) window_.warmup_calls = cupti_tracer::last_unrecorded_call();
         window_.end_ticks = ticks_now();
-        window_.last_step = steps_.load();
+        window_.last_step = last_step;
     }
-    recording_epoch.store(0);
+    recording_epoch.store(idle_gate_);
     note_window();
     window_state_ = window_state::shut;
 }
@@ -152,48 +162,50 @@ void recording_session::close_window() {
 // Everything is read before CUPTI is let go: kernel names are its memory. When the process exits the driver may be half
 // gone: it is neither waited for nor finalized.
 void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits) {
-    if (tracer_ == nullptr || !tracer_->attached()) return;
-    if (!exits) wait_for_gpu();
-    tracer_->flush(true);
-    if (drain != nullptr) drain->sync();
+    if (tracer_ == nullptr) return;
+    if (tracer_->attached()) {
+        if (!exits) wait_for_gpu();
+        tracer_->flush(true);
+        if (drain != nullptr) drain->sync();
+    }
     tracer_->detach(!exits);
 }
 
 session_result recording_session::pause(std::string& problem) {
     const std::lock_guard lock(mutex_);
-    if (window_state_ != window_state::open) {
-        problem = recording() ? "the recording is paused already" : "no recording is running";
+    if (plan_ != nullptr || window_state_ != window_state::open) {
+        problem = refusal("the recording is paused already");
         return session_result::wrong_state;
     }
-    close_window();
-    background_.post([this, drain = draining()] { settle(drain, false); });
+    end_window(current_step(), false);
     return session_result::ok;
 }
 
 session_result recording_session::warm_up(std::string& problem) {
     const std::lock_guard lock(mutex_);
-    if (!recording() || window_state_ != window_state::shut) {
-        problem = recording() ? "the recording is not paused" : "no recording is running";
+    if (plan_ != nullptr || !recording() || window_state_ != window_state::shut) {
+        problem = refusal("the recording is not paused");
         return session_result::wrong_state;
     }
-    background_.wait_until_idle();
-    // Work of the warm-up is known by its launches; where these are not recorded the window begins without one.
-    if (!activities_of(options_).has(activity::launches)) return session_result::ok;
-    ++epoch_;
-    window_state_ = window_state::warming_up;
-    if (cuda_seen_ || cuda_is_initialised()) attach_tracer(false);
+    begin_warm_up();
     return session_result::ok;
 }
 
 session_result recording_session::resume(std::string& problem) {
     const std::lock_guard lock(mutex_);
-    if (!recording() || window_state_ == window_state::open) {
-        problem = recording() ? "the recording is not paused" : "no recording is running";
+    if (plan_ != nullptr || !recording() || window_state_ == window_state::open) {
+        problem = refusal("the recording is not paused");
         return session_result::wrong_state;
     }
     background_.wait_until_idle();
     open_window();
     return session_result::ok;
+}
+
+void recording_session::make_tracer() {
+    if (tracer_ != nullptr) return;
+    tracer_options_.library = options_.cupti_library;
+    tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
 }
 
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
@@ -202,10 +214,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     if (what.is_empty()) return;  // CUPTI is left to others
     std::string problem;
     try {
-        if (tracer_ == nullptr) {
-            tracer_options_.library = options_.cupti_library;
-            tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
-        }
+        make_tracer();
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
         problem = tracer_->attach(epoch_, what, whole_graphs, options_.kernel_launches == "driver");
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
@@ -289,26 +298,25 @@ std::unique_ptr<capture_writer> recording_session::open_capture() {
 session_result recording_session::stop(format::end_reason reason, std::string& problem) {
     const std::lock_guard lock(mutex_);
     const bool exits = reason == format::end_reason::exited;
-    if (window_state_ == window_state::open) close_window();
+    leave_plan();
+    if (window_state_ == window_state::open) close_window(current_step());
     window_state_ = window_state::shut;
     const bool was_recording = recording_.exchange(false);
     // A program that ends is not held up by a GPU that does not.
     const bool is_settled = background_.wait_until_idle(exits ? longest_wait_at_exit : longest_wait);
-    std::shared_ptr<drain_thread> drain;
-    {
-        const std::lock_guard drain_lock(drain_mutex_);
-        accepting_ = false;
-        drain = std::move(drain_);
-        drain_.reset();
-    }
+    const std::shared_ptr<drain_thread> drain = take_drain();
     if (is_settled) settle(drain, exits);
+    exporter_.wait_until_idle();
     if (drain == nullptr) {
-        if (was_recording) return session_result::ok;  // there was nothing to record: no file
-        problem = "no recording is running";
-        return session_result::wrong_state;
+        // Nothing was recorded, so that there is no file, or all of it is written already.
+        problem = was_recording ? export_problem() : "no recording is running";
+        if (!was_recording) return session_result::wrong_state;
+        return problem.empty() ? session_result::ok : session_result::failed;
     }
+    drain->set_property("steps", std::to_string(steps_.load()));
     problem = drain->finish(reason);
     if (problem.empty()) problem = write_exports(options_, capture_path_);
+    if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
     complain_once(problem);
     return session_result::failed;

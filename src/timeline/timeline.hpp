@@ -129,8 +129,8 @@ struct gpu_op {
 struct timeline_window {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
-    std::uint64_t first_step = 0;  // the step it began in, counted by prof_step; 0 before the first
-    std::uint64_t last_step = 0;   // the step it ended in
+    std::uint64_t first_step = 0;  // the step it began in (docs/schedule.md)
+    std::uint64_t last_step = 0;   // the step it ended in, or the last it has
     std::uint32_t epoch = 0;       // stands above the correlation ids of its launches (correlation_key)
 };
 

@@ -95,6 +95,13 @@ class Usage(CommandLine):
             "--memory": ("48M", "a power of two from 16M to 4G"),
             "--nvtx-domain-include": ("a,,b", "domain names or patterns"),
             "--nvtx-domain-exclude": (",", "domain names or patterns"),
+            "--schedule": ("wait=1", "active is 1 or more"),
+            "--step-range": ("@", "name@domain"),
+            "--capture-range": ("cuda", "none, cudaProfilerApi, nvtx, or steps"),
+            "--nvtx-capture": ("a@", "name@domain"),
+            "--steps": ("4-3", "N-M"),
+            "--capture-range-end": ("stop-shutdown", "libprof ends no program"),
+            "--export-each": ("cycle", "run or window"),
             "--set": ("PROF_FOLD=7", "0 or 1"),
         }
         for option, (value, accepted) in bad.items():
@@ -102,6 +109,7 @@ class Usage(CommandLine):
         self.assert_one_line(self.prof("run", "--set", "FOLD", "--", "true"), 2, "PROF_X=VALUE")
         self.assert_one_line(self.prof("run", "--set", "PROF_Q=1", "--", "true"), 2, "PROF_OUTPUT_DIR")
         self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "0 or 1")
+        self.assert_one_line(self.prof("run", "--capture-range", "nvtx", "--", "true"), 2, "capture_range=nvtx", "nvtx_capture")
         self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, "table,csv,json")
         self.assert_one_line(self.prof("report", "x", "--report", "all"), 2, "gpu-projection,kernels,copies")
         self.assert_one_line(self.prof("report", "x", "--report", "nvtx_sum"), 2, "nvtx_gpu_proj_sum", "cuda_api_sum")

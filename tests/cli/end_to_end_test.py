@@ -6,6 +6,7 @@
 The trainer (tests/session/victim.cpp) does three steps of data_to_device, forward with three layers, backward on an
 autograd thread, and optimizer_step; which range launches what is known from there.
 """
+import gzip
 import json
 import os
 import pathlib
@@ -48,6 +49,27 @@ def check_run(directory):
     return str(capture)
 
 
+def check_schedule(directory):
+    """One step of the three, found by its range, with no change to the program."""
+    options = ["--schedule", "wait=1,active=1,repeat=1", "--step-range", "iteration #"]
+    result = prof("run", "-o", "scheduled", *options, "--cupti-library", FAKE_CUPTI, "--", TRAINER, "steps", str(STEPS),
+                  "autograd", cwd=directory)  # fmt: skip
+    assert result.returncode == 3, result
+    assert "recorded 1 of 3 steps, in 1 window: step 1\n" in result.stderr, result.stderr
+    (capture,) = map(str, pathlib.Path(directory, "scheduled").glob("*.prof"))
+    report = json.loads(prof("report", capture, "--format", "json", cwd=directory).stdout)
+    found = {row["path"]: row["ops"] for row in report["rows"]}
+    expected = {path: ops // STEPS for path, (ops, _) in EXPECTED.items()}
+    assert found == expected, found
+
+    trace = json.loads(gzip.decompress(pathlib.Path(capture.replace(".prof", ".trace.json.gz")).read_bytes()))
+    edges = [event for event in trace["traceEvents"] if event["name"].startswith("recording ")]
+    assert [event["name"] for event in edges] == ["recording begins", "recording ends"], edges
+    assert edges[0]["args"] == {"window": 1, "step": 1} and edges[1]["args"] == {"window": 1, "last step": 1}, edges
+    kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+    assert kernels and all(edges[0]["ts"] <= event["ts"] for event in kernels), edges
+
+
 def check_report(directory, capture):
     result = prof("report", capture, "--format", "json", cwd=directory)
     assert result.returncode == 0, result.stderr
@@ -80,6 +102,7 @@ def main():
         capture = check_run(directory)
         check_report(directory, capture)
         check_trace(directory, capture)
+        check_schedule(directory)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,13 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"pytorch", ""},
         {"nvtx_domain_include", "a,,b"},
         {"nvtx_domain_exclude", ""},
+        {"schedule", "wait=1"},
+        {"step_range", "@domain"},
+        {"capture_range", "cudaprofilerapi"},
+        {"nvtx_capture", ""},
+        {"steps", "9-8"},
+        {"capture_range_end", "repeat-shutdown:2"},
+        {"export_each", "cycle"},
     };
     for (const auto& [name, value] : bad) {
         session_options out;

@@ -35,6 +35,7 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
+    std::atomic<void (*)(bool) noexcept> heard{nullptr};
 };
 callback_state active;
 
@@ -84,11 +85,35 @@ void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId c
     }
 }
 
+struct profiler_call {
+    CUpti_CallbackDomain domain;
+    CUpti_CallbackId cbid;
+    bool starts;
+};
+constexpr profiler_call profiler_calls[] = {
+    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000, true},
+    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000, false},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart, true},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, false},
+};
+
+// True if it was one of the four. Those of the driver also come from inside those of the runtime.
+bool hear_profiler_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
+    for (const profiler_call& call : profiler_calls) {
+        if (call.cbid != cbid || call.domain != domain) continue;
+        auto* heard = active.heard.load();
+        if (data.callbackSite == CUPTI_API_ENTER && heard != nullptr) heard(call.starts);
+        return true;
+    }
+    return false;
+}
+
 // The subscription's one callback.
 void CUPTIAPI on_event(void* data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* event) noexcept {
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
         note_graph_node(cbid, *static_cast<const CUpti_ResourceData*>(event), active.graph_node_id.load());
-    } else {
+    } else if (active.heard.load(std::memory_order_relaxed) == nullptr ||
+               !hear_profiler_call(domain, cbid, *static_cast<const CUpti_CallbackData*>(event))) {
         on_api_call(data, domain, cbid, event);
     }
 }
@@ -122,13 +147,31 @@ std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
     return line;
 }
 
+// The subscription is the lock between CUPTI's clients: it comes first, and without it nothing is enabled.
+std::string cupti_tracer::subscribe() noexcept {
+    if (subscriber_ != nullptr) return {};
+    const CUptiResult result = cupti_.subscribe(&subscriber_, on_event, nullptr);
+    if (result == CUPTI_SUCCESS) return {};
+    subscriber_ = nullptr;
+    return failed("cuptiSubscribe", result);
+}
+
+std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
+    if (!problem_.empty()) return problem_;
+    if (std::string problem = subscribe(); !problem.empty()) return problem;
+    active.heard.store(heard);
+    for (const profiler_call& call : profiler_calls) {
+        const CUptiResult result = cupti_.enable_callback(1, subscriber_, call.domain, call.cbid);
+        if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
+    }
+    return {};
+}
+
 std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
                                  bool kernels_by_driver) noexcept {
     if (!problem_.empty()) return problem_;
     if (attached_) return {};
-    // The subscription is the lock between CUPTI's clients: it comes first, and without it nothing is enabled.
-    const CUptiResult result = cupti_.subscribe(&subscriber_, on_event, nullptr);
-    if (result != CUPTI_SUCCESS) return failed("cuptiSubscribe", result);
+    if (std::string problem = subscribe(); !problem.empty()) return problem;
     epoch_ = epoch;
     what_ = what;
     kernels_by_driver_ = kernels_by_driver;
@@ -219,7 +262,8 @@ void cupti_tracer::stop_recording() noexcept {
 }
 
 void cupti_tracer::detach(bool finalize) noexcept {
-    if (!attached_) return;
+    if (subscriber_ == nullptr) return;
+    active.heard.store(nullptr);
     stop_recording();
     stream_id_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
@@ -234,12 +278,10 @@ void cupti_tracer::detach(bool finalize) noexcept {
     count_dropped();
     const std::lock_guard lock(leaving_);
     attached_ = false;
-    if (finalize && !must_not_finalize_) {
-        // Lets go of the subscription, too.
-        if (cupti_.finalize() != CUPTI_SUCCESS) (void)cupti_.unsubscribe(subscriber_);
-    } else {
-        (void)cupti_.unsubscribe(subscriber_);
-    }
+    // Finalizing lets go of the subscription, too.
+    const bool is_final = finalize && !must_not_finalize_ && cupti_.finalize() == CUPTI_SUCCESS;
+    if (!is_final) (void)cupti_.unsubscribe(subscriber_);
+    subscriber_ = nullptr;
     whole_graphs_ = false;
 }
 

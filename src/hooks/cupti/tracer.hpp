@@ -41,6 +41,12 @@ public:
     // recorded; that has the kernel's correlation id, too, and costs the launching thread far less (docs/overhead.md).
     std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
                        bool kernels_by_driver = false) noexcept;
+
+    // Hears cudaProfilerStart (true) and cudaProfilerStop, at their entry on the thread that calls them, and nothing
+    // else; attach() goes on hearing them, detach() ends it. `heard` may call attach() and stop_recording(), and must
+    // not wait for a thread that is in another function of this class. Returns "" or one line.
+    std::string listen(void (*heard)(bool starts) noexcept) noexcept;
+
     // The latest correlation id of a call that was made while this was attached and the gate shut; 0 if there was none.
     static std::uint32_t last_unrecorded_call() noexcept;
     bool attached() const noexcept { return attached_.load(); }
@@ -69,6 +75,7 @@ public:
     clock_snapshot snapshot() noexcept;
 
 private:
+    std::string subscribe() noexcept;
     std::string enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
     CUptiResult enable_records() noexcept;
@@ -78,7 +85,7 @@ private:
     cupti_library cupti_;
     activity_buffers buffers_;
     std::string problem_;
-    CUpti_SubscriberHandle subscriber_ = nullptr;
+    CUpti_SubscriberHandle subscriber_ = nullptr;  // null: not subscribed
     std::uint32_t epoch_ = 0;
     std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread

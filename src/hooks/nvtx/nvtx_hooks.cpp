@@ -4,6 +4,7 @@
 
 #include "hooks/nvtx/event.hpp"
 #include "hooks/nvtx/torch_text.hpp"
+#include "hooks/nvtx/watched_ranges.hpp"
 #include "hooks/stream_names.hpp"
 #include "record/clock.hpp"
 #include "ring/registry.hpp"
@@ -45,19 +46,26 @@ bool refused(std::uint32_t domain) noexcept {
 // of it, or its stack frame and saved registers would be set up before the test. `fill` puts the message and attributes
 // into the record.
 
-template <typename TFill>
-[[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill) noexcept {
+// `text` is the range's name, as the program gave it: a range may be waited for while nothing is recorded.
+template <typename TFill, typename TText>
+[[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill, TText text) noexcept {
+    const bool is_opener = opens_window(domain, text);
     producer* out = recording_producer();
-    if (out == nullptr || refused(domain)) return no_level;
-    const std::uint64_t ticks = ticks_now();
-    return out->push(domain, [&](record& r) {
-        begin_record(r, record_kind::range_push, domain, ticks);
-        fill(*out, r);
-    });
+    int level = no_level;
+    if (out != nullptr && !refused(domain)) {
+        const std::uint64_t ticks = ticks_now();
+        level = out->push(domain, [&](record& r) {
+            begin_record(r, record_kind::range_push, domain, ticks);
+            fill(*out, r);
+        });
+    }
+    if (is_opener) [[unlikely]]
+        remember_opener(level < 0 ? nullptr : out, domain, level);
+    return level;
 }
-template <typename TFill>
-int push(std::uint32_t domain, TFill fill) noexcept {
-    return gate_is_shut() ? no_level : write_push(domain, fill);
+template <typename TFill, typename TText>
+int push(std::uint32_t domain, TFill fill, TText text) noexcept {
+    return gate_is_shut() ? no_level : write_push(domain, fill, text);
 }
 
 template <typename TFill>
@@ -65,10 +73,12 @@ template <typename TFill>
     producer* out = recording_producer();
     if (out == nullptr || domain >= domain_limit) return no_level;
     const std::uint64_t ticks = ticks_now();
-    return out->pop(domain, [&](record& r) {
+    const int level = out->pop(domain, [&](record& r) {
         begin_record(r, record_kind::range_pop, domain, ticks);
         fill(r);
     });
+    note_pop(out, domain, level);
+    return level;
 }
 template <typename TFill>
 int pop(std::uint32_t domain, TFill fill) noexcept {
@@ -202,14 +212,14 @@ nvtxRangeId_t NVTX_API on_start_ex(const nvtxEventAttributes_t* e) noexcept { re
 nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start(0, message(text)); }
 nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start(0, message(text)); }
 void NVTX_API on_end(nvtxRangeId_t id) noexcept { end(0, id); }
-int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push(0, attributes(e)); }
+int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push(0, attributes(e), e); }
 [[gnu::noinline]] int write_push_text(const char* text) noexcept {
     // relaxed: a setting; nothing else is read on its account.
     const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
-    return split ? write_push(0, torch_message(text)) : write_push(0, message(text));
+    return split ? write_push(0, torch_message(text), text) : write_push(0, message(text), text);
 }
 int NVTX_API on_push_a(const char* text) noexcept { return gate_is_shut() ? no_level : write_push_text(text); }
-int NVTX_API on_push_w(const wchar_t* text) noexcept { return push(0, message(text)); }
+int NVTX_API on_push_w(const wchar_t* text) noexcept { return push(0, message(text), text); }
 int NVTX_API on_pop() noexcept { return pop(0); }
 void NVTX_API on_name_category_a(std::uint32_t c, const char* name) noexcept { name_category(0, c, name); }
 void NVTX_API on_name_category_w(std::uint32_t c, const wchar_t* name) noexcept { name_category(0, c, name); }
@@ -224,7 +234,7 @@ nvtxRangeId_t NVTX_API on_domain_start_ex(nvtxDomainHandle_t d, const nvtxEventA
 }
 void NVTX_API on_domain_end(nvtxDomainHandle_t d, nvtxRangeId_t id) noexcept { end(number_of(d), id); }
 int NVTX_API on_domain_push_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
-    return push(number_of(d), attributes(e));
+    return push(number_of(d), attributes(e), e);
 }
 int NVTX_API on_domain_pop(nvtxDomainHandle_t d) noexcept { return pop(number_of(d)); }
 nvtxResourceHandle_t NVTX_API on_resource_create(nvtxDomainHandle_t, nvtxResourceAttributes_t* a) noexcept {
@@ -281,7 +291,7 @@ void NVTX_API on_mark_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* dat
     mark(number_of(d), payloads(data, count));
 }
 int NVTX_API on_push_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return push(number_of(d), payloads(data, count));
+    return push(number_of(d), payloads(data, count), nullptr);
 }
 int NVTX_API on_pop_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
     return pop(number_of(d), [&](record& r) { fill_from_payloads(nullptr, data, count, r); });

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "fakes/cuda/fake_cuda.h"
 #include "fakes/cuda/runtime.hpp"
 
 using fake::remember;
@@ -172,6 +173,14 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     const cudaEventElapsedTime_v12080_params params{milliseconds, start, end};
     return runtime_call(FAKE_RUNTIME_FUNCTION(cudaEventElapsedTime, v12080), &params,
                         [&] { return cuEventElapsedTime(milliseconds, start, end); });
+}
+
+cudaError_t cudaProfilerStart() {
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaProfilerStart, v4000), nullptr, cuProfilerStart);
+}
+
+cudaError_t cudaProfilerStop() {
+    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaProfilerStop, v4000), nullptr, cuProfilerStop);
 }
 
 }  // extern "C"

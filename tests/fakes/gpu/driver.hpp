@@ -5,6 +5,10 @@
 
 #include "fakes/gpu/simulated_gpu.hpp"
 
+// As in <cudaProfiler.h>, which not every package of headers has.
+extern "C" CUresult cuProfilerStart();
+extern "C" CUresult cuProfilerStop();
+
 namespace fake {
 
 // What every API function calls first. The first call of the process loads CUDA_INJECTION64_PATH, as the real driver

@@ -231,4 +231,14 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
     return call.finish(CUDA_SUCCESS);
 }
 
+CUresult cuProfilerStart() {
+    api_call call{FAKE_DRIVER_FUNCTION(cuProfilerStart), nullptr};
+    return call.finish(CUDA_SUCCESS);
+}
+
+CUresult cuProfilerStop() {
+    api_call call{FAKE_DRIVER_FUNCTION(cuProfilerStop), nullptr};
+    return call.finish(CUDA_SUCCESS);
+}
+
 }  // extern "C"

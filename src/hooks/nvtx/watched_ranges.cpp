@@ -1,0 +1,117 @@
+#include "hooks/nvtx/watched_ranges.hpp"
+
+#include <deque>
+
+#include "hooks/nvtx/event.hpp"
+#include "hooks/nvtx/torch_text.hpp"
+#include "ring/registry.hpp"
+
+namespace prof {
+
+struct range_watch {
+    struct entry {
+        range_use use = range_use::step;
+        std::string name;
+        bool in_any_domain = true;
+        std::uint32_t domain = 0;                          // else
+        std::atomic<const void*> heard_first_on{nullptr};  // a thread, by the address of its producer pointer
+    };
+    std::deque<entry> entries;
+    range_listener listener = nullptr;
+};
+
+namespace {
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+bool is_named(std::string_view text, std::string_view name) noexcept {
+    std::size_t at = 0;
+    for (const char c : name) {
+        if (c == '#' && at < text.size() && is_digit(text[at])) {
+            while (at < text.size() && is_digit(text[at])) ++at;
+        } else if (at == text.size() || text[at++] != c) {
+            return false;
+        }
+    }
+    return at == text.size() || at == split_torch_text(text).name.size();
+}
+
+bool is_on_its_thread(range_watch::entry& entry) noexcept {
+    const void* const here = &this_thread_producer;
+    const void* first = nullptr;
+    return entry.heard_first_on.compare_exchange_strong(first, here) || first == here;
+}
+
+}  // namespace
+
+void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_listener listener) {
+    window_opened_by.thread.store(nullptr);
+    if (ranges.empty()) {
+        active_watch.store(nullptr);
+        return;
+    }
+    auto* const watch = new range_watch;
+    watch->listener = listener;
+    for (const watched_range& range : ranges) {
+        range_watch::entry& entry = watch->entries.emplace_back();
+        const std::size_t at = range.name.rfind('@');
+        entry.use = range.use;
+        entry.name = range.name.substr(0, at);
+        const std::string domain = at == std::string::npos ? "*" : range.name.substr(at + 1);
+        entry.in_any_domain = domain == "*";
+        if (!entry.in_any_domain && domain != "default") entry.domain = where.domain(domain);
+    }
+    active_watch.store(watch);
+}
+
+bool hear_push(range_watch& watch, std::uint32_t domain, std::string_view text) noexcept {
+    bool opened = false;
+    for (range_watch::entry& entry : watch.entries) {
+        if (!is_named(text, entry.name) || (!entry.in_any_domain && entry.domain != domain)) continue;
+        if (entry.use == range_use::step && !is_on_its_thread(entry)) continue;
+        opened = watch.listener(entry.use, true) || opened;
+    }
+    return opened;
+}
+
+bool hear_push(range_watch& watch, std::uint32_t domain, const char* text) noexcept {
+    return text != nullptr && hear_push(watch, domain, std::string_view{text});
+}
+
+bool hear_push(range_watch& watch, std::uint32_t domain, const wchar_t* text) noexcept {
+    return hear_push(watch, domain, narrow_text{text}.view());
+}
+
+bool hear_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
+    if (event == nullptr || event->size < sizeof *event) return false;
+    switch (event->messageType) {
+        case NVTX_MESSAGE_TYPE_REGISTERED: {
+            region* const where = installed_region();
+            return where != nullptr &&
+                   hear_push(watch, domain, where->names().text(number_of(event->message.registered)));
+        }
+        case NVTX_MESSAGE_TYPE_ASCII:
+            return hear_push(watch, domain, event->message.ascii);
+        case NVTX_MESSAGE_TYPE_UNICODE:
+            return hear_push(watch, domain, event->message.unicode);
+        default:
+            return false;
+    }
+}
+
+void remember_opener(const producer* thread, std::uint32_t domain, int level) noexcept {
+    if (thread == nullptr) {
+        hear_last_pop();
+        return;
+    }
+    window_opened_by.domain.store(domain, std::memory_order_relaxed);
+    window_opened_by.level.store(level, std::memory_order_relaxed);
+    window_opened_by.thread.store(thread, std::memory_order_relaxed);
+}
+
+void hear_last_pop() noexcept {
+    window_opened_by.thread.store(nullptr, std::memory_order_relaxed);
+    if (range_watch* const watch = active_watch.load()) (void)watch->listener(range_use::capture, false);
+}
+
+}  // namespace prof

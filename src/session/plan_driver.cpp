@@ -1,0 +1,211 @@
+// What a plan says is done here (capture_plan.hpp): windows opened and ended by steps and capture ranges, captures
+// completed before the recording ends.
+#include <chrono>
+#include <exception>
+#include <vector>
+
+#include "hooks/cupti/library.hpp"
+#include "hooks/nvtx/nvtx_hooks.hpp"
+#include "ring/gate.hpp"
+#include "session/exports.hpp"
+#include "session/plans.hpp"
+#include "session/recording.hpp"
+
+namespace prof {
+namespace {
+
+// cudaProfilerStart and cudaProfilerStop are heard inside a callback of CUPTI's. The thread that lets go of CUPTI may
+// be waiting for the end of that callback, so it does not wait for ever for anybody.
+constexpr std::chrono::milliseconds longest_wait_in_callback{100};
+
+std::uint64_t steady_now_ns() noexcept {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+}  // namespace
+
+void recording_session::begin_plan() {
+    std::vector<watched_range> watched;
+    if (range_counts_steps()) watched.push_back({range_use::step, options_.step_range});
+    if (!options_.nvtx_capture.empty()) watched.push_back({range_use::capture, options_.nvtx_capture});
+    watch_ranges(watched, *region_, on_watched_range);
+    plan_ = make_plan(options_);
+    hears_steps_.store(plan_ != nullptr || range_counts_steps());
+    idle_gate_ = watched.empty() ? 0 : watching_epoch;
+    recording_epoch.store(idle_gate_);
+    listens_ = options_.capture_range == "cudaProfilerApi";
+    if (listens_ && (cuda_seen_ || cuda_is_initialised())) listen();
+    perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0);
+}
+
+void recording_session::leave_plan() {
+    plan_ = nullptr;
+    hears_steps_.store(false);
+    listens_ = false;
+    idle_gate_ = 0;
+    recording_epoch.store(window_state_ == window_state::open ? epoch_ : 0);
+    if (region_ != nullptr) watch_ranges({}, *region_, nullptr);
+}
+
+std::string recording_session::refusal(const char* otherwise) const {
+    if (!recording()) return "no recording is running";
+    return plan_ == nullptr ? otherwise
+                            : "the recording's windows are opened and ended by its options: " + plan_text(options_);
+}
+
+std::uint64_t recording_session::current_step() const noexcept {
+    const std::uint64_t begun = steps_.load();
+    return range_counts_steps() && begun != 0 ? begun - 1 : begun;
+}
+
+bool recording_session::step() {
+    if (!recording()) return false;
+    std::uint64_t step = 0;
+    if (hears_steps_.load()) {
+        const std::lock_guard lock(mutex_);
+        if (range_counts_steps()) return true;
+        step = steps_.fetch_add(1) + 1;
+        hear(plan_event::step);
+    } else {
+        step = steps_.fetch_add(1) + 1;
+    }
+    record_mark("step", step);
+    return true;
+}
+
+bool recording_session::on_watched_range(range_use use, bool begins) noexcept {
+    recording_session& session = instance();
+    try {
+        const std::lock_guard lock(session.mutex_);
+        if (!session.recording()) return false;
+        if (use == range_use::step) {
+            session.steps_.fetch_add(1);
+            session.hear(plan_event::step);
+            return false;
+        }
+        const bool was_open = session.window_state_ == window_state::open;
+        session.hear(begins ? plan_event::trigger_begin : plan_event::trigger_end);
+        return !was_open && session.window_state_ == window_state::open;
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+    }
+    return false;
+}
+
+void recording_session::on_profiler_call(bool starts) noexcept {
+    if (in_forked_child()) return;
+    recording_session& session = instance();
+    try {
+        const std::unique_lock lock(session.mutex_, longest_wait_in_callback);
+        // A window that opens has to wait for the one before; one that ends has not.
+        if (!lock || (starts && !session.background_.wait_until_idle(longest_wait_in_callback))) {
+            complain_once(std::string(starts ? "cudaProfilerStart" : "cudaProfilerStop") +
+                          " was passed over: it came while the window before was still being read");
+            return;
+        }
+        session.hear(starts ? plan_event::trigger_begin : plan_event::trigger_end);
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+    }
+}
+
+void recording_session::listen() {
+    make_tracer();
+    const std::string problem = tracer_->listen(on_profiler_call);
+    if (problem.empty()) {
+        leave_before_cuda();
+    } else {
+        complain_once("capture_range=cudaProfilerApi: nothing is recorded: " + problem);
+    }
+}
+
+void recording_session::hear(plan_event event) {
+    if (plan_ == nullptr) return;
+    const std::uint64_t since = steady_now_ns();
+    const std::uint64_t step = current_step();
+    const plan_action action = plan_->next(event, step, since);
+    // A step that begins is none that the window has.
+    perform(action, event == plan_event::step && step != 0 ? step - 1 : step);
+    if (action != plan_action::none) plan_->took(action, steady_now_ns() - since);
+}
+
+void recording_session::perform(plan_action action, std::uint64_t last_step) {
+    const bool completes = options_.export_each == "window";
+    switch (action) {
+        case plan_action::none:
+            return;
+        case plan_action::warm_up:
+            begin_warm_up();
+            return;
+        case plan_action::open:
+            background_.wait_until_idle();
+            open_window();
+            return;
+        case plan_action::close:
+            end_window(last_step, completes);
+            return;
+        case plan_action::rewarm:
+            end_window(last_step, completes);
+            begin_warm_up();
+            return;
+        case plan_action::reopen:
+            end_window(last_step, completes);
+            background_.wait_until_idle();
+            open_window();
+            return;
+        case plan_action::finish:
+            listens_ = false;
+            idle_gate_ = 0;
+            if (window_state_ == window_state::open) end_window(last_step, true);
+            return;
+    }
+}
+
+// Behind the program's back: the window's last records are taken in and, if it is the last of its capture, that is
+// completed and exported.
+void recording_session::end_window(std::uint64_t last_step, bool completes_capture) {
+    close_window(last_step);
+    const std::string path = capture_path();
+    background_.post([this, drain = completes_capture ? take_drain() : draining(), path, steps = steps_.load(),
+                      completes_capture, listens = listens_] {
+        settle(drain, false);
+        if (completes_capture && drain != nullptr) complete_capture(*drain, path, steps);
+        if (listens) listen();
+    });
+}
+
+void recording_session::begin_warm_up() {
+    // Work of the warm-up is known by its launches; where these are not recorded the window begins without one.
+    if (!activities_of(options_).has(activity::launches)) return;
+    ++epoch_;
+    window_state_ = window_state::warming_up;
+    if (!cuda_seen_ && !cuda_is_initialised()) return;
+    background_.post([this] { attach_tracer(false); });
+}
+
+void recording_session::complete_capture(drain_thread& drain, const std::string& path, std::uint64_t steps) {
+    drain.set_property("steps", std::to_string(steps));
+    std::string problem = drain.finish(format::end_reason::stopped);
+    exporter_.post([this, problem, path]() mutable {
+        if (problem.empty()) problem = write_exports(options_, path);
+        if (problem.empty()) return;
+        complain_once(problem);
+        const std::lock_guard lock(drain_mutex_);
+        if (export_problem_.empty()) export_problem_ = problem;
+    });
+}
+
+std::string recording_session::export_problem() {
+    const std::lock_guard lock(drain_mutex_);
+    return export_problem_;
+}
+
+// No other is made until the next window.
+std::shared_ptr<drain_thread> recording_session::take_drain() {
+    const std::lock_guard lock(drain_mutex_);
+    accepting_ = false;
+    return std::move(drain_);
+}
+
+}  // namespace prof

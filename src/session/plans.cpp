@@ -1,0 +1,47 @@
+#include "session/plans.hpp"
+
+#include "session/schedule_plan.hpp"
+#include "session/trigger_plan.hpp"
+
+namespace prof {
+namespace {
+
+bool has_capture_range(const session_options& options) { return options.capture_range != "none"; }
+
+}  // namespace
+
+std::string plan_problem(const session_options& options) {
+    if (has_capture_range(options) && !options.schedule.empty()) {
+        return "schedule and capture_range both say when to record: set one of them";
+    }
+    if ((options.capture_range == "nvtx") != !options.nvtx_capture.empty()) {
+        return "capture_range=nvtx and nvtx_capture=NAME go together: set both or neither";
+    }
+    if ((options.capture_range == "steps") != !options.steps.empty()) {
+        return "capture_range=steps and steps=N-M go together: set both or neither";
+    }
+    return {};
+}
+
+std::unique_ptr<capture_plan> make_plan(const session_options& options) {
+    const bool step_0_is_under_way = options.step_range.empty();
+    step_schedule schedule;
+    if (parse_schedule(options.schedule, schedule) || parse_steps(options.steps, schedule)) {
+        return std::make_unique<schedule_plan>(schedule, step_0_is_under_way);
+    }
+    range_end end;
+    if (has_capture_range(options) && parse_range_end(options.capture_range_end, end)) {
+        return std::make_unique<trigger_plan>(end);
+    }
+    return nullptr;
+}
+
+std::string plan_text(const session_options& options) {
+    if (!options.schedule.empty()) return "schedule " + options.schedule;
+    if (!options.steps.empty()) return "steps " + options.steps;
+    if (!has_capture_range(options)) return {};
+    const std::string range = options.capture_range == "nvtx" ? "nvtx " + options.nvtx_capture : options.capture_range;
+    return "capture range " + range + ", " + options.capture_range_end;
+}
+
+}  // namespace prof

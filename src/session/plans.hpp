@@ -1,0 +1,22 @@
+// From options to the plan that opens and ends the windows of a recording.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "session/capture_plan.hpp"
+#include "session/options.hpp"
+
+namespace prof {
+
+// Options that make no sense together: "" or one line.
+std::string plan_problem(const session_options& options);
+
+// Null if the options name no plan: then there is one window, from start to stop.
+// REQUIRES: plan_problem(options) is empty.
+std::unique_ptr<capture_plan> make_plan(const session_options& options);
+
+// The options that made the plan, for people: "schedule wait=1,active=3"; "" if there is none.
+std::string plan_text(const session_options& options);
+
+}  // namespace prof

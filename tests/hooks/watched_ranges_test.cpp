@@ -1,0 +1,128 @@
+// Which pushes are heard, by name, domain and thread. What is done then is tested in tests/session/schedule_test.cpp.
+#include "hooks/nvtx/watched_ranges.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ring/region.hpp"
+
+namespace prof {
+namespace {
+
+std::string heard;  // 's' a step, '(' and ')' a capture range
+
+bool note(range_use use, bool begins) noexcept {
+    heard += use == range_use::step ? 's' : begins ? '(' : ')';
+    return use == range_use::capture && begins;
+}
+
+struct WatchedRanges : testing::Test {
+    region where{[] {
+        region_options options;
+        options.place = "memory";
+        return options;
+    }()};
+
+    void watch(std::vector<watched_range> ranges) {
+        watch_ranges(ranges, where, note);
+        heard.clear();
+    }
+    void TearDown() override { watch_ranges({}, where, nullptr); }
+};
+
+TEST_F(WatchedRanges, AreKnownByNameAndDomain) {
+    const std::uint32_t app = where.domain("app");
+    ASSERT_NE(app, 0U);
+    const struct {
+        const char* watched;
+        std::uint32_t domain;
+        const char* text;
+        bool is_heard;
+    } cases[] = {
+        {"step", 0, "step", true},
+        {"step", app, "step", true},
+        {"step", 0, "steps", false},
+        {"step", 0, "ste", false},
+        {"step", 0, "", false},
+        {"step@app", app, "step", true},
+        {"step@app", 0, "step", false},
+        {"step@default", 0, "step", true},
+        {"step@default", app, "step", false},
+        {"a@b@*", app, "a@b", true},
+        {"a@b@*", app, "a", false},
+        {"step #", 0, "step 12", true},
+        {"step #", 0, "step #", true},
+        {"step #", 0, "step ", false},
+        {"step #", 0, "step 12a", false},
+        {"#/#", 0, "3/400", true},
+        {"step", 0, "step, op_id = 7", true},
+        {"step", 0, "step, seq = 3, op_id = 7", true},
+        {"step #", 0, "step 4, op_id = 7", true},
+        {"step", 0, "step, op_id = x", false},
+        {"step", 0, "step 4, op_id = 7", false},
+    };
+    for (const auto& c : cases) {
+        watch({{range_use::step, c.watched}});
+        EXPECT_FALSE(opens_window(c.domain, c.text));
+        EXPECT_EQ(heard, c.is_heard ? "s" : "") << c.watched << " hears \"" << c.text << "\" in " << c.domain;
+    }
+}
+
+TEST_F(WatchedRanges, AreHeardInEveryEncoding) {
+    watch({{range_use::step, "schritt ü"}});
+    (void)opens_window(0, L"schritt ü");
+    EXPECT_EQ(heard, "s");
+    nvtxEventAttributes_t event{};
+    event.size = sizeof event;
+    event.messageType = NVTX_MESSAGE_TYPE_UNICODE;
+    event.message.unicode = L"schritt ü";
+    (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(&event));
+    EXPECT_EQ(heard, "ss");
+    event.size = 8;  // of a layout that nobody knows
+    (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(&event));
+    (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(nullptr));
+    (void)opens_window(0, static_cast<const char*>(nullptr));
+    (void)opens_window(0, nullptr);
+    EXPECT_EQ(heard, "ss");
+}
+
+TEST_F(WatchedRanges, OfStepsAreThoseOfTheThreadThatWasFirst) {
+    watch({{range_use::step, "step"}});
+    (void)opens_window(0, "step");
+    std::thread([] { (void)opens_window(0, "step"); }).join();
+    (void)opens_window(0, "step");
+    EXPECT_EQ(heard, "ss");
+}
+
+TEST_F(WatchedRanges, EndWithThePopOfTheirLevelAndThread) {
+    producer opener;
+    producer other;
+    watch({{range_use::capture, "capture"}});
+    ASSERT_TRUE(opens_window(0, "capture"));
+    remember_opener(&opener, 0, 1);
+    note_pop(&other, 0, 1);
+    note_pop(&opener, 0, 2);
+    note_pop(&opener, 3, 1);
+    EXPECT_EQ(heard, "(");
+    note_pop(&opener, 0, 1);
+    note_pop(&opener, 0, 1);
+    EXPECT_EQ(heard, "()");
+    ASSERT_TRUE(opens_window(0, "capture"));
+    remember_opener(nullptr, 0, -1);  // it was not recorded, and nor will its pop be
+    EXPECT_EQ(heard, "()()");
+}
+
+TEST_F(WatchedRanges, MayBeAskedForInTwoWays) {
+    watch({{range_use::step, "step"}, {range_use::capture, "step"}});
+    EXPECT_TRUE(opens_window(0, "step"));
+    EXPECT_EQ(heard, "s(");
+    watch({});
+    EXPECT_FALSE(opens_window(0, "step"));
+    EXPECT_EQ(heard, "");
+}
+
+}  // namespace
+}  // namespace prof

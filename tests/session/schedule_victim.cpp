@@ -1,0 +1,198 @@
+// A program of numbered iterations, for the tests of what is recorded when. Iteration i launches three kernels named
+// "iteration_<i>"; before the first "setup" is launched, after the last "teardown", and between iterations nothing.
+//
+//   schedule_victim [iterations N] [mark end|begin|range|domain|registered|none] [profiler A B] [capture A B]
+//                   [threads N] [session SETTING]... [fork N] [measure]
+//
+// mark: prof_step at each iteration's end (torch's way) or beginning, or a range "iteration" around it, also in the
+// domain "app" or as a registered string. profiler: cudaProfilerStart before iteration A, cudaProfilerStop after B.
+// capture: a range "capture" around iterations A to B. Both may be given several times. fork: before iteration N a
+// child is forked, which goes through steps and ranges, too.
+#include <dirent.h>
+#include <nvtx3/nvToolsExt.h>
+#include <prof/prof.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fakes/cuda/fake_cuda.h"
+#include "fakes/fake_gpu.h"
+
+namespace {
+
+using stretch = std::pair<int, int>;
+
+struct program {
+    int iterations = 10;
+    std::string mark = "end";
+    std::vector<stretch> profiler;
+    std::vector<stretch> capture;
+    int threads = 0;
+    std::vector<const char*> settings;
+    int fork_at = -1;
+    bool measure = false;
+};
+
+program read_arguments(int argc, char** argv) {
+    program out;
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        const auto number = [&] { return std::atoi(argv[++i]); };
+        if (word == "iterations") out.iterations = number();
+        if (word == "mark") out.mark = argv[++i];
+        if (word == "threads") out.threads = number();
+        if (word == "session") out.settings.push_back(argv[++i]);
+        if (word == "fork") out.fork_at = number();
+        if (word == "measure") out.measure = true;
+        if (word == "profiler" || word == "capture") {
+            const int first = number();
+            (word == "profiler" ? out.profiler : out.capture).emplace_back(first, number());
+        }
+    }
+    return out;
+}
+
+void launch(const std::string& name, cudaStream_t stream) {
+    if (fake_cuda_launch(name.c_str(), 50'000, stream) != 0) std::abort();
+}
+
+void push_in_domain(const char* text, bool registered) {
+    static nvtxDomainHandle_t const domain = nvtxDomainCreateA("app");
+    nvtxEventAttributes_t event{};
+    event.version = NVTX_VERSION;
+    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    event.messageType = registered ? NVTX_MESSAGE_TYPE_REGISTERED : NVTX_MESSAGE_TYPE_ASCII;
+    static nvtxStringHandle_t const handle = nvtxDomainRegisterStringA(domain, text);
+    if (registered) {
+        event.message.registered = handle;
+    } else {
+        event.message.ascii = text;
+    }
+    nvtxDomainRangePushEx(domain, &event);
+}
+
+void pop_in_domain() {
+    static nvtxDomainHandle_t const domain = nvtxDomainCreateA("app");
+    nvtxDomainRangePop(domain);
+}
+
+void iterate(const program& wanted, int i, cudaStream_t stream) {
+    const bool in_domain = wanted.mark == "domain" || wanted.mark == "registered";
+    if (wanted.mark == "begin") prof_step();
+    if (wanted.mark == "range") nvtxRangePushA("iteration");
+    if (in_domain) push_in_domain("iteration", wanted.mark == "registered");
+    const std::string name = "iteration_" + std::to_string(i);
+    nvtxRangePushA("inside");
+    for (int k = 0; k < 3; ++k) launch(name, stream);
+    nvtxRangePop();
+    if (wanted.mark == "range") nvtxRangePop();
+    if (in_domain) pop_in_domain();
+    if (wanted.mark == "end") prof_step();
+}
+
+std::size_t entries_of(const char* directory) {
+    std::size_t count = 0;
+    DIR* const open = opendir(directory);
+    while (open != nullptr && readdir(open) != nullptr) ++count;
+    if (open != nullptr) closedir(open);
+    return count;
+}
+
+long resident_pages() {
+    long all = 0;
+    long resident = 0;
+    std::FILE* const in = std::fopen("/proc/self/statm", "r");
+    if (in == nullptr || std::fscanf(in, "%ld %ld", &all, &resident) != 2) std::abort();
+    std::fclose(in);
+    return resident;
+}
+
+void print_growth(const char* when) {
+    std::printf("%s: %zu threads, %zu descriptors, %ld pages\n", when, entries_of("/proc/self/task"),
+                entries_of("/proc/self/fd"), resident_pages());
+}
+
+void fork_a_child() {
+    const pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 10; ++i) {
+            nvtxRangePushA("iteration");
+            nvtxRangePushA("capture");
+            if (prof_step() != PROF_WRONG_STATE) _exit(1);
+            nvtxRangePop();
+            nvtxRangePop();
+        }
+        _exit(0);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || status != 0) std::abort();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    program wanted = read_arguments(argc, argv);
+    cudaStream_t stream = nullptr;
+    (void)cudaStreamCreate(&stream);
+    if (!wanted.settings.empty()) {
+        wanted.settings.push_back(nullptr);
+        if (prof_start(wanted.settings.data()) != PROF_OK) {
+            std::puts(prof_last_error());
+            return 11;
+        }
+    }
+    // Threads that launch and push ranges of the same name all the time.
+    std::atomic<bool> go_on{true};
+    std::vector<std::thread> threads;
+    launch("setup", stream);
+    for (int i = 0; i < wanted.iterations; ++i) {
+        for (const auto& [first, last] : wanted.profiler) {
+            if (i == first) (void)cudaProfilerStart();
+        }
+        for (const auto& [first, last] : wanted.capture) {
+            if (i == first) nvtxRangePushA("capture");
+        }
+        if (i == wanted.fork_at) fork_a_child();
+        iterate(wanted, i, stream);
+        if (i == 0) {  // from here on, so that this thread's is the first step's range
+            for (int t = 0; t < wanted.threads; ++t) {
+                threads.emplace_back([&] {
+                    cudaStream_t own = nullptr;
+                    (void)cudaStreamCreate(&own);
+                    while (go_on) {
+                        nvtxRangePushA("iteration");
+                        launch("elsewhere", own);
+                        (void)cudaStreamSynchronize(own);
+                        nvtxRangePop();
+                    }
+                });
+            }
+        }
+        for (const auto& [first, last] : wanted.capture) {
+            if (i == last) nvtxRangePop();
+        }
+        for (const auto& [first, last] : wanted.profiler) {
+            if (i == last) (void)cudaProfilerStop();
+        }
+        if (wanted.measure && i == wanted.iterations / 2) print_growth("middle");
+    }
+    go_on = false;
+    for (std::thread& thread : threads) thread.join();
+    if (wanted.measure) print_growth("end");
+    launch("teardown", stream);
+    (void)cudaDeviceSynchronize();
+    if (prof_pause() != PROF_WRONG_STATE || prof_resume() != PROF_WRONG_STATE) return 12;
+    if (!wanted.settings.empty() && prof_stop() != PROF_OK) {
+        std::puts(prof_last_error());
+        return 13;
+    }
+    std::puts("done");
+    return 0;
+}
