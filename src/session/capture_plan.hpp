@@ -34,6 +34,8 @@ public:
     virtual plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) = 0;
     // `action` was carried out, and held the thread that brought the event up for `ns`.
     virtual void took(plan_action action, std::uint64_t ns) = 0;
+    // Of a plan that draws its windows at random: the number of steps of which the latest window is a sample; else 0.
+    virtual std::uint64_t steps_stood_for() const { return 0; }
 };
 
 }  // namespace prof
