@@ -1,6 +1,7 @@
 #include "session/budget_plan.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace prof {
@@ -17,7 +18,17 @@ constexpr double longest_stratum_steps = 1e15;
 
 }  // namespace
 
-plan_action budget_plan::next(plan_event event, std::uint64_t, std::uint64_t now_ns) {
+bool parse_budget(const std::string& text, double& share) {
+    if (!text.ends_with('%')) return false;
+    double percent = 0;
+    const char* const end = text.data() + text.size() - 1;
+    const auto [rest, status] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
+    if (status != std::errc{} || rest != end || !(percent >= 0.01 && percent <= 50)) return false;
+    share = percent / 100;
+    return true;
+}
+
+plan_action budget_plan::next(plan_event event, std::uint64_t step, std::uint64_t now_ns) {
     if (event != plan_event::step) return plan_action::none;
     if (steps_ == 0) {
         began_ns_ = now_ns;
@@ -25,6 +36,7 @@ plan_action budget_plan::next(plan_event event, std::uint64_t, std::uint64_t now
         end_step(static_cast<double>(now_ns) - static_cast<double>(latest_ns_));
     }
     latest_ns_ = now_ns;
+    latest_step_ = step;
     ++steps_;
 
     bool ends = false;
@@ -89,6 +101,7 @@ void budget_plan::begin_stratum() {
 // The stratum is cut into pieces as long as the window, and the window is one of them: so each of its steps has the
 // same chance.
 void budget_plan::draw_stratum(std::uint64_t steps, std::uint64_t window_steps) {
+    stratum_first_ = latest_step_;
     stratum_steps_ = steps;
     stratum_place_ = 0;
     window_steps_ = window_steps;
@@ -102,7 +115,7 @@ std::uint64_t budget_plan::random_below(std::uint64_t bound) noexcept {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     z ^= z >> 31;
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(z) * bound) >> 64);
+    return z % bound;
 }
 
 }  // namespace prof

@@ -5,11 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "session/capture_plan.hpp"
 #include "session/window_costs.hpp"
 
 namespace prof {
+
+// "1%", "0.25%": a percentage from 0.01% to 50%, as a share.
+bool parse_budget(const std::string& text, double& share);
 
 class budget_plan final : public capture_plan {
 public:
@@ -19,7 +23,7 @@ public:
     plan_action begin() override { return plan_action::none; }
     plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) override;
     void took(plan_action action, std::uint64_t ns) override;
-    std::uint64_t steps_stood_for() const override { return stratum_steps_; }
+    drawn_steps drawn_among() const override { return {stratum_first_, stratum_steps_}; }
 
     const window_costs& costs() const noexcept { return costs_; }
 
@@ -36,10 +40,12 @@ private:
     window_costs costs_;
     std::uint64_t began_ns_ = 0;
     std::uint64_t latest_ns_ = 0;
+    std::uint64_t latest_step_ = 0;
     std::uint64_t steps_ = 0;  // that have begun
     bool had_window_ = false;
 
     std::uint64_t stratum_steps_ = 0;  // 0: between strata, since a window cannot be afforded yet
+    std::uint64_t stratum_first_ = 0;
     std::uint64_t stratum_place_ = 0;  // of the step that begins
     std::uint64_t window_place_ = 0;   // of the window in the stratum, and its length
     std::uint64_t window_steps_ = 1;

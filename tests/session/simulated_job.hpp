@@ -34,7 +34,7 @@ struct job_outcome {
     double first_window_ns = 0;
     std::uint64_t windows = 0;
     std::vector<std::uint64_t> captured;   // steps
-    std::vector<std::uint64_t> stood_for;  // by window
+    std::vector<drawn_steps> drawn_among;  // by window
     std::vector<std::uint64_t> window_begins;
     double overhead() const { return overhead_ns / plain_ns; }
 };
@@ -72,7 +72,7 @@ inline job_outcome run_job(const job_model& model, capture_plan& plan, std::uint
             plan.took(plan_action::open, static_cast<std::uint64_t>(open_ns));
             more_ns += open_ns;
             ++out.windows;
-            out.stood_for.push_back(plan.steps_stood_for());
+            out.drawn_among.push_back(plan.drawn_among());
             out.window_begins.push_back(step);
         }
         if (open) {
