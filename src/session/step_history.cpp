@@ -11,7 +11,7 @@ constexpr double averaged_steps = 256;
 constexpr std::size_t steps_to_foretell = 9;  // of which the median is taken
 constexpr std::size_t few_steps = 3;
 constexpr std::uint64_t steps_to_choose_lag = 32;
-constexpr double better_by = 0.8;
+constexpr double better_by = 0.6;
 
 // Sorts what are few.
 double median_of(double* begin, double* end) {

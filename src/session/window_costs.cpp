@@ -7,13 +7,15 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t plain_steps_a_window = 16;
+constexpr std::size_t plain_steps_a_window = 8;
 constexpr double spread_at_least = 0.05;  // of steps, whatever the few that were seen say
 constexpr double least_factor = 0.01;
+constexpr double margin_errors = 1;  // standard errors that costs are taken to be higher than they seem
 // A few windows may have met a step that is long for reasons of its own: until there are more, a step is taken to be
-// twice as long as it should be at most.
+// twice as long as it should be at most, or longer by this.
 constexpr std::size_t few_windows = 4;
 constexpr double most_of_few = 2;
+constexpr double most_of_few_ns = 50e6;
 constexpr std::uint64_t windows_to_learn_lag = 8;  // and every so many it is learned again
 
 // Without the lowest and the highest tenth, and at least one value each of three and more.
@@ -113,27 +115,32 @@ void window_costs::learn() {
         }
     }
     const double usual = mean_of(trimmed(std::move(plain)));
-    const double most = assessed_.size() < few_windows ? most_of_few : HUGE_VAL;
+    const double most = assessed_.size() < few_windows
+                            ? std::max(most_of_few, 1 + most_of_few_ns / std::max(history_.mean_ns(), 1.0))
+                            : HUGE_VAL;
+    double squared_errors = 0;
     const auto factor = [&](const std::vector<double>& of) {
         return std::clamp(mean_of(of) / usual, least_factor, most);
     };
     captured = trimmed(std::move(captured));
     known_.captured = factor(captured);
-    known_.margin = std::min(standard_error(captured), most);
+    squared_errors += std::pow(standard_error(captured), 2);
     for (std::size_t i = 0; i < settling_steps; ++i) {
-        known_.settling[i] = settling[i].empty() ? 1 : factor(trimmed(std::move(settling[i])));
+        const std::vector<double> kept = trimmed(std::move(settling[i]));
+        known_.settling[i] = factor(kept);
+        if (!kept.empty()) squared_errors += std::pow(standard_error(kept), 2);
     }
+    known_.margin = std::min(margin_errors * std::sqrt(squared_errors), most);
     known_.typical_hold_ns = median_of(std::move(holds_ns));
     assessed_ns_ = 0;
     for (const window& one : assessed_) assessed_ns_ += cost_of(one);
 }
 
-// A program that was held up while the GPU had work enough catches up later: what steps gain stands against the holds,
-// but for half of them, since small gains may be chance.
+// What steps seem to gain is not set against the holds: it may be chance.
 double window_costs::cost_of(const window& of) const {
-    double ns = of.held_ns + of.captured_ns * excess_share(known_.captured);
+    double ns = of.captured_ns * excess_share(known_.captured) + known_.margin * history_.mean_ns();
     for (std::size_t i = 0; i < settling_steps; ++i) ns += of.settling_ns[i] * excess_share(known_.settling[i]);
-    return std::max(ns, of.held_ns / 2);
+    return of.held_ns + std::max(ns, 0.0);
 }
 
 double window_costs::spent_ns() const {
@@ -142,14 +149,12 @@ double window_costs::spent_ns() const {
     return ns;
 }
 
-double window_costs::captured_step_ns() const {
-    return std::max(known_.captured + known_.margin - 1, 0.0) * history_.mean_ns();
-}
+double window_costs::captured_step_ns() const { return std::max(known_.captured - 1, 0.0) * history_.mean_ns(); }
 
 double window_costs::fixed_ns() const {
-    double steps = 0;
-    for (const double factor : known_.settling) steps += has_learned() ? factor - 1 : 0;
-    return std::max(known_.typical_hold_ns + steps * history_.mean_ns(), known_.typical_hold_ns / 2);
+    double steps = known_.margin;
+    for (const double factor : known_.settling) steps += factor - 1;
+    return known_.typical_hold_ns + std::max(steps, 0.0) * history_.mean_ns();
 }
 
 double window_costs::expected_ns(std::uint64_t steps) const {

@@ -54,8 +54,8 @@ private:
     };
     struct factors {
         double captured = 1;
-        double margin = 0;  // of `captured`
-        std::array<double, settling_steps> settling{};
+        std::array<double, settling_steps> settling{1, 1, 1};
+        double margin = 0;  // for the errors of all of these, in steps
         double typical_hold_ns = 0;
     };
 

@@ -114,7 +114,7 @@ void expect_good(const outcome& found) {
 // Normal noise, and what else `shape` says by the step.
 template <typename TShape>
 sampled_run make_run(std::mt19937_64& random, std::vector<std::size_t> strata, std::size_t window, TShape&& shape) {
-    sampled_run run{.strata = std::move(strata), .window = window};
+    sampled_run run{.costs = {}, .strata = std::move(strata), .window = window};
     const std::size_t steps = window * std::accumulate(run.strata.begin(), run.strata.end(), std::size_t{0});
     std::normal_distribution<double> normal;
     for (std::size_t i = 0; i < steps; ++i) run.costs.push_back(20 + normal(random) + shape(i));
