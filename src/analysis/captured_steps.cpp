@@ -49,4 +49,11 @@ std::uint64_t steps_of_run(const timeline& data) {
     return steps;
 }
 
+bool has_part_of_steps(const timeline& data) {
+    const std::uint64_t all = steps_of_run(data);
+    if (all == 0) return false;
+    const std::size_t captured = find_captured_steps(data).size();
+    return captured != 0 && captured + 2 < all;
+}
+
 }  // namespace prof

@@ -19,7 +19,10 @@ struct captured_step {
 // By start_ns. What is launched from start_ns on, before end_ns, belongs to the step, whatever its thread.
 std::vector<captured_step> find_captured_steps(const timeline& data);
 
-// Steps that began in the whole run, whether captured or not; 0 if none were counted.
+// Steps of the whole run, whether captured or not (the last one perhaps cut by its end); 0 if none were counted.
 std::uint64_t steps_of_run(const timeline& data);
+
+// Whether some of its steps were captured, and more than one or two at its ends were not.
+bool has_part_of_steps(const timeline& data);
 
 }  // namespace prof

@@ -64,8 +64,8 @@ private:
 
     // Without those that the run did not come to.
     std::uint64_t steps_drawn_from(const timeline_window& window) const {
-        if (result_.all_steps < window.drawn_first) return window.drawn_among;  // their number is not known
-        return std::min(window.drawn_among, result_.all_steps + 1 - window.drawn_first);
+        if (result_.all_steps <= window.drawn_first) return window.drawn_among;  // their number is not known
+        return std::min(window.drawn_among, result_.all_steps - window.drawn_first);
     }
 
     // The place in windows_ of the one that has the step; npos: what happened then is in no step that was captured.

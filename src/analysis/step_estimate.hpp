@@ -27,9 +27,6 @@ struct step_estimate {
     std::uint64_t stood_for = 0;          // steps from which the windows were chosen at random; 0: they were not
     std::vector<step_estimate_row> rows;  // as projection::rows, rows without any operation and instance left out
     step_estimate_row total;              // all GPU work
-
-    // A capture of each and every step needs none.
-    bool is_of_part() const noexcept { return captured_steps != 0 && captured_steps + 1 < all_steps; }
 };
 
 // The report `steps`.
