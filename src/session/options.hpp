@@ -38,6 +38,7 @@ struct session_options {
     std::string nvtx_capture;            // the range of capture_range=nvtx
     std::string steps;                   // those of capture_range=steps
     std::string capture_range_end = "stop";
+    std::string budget;               // "": none; else budget_plan.hpp parses it
     std::string export_each = "run";  // or "window": a capture each
     std::string run_id;
 };

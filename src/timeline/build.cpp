@@ -101,7 +101,14 @@ void take_windows(timeline& out, const capture_contents& contents, const tick_cl
         const std::int64_t end = window.end_ticks == 0 ? INT64_MAX : clock.to_ns(window.end_ticks);
         include(out, start);
         if (window.end_ticks != 0) include(out, end);
-        out.windows.push_back({start, end, window.first_step, window.last_step, epoch});
+        out.windows.push_back({.start_ns = start,
+                               .end_ns = end,
+                               .first_step = window.first_step,
+                               .last_step = window.last_step,
+                               .drawn_first = window.drawn_first,
+                               .drawn_among = window.drawn_among,
+                               .epoch = epoch,
+                               .ends_with_step = window.ends_with_step != 0});
     }
     if (out.windows.empty()) out.windows.push_back({.start_ns = out.start_ns, .end_ns = INT64_MAX});
     std::stable_sort(out.windows.begin(), out.windows.end(),

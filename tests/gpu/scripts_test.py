@@ -10,6 +10,7 @@ import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import budget
 import check_projection
 import check_ranks
 import check_truth
@@ -50,6 +51,27 @@ class PytorchOperators(unittest.TestCase):
                       [operator("aten::mm", 4, 1040), right[1]], [right[0], operator("aten::add", 2, 104)], []):
             self.assertTrue(pytorch_ranges.compare(wrong, right, 0.03), wrong)
         self.assertTrue(pytorch_ranges.compare([operator("a", 1, 0)], [operator("a", 1, 0)], 0.03))
+
+
+class Budget(unittest.TestCase):
+    def test_a_segment_is_compared_with_those_beside_it(self):
+        costs = budget.costs([10, 12, 20], [11.11, 16.08])
+        self.assertAlmostEqual(costs[0], 0.01)
+        self.assertAlmostEqual(costs[1], 0.005)
+
+    def test_estimates_are_pooled_by_steps_and_compared(self):
+        def report(steps, ns, half_width):
+            rows = [{"path": path, "gpu_ns": value, "half_width_ns": half_width}
+                    for path, value in (("a", ns), ("all GPU work", 1000))]
+            return {"captured_steps": steps, "rows": rows}
+
+        pooled = budget.pooled([report(1, 100, None), report(3, 200, 8)])
+        self.assertAlmostEqual(pooled["a"][0], 175)
+        self.assertAlmostEqual(pooled["a"][1], 6)
+        full = {"a": (180, 0), "b": (100, 0), "small": (9, 0), "all GPU work": (1000, 0)}
+        self.assertEqual([(row[0], row[-1]) for row in budget.compare(pooled, full)],
+                         [("a", True), ("b", False), ("all GPU work", True)])
+        self.assertFalse(budget.compare({**pooled, "a": (175, 0)}, full)[0][-1])
 
 
 class CompareTorch(unittest.TestCase):
