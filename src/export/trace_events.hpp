@@ -48,8 +48,8 @@ public:
         open_arg(key);
         put_value(value);
     }
-    void arg(const std::string& key, std::uint64_t value) {
-        open_arg(std::string_view{key});
+    void arg(std::string_view key, std::uint64_t value) {
+        open_arg(key);
         put_value(value);
     }
     template <typename TKey>

@@ -154,7 +154,7 @@ int run(int argc, char** argv) {
     const attribution att = timed.run("attribution", [&] { return attribute(data); });
     const projection projected = timed.run("projection", [&] { return project(data, att); });
     if (given.empty()) check(data, projected, put_in);
-    const std::string table = timed.run("table", [&] { return summary_text(data, projected, text_layout{}); });
+    const std::string table = timed.run("table", [&] { return projection_text(projected, text_layout{}); });
     expect(!table.empty(), "the table is empty");
     timed.print_total();
     for (const std::string& kind : traces) {
