@@ -1,5 +1,5 @@
 // Every report that is a plain table, by name: libprof's own, and those that users know from Nsight Systems, with its
-// columns and definitions (docs/reports.md). Pure functions of a timeline; none of them knows adoption.
+// columns and definitions (docs/reports.md). Pure functions of a timeline; of Nsight's none knows adoption.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "analysis/domain_filter.hpp"
 #include "analysis/kernel_names.hpp"
+#include "analysis/projection.hpp"
 #include "analysis/table.hpp"
 #include "timeline/timeline.hpp"
 
@@ -19,6 +20,7 @@ struct report_input {
     const timeline& data;
     kernel_name_style names = kernel_name_style::full;
     hidden_domains hidden{};
+    projection_options projected{};  // of reports that know adoption
     // What a CUDA call is called, by its domain and callback id.
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
 };
@@ -37,6 +39,8 @@ const report_kind* find_report(std::string_view name) noexcept;
 // kernels.cpp and transfers.cpp
 table kernels_report(const report_input& input);
 table copies_report(const report_input& input);
+// step_estimate.cpp
+table steps_report(const report_input& input);
 table cuda_gpu_kern_sum(const report_input& input);
 table cuda_gpu_mem_time_sum(const report_input& input);
 table cuda_gpu_mem_size_sum(const report_input& input);

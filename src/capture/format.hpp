@@ -86,8 +86,13 @@ struct window_entry {
     std::uint64_t end_ticks = 0;   // 0: it had not ended yet when this was written
     std::uint64_t first_step = 0;  // the step it began in (docs/schedule.md)
     std::uint64_t last_step = 0;   // the step it ended in, or the last it has
+    // The steps from which its own were drawn at random: the first, and how many; 0: they were not.
+    std::uint64_t drawn_first = 0;
+    std::uint64_t drawn_among = 0;
+    std::uint32_t ends_with_step = 0;  // 1: it ended where its last step did, which is whole
+    std::uint32_t reserved = 0;
 };
-static_assert(sizeof(window_entry) == 40);
+static_assert(sizeof(window_entry) == 64);
 
 enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2 };
 

@@ -43,6 +43,7 @@ struct capture_reader::state {
 
     void read_header(const std::string& path);
     void start_over();
+    std::uint64_t payload_bytes_hint(format::chunk_type type) const noexcept;
     bool next_in_file(chunk& out);
     bool next_recovered(chunk& out);
     bool take(const format::chunk_header& found, chunk& out);
@@ -197,6 +198,17 @@ bool capture_reader::state::next_recovered(chunk& out) {
     return true;
 }
 
+std::uint64_t capture_reader::state::payload_bytes_hint(format::chunk_type type) const noexcept {
+    std::uint64_t bytes = 0;
+    format::chunk_header next;
+    for (std::uint64_t at = first_chunk; at < file.size(); at += sizeof next + round_up(next.stored_bytes)) {
+        const auto into = std::as_writable_bytes(std::span{&next, 1});
+        if (file.read(at, into) < sizeof next || !chunk_header_in(into) || !has_possible_lengths(next)) break;
+        if (next.type == static_cast<std::uint32_t>(type)) bytes += next.raw_bytes;
+    }
+    return std::min(bytes, 4 * file.size());
+}
+
 capture_reader::capture_reader(const std::string& path) : state_(std::make_unique<state>(path)) {
     state_->start_over();
 }
@@ -206,6 +218,10 @@ capture_reader::~capture_reader() = default;
 const format::file_header& capture_reader::header() const noexcept { return state_->header; }
 
 bool capture_reader::next(chunk& out) { return state_->next_in_file(out) || state_->next_recovered(out); }
+
+std::uint64_t capture_reader::payload_bytes_hint(format::chunk_type type) const noexcept {
+    return state_->payload_bytes_hint(type);
+}
 
 void capture_reader::rewind() { state_->start_over(); }
 

@@ -41,7 +41,10 @@ public:
     capture_reader& operator=(const capture_reader&) = delete;
 
     const format::file_header& header() const noexcept;
-    bool next(chunk& out);                          // false at the end
+    bool next(chunk& out);  // false at the end
+    // What the chunks of a type hold in all, going by the headers: a hint of how much room to make, wrong where the
+    // file is damaged, and at most four times its size. Reads the headers only.
+    std::uint64_t payload_bytes_hint(format::chunk_type type) const noexcept;
     void rewind();                                  // start again at the first chunk; damage() is counted anew
     const capture_damage& damage() const noexcept;  // complete once next() has returned false
 

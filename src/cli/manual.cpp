@@ -46,6 +46,7 @@ EXIT STATUS
     prof run -o runs/today --export summary -- torchrun --nproc-per-node 8 train.py
     prof run --adopt off -- ./trainer --steps 100
     prof run --schedule wait=8,warmup=1,active=3 --step-range step -- ./trainer
+    prof run --budget 1% --step-range step -- python train.py
     prof run --capture-range cudaProfilerApi -- python pretrain_gpt.py --profile ...
 
 FILES

@@ -204,6 +204,7 @@ int report_command::operator()() const {
             const report_input input{.data = data,
                                      .names = style_of(kernel_names_),
                                      .hidden = hidden_domains(data, wanted.attribution.domains),
+                                     .projected = wanted,
                                      .call_name = api_call_name};
             for (const std::string& report : reports_) {
                 if (const report_kind* const kind = find_report(report)) {

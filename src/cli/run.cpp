@@ -139,7 +139,7 @@ public:
             }
             if (options_.export_summary) {
                 const attribution att = attribute(data, wanted_.attribution);
-                fmt::print(stderr, "\n{}", summary_text(data, project(data, att, wanted_), layout_));
+                fmt::print(stderr, "\n{}", summary_text(data, att, wanted_, layout_));
             }
             fmt::print(stderr, "\n");
             complain("capture: " + capture.path);

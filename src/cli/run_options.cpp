@@ -35,6 +35,10 @@ constexpr std::array help = std::to_array<flag_help>({
      "between; no_launches leaves out the calls that launch them, without which GPU work is in no range"},
     {"cuda_graphs", "--cuda-graphs", "HOW",
      "Record each launch of a CUDA graph as its nodes (nodes, the default) or as one operation (graphs)"},
+    {"kernel_launches", "--kernel-launches", "CALL",
+     "Record a kernel's launch as the CUDA runtime's call (runtime, the default), or as the driver's inside it "
+     "(driver), "
+     "which costs the program less: calls are named cuLaunchKernel then, not cudaLaunchKernel"},
     {"pytorch", "--pytorch", "WHAT",
      "Of PyTorch: ranges (record_function's, the default), ops (operators and backward nodes too), or off"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},
@@ -56,6 +60,8 @@ constexpr std::array help = std::to_array<flag_help>({
     {"capture_range_end", "--capture-range-end", "WHAT",
      "At a capture range's end: record no more (stop, the default), record the next too (repeat, or repeat:N for N in "
      "all), or go on recording (none)"},
+    {"budget", "--budget", "PERCENT",
+     "Record steps chosen at random, as many as slow the whole run by PERCENT at most (such as 1%)"},
     {"export_each", "--export-each", "WHAT",
      "One capture for the whole run (run, the default), or for each window that is recorded (window)"},
     {"autostart", "--autostart", "0|1", "0: record nothing until the program calls prof_start"},
@@ -71,8 +77,8 @@ std::string_view group_of(std::string_view option) {
         return std::find(std::begin(names), std::end(names), option) != std::end(names);
     };
     constexpr std::array to_output = {"output_dir", "name", "rank", "export", "export_each", "compress"};
-    constexpr std::array to_time = {"schedule",     "step_range", "capture_range",    "autostart",
-                                    "nvtx_capture", "steps",      "capture_range_end"};
+    constexpr std::array to_time = {"schedule",     "step_range", "capture_range",     "autostart",
+                                    "nvtx_capture", "steps",      "capture_range_end", "budget"};
     return is_one_of(to_output) ? output : is_one_of(to_time) ? when : recording;
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 // The fastest level: traces repeat themselves so much that the slower ones gain little.
 constexpr int gzip_level = 1;
+constexpr int gzip_memory_level = 8;  // tables that fit the cache of a core: faster than more
 constexpr std::size_t gzip_piece_bytes = 256U << 10;
 constexpr int gzip_header = 16;  // added to the window's bits: a gzip header instead of zlib's
 
@@ -30,7 +31,7 @@ bool is_special_file(const struct stat& status) noexcept {
 class atomic_file::gzip_stream {
 public:
     gzip_stream() : out_(gzip_piece_bytes) {
-        if (deflateInit2(&stream_, gzip_level, Z_DEFLATED, MAX_WBITS + gzip_header, MAX_MEM_LEVEL,
+        if (deflateInit2(&stream_, gzip_level, Z_DEFLATED, MAX_WBITS + gzip_header, gzip_memory_level,
                          Z_DEFAULT_STRATEGY) != Z_OK) {
             throw error("not enough memory to compress");
         }

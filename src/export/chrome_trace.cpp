@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <unordered_map>
@@ -15,7 +14,7 @@
 #include "export/gpu_rows.hpp"
 #include "export/host_rows.hpp"
 #include "export/json_text.hpp"
-#include "export/occupancy.hpp"
+#include "export/kernel_shape.hpp"
 #include "export/trace_events.hpp"
 #include "export/trace_header.hpp"
 #include "export/trace_names.hpp"
@@ -355,18 +354,8 @@ private:
         events_.complete("kernel", names_.kernel(kernel.name), row, op.start_ns, op.end_ns);
         op_args(index, op);
         events_.arg("queued", kernel.queued_ns / 1000);
-        events_.arg("registers per thread", kernel.registers_per_thread);
-        events_.arg("shared memory", std::uint64_t{kernel.static_shared_bytes} + kernel.dynamic_shared_bytes);
-        if (const auto device = devices_.find(op.device); device != devices_.end()) {
-            if (const auto estimate = estimate_occupancy(*device->second, kernel)) {
-                events_.arg("blocks per SM", estimate->blocks_per_sm);
-                events_.arg("warps per SM", estimate->warps_per_sm);
-                events_.arg("est. achieved occupancy %", estimate->achieved_percent);
-            }
-        }
-        events_.arg_triple("grid", kernel.grid);
-        events_.arg_triple("block", kernel.block);
-        if (kernel.cluster[0] > 0) events_.arg_triple("cluster", kernel.cluster);
+        const auto device = devices_.find(op.device);
+        events_.args(shapes_.of(kernel, device == devices_.end() ? nullptr : device->second));
         closing_op_args(index, kernel.graph_id, kernel.graph_node_id);
     }
 
@@ -430,6 +419,7 @@ private:
     std::int64_t base_ns_;
     trace_events events_;
     trace_names names_;
+    kernel_shape_args shapes_;
     std::unordered_map<std::uint32_t, const device_record*> devices_;
     std::int64_t host_pid_ = 0;
     trace_counts counts_;

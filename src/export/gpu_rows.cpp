@@ -111,7 +111,12 @@ void lay_out_ranges(const timeline& data, const attribution& att, gpu_stream_row
 
 std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution& att) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> index_of;
-    for (const gpu_op& op : data.ops) index_of.try_emplace({op.device, op.stream}, 0);
+    const gpu_op* former = nullptr;
+    for (const gpu_op& op : data.ops) {
+        const bool is_same = former != nullptr && former->device == op.device && former->stream == op.stream;
+        if (!is_same) index_of.try_emplace({op.device, op.stream}, 0);
+        former = &op;
+    }
     std::vector<gpu_stream_rows> streams;
     for (auto& [key, index] : index_of) {
         index = static_cast<std::uint32_t>(streams.size());
@@ -122,10 +127,14 @@ std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution
 
     projection_list lists;
     lists.head.assign(data.ranges.size() + att.replayed.size(), npos);
+    std::uint32_t at = 0;  // the stream of the operation before: mostly of this one, too
     for (std::size_t i = 0; i < data.ops.size(); ++i) {
-        const std::uint32_t stream = index_of.at({data.ops[i].device, data.ops[i].stream});
-        streams[stream].ops.push_back(static_cast<std::uint32_t>(i));
-        project_op(data, att, i, stream, lists);
+        const gpu_op& op = data.ops[i];
+        if (streams[at].device != op.device || streams[at].stream != op.stream) {
+            at = index_of.at({op.device, op.stream});
+        }
+        streams[at].ops.push_back(static_cast<std::uint32_t>(i));
+        project_op(data, att, i, at, lists);
     }
     for (const projection_list::entry& entry : lists.entries) streams[entry.stream].ranges.push_back(entry.projected);
 

@@ -5,12 +5,13 @@
 #include <unordered_map>
 
 #include "export/row_layout.hpp"
+#include "timeline/nearly_sorted.hpp"
 
 namespace prof {
 namespace {
 
 void sort_outermost_first(std::vector<host_item>& items) {
-    std::sort(items.begin(), items.end(), [](const host_item& a, const host_item& b) {
+    sort_nearly_sorted(items, [](const host_item& a, const host_item& b) {
         // Ranges stand by start with parents first, so the index decides between equal intervals.
         return std::tuple(a.start_ns, -a.end_ns, a.kind, a.index) < std::tuple(b.start_ns, -b.end_ns, b.kind, b.index);
     });

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <variant>
 
+#include "analysis/captured_steps.hpp"
+#include "analysis/step_estimate.hpp"
 #include "export/capture_notes.hpp"
 #include "export/json_text.hpp"
 #include "export/text_table.hpp"
@@ -272,8 +274,13 @@ std::string capture_notes_text(const timeline& data) {
     return out;
 }
 
-std::string summary_text(const timeline& data, const projection& projected, const text_layout& layout) {
+std::string summary_text(const timeline& data, const attribution& att, const projection_options& options,
+                         const text_layout& layout) {
+    const projection projected = project(data, att, options);
     std::string out = title_text(data, layout) + '\n' + projection_text(projected, layout);
+    if (has_part_of_steps(data)) {
+        out += '\n' + table_text(steps_table(estimate_steps(data, att, options.fold_digits)), layout);
+    }
     const std::string notes = capture_notes_text(data) + projection_notes(projected);
     if (!notes.empty()) out.append("\n").append(notes);
     return out;

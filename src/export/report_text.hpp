@@ -26,7 +26,9 @@ std::string table_text(const table& of, const text_layout& layout);
 std::string capture_notes_text(const timeline& data);
 std::string projection_notes(const projection& projected);
 
-// All of it: title, GPU projection, notes. What `prof run` prints and a recording leaves beside its capture.
-std::string summary_text(const timeline& data, const projection& projected, const text_layout& layout);
+// All of it: title, GPU projection, of a capture that has only some of the run's steps an estimate for all of them,
+// notes. What `prof run` prints and a recording leaves beside its capture.
+std::string summary_text(const timeline& data, const attribution& att, const projection_options& options,
+                         const text_layout& layout);
 
 }  // namespace prof

@@ -7,14 +7,18 @@
 namespace prof {
 namespace {
 
-template <typename TMake>
-std::string_view remembered(std::unordered_map<std::uint64_t, std::string>& cache, std::uint64_t key, TMake&& make) {
-    const auto found = cache.find(key);
-    if (found != cache.end()) return found->second;
-    return cache.emplace(key, json_string(make())).first->second;
-}
+// Ids are given from 1 on, and a name that stands in many events had an early one.
+constexpr std::uint64_t direct_ids = 1U << 16;
 
 }  // namespace
+
+template <typename TMake>
+std::string_view trace_names::cache::get(std::uint64_t key, TMake&& make) {
+    if (key < direct_ids && key >= direct_.size()) direct_.resize(key + 1);
+    std::string& text = key < direct_ids ? direct_[key] : others_[key];
+    if (text.empty()) text = json_string(make());  // which has quotes at least
+    return text;
+}
 
 std::string api_call_name(api_domain domain, std::uint32_t callback_id) {
     const std::string_view known = api_name(domain, callback_id);
@@ -23,33 +27,32 @@ std::string api_call_name(api_domain domain, std::uint32_t callback_id) {
 }
 
 std::string_view trace_names::name(std::uint32_t id) {
-    return remembered(names_, id, [&] {
+    return names_.get(id, [&] {
         const std::string_view text = data_.name(id);
         return text.empty() ? std::string_view("(unnamed)") : text;
     });
 }
 
 std::string_view trace_names::kernel(std::uint32_t id) {
-    return remembered(kernels_, id, [&] { return kernel_name(data_.name(id), kernel_name_style::full); });
+    return kernels_.get(id, [&] { return kernel_name(data_.name(id), kernel_name_style::full); });
 }
 
 std::string_view trace_names::api_call(api_domain domain, std::uint32_t callback_id) {
     const auto key = static_cast<std::uint64_t>(domain) << 32 | callback_id;
-    return remembered(api_calls_, key, [&] { return api_call_name(domain, callback_id); });
+    return api_calls_.get(key, [&] { return api_call_name(domain, callback_id); });
 }
 
 std::string_view trace_names::category(std::uint16_t domain, std::uint32_t category) {
     const auto key = static_cast<std::uint64_t>(domain) << 32 | category;
-    return remembered(categories_, key, [&] {
+    return categories_.get(key, [&] {
         const auto found = data_.category_names.find(key);
         return found == data_.category_names.end() ? std::to_string(category) : std::string(data_.name(found->second));
     });
 }
 
 std::string_view trace_names::domain(std::uint16_t domain) {
-    return remembered(domains_, domain, [&] {
-        return domain < data_.domains.size() ? data_.domains[domain].name : std::to_string(domain);
-    });
+    return domains_.get(
+        domain, [&] { return domain < data_.domains.size() ? data_.domains[domain].name : std::to_string(domain); });
 }
 
 }  // namespace prof

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,7 +26,15 @@ public:
     std::string_view domain(std::uint16_t domain);
 
 private:
-    using cache = std::unordered_map<std::uint64_t, std::string>;
+    class cache {
+    public:
+        template <typename TMake>
+        std::string_view get(std::uint64_t key, TMake&& make);
+
+    private:
+        std::deque<std::string> direct_;  // by key, the small ones; what is in it stays where it is
+        std::unordered_map<std::uint64_t, std::string> others_;
+    };
 
     const timeline& data_;
     cache names_;

@@ -1,11 +1,20 @@
 #include "ring/producer.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
 #include "record/clock.hpp"
 
 namespace prof {
+namespace {
+
+// Reads no further than the end of `text`: strncmp stops there if that is shorter.
+bool is_text(const char* text, std::string_view known) noexcept {
+    return std::strncmp(text, known.data(), known.size()) == 0 && text[known.size()] == '\0';
+}
+
+}  // namespace
 
 void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
     *this = producer{};
@@ -38,14 +47,15 @@ std::uint32_t producer::name_of(const char* text) noexcept {
     if (text == nullptr) return 0;
     // Multiplied, since literals lie a few bytes apart and kernels' symbols pages: the top bits have all of them.
     const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15U;
-    known_text& entry = known_[mixed >> 56];
-    if (entry.text == text && entry.name != 0) {
-        const std::string_view known = region_->names().text(entry.name);
-        // Reads no further than the end of `text`: strncmp stops there if that is shorter.
-        if (std::strncmp(text, known.data(), known.size()) == 0 && text[known.size()] == 0) return entry.name;
+    auto& set = known_[mixed >> 58];
+    for (known_text& entry : set) {
+        if (entry.text != text) continue;
+        if (entry.name == 0 || !is_text(text, region_->names().text(entry.name))) entry.name = region_->intern(text);
+        return entry.name;
     }
-    entry = {text, region_->intern(text)};
-    return entry.name;
+    std::copy_backward(set.begin(), set.end() - 1, set.end());
+    set.front() = {text, region_->intern(text)};
+    return set.front().name;
 }
 
 }  // namespace prof

@@ -77,8 +77,8 @@ public:
         return open_api_.value == r.value && open_api_.domain == r.domain;
     }
 
-    // The name of a text, by its address: a small direct-mapped cache in front of the name table, checked against the
-    // bytes, since another text may stand there later (a buffer used again, a module unloaded).
+    // The name of a text, by its address: a small cache in front of the name table, checked against the bytes, since
+    // another text may stand there later (a buffer used again, a module unloaded).
     std::uint32_t name_of(const char* text) noexcept;
 
 private:
@@ -139,7 +139,7 @@ private:
     std::uint32_t epoch_ = 0;
     std::array<domain_state, domain_limit> domains_{};
     domain_state adoptions_;
-    std::array<known_text, 256> known_{};  // 256: the index is a byte
+    alignas(64) std::array<std::array<known_text, 4>, 64> known_{};  // a set is a cache line, the latest first
 };
 
 }  // namespace prof

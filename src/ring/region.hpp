@@ -27,8 +27,8 @@ struct region_options {
     std::string fallback_directory;
     std::uint32_t large_ring_bytes = 1U << 20;  // for the first threads …
     std::uint32_t large_rings = 8;
-    std::uint32_t medium_ring_bytes = 128U << 10;  // … for those after them …
-    std::uint32_t medium_rings = 64;
+    std::uint32_t medium_ring_bytes = 64U << 10;  // … for those after them …
+    std::uint32_t medium_rings = 128;
     std::uint32_t small_ring_bytes = 8U << 10;  // … and for the rest
     std::uint32_t small_rings = 1024;
     std::uint32_t name_bytes = 4U << 20;

@@ -22,6 +22,11 @@ enum class plan_action : std::uint8_t {
     finish,   // it ends, and there will be no other: the capture is complete
 };
 
+struct drawn_steps {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+};
+
 class capture_plan {
 public:
     virtual ~capture_plan() = default;
@@ -34,6 +39,8 @@ public:
     virtual plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) = 0;
     // `action` was carried out, and held the thread that brought the event up for `ns`.
     virtual void took(plan_action action, std::uint64_t ns) = 0;
+    // Of a plan that draws its windows at random: the steps among which the latest one was drawn; else none.
+    virtual drawn_steps drawn_among() const { return {}; }
 };
 
 }  // namespace prof

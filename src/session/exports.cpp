@@ -41,7 +41,7 @@ std::string write_exports(const session_options& options, const std::string& cap
         if (options.export_summary) {
             if (!wanted.attribution.domains.empty()) att = attribute(data, wanted.attribution);
             atomic_file out(stem + ".summary.txt");
-            out.write(summary_text(data, project(data, att, wanted), text_layout{}));
+            out.write(summary_text(data, att, wanted, text_layout{}));
             out.commit();
         }
     } catch (const std::exception& failure) {

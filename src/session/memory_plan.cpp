@@ -13,7 +13,7 @@ void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& c
     const std::uint64_t part = bytes / 64;
     // With less memory there are fewer rings in the two lower classes, with more they are larger.
     rings.large_rings = 8;
-    rings.medium_rings = narrow(std::min<std::uint64_t>(bytes >> 20, 64));
+    rings.medium_rings = narrow(std::min<std::uint64_t>(bytes >> 19, 128));
     rings.small_rings = narrow(std::min<std::uint64_t>(bytes >> 16, 1024));
     rings.large_ring_bytes = narrow(8 * part / rings.large_rings);
     rings.medium_ring_bytes = narrow(8 * part / rings.medium_rings);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/domain_filter.hpp"
+#include "session/budget_plan.hpp"
 #include "session/memory_plan.hpp"
 #include "session/schedule_plan.hpp"
 #include "session/trigger_plan.hpp"
@@ -111,6 +112,12 @@ bool set_cuda_graphs(session_options& out, const std::string& value) {
     return true;
 }
 
+bool set_kernel_launches(session_options& out, const std::string& value) {
+    const bool good = value == "runtime" || value == "driver";
+    if (good) out.kernel_launches = value;
+    return good;
+}
+
 bool set_pytorch(session_options& out, const std::string& value) {
     const bool good = value == "ranges" || value == "ops" || value == "off";
     if (good) out.pytorch = value;
@@ -149,6 +156,11 @@ bool set_capture_range_end(session_options& out, const std::string& value) {
     return parse_range_end(value, parsed) && set_text<&session_options::capture_range_end>(out, value);
 }
 
+bool set_budget(session_options& out, const std::string& value) {
+    double share = 0;
+    return parse_budget(value, share) && set_text<&session_options::budget>(out, value);
+}
+
 bool set_export_each(session_options& out, const std::string& value) {
     return set_one_of<&session_options::export_each>(out, value, "run", "window");
 }
@@ -166,6 +178,7 @@ constexpr option all_options[] = {
     {"compress", "0 or 1", set_switch<&o::compress>},
     {"activities", accepted_activities, set_activities},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
+    {"kernel_launches", "runtime or driver", set_kernel_launches},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
     {"pytorch", "ranges, ops, or off", set_pytorch},
@@ -182,6 +195,7 @@ constexpr option all_options[] = {
     {"steps", "N-M, the first and the last step, or N", set_steps},
     {"capture_range_end", "none, stop, repeat, or repeat:N (libprof ends no program: there is no shutdown)",
      set_capture_range_end},
+    {"budget", "a percentage from 0.01% to 50%", set_budget},
     {"export_each", "run or window", set_export_each},
     {"run_id", "a word", set_word<&o::run_id>},
 };

@@ -24,8 +24,9 @@ struct session_options {
     std::string rings = "auto";
     std::uint64_t memory = 64U << 20;  // divided by session/memory_plan.hpp
     bool compress = false;
-    std::string cuda_graphs = "nodes";  // or "graphs": one record a launch
-    std::string activities = "all";     // a list that record/activities.hpp parses
+    std::string cuda_graphs = "nodes";        // or "graphs": one record a launch
+    std::string kernel_launches = "runtime";  // or "driver": by the driver's call only
+    std::string activities = "all";           // a list that record/activities.hpp parses
     std::string adopt = "auto";
     bool fold = true;
     std::string pytorch = "ranges";
@@ -37,6 +38,7 @@ struct session_options {
     std::string nvtx_capture;            // the range of capture_range=nvtx
     std::string steps;                   // those of capture_range=steps
     std::string capture_range_end = "stop";
+    std::string budget;               // "": none; else budget_plan.hpp parses it
     std::string export_each = "run";  // or "window": a capture each
     std::string run_id;
 };

@@ -36,7 +36,7 @@ void recording_session::begin_plan() {
     recording_epoch.store(idle_gate_);
     listens_ = options_.capture_range == "cudaProfilerApi";
     if (listens_ && (cuda_seen_ || cuda_is_initialised())) listen();
-    perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0);
+    perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0, false);
 }
 
 void recording_session::leave_plan() {
@@ -82,6 +82,7 @@ bool recording_session::on_watched_range(range_use use, bool begins) noexcept {
         if (use == range_use::step) {
             session.steps_.fetch_add(1);
             session.hear(plan_event::step);
+            record_mark("step", session.current_step());
             return false;
         }
         const bool was_open = session.window_state_ == window_state::open;
@@ -126,11 +127,12 @@ void recording_session::hear(plan_event event) {
     const std::uint64_t step = current_step();
     const plan_action action = plan_->next(event, step, since);
     // A step that begins is none that the window has.
-    perform(action, event == plan_event::step && step != 0 ? step - 1 : step);
+    const bool step_begins = event == plan_event::step;
+    perform(action, step_begins && step != 0 ? step - 1 : step, step_begins);
     if (action != plan_action::none) plan_->took(action, steady_now_ns() - since);
 }
 
-void recording_session::perform(plan_action action, std::uint64_t last_step) {
+void recording_session::perform(plan_action action, std::uint64_t last_step, bool ends_with_step) {
     const bool completes = options_.export_each == "window";
     switch (action) {
         case plan_action::none:
@@ -143,29 +145,29 @@ void recording_session::perform(plan_action action, std::uint64_t last_step) {
             open_window();
             return;
         case plan_action::close:
-            end_window(last_step, completes);
+            end_window(last_step, ends_with_step, completes);
             return;
         case plan_action::rewarm:
-            end_window(last_step, completes);
+            end_window(last_step, ends_with_step, completes);
             begin_warm_up();
             return;
         case plan_action::reopen:
-            end_window(last_step, completes);
+            end_window(last_step, ends_with_step, completes);
             background_.wait_until_idle();
             open_window();
             return;
         case plan_action::finish:
             listens_ = false;
             idle_gate_ = 0;
-            if (window_state_ == window_state::open) end_window(last_step, true);
+            if (window_state_ == window_state::open) end_window(last_step, ends_with_step, true);
             return;
     }
 }
 
 // Behind the program's back: the window's last records are taken in and, if it is the last of its capture, that is
 // completed and exported.
-void recording_session::end_window(std::uint64_t last_step, bool completes_capture) {
-    close_window(last_step);
+void recording_session::end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture) {
+    close_window(last_step, ends_with_step);
     const std::string path = capture_path();
     background_.post([this, drain = completes_capture ? take_drain() : draining(), path, steps = steps_.load(),
                       completes_capture, listens = listens_] {

@@ -1,5 +1,6 @@
 #include "session/plans.hpp"
 
+#include "session/budget_plan.hpp"
 #include "session/schedule_plan.hpp"
 #include "session/trigger_plan.hpp"
 
@@ -14,6 +15,9 @@ std::string plan_problem(const session_options& options) {
     if (has_capture_range(options) && !options.schedule.empty()) {
         return "schedule and capture_range both say when to record: set one of them";
     }
+    if (!options.budget.empty() && (has_capture_range(options) || !options.schedule.empty())) {
+        return "budget decides when to record, and so do schedule and capture_range: set one of them";
+    }
     if ((options.capture_range == "nvtx") != !options.nvtx_capture.empty()) {
         return "capture_range=nvtx and nvtx_capture=NAME go together: set both or neither";
     }
@@ -24,6 +28,7 @@ std::string plan_problem(const session_options& options) {
 }
 
 std::unique_ptr<capture_plan> make_plan(const session_options& options) {
+    if (double share = 0; parse_budget(options.budget, share)) return std::make_unique<budget_plan>(share);
     const bool step_0_is_under_way = options.step_range.empty();
     step_schedule schedule;
     if (parse_schedule(options.schedule, schedule) || parse_steps(options.steps, schedule)) {
@@ -37,6 +42,7 @@ std::unique_ptr<capture_plan> make_plan(const session_options& options) {
 }
 
 std::string plan_text(const session_options& options) {
+    if (!options.budget.empty()) return "budget " + options.budget;
     if (!options.schedule.empty()) return "schedule " + options.schedule;
     if (!options.steps.empty()) return "steps " + options.steps;
     if (!has_capture_range(options)) return {};

@@ -133,10 +133,13 @@ void recording_session::open_window() {
     {
         const std::lock_guard lock(drain_mutex_);
         accepting_ = true;
+        const drawn_steps drawn = plan_ == nullptr ? drawn_steps{} : plan_->drawn_among();
         window_ = {.epoch = epoch_,
                    .warmup_calls = warm ? cupti_tracer::last_unrecorded_call() : 0,
                    .begin_ticks = ticks_now(),
-                   .first_step = current_step()};
+                   .first_step = current_step(),
+                   .drawn_first = drawn.first,
+                   .drawn_among = drawn.count};
     }
     note_window();
     window_state_ = window_state::open;
@@ -145,7 +148,7 @@ void recording_session::open_window() {
 }
 
 // No GPU work that is launched from here on is recorded, then no launch either: neither side lacks the other.
-void recording_session::close_window(std::uint64_t last_step) {
+void recording_session::close_window(std::uint64_t last_step, bool ends_with_step) {
     if (tracer_ != nullptr) tracer_->stop_recording();
     {
         const std::lock_guard lock(drain_mutex_);
@@ -153,6 +156,7 @@ void recording_session::close_window(std::uint64_t last_step) {
         if (window_.warmup_calls != 0) window_.warmup_calls = cupti_tracer::last_unrecorded_call();
         window_.end_ticks = ticks_now();
         window_.last_step = last_step;
+        window_.ends_with_step = ends_with_step ? 1 : 0;
     }
     recording_epoch.store(idle_gate_);
     note_window();
@@ -177,7 +181,7 @@ session_result recording_session::pause(std::string& problem) {
         problem = refusal("the recording is paused already");
         return session_result::wrong_state;
     }
-    end_window(current_step(), false);
+    end_window(current_step(), false, false);
     return session_result::ok;
 }
 
@@ -216,7 +220,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     try {
         make_tracer();
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(epoch_, what, whole_graphs);
+        problem = tracer_->attach(epoch_, what, whole_graphs, options_.kernel_launches == "driver");
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();
@@ -257,6 +261,7 @@ void recording_session::introduce_tracer() {
     drain_->set_property("cupti_version", std::to_string(attached_->library().version));
     drain_->set_property("cupti_library", attached_->library().path);
     drain_->set_property("cuda_graphs", attached_->records_whole_graphs() ? "graphs" : "nodes");
+    drain_->set_property("kernel_launches", options_.kernel_launches);
     if (!graphs_notice_.empty()) drain_->set_property("cuda_graphs_notice", graphs_notice_);
     drain_->set_tracer(attached_);
 }
@@ -298,7 +303,7 @@ session_result recording_session::stop(format::end_reason reason, std::string& p
     const std::lock_guard lock(mutex_);
     const bool exits = reason == format::end_reason::exited;
     leave_plan();
-    if (window_state_ == window_state::open) close_window(current_step());
+    if (window_state_ == window_state::open) close_window(current_step(), false);
     window_state_ = window_state::shut;
     const bool was_recording = recording_.exchange(false);
     // A program that ends is not held up by a GPU that does not.

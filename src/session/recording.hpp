@@ -85,9 +85,10 @@ private:
 
     void make_region(const session_options& options);
     void open_window();
-    void close_window(std::uint64_t last_step);
+    // `ends_with_step`: the last one is over.
+    void close_window(std::uint64_t last_step, bool ends_with_step);
     void settle(const std::shared_ptr<drain_thread>& drain, bool exits);
-    void end_window(std::uint64_t last_step, bool completes_capture);
+    void end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture);
     void begin_warm_up();
     void complete_capture(drain_thread& drain, const std::string& path, std::uint64_t steps);
     void leave_plan();
@@ -95,7 +96,7 @@ private:
     // With a plan. REQUIRES: mutex_ is held.
     void begin_plan();
     void hear(plan_event event);
-    void perform(plan_action action, std::uint64_t last_step);
+    void perform(plan_action action, std::uint64_t last_step, bool ends_with_step);
     void listen();
     bool range_counts_steps() const noexcept { return !options_.step_range.empty(); }
     // The number of the step that is under way.

@@ -9,6 +9,7 @@
 #include "capture/payload.hpp"
 #include "timeline/correlate.hpp"
 #include "timeline/graph_nodes.hpp"
+#include "timeline/nearly_sorted.hpp"
 #include "timeline/start_end.hpp"
 #include "timeline/thread_walk.hpp"
 #include "timeline/tick_clock.hpp"
@@ -100,7 +101,14 @@ void take_windows(timeline& out, const capture_contents& contents, const tick_cl
         const std::int64_t end = window.end_ticks == 0 ? INT64_MAX : clock.to_ns(window.end_ticks);
         include(out, start);
         if (window.end_ticks != 0) include(out, end);
-        out.windows.push_back({start, end, window.first_step, window.last_step, epoch});
+        out.windows.push_back({.start_ns = start,
+                               .end_ns = end,
+                               .first_step = window.first_step,
+                               .last_step = window.last_step,
+                               .drawn_first = window.drawn_first,
+                               .drawn_among = window.drawn_among,
+                               .epoch = epoch,
+                               .ends_with_step = window.ends_with_step != 0});
     }
     if (out.windows.empty()) out.windows.push_back({.start_ns = out.start_ns, .end_ns = INT64_MAX});
     std::stable_sort(out.windows.begin(), out.windows.end(),
@@ -111,25 +119,30 @@ void take_windows(timeline& out, const capture_contents& contents, const tick_cl
     }
 }
 
-std::uint64_t earliest_ticks(const std::vector<record_run>& runs) {
-    std::uint64_t earliest = UINT64_MAX;
-    for (const record_run& run : runs) {
-        for (const record& r : run.records) earliest = std::min(earliest, r.ticks);
-    }
-    return earliest == UINT64_MAX ? 0 : earliest;
-}
+// What must be known before any thread is walked.
+struct survey {
+    std::uint64_t earliest_ticks = UINT64_MAX;
+    parent_places parents;  // a thread may work for one that comes after it
+    std::size_t ranges = 0;
+    std::size_t api_calls = 0;
+    std::size_t marks = 0;
+};
 
-// The places that threads may work for, before any thread is walked: one may work for a thread that comes after it.
-parent_places find_parents(const std::vector<record_run>& runs) {
-    parent_places places;
+survey survey_records(const std::vector<record_run>& runs) {
+    survey out;
     for (const record_run& run : runs) {
         for (const record& r : run.records) {
+            out.earliest_ticks = std::min(out.earliest_ticks, r.ticks);
+            out.ranges += r.kind == record_kind::range_push || r.kind == record_kind::range_start ? 1 : 0;
+            out.api_calls += r.kind == record_kind::api_enter ? 1 : 0;
+            out.marks += r.kind == record_kind::mark ? 1 : 0;
             if (r.kind == record_kind::parent_here) {
-                places.try_emplace(r.value, static_cast<std::uint32_t>(places.size()));
+                out.parents.try_emplace(r.value, static_cast<std::uint32_t>(out.parents.size()));
             }
         }
     }
-    return places;
+    if (out.earliest_ticks == UINT64_MAX) out.earliest_ticks = 0;
+    return out;
 }
 
 // The runs [first, last) are those of one thread, by number.
@@ -168,19 +181,23 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
     count_drops(out, "unknown_parent", walk.counts().unknown_parents);
 }
 
-void walk_threads(timeline& out, std::vector<record_run>& runs, graph_node_events& nodes, const tick_clock& clock) {
+void walk_threads(timeline& out, std::vector<record_run>& runs, const survey& found, graph_node_events& nodes,
+                  const tick_clock& clock) {
     std::sort(runs.begin(), runs.end(), [](const record_run& a, const record_run& b) {
         return std::pair{a.thread_uid, a.first_number} < std::pair{b.thread_uid, b.first_number};
     });
     start_end_events events;
-    const parent_places parents = find_parents(runs);
-    out.work_parents.resize(parents.size());
+    out.work_parents.resize(found.parents.size());
+    out.ranges.reserve(found.ranges);
+    out.open_nodes.reserve(found.ranges);
+    out.api_calls.reserve(found.api_calls);
+    out.marks.reserve(found.marks);
     std::uint32_t thread = 0;
     for (auto first = runs.begin(); first != runs.end();) {
         const auto last =
             std::find_if(first, runs.end(), [&](const record_run& r) { return r.thread_uid != first->thread_uid; });
         while (out.threads[thread].uid != first->thread_uid) ++thread;
-        walk_thread(out, events, nodes, parents, clock, thread, first, last);
+        walk_thread(out, events, nodes, found.parents, clock, thread, first, last);
         first = last;
     }
     count_drops(out, "end_without_start", match_start_end(out.ranges, std::move(events)));
@@ -192,8 +209,7 @@ void sort_ranges(timeline& out) {
     std::vector<std::uint32_t> order(out.ranges.size());
     std::iota(order.begin(), order.end(), 0U);
     // Stable, so that a parent stays before a child that opened in the same nanosecond.
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return earlier(out.ranges[a], out.ranges[b]); });
+    sort_nearly_sorted(order, [&](std::uint32_t a, std::uint32_t b) { return earlier(out.ranges[a], out.ranges[b]); });
     std::vector<std::uint32_t> place(order.size());
     std::vector<timeline_range> sorted;
     sorted.reserve(order.size());
@@ -211,8 +227,7 @@ void sort_ranges(timeline& out) {
 
 template <typename TElement>
 void sort_by(std::vector<TElement>& elements, std::int64_t TElement::*time) {
-    std::stable_sort(elements.begin(), elements.end(),
-                     [&](const TElement& a, const TElement& b) { return a.*time < b.*time; });
+    sort_nearly_sorted(elements, [&](const TElement& a, const TElement& b) { return a.*time < b.*time; });
 }
 
 // A range that never closed ends with its window: the last that began before it.
@@ -244,7 +259,8 @@ timeline build_timeline(capture_contents contents) {
     take_labels(out, contents.labels);
     take_devices(out, contents.devices);
 
-    const tick_clock clock{std::move(contents.clocks), contents.ticks, earliest_ticks(contents.runs),
+    const survey found = survey_records(contents.runs);
+    const tick_clock clock{std::move(contents.clocks), contents.ticks, found.earliest_ticks,
                            contents.created_realtime_ns};
     if (!contents.runs.empty()) {
         out.quality.notes.insert(out.quality.notes.end(), clock.notes().begin(), clock.notes().end());
@@ -253,7 +269,7 @@ timeline build_timeline(capture_contents contents) {
     out.end_ns = clock.last_snapshot_ns();
     take_windows(out, contents, clock);
     graph_node_events nodes;
-    walk_threads(out, contents.runs, nodes, clock);
+    walk_threads(out, contents.runs, found, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
     for (const timeline_mark& mark : out.marks) grow_domains(out, mark.domain);
@@ -261,7 +277,10 @@ timeline build_timeline(capture_contents contents) {
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     sort_ranges(out);
     leave_out_warmup(contents, out);
-    correlate(out, contents.kernels, contents.transfers, contents.graphs);
+    out.kernels = std::move(contents.kernels);
+    out.transfers = std::move(contents.transfers);
+    out.graphs = std::move(contents.graphs);
+    correlate(out);
     link_graph_nodes(out, nodes);
     for (const gpu_op& op : out.ops) {
         include(out, op.start_ns);

@@ -84,6 +84,7 @@ capture_contents read_contents(const std::string& path) {
     capture_contents contents;
     contents.ticks = static_cast<tick_source>(reader.header().tick_source);
     contents.created_realtime_ns = reader.header().created_realtime_ns;
+    contents.kernels.reserve(reader.payload_bytes_hint(format::chunk_type::kernels) / sizeof(kernel_record));
     chunk next;
     while (reader.next(next)) add_chunk(contents, next);
     contents.damage = reader.damage();

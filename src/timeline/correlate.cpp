@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <tuple>
 #include <utility>
+
+#include "timeline/nearly_sorted.hpp"
 
 namespace prof {
 namespace {
@@ -29,8 +32,10 @@ constexpr op_kind kind_of(const transfer_record& r) noexcept {
 
 constexpr op_kind kind_of(const graph_record&) noexcept { return op_kind::graph; }
 
+// Leaves out of `records` those without times: no second copy is made of what is most of a capture.
 template <typename TRecord>
-void add_ops(timeline& out, std::vector<TRecord>& kept, const std::vector<TRecord>& records, untimed_keys& untimed) {
+void add_ops(timeline& out, std::vector<TRecord>& records, untimed_keys& untimed) {
+    std::size_t kept = 0;
     for (const TRecord& r : records) {
         if (!has_times(r)) {
             ++out.quality.dropped[std::string{to_string(drop_cause::cupti_no_timestamp)}];
@@ -43,10 +48,11 @@ void add_ops(timeline& out, std::vector<TRecord>& kept, const std::vector<TRecor
                            .device = r.device,
                            .context = r.context,
                            .stream = r.stream,
-                           .detail = static_cast<std::uint32_t>(kept.size()),
+                           .detail = static_cast<std::uint32_t>(kept),
                            .kind = kind_of(r)});
-        kept.push_back(r);
+        records[kept++] = r;
     }
+    records.resize(kept);
 }
 
 // The latest call of [first, last), all of one key and in order of time, that began before the operation.
@@ -63,7 +69,7 @@ void link_launches(timeline& out, const std::vector<keyed_call>& calls) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> ops;
     ops.reserve(out.ops.size());
     for (std::uint32_t i = 0; i < out.ops.size(); ++i) ops.emplace_back(out.ops[i].correlation, i);
-    std::sort(ops.begin(), ops.end());
+    sort_nearly_sorted(ops, std::less<>{});
 
     // Both sides are in order of their keys; [first, last) are the calls of the present one.
     const keyed_call* const end = calls.data() + calls.size();
@@ -116,23 +122,23 @@ void count_unfinished(timeline& out, untimed_keys untimed) {
 
 }  // namespace
 
-void correlate(timeline& out, const std::vector<kernel_record>& kernels, const std::vector<transfer_record>& transfers,
-               const std::vector<graph_record>& graphs) {
+void correlate(timeline& out) {
     untimed_keys untimed;
-    out.ops.reserve(kernels.size() + transfers.size() + graphs.size());
-    add_ops(out, out.kernels, kernels, untimed);
-    add_ops(out, out.transfers, transfers, untimed);
-    add_ops(out, out.graphs, graphs, untimed);
-    std::sort(out.ops.begin(), out.ops.end(), [](const gpu_op& a, const gpu_op& b) {
+    out.ops.reserve(out.kernels.size() + out.transfers.size() + out.graphs.size());
+    add_ops(out, out.kernels, untimed);
+    add_ops(out, out.transfers, untimed);
+    add_ops(out, out.graphs, untimed);
+    sort_nearly_sorted(out.ops, [](const gpu_op& a, const gpu_op& b) {
         return std::tie(a.start_ns, a.end_ns, a.correlation, a.device, a.context, a.stream, a.kind, a.detail) <
                std::tie(b.start_ns, b.end_ns, b.correlation, b.device, b.context, b.stream, b.kind, b.detail);
     });
 
     std::vector<keyed_call> calls;
+    calls.reserve(out.api_calls.size());
     for (std::uint32_t i = 0; i < out.api_calls.size(); ++i) {
         if (out.api_calls[i].correlation != 0) calls.push_back({out.api_calls[i].correlation, i});
     }
-    std::sort(calls.begin(), calls.end(), [](const keyed_call& a, const keyed_call& b) {
+    sort_nearly_sorted(calls, [](const keyed_call& a, const keyed_call& b) {
         return std::tie(a.key, a.call) < std::tie(b.key, b.call);
     });
     link_launches(out, calls);

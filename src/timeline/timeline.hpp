@@ -131,7 +131,11 @@ struct timeline_window {
     std::int64_t end_ns = 0;
     std::uint64_t first_step = 0;  // the step it began in (docs/schedule.md)
     std::uint64_t last_step = 0;   // the step it ended in, or the last it has
-    std::uint32_t epoch = 0;       // stands above the correlation ids of its launches (correlation_key)
+    // The steps from which its own were drawn at random: the first, and how many; 0: they were not.
+    std::uint64_t drawn_first = 0;
+    std::uint64_t drawn_among = 0;
+    std::uint32_t epoch = 0;      // stands above the correlation ids of its launches (correlation_key)
+    bool ends_with_step = false;  // it ended where its last step did, which is whole
 };
 
 struct timeline_domain {

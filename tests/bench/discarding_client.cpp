@@ -1,9 +1,12 @@
 // The least that a client of CUPTI can do and still have kernels and copies traced: it hands CUPTI its buffers again
-// unread, and with callbacks on it is called at each launch and does nothing. What it costs a program is the floor of
-// any profiler built on CUPTI's activity records; tests/gpu/overhead.py measures libprof beside it, in one process.
+// unread. What it costs a program is the floor of any profiler built on CUPTI's activity records. It may also learn of
+// launches in one of several ways, and do nothing with what it learns: what a way costs is then the floor of a profiler
+// that uses it. tests/gpu/overhead.py and tests/gpu/launch_cost measure libprof beside it, in one process.
 //
-// Loaded by ctypes. client_start() and client_stop() are called by one thread; only one client may have CUPTI at a
+// Loaded at run time. client_start() and client_stop() are called by one thread; only one client may have CUPTI at a
 // time. Uses libprof's own table of libcupti's functions and its list of launching calls, so that both enable the same.
+#include <dlfcn.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -56,6 +59,60 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
 
 void CUPTIAPI do_nothing(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) noexcept {}
 
+// How the client learns of launches: a sum of these.
+enum way : int {
+    runtime_callbacks = 1,
+    driver_callbacks = 2,
+    runtime_records = 4,  // activity records of the selected calls, instead of callbacks
+    driver_records = 8,
+    kernels_by_driver = 16,  // no runtime callback at a call that launches a kernel: the driver's tells of it
+};
+int ways_in_use = 0;
+
+int way_of(api_domain domain, bool records) {
+    if (domain == api_domain::runtime) return records ? runtime_records : runtime_callbacks;
+    return records ? driver_records : driver_callbacks;
+}
+
+void enable_callbacks() {
+    for (const launch_call& call : launch_calls) {
+        if ((ways_in_use & way_of(call.domain, false)) == 0) continue;
+        if ((ways_in_use & kernels_by_driver) != 0 && is_runtime_kernel_launch(call)) continue;
+        (void)cupti.enable_callback(1, subscriber, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+    }
+}
+
+// A call that is selected while its kind is off is not recorded (CUDA 13.0), so all others are excluded instead.
+template <typename TFunction>
+bool exclude_others(const char* function, api_domain domain, std::uint32_t last) {
+    void* library = dlopen(cupti.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    const auto select = reinterpret_cast<TFunction*>(dlsym(library, function));
+    for (std::uint32_t cbid = 1; select != nullptr && cbid < last; ++cbid) {
+        if (kind_of_call(domain, cbid) == launch_kind::none) (void)select(cbid, 0);
+    }
+    return select != nullptr;
+}
+
+bool start_records() {
+    bool good = true;
+    if ((ways_in_use & runtime_records) != 0) {
+        good = cupti.enable(CUPTI_ACTIVITY_KIND_RUNTIME) == CUPTI_SUCCESS &&
+               exclude_others<decltype(cuptiActivityEnableRuntimeApi)>(
+                   "cuptiActivityEnableRuntimeApi", api_domain::runtime, CUPTI_RUNTIME_TRACE_CBID_SIZE);
+    }
+    if ((ways_in_use & driver_records) != 0) {
+        good = good && cupti.enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS &&
+               exclude_others<decltype(cuptiActivityEnableDriverApi)>("cuptiActivityEnableDriverApi",
+                                                                      api_domain::driver, CUPTI_DRIVER_TRACE_CBID_SIZE);
+    }
+    return good;
+}
+
+void stop_records() {
+    if ((ways_in_use & runtime_records) != 0) (void)cupti.disable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    if ((ways_in_use & driver_records) != 0) (void)cupti.disable(CUPTI_ACTIVITY_KIND_DRIVER);
+}
+
 int failed(const char* what, CUptiResult result) {
     problem = std::string{what} + " returned " + std::to_string(result);
     return 1;
@@ -72,7 +129,7 @@ extern "C" {
 const char* client_problem() { return problem.c_str(); }
 std::uint64_t client_bytes_discarded() { return bytes_discarded; }
 
-int client_start(int with_callbacks) {
+int client_start(int ways) {
     const char* chosen = std::getenv("PROF_CUPTI_LIBRARY");
     if (cupti.path.empty()) problem = open_cupti(chosen == nullptr ? "" : chosen, cupti);
     if (!problem.empty()) return 1;
@@ -80,11 +137,9 @@ int client_start(int with_callbacks) {
     if (result != CUPTI_SUCCESS) return failed("cuptiSubscribe", result);
     result = cupti.register_callbacks(on_buffer_requested, on_buffer_completed);
     if (result != CUPTI_SUCCESS) return failed("cuptiActivityRegisterCallbacks", result);
-    if (with_callbacks != 0) {
-        for (const launch_call& call : launch_calls) {
-            (void)cupti.enable_callback(1, subscriber, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
-        }
-    }
+    ways_in_use = ways;
+    enable_callbacks();
+    if (!start_records()) return failed("enabling API records", CUPTI_ERROR_UNKNOWN);
     for (const CUpti_ActivityKind kind : activity_kinds) {
         result = cupti.enable(kind);
         if (result != CUPTI_SUCCESS) return failed("cuptiActivityEnable", result);
@@ -94,6 +149,7 @@ int client_start(int with_callbacks) {
 
 int client_stop() {
     for (const CUpti_ActivityKind kind : activity_kinds) (void)cupti.disable(kind);
+    stop_records();
     (void)cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     const CUptiResult result = cupti.finalize();  // the subscription goes with it
     return result == CUPTI_SUCCESS ? 0 : failed("cuptiFinalize", result);

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "record/clock.hpp"
 #include "record/record.hpp"
+#include "ring/producer.hpp"
 #include "ring/region.hpp"
 #include "ring/spsc_ring.hpp"
 
@@ -44,6 +46,24 @@ void intern_known_name(benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(where.intern(name));
 }
 BENCHMARK(intern_known_name)->Arg(8)->Arg(20)->Arg(80);
+
+// Kernels of so many names, launched in turn; 300 characters, as a template's symbol has.
+void symbol_of_a_kernel(benchmark::State& state) {
+    region_options options;
+    options.place = "memory";
+    region where(options);
+    producer out;
+    out.attach(where, *where.claim_ring(1), 1);
+    std::vector<std::string> symbols;
+    for (std::int64_t i = 0; i < state.range(0); ++i)
+        symbols.push_back("_Z" + std::to_string(i) + std::string(296, 'k'));
+    std::size_t next = 0;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(out.name_of(symbols[next].c_str()));
+        next = next + 1 == symbols.size() ? 0 : next + 1;
+    }
+}
+BENCHMARK(symbol_of_a_kernel)->Arg(1)->Arg(20)->Arg(100)->Arg(300);
 
 }  // namespace
 }  // namespace prof

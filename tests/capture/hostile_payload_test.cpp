@@ -102,7 +102,7 @@ TEST_F(HostilePayload, ArrayOfBrokenElementsIsRefused) {
     expect_refused(format::chunk_type::clocks, byte_string(39));
     expect_refused(format::chunk_type::devices, byte_string(87));
     expect_refused(format::chunk_type::drops, byte_string(17));
-    expect_refused(format::chunk_type::windows, byte_string(39));
+    expect_refused(format::chunk_type::windows, byte_string(63));
     expect_refused(format::chunk_type::end, byte_string(8));
 }
 

@@ -50,7 +50,8 @@ EXPECTED = {
         dict(ticks=1500, monotonic_ns=2250, realtime_ns=1_750_000_000_000_003_250, cupti_ns=4250, spread_ticks=60),
     ],
     "format::window_entry": [
-        dict(epoch=3, warmup_calls=4, begin_ticks=5, end_ticks=6, first_step=7, last_step=8),
+        dict(epoch=3, warmup_calls=4, begin_ticks=5, end_ticks=6, first_step=7, last_step=8, drawn_first=9,
+             drawn_among=10, ends_with_step=1, reserved=0),
     ],
     "device_record": [
         dict(global_memory_bytes=150_754_820_096, memory_bandwidth_kbytes_per_s=4_814_000_000, device=2,

@@ -83,6 +83,16 @@ bool same_bytes(const std::vector<TElement>& a, const std::vector<TElement>& b) 
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(TElement)) == 0;
 }
 
+TEST_P(CaptureReader, TellsBeforehandHowMuchRoomToMake) {
+    std::uint64_t kernels = 0;
+    for (const kept_chunk& part : chunks_) {
+        if (part.type == format::chunk_type::kernels) kernels += part.payload.size();
+    }
+    ASSERT_GT(kernels, 0U);
+    capture_reader reader(folder_ / "sample.prof");
+    EXPECT_EQ(reader.payload_bytes_hint(format::chunk_type::kernels), kernels);
+}
+
 TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
     const sample& given = sample_values();
     capture_reader reader(folder_ / "sample.prof");

@@ -122,7 +122,15 @@ sample make_sample() {
     d.name = 5;
     for (std::uint8_t i = 0; i < 16; ++i) d.uuid[i] = static_cast<std::uint8_t>(0xA0 + i);
     s.devices = {d};
-    s.windows = {{.epoch = 3, .warmup_calls = 4, .begin_ticks = 5, .end_ticks = 6, .first_step = 7, .last_step = 8}};
+    s.windows = {{.epoch = 3,
+                  .warmup_calls = 4,
+                  .begin_ticks = 5,
+                  .end_ticks = 6,
+                  .first_step = 7,
+                  .last_step = 8,
+                  .drawn_first = 9,
+                  .drawn_among = 10,
+                  .ends_with_step = 1}};
 
     s.drops = {{drop_cause::ring_full, 21}, {drop_cause::labels_full, 22}};
     return s;

@@ -192,7 +192,7 @@ TEST(ReportText, FitsTheTerminal) {
 
 TEST(ReportText, ShowsNoControlCharacter) {
     const timeline data = eventful_capture();
-    const std::string text = summary_text(data, project(data), {});
+    const std::string text = summary_text(data, attribute(data), {}, {});
     EXPECT_TRUE(std::none_of(text.begin(), text.end(),
                              [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }));
     EXPECT_THAT(text, HasSubstr("evil \"name\""));

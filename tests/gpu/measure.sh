@@ -218,6 +218,9 @@ section_recording() {
 # in processes of its own.
 section_overhead() {
     local workload tools=none,client,client+callbacks,prof
+    step launch-cost 60 bash -c 'in_folder "$@"' bash "$work/launch-cost" \
+        env LD_PRELOAD="$library" PROF_AUTOSTART=0 PROF_EXPORT=none \
+        "$build/tests/gpu/launch_cost/launch_cost" "$client" 30
     for workload in launch-bound gpu-bound graph-replay; do
         step "overhead-$workload" 150 bash -c 'in_folder "$@"' bash "$work/overhead-$workload" \
             env LD_PRELOAD="$library" PROF_AUTOSTART=0 PROF_EXPORT=none \

@@ -4,18 +4,25 @@
 import pathlib
 import random
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import budget
 import check_projection
 import check_ranks
 import check_truth
 import compare_torch
+import export_speed
 import graphs
+import launch_rate
 import overhead
 import pytorch_ranges
 import report_table
+import residue
+import start_stop
 
 
 def kernel(name, instances, total_ns):
@@ -44,6 +51,27 @@ class PytorchOperators(unittest.TestCase):
                       [operator("aten::mm", 4, 1040), right[1]], [right[0], operator("aten::add", 2, 104)], []):
             self.assertTrue(pytorch_ranges.compare(wrong, right, 0.03), wrong)
         self.assertTrue(pytorch_ranges.compare([operator("a", 1, 0)], [operator("a", 1, 0)], 0.03))
+
+
+class Budget(unittest.TestCase):
+    def test_a_segment_is_compared_with_those_beside_it(self):
+        costs = budget.costs([10, 12, 20], [11.11, 16.08])
+        self.assertAlmostEqual(costs[0], 0.01)
+        self.assertAlmostEqual(costs[1], 0.005)
+
+    def test_estimates_are_pooled_by_steps_and_compared(self):
+        def report(steps, ns, half_width):
+            rows = [{"path": path, "gpu_ns": value, "half_width_ns": half_width}
+                    for path, value in (("a", ns), ("all GPU work", 1000))]
+            return {"captured_steps": steps, "rows": rows}
+
+        pooled = budget.pooled([report(1, 100, None), report(3, 200, 8)])
+        self.assertAlmostEqual(pooled["a"][0], 175)
+        self.assertAlmostEqual(pooled["a"][1], 6)
+        full = {"a": (180, 0), "b": (100, 0), "small": (9, 0), "all GPU work": (1000, 0)}
+        self.assertEqual([(row[0], row[-1]) for row in budget.compare(pooled, full)],
+                         [("a", True), ("b", False), ("all GPU work", True)])
+        self.assertFalse(budget.compare({**pooled, "a": (175, 0)}, full)[0][-1])
 
 
 class CompareTorch(unittest.TestCase):
@@ -477,6 +505,24 @@ class Overhead(unittest.TestCase):
         self.assertEqual([len(windows["on"][name]) for name in "ab"], [3, 3])
         self.assertEqual(training.steps, (4 + 7 + 6) * (2 + 1))
 
+    def test_a_window_is_its_mean_step_or_its_fastest(self):
+        now = [0.0]
+
+        class Uneven:
+            # one that is not counted, then three
+            takes = iter([9.0, 0.003, 0.001, 0.005] * 2)
+
+            def step(self):
+                now[0] += next(self.takes)
+
+            def wait(self):
+                pass
+
+        training = Uneven()
+        with unittest.mock.patch.object(overhead.time, "perf_counter", lambda: now[0]):
+            self.assertAlmostEqual(overhead.window_ms(training, steps=3, settle=1), 3.0)
+            self.assertAlmostEqual(overhead.window_ms(training, steps=3, settle=1, fastest=True), 1.0)
+
     def test_the_interval_holds_the_truth_about_as_often_as_it_says(self):
         source = random.Random(5)
         held = 0
@@ -488,6 +534,79 @@ class Overhead(unittest.TestCase):
             held += low <= 1.15 <= high
         self.assertGreaterEqual(held, 85)
         self.assertLess(held, 100)
+
+
+class Residue(unittest.TestCase):
+    """Processes that take turns: one role is a tenth slower than the base, one is the base again."""
+
+    def windows(self, cost, processes=4, rounds=40, seed=3):
+        source = random.Random(seed)
+        luck = [1 + source.gauss(0, 0.002) for _ in range(processes)]  # of a process
+        drift = [20 + 5 * (r / rounds) for r in range(rounds)]  # of the machine
+        return [[ms * own * (1 + cost) * (1 + source.gauss(0, 0.005)) for ms in drift] for own in luck]
+
+    def test_the_cost_of_a_role_is_found_in_spite_of_drift_and_luck(self):
+        base = self.windows(0, seed=1)
+        slow = residue.cost(self.windows(0.1, seed=2), base, 400)
+        self.assertAlmostEqual(slow["median"], 0.1, delta=0.006)
+        self.assertLess(slow["interval95"][0], 0.1)
+        self.assertGreater(slow["interval95"][1], 0.1)
+        same = residue.cost(self.windows(0, seed=3), base, 400)["interval95"]
+        self.assertTrue(same[0] < 0 < same[1], same)
+
+    def test_the_luck_of_processes_widens_the_interval(self):
+        base = [[100.0] * 40] * 4
+        equal = residue.cost([[101.0] * 40] * 4, base, 400)["interval95"]
+        self.assertAlmostEqual(equal[1] - equal[0], 0)
+        unlike = residue.cost([[100.0] * 40] * 2 + [[102.0] * 40] * 2, base, 400)["interval95"]
+        self.assertGreaterEqual(unlike[1] - unlike[0], 0.015)
+
+    def test_few_rounds_decide_nothing(self):
+        figure = {"interval95": [0.001, 0.002], "rounds": 40}
+        self.assertEqual(residue.verdict(figure, 0.005), "holds")
+        self.assertEqual(residue.verdict(figure | {"rounds": 39}, 0.005), "inconclusive")
+
+    def test_every_process_has_a_window_in_each_round(self):
+        # A process answers with how many windows it has had, the steps and those before it.
+        server = "import sys\nfor n, line in enumerate(sys.stdin):\n  print(100 * n + int(line.split()[1]) + int(line.split()[2]), flush=True)"
+        turns = [residue.Turn(role, "", None, [sys.executable, "-c", server]) for role in ("plain", "plain", "control")]
+        windows = residue.take_turns(turns, "any", steps=4, settle=1, rounds=3)
+        for turn in turns:
+            turn.end()
+        expected = [5.0, 105.0, 205.0]
+        self.assertEqual(windows, {"plain": [expected, expected], "control": [expected]})
+
+
+class OtherMeasurements(unittest.TestCase):
+    def test_a_goal_needs_forty_rounds(self):
+        figure = {"median": 0.01, "interval95": [0.008, 0.012]}
+        result = {"rounds": 39, "tools": {"prof": {"cost": figure}}}
+        self.assertEqual(overhead.check_goals(result, ["prof:0.02"]), {"prof:0.02": "inconclusive"})
+        self.assertEqual(overhead.check_goals(result | {"rounds": 40}, ["prof:0.02"]), {"prof:0.02": "holds"})
+
+    def test_a_point_of_the_plot(self):
+        windows = {
+            "before": [100.0] * 4,
+            "off": [100.0, 200.0, 200.0],
+            "on": {"prof": [165.0], "torch-cuda": [300.0]},
+        }
+        point = launch_rate.point(1000, windows)
+        self.assertAlmostEqual(point["launches_per_ms"], 20)
+        self.assertAlmostEqual(point["cost"]["prof"]["median"], 0.1)  # beside (100 + 200) / 2
+        self.assertAlmostEqual(point["cost"]["torch-cuda"]["median"], 2.0)  # beside 100
+
+    def test_growth_is_told_between_two_cycles(self):
+        sizes = [{"threads": n, "descriptors": 5} for n in (7, 8, 8)]
+        self.assertEqual(start_stop.growth(sizes, 0, 2), {"threads": 1, "descriptors": 0})
+        self.assertEqual(start_stop.growth(sizes, 1, 2), {"threads": 0, "descriptors": 0})
+        self.assertGreater(start_stop.size_of_process()["resident_kb"], 1000)
+
+    def test_events_of_a_trace_are_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "trace.json")
+            path.write_text('{"traceEvents": [\n{"ph":"X"},\n{"ph": "i"}, {"ph":"s"}\n]}\n')
+            self.assertEqual(export_speed.count_events(path), 3)
+            self.assertAlmostEqual(export_speed.speed(path, 0.5, 0.4)["events_per_s"], 6)
 
 
 if __name__ == "__main__":

@@ -133,6 +133,25 @@ TEST(Producer, FillsOnlyWhatIsRecorded) {
     EXPECT_FALSE(filled);
 }
 
+// More than it remembers, and in an order in which none is the one before.
+TEST(Producer, GivesEachOfManySymbolsItsOwnName) {
+    region_options options;
+    options.place = "memory";
+    region where(options);
+    producer out;
+    out.attach(where, *where.claim_ring(1), 1);
+    std::vector<std::string> symbols;
+    for (int i = 0; i < 2000; ++i) symbols.push_back("_Z6kernelILi" + std::to_string(i) + "EEvv");
+    std::map<std::string, std::uint32_t> ids;
+    for (int round = 0; round < 3; ++round) {
+        for (const std::string& symbol : symbols) {
+            const std::uint32_t id = out.name_of(symbol.c_str());
+            ASSERT_EQ(where.names().text(id), symbol);
+            ASSERT_EQ(ids.try_emplace(symbol, id).first->second, id);
+        }
+    }
+}
+
 // Whatever the load, what is recorded is paired: per domain every pop closes a recorded push, and recorded plus dropped
 // is everything that was asked for.
 TEST(Producer, StaysPairedAndCountsAllUnderAnyLoad) {

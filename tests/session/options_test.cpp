@@ -55,6 +55,7 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"rank", "one"},
         {"rank", "-1"},
         {"cuda_graphs", "edges"},
+        {"kernel_launches", "both"},
         {"name", "a/b"},
         {"name", "a\nb"},
         {"output_dir", ""},
@@ -134,8 +135,8 @@ TEST(Memory, OfTheDefaultHasRoomForAThousandThreads) {
     divide_memory(session_options{}.memory, rings, cupti);
     EXPECT_EQ(rings.large_rings, 8U);
     EXPECT_EQ(rings.large_ring_bytes, 1U << 20);
-    EXPECT_EQ(rings.medium_rings, 64U);
-    EXPECT_EQ(rings.medium_ring_bytes, 128U << 10);
+    EXPECT_EQ(rings.medium_rings, 128U);
+    EXPECT_EQ(rings.medium_ring_bytes, 64U << 10);
     EXPECT_EQ(rings.small_rings, 1024U);
     EXPECT_EQ(rings.small_ring_bytes, 8U << 10);
     EXPECT_EQ(rings.name_bytes, 4U << 20);

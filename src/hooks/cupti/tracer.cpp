@@ -167,12 +167,14 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
     return {};
 }
 
-std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs) noexcept {
+std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
+                                 bool kernels_by_driver) noexcept {
     if (!problem_.empty()) return problem_;
     if (attached_) return {};
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     epoch_ = epoch;
     what_ = what;
+    kernels_by_driver_ = kernels_by_driver;
     if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
     active.buffers.store(&buffers_);
     active.where.store(&region_);
@@ -220,6 +222,7 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
     bool any = false;
     for (const launch_call& call : launch_calls) {
         if (!is_recorded(call.kind, what_)) continue;
+        if (kernels_by_driver_ && is_runtime_kernel_launch(call)) continue;
         const CUptiResult result =
             cupti_.enable_callback(1, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
         any = any || result == CUPTI_SUCCESS;

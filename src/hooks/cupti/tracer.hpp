@@ -37,8 +37,10 @@ public:
     // Starts recording `what` under `epoch`. Returns "" or one line that says what failed; then nothing is attached
     // and CUPTI is as it was before. `whole_graphs`: a launch of a CUDA graph is one record, if CUPTI can do that.
     // REQUIRES for it: no graph was instantiated before in this process, or its next launch crashes.
-    std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(),
-                       bool whole_graphs = false) noexcept;
+    // `kernels_by_driver`: of a kernel's launch by the runtime only the driver's call inside is called back for and
+    // recorded; that has the kernel's correlation id, too, and costs the launching thread far less (docs/overhead.md).
+    std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
+                       bool kernels_by_driver = false) noexcept;
 
     // Hears cudaProfilerStart (true) and cudaProfilerStop, at their entry on the thread that calls them, and nothing
     // else; attach() goes on hearing them, detach() ends it. `heard` may call attach() and stop_recording(), and must
@@ -89,6 +91,7 @@ private:
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
     activity_set what_;
+    bool kernels_by_driver_ = false;
     bool whole_graphs_ = false;
     bool must_not_finalize_ = false;  // whole graphs were recorded once
 };

@@ -1,0 +1,31 @@
+// A mean over all steps of a run from the few that were captured, with a confidence interval. docs/budget.md derives
+// the formulae. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace prof {
+
+// A window: some steps in a row, chosen at random from those that it stands for.
+struct window_sample {
+    double stands_for = 0;  // steps, those captured among them
+    double steps = 0;       // captured; at least 1
+    double total = 0;       // of what is measured, over them
+};
+
+struct estimate {
+    double mean = 0;                   // a step
+    std::optional<double> half_width;  // of the 95 % interval; none of a single window that does not hold all steps
+};
+
+// `windows` in the order of time: each is compared with those beside it, so that a slow change does not count as
+// chance.
+estimate estimate_mean(std::span<const window_sample> windows);
+
+// The value that Student's t with so many degrees of freedom (1 and more; they need not be whole) stays within, either
+// way, with probability 0.95.
+double student_t95(double degrees);
+
+}  // namespace prof

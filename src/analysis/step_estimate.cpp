@@ -1,0 +1,194 @@
+#include "analysis/step_estimate.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/captured_steps.hpp"
+#include "analysis/reports.hpp"
+#include "analysis/row_tree.hpp"
+#include "analysis/segment.hpp"
+
+namespace prof {
+namespace {
+
+class step_sampler {
+public:
+    step_sampler(const timeline& data, const attribution& att, bool fold_digits)
+        : data_(data), att_(att), tree_(data, att, fold_digits), steps_(find_captured_steps(data)) {
+        place_windows();
+        rows_.resize(tree_.nodes().size(), row{.gpu_ns = {}, .instances = {}});
+        for (row& of : rows_) {
+            of.gpu_ns.resize(windows_.size());
+            of.instances.resize(windows_.size());
+        }
+        total_.resize(windows_.size());
+    }
+
+    step_estimate run() {
+        for (std::uint32_t op = 0; op < data_.ops.size(); ++op) count(op);
+        for (std::uint32_t range = 0; range < data_.ranges.size(); ++range) count_instance(range);
+        arrange_rows();
+        result_.total.path = "all GPU work";
+        result_.total.gpu_ns = estimate_of(total_);
+        return std::move(result_);
+    }
+
+private:
+    // By window, in the order of windows_.
+    struct row {
+        std::vector<double> gpu_ns;
+        std::vector<double> instances;
+        bool is_used = false;
+    };
+
+    void place_windows() {
+        std::map<std::uint32_t, double> captured;  // by window
+        for (const captured_step& step : steps_) captured[step.window] += 1;
+        result_.captured_steps = steps_.size();
+        result_.windows = captured.size();
+        result_.all_steps = steps_of_run(data_);
+        bool all_drawn = !captured.empty();
+        for (const auto& [window, steps] : captured) {
+            place_of_[window] = windows_.size();
+            const std::uint64_t drawn_among = steps_drawn_from(data_.windows[window]);
+            windows_.push_back({.stands_for = static_cast<double>(drawn_among), .steps = steps});
+            all_drawn = all_drawn && drawn_among != 0;
+            result_.stood_for += drawn_among;
+        }
+        if (all_drawn) return;
+        // Nobody drew them: each stands for as many of the others as it has of those captured.
+        result_.stood_for = 0;
+        const double each = std::max(static_cast<double>(result_.all_steps) / static_cast<double>(steps_.size()), 1.0);
+        for (window_sample& window : windows_) window.stands_for = window.steps * each;
+    }
+
+    // Without those that the run did not come to.
+    std::uint64_t steps_drawn_from(const timeline_window& window) const {
+        if (result_.all_steps <= window.drawn_first) return window.drawn_among;  // their number is not known
+        return std::min(window.drawn_among, result_.all_steps - window.drawn_first);
+    }
+
+    // The place in windows_ of the one that has the step; npos: what happened then is in no step that was captured.
+    std::size_t window_at(std::int64_t ns) const {
+        const auto next =
+            std::upper_bound(steps_.begin(), steps_.end(), ns,
+                             [](std::int64_t at, const captured_step& step) { return at < step.start_ns; });
+        if (next == steps_.begin() || ns >= next[-1].end_ns) return npos;
+        return place_of_.at(next[-1].window);
+    }
+
+    void count(std::uint32_t index) {
+        const gpu_op& op = data_.ops[index];
+        if (op.launch == npos) return;
+        const std::size_t window = window_at(data_.api_calls[op.launch].start_ns);
+        if (window == npos) return;
+        const auto ns = static_cast<double>(op.end_ns - op.start_ns);
+        const auto count_for = [&](std::uint32_t node) {
+            rows_[node].gpu_ns[window] += ns;
+            rows_[node].is_used = true;
+        };
+        total_[window] += ns;
+        for_each_open_range(data_, att_, index, [&](std::uint32_t range) { count_for(tree_.node_of(range)); });
+        for_each_replayed_range(att_, index,
+                                [&](std::uint32_t replayed) { count_for(tree_.node_of_replayed(replayed)); });
+        const std::uint32_t owner = att_.owner[index];
+        if (is_range(owner) || att_.captured[index] != npos) return;
+        count_for(owner == owner_ambiguous  ? row_tree::ambiguous
+                  : owner == owner_no_range ? row_tree::no_range
+                                            : row_tree::unmatched);
+    }
+
+    void count_instance(std::uint32_t range) {
+        const std::uint32_t node = tree_.node_of(range);
+        const std::size_t window = node == npos ? npos : window_at(data_.ranges[range].start_ns);
+        if (window == npos) return;
+        rows_[node].instances[window] += 1;
+        rows_[node].is_used = true;
+    }
+
+    estimate estimate_of(const std::vector<double>& totals) {
+        for (std::size_t i = 0; i < windows_.size(); ++i) windows_[i].total = totals[i];
+        return estimate_mean(windows_);
+    }
+
+    void arrange_rows() {
+        std::vector<std::string> paths(rows_.size());
+        std::vector<std::uint32_t> depths(rows_.size(), 0);
+        for (const std::uint32_t node : tree_.preorder()) {
+            const row_tree::node& n = tree_.nodes()[node];
+            paths[node] = escape_segment(n.text);
+            if (n.parent != npos) {
+                paths[node] = paths[n.parent] + '/' + paths[node];
+                depths[node] = depths[n.parent] + 1;
+            }
+            if (!rows_[node].is_used) continue;
+            result_.rows.push_back({.path = paths[node],
+                                    .depth = depths[node],
+                                    .gpu_ns = estimate_of(rows_[node].gpu_ns),
+                                    .instances = estimate_of(rows_[node].instances)});
+        }
+    }
+
+    const timeline& data_;
+    const attribution& att_;
+    row_tree tree_;
+    std::vector<captured_step> steps_;
+    std::vector<window_sample> windows_;             // those that have steps
+    std::map<std::uint32_t, std::size_t> place_of_;  // of a timeline's window in windows_
+    std::vector<row> rows_;                          // per node of the tree
+    std::vector<double> total_;
+    step_estimate result_;
+};
+
+table_cell cell_of(const std::optional<double>& value) { return value ? table_cell(*value) : table_cell(); }
+
+}  // namespace
+
+step_estimate estimate_steps(const timeline& data, const attribution& att, bool fold_digits) {
+    return step_sampler(data, att, fold_digits).run();
+}
+
+table steps_table(const step_estimate& of) {
+    table out{"steps",
+              "GPU time a step, by range",
+              {{"path", "range"},
+               {"gpu_ns", "GPU/step", quantity::time_ns},
+               {"half_width_ns", "+/-", quantity::time_ns},
+               {"instances", "count/step", quantity::number, 1},
+               {"instances_half_width", "", quantity::number}},
+              {},
+              {{"captured_steps", of.captured_steps},
+               {"windows", of.windows},
+               {"steps", of.all_steps},
+               {"stood_for", of.stood_for}}};
+    const auto add = [&](const step_estimate_row& row) {
+        out.rows.push_back({row.path, row.gpu_ns.mean, cell_of(row.gpu_ns.half_width), row.instances.mean,
+                            cell_of(row.instances.half_width)});
+    };
+    for (const step_estimate_row& row : of.rows) add(row);
+    if (of.captured_steps == 0) {
+        out.notes.emplace_back(
+            "no whole step was captured: prof_step or the option step_range tells where steps begin");
+        return out;
+    }
+    add(of.total);
+    out.rows.back()[3] = out.rows.back()[4] = table_cell();
+    const std::string from = std::to_string(of.captured_steps) + " of " + std::to_string(of.all_steps) + " steps, in " +
+                             std::to_string(of.windows) + (of.windows == 1 ? " window" : " windows");
+    if (of.stood_for != 0) {
+        out.notes.push_back("from " + from + " chosen at random among " + std::to_string(of.stood_for));
+    } else {
+        out.notes.push_back("from " + from + " that were not chosen at random: +/- holds if the others are like them");
+    }
+    out.legend =
+        "GPU/step: durations of the operations launched inside, added, a step; estimated\n"
+        "from the steps that were captured. +/-: half the 95 % confidence interval.\n";
+    return out;
+}
+
+table steps_report(const report_input& input) {
+    const attribution att = attribute(input.data, input.projected.attribution);
+    return steps_table(estimate_steps(input.data, att, input.projected.fold_digits));
+}
+
+}  // namespace prof

@@ -1,0 +1,45 @@
+// Sorts what is nearly in order already: what threads and GPUs tell comes in order of time, each by itself, with a few
+// elements that come late. Stable. Linear in the elements where each stands within a few places of its own, times the
+// logarithm of the number of sorted sequences laid end to end; never worse than std::stable_sort by more than a
+// constant. Memory: of the shorter of two sequences while they are merged.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace prof {
+
+template <typename TElement, typename TLess>
+void sort_nearly_sorted(std::vector<TElement>& elements, TLess less) {
+    constexpr std::ptrdiff_t most_late = 32;          // places that an element is moved back within its sequence
+    constexpr std::size_t least_elements_a_run = 64;  // of shorter ones there would be more merging than sorting
+    const auto begin = elements.begin();
+    std::vector<std::size_t> bounds = {0};
+    for (auto at = begin; at != elements.end(); ++at) {
+        const auto run = begin + static_cast<std::ptrdiff_t>(bounds.back());
+        if (at == run || !less(*at, *std::prev(at))) continue;
+        const auto lowest = at - run > most_late ? at - most_late : run;
+        if (lowest != run && less(*at, *lowest)) {
+            bounds.push_back(static_cast<std::size_t>(at - begin));
+            if (bounds.size() > least_elements_a_run && bounds.size() > elements.size() / least_elements_a_run) {
+                return std::stable_sort(begin, elements.end(), less);
+            }
+        } else {
+            std::rotate(std::upper_bound(lowest, at, *at, less), at, std::next(at));
+        }
+    }
+    bounds.push_back(elements.size());
+    while (bounds.size() > 2) {
+        std::vector<std::size_t> merged = {0};
+        for (std::size_t i = 2; i < bounds.size(); i += 2) {
+            const auto place = [&](std::size_t bound) { return begin + static_cast<std::ptrdiff_t>(bound); };
+            std::inplace_merge(place(bounds[i - 2]), place(bounds[i - 1]), place(bounds[i]), less);
+            merged.push_back(bounds[i]);
+        }
+        if (merged.back() != elements.size()) merged.push_back(elements.size());
+        bounds = std::move(merged);
+    }
+}
+
+}  // namespace prof

@@ -1,0 +1,144 @@
+#include "analysis/step_estimate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/captured_steps.hpp"
+#include "analysis/reports.hpp"
+#include "analysis/tables.hpp"
+#include "timeline/capture_builder.hpp"
+
+namespace prof {
+namespace {
+
+using testing::ElementsAre;
+
+// Of a run of 42 steps, 0 to 41, the windows [100, 300) and [1000, 1100), with steps 5 and 6, and step 30. Of the steps
+// one was drawn from 1 to 20 and, as far as the capture says, one from 21 to 60, of which 21 came.
+struct StepEstimate : testing::Test {
+    capture_builder capture;
+    std::uint16_t own = capture.domain("prof");
+
+    record step(std::uint64_t ns, std::uint64_t number) {
+        return {.ticks = ns,
+                .value = number,
+                .name = capture.name("step"),
+                .domain = own,
+                .kind = record_kind::mark,
+                .flags = static_cast<std::uint8_t>(payload_type::u64)};
+    }
+    static record begins(std::uint64_t ns, std::uint32_t epoch) {
+        return {.ticks = ns, .value = epoch, .kind = record_kind::window};
+    }
+    void window(const format::window_entry& entry) { capture.parts().windows.insert_or_assign(entry.epoch, entry); }
+
+    timeline two_windows(std::uint32_t second_ends_with_step = 1) {
+        capture.parts().properties["steps"] = "42";
+        window({.epoch = 1,
+                .begin_ticks = 100,
+                .end_ticks = 300,
+                .first_step = 5,
+                .last_step = 6,
+                .drawn_first = 1,
+                .drawn_among = 20,
+                .ends_with_step = 1});
+        window({.epoch = 2,
+                .begin_ticks = 1000,
+                .end_ticks = 1100,
+                .first_step = 30,
+                .last_step = 30,
+                .drawn_first = 21,
+                .drawn_among = 40,
+                .ends_with_step = second_ends_with_step});
+        capture.thread("main")
+            .add(step(100, 5))
+            .push(110, "forward")
+            .launch(120, 1)
+            .pop(130)
+            .add(step(200, 6))
+            .push(210, "forward")
+            .launch(220, 2)
+            .pop(230)
+            .launch(240, 3)
+            .add(begins(1000, 2))
+            .add(step(1001, 30))
+            .push(1010, "forward")
+            .launch(1020, 4)
+            .launch(1021, 5)
+            .pop(1030);
+        // Kernels run later than the step that launched them.
+        for (const auto& [key, ns] : {std::pair{1, 10}, {2, 30}, {3, 4}, {4, 50}, {5, 50}}) {
+            const auto start = static_cast<std::uint64_t>(2000 + 100 * key);
+            capture.kernel(static_cast<std::uint64_t>(key), start, start + static_cast<std::uint64_t>(ns));
+        }
+        return capture.build();
+    }
+};
+
+std::vector<std::uint64_t> numbers(const timeline& data) {
+    std::vector<std::uint64_t> out;
+    for (const captured_step& step : find_captured_steps(data)) out.push_back(step.number);
+    return out;
+}
+
+TEST_F(StepEstimate, WeighsByWhatEachWindowStandsFor) {
+    const timeline data = two_windows();
+    const step_estimate found = estimate_steps(data, attribute(data), true);
+    EXPECT_EQ(found.captured_steps, 3U);
+    EXPECT_EQ(found.windows, 2U);
+    EXPECT_EQ(found.all_steps, 42U);
+    EXPECT_EQ(found.stood_for, 20U + 21U);
+    ASSERT_EQ(found.rows.size(), 2U);
+    EXPECT_EQ(found.rows[0].path, "forward");
+    // (10 + 30) / 2 in the first window, 100 in the second.
+    EXPECT_DOUBLE_EQ(found.rows[0].gpu_ns.mean, (20.0 * 20 + 21.0 * 100) / 41);
+    EXPECT_DOUBLE_EQ(found.rows[0].instances.mean, 1);
+    EXPECT_EQ(found.rows[1].path, "(no range)");
+    EXPECT_DOUBLE_EQ(found.rows[1].gpu_ns.mean, 20.0 * 2 / 41);
+    EXPECT_DOUBLE_EQ(found.total.gpu_ns.mean, (20.0 * 22 + 21.0 * 100) / 41);
+    EXPECT_TRUE(found.total.gpu_ns.half_width);
+    EXPECT_TRUE(has_part_of_steps(data));
+}
+
+TEST_F(StepEstimate, LeavesOutAStepThatItsWindowCut) {
+    const timeline data = two_windows(0);
+    EXPECT_THAT(numbers(data), ElementsAre(5, 6));
+    const step_estimate found = estimate_steps(data, attribute(data), true);
+    EXPECT_DOUBLE_EQ(found.rows.front().gpu_ns.mean, 20);
+    EXPECT_FALSE(found.rows.front().gpu_ns.half_width);
+}
+
+TEST_F(StepEstimate, NeedsMarksOfOurOwn) {
+    capture.thread("main").mark(1, "step").launch(2, 1).mark(3, "step");
+    const timeline data = capture.build();
+    EXPECT_TRUE(find_captured_steps(data).empty());
+    const table shown_table = steps_report({.data = data});
+    EXPECT_TRUE(shown_table.rows.empty());
+    ASSERT_EQ(shown_table.notes.size(), 1U);
+    EXPECT_THAT(shown_table.notes[0], testing::HasSubstr("prof_step"));
+}
+
+// A recording from a program that pauses by hand: it stands for all steps, in equal parts.
+TEST_F(StepEstimate, OfWindowsThatWereNotDrawnSaysSo) {
+    capture.parts().properties["steps"] = "12";
+    window({.epoch = 1, .begin_ticks = 1, .end_ticks = 300});
+    capture.thread("main").add(step(10, 1)).launch(20, 1).add(step(30, 2)).launch(40, 2).add(step(50, 3)).launch(60, 3);
+    capture.kernel(1, 100, 110).kernel(2, 110, 130).kernel(3, 130, 230);
+    const timeline data = capture.build();
+    EXPECT_THAT(numbers(data), ElementsAre(1, 2));
+    const step_estimate found = estimate_steps(data, attribute(data), true);
+    EXPECT_EQ(found.stood_for, 0U);
+    EXPECT_DOUBLE_EQ(found.total.gpu_ns.mean, 15);
+    const table shown_table = steps_table(found);
+    ASSERT_EQ(shown_table.notes.size(), 1U);
+    EXPECT_THAT(shown_table.notes[0], testing::HasSubstr("2 of 12 steps, in 1 window that"));
+}
+
+TEST_F(StepEstimate, ReportHasARowForAllWork) {
+    const timeline data = two_windows();
+    EXPECT_THAT(rows_of(steps_report({.data = data}), {"path", "gpu_ns", "instances"}),
+                ElementsAre("forward 60.9756 1", "(no range) 0.97561 0", "all GPU work 61.9512 "));
+}
+
+}  // namespace
+}  // namespace prof

@@ -1,0 +1,355 @@
+#include "synthetic_capture.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "capture/writer.hpp"
+#include "record/error.hpp"
+
+namespace prof::bench {
+namespace {
+
+constexpr std::uint64_t ns_a_call = 2500;
+constexpr std::uint64_t ns_a_kernel = 1900;
+constexpr std::uint64_t gpu_lag_ns = 20'000;
+constexpr std::size_t drained_records = 4096;  // what the drain thread takes from one ring at a time, about
+
+struct thread_ring {
+    std::uint64_t uid = 0;
+    std::uint64_t written = 0;
+    std::vector<record> records;
+};
+
+class writer {
+public:
+    writer(const std::string& path, std::uint64_t wanted) : file_(path, {}), wanted_(wanted) {
+        file_.property("pid", "4242");
+        file_.property("command", "synthetic");
+        clock();
+        device_record gpu;
+        gpu.name = name("NVIDIA H200");
+        gpu.compute_capability_major = 9;
+        gpu.multiprocessors = 132;
+        gpu.max_threads_per_multiprocessor = 2048;
+        gpu.max_blocks_per_multiprocessor = 32;
+        gpu.registers_per_multiprocessor = 65536;
+        gpu.shared_bytes_per_multiprocessor = 228U << 10;
+        gpu.warp_size = 32;
+        file_.devices({&gpu, 1});
+    }
+
+    std::size_t add_thread(std::string_view system_name) {
+        format::thread_entry entry;
+        entry.uid = threads_.size() + 1;
+        entry.tid = static_cast<std::uint32_t>(4242 + threads_.size());
+        system_name.copy(entry.name.data(), entry.name.size() - 1);
+        file_.thread(entry);
+        threads_.push_back({.uid = entry.uid, .written = 0, .records = {}});
+        return threads_.size() - 1;
+    }
+
+    std::uint32_t name(std::string_view text) {
+        const std::pair<std::uint32_t, std::string_view> entry{++names_, text};
+        file_.names({&entry, 1});
+        return names_;
+    }
+    std::uint32_t kernel_symbol(std::uint64_t number) {
+        return name("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm" +
+                    std::to_string(number) + "EEEEviT0_T1_");
+    }
+
+    bool is_full() const { return counts_.records >= wanted_; }
+    void pass(std::uint64_t ns) { now_ += ns; }
+
+    void push(std::size_t thread, std::uint32_t name) {
+        ++counts_.ranges;
+        add(thread, {.ticks = now_, .name = name, .kind = record_kind::range_push});
+    }
+    void pop(std::size_t thread) { add(thread, {.ticks = now_, .kind = record_kind::range_pop}); }
+    void start(std::size_t thread, std::uint32_t name, std::uint64_t id) {
+        ++counts_.ranges;
+        add(thread, {.ticks = now_, .value = id, .name = name, .kind = record_kind::range_start});
+    }
+    void end(std::size_t thread, std::uint64_t id) {
+        add(thread, {.ticks = now_, .value = id, .kind = record_kind::range_end});
+    }
+    void node(std::size_t thread, std::uint64_t id) {
+        add(thread, {.ticks = now_, .value = id, .kind = record_kind::graph_node});
+    }
+
+    // A long kernel beside others, on a stream of its own. CUPTI tells of it when it has ended, after those.
+    void launch_beside(std::size_t thread, std::uint32_t symbol, std::uint32_t stream) {
+        if (late_.correlation != 0) take(late_);
+        call(thread, symbol);
+        late_ = kernel_of(symbol, stream, now_ + gpu_lag_ns, 10 * ns_a_kernel);
+    }
+    // A call, and what it launches on `stream`.
+    void launch(std::size_t thread, std::uint32_t symbol, std::uint32_t stream) {
+        call(thread, symbol);
+        kernel(symbol, stream, 0, 0);
+    }
+    void launch_graph(std::size_t thread, std::uint32_t graph, std::uint64_t first_node, std::uint64_t nodes,
+                      std::uint32_t symbol) {
+        call(thread, 0);
+        for (std::uint64_t i = 0; i < nodes; ++i) kernel(symbol, 7, graph, first_node + i);
+    }
+    void copy(std::size_t thread) {
+        call(thread, 0);
+        const std::uint64_t start_ns = gpu_turn();
+        copies_.push_back({.start_ns = start_ns,
+                           .end_ns = start_ns + ns_a_kernel,
+                           .correlation = correlation_key(1, correlation_),
+                           .bytes = 1U << 20,
+                           .context = 1,
+                           .stream = 7,
+                           .copy_kind = 1,
+                           .source_kind = 2,
+                           .destination_kind = 3});
+        ++counts_.records;
+        ++counts_.copies;
+    }
+
+    synthetic_counts finish() {
+        clock();
+        if (late_.correlation != 0) take(late_);
+        for (thread_ring& ring : threads_) drain(ring);
+        drain_gpu();
+        file_.end(format::end_reason::exited);
+        if (file_.failed()) throw error(file_.failure());
+        counts_.bytes = file_.bytes_written();
+        return counts_;
+    }
+
+private:
+    void clock() {
+        const clock_snapshot snapshot{.ticks = now_, .realtime_ns = now_, .cupti_ns = now_};
+        file_.clocks({&snapshot, 1});
+    }
+
+    void add(std::size_t thread, const record& r) {
+        thread_ring& ring = threads_[thread];
+        ring.records.push_back(r);
+        now_ += 40;
+        ++counts_.records;
+        if (ring.records.size() >= drained_records) drain(ring);
+    }
+
+    void call(std::size_t thread, std::uint32_t symbol) {
+        const std::uint64_t key = correlation_key(1, ++correlation_);
+        add(thread, {.ticks = now_,
+                     .value = key,
+                     .name = symbol,
+                     .category = 211,
+                     .domain = static_cast<std::uint16_t>(api_domain::runtime),
+                     .kind = record_kind::api_enter});
+        now_ += ns_a_call;
+        add(thread, {.ticks = now_, .value = key, .kind = record_kind::api_exit});
+    }
+
+    // One thing after another on the main stream, and nothing before it was ordered.
+    std::uint64_t gpu_turn() {
+        gpu_free_ = std::max(gpu_free_ + 100, now_ + gpu_lag_ns);
+        counts_.gpu_ns += static_cast<std::int64_t>(ns_a_kernel);
+        return std::exchange(gpu_free_, gpu_free_ + ns_a_kernel);
+    }
+
+    kernel_record kernel_of(std::uint32_t symbol, std::uint32_t stream, std::uint64_t start_ns,
+                            std::uint64_t ns) const {
+        kernel_record k;
+        k.start_ns = start_ns;
+        k.end_ns = start_ns + ns;
+        k.correlation = correlation_key(1, correlation_);
+        k.name = symbol;
+        k.context = 1;
+        k.stream = stream;
+        k.grid[0] = static_cast<std::uint32_t>(256 + counts_.kernels % 16);
+        k.grid[1] = k.grid[2] = k.block[1] = k.block[2] = 1;
+        k.block[0] = 128;
+        k.registers_per_thread = 40;
+        return k;
+    }
+
+    void kernel(std::uint32_t symbol, std::uint32_t stream, std::uint32_t graph, std::uint64_t node) {
+        kernel_record k = kernel_of(symbol, stream, gpu_turn(), ns_a_kernel);
+        k.graph_id = graph;
+        k.graph_node_id = node;
+        add(k);
+        if (late_.correlation != 0 && late_.end_ns < k.end_ns) take(late_);
+    }
+
+    void take(kernel_record& late) {
+        counts_.gpu_ns += static_cast<std::int64_t>(late.end_ns - late.start_ns);
+        add(std::exchange(late, {}));
+    }
+
+    void add(const kernel_record& k) {
+        kernels_.push_back(k);
+        ++counts_.records;
+        ++counts_.kernels;
+        if (kernels_.size() >= drained_records) drain_gpu();
+    }
+
+    void drain(thread_ring& ring) {
+        file_.records(ring.uid, ring.written, ring.records);
+        ring.written += ring.records.size();
+        ring.records.clear();
+    }
+    void drain_gpu() {
+        file_.kernels(kernels_);
+        file_.transfers(copies_);
+        kernels_.clear();
+        copies_.clear();
+    }
+
+    capture_writer file_;
+    std::uint64_t wanted_;
+    synthetic_counts counts_;
+    std::uint64_t now_ = 1'700'000'000'000'000'000;
+    std::uint64_t gpu_free_ = 0;
+    std::uint32_t names_ = 0;
+    std::uint32_t correlation_ = 0;
+    std::vector<thread_ring> threads_;
+    std::vector<kernel_record> kernels_;
+    std::vector<transfer_record> copies_;
+    kernel_record late_;  // one that CUPTI has not told of yet
+};
+
+std::vector<std::uint32_t> some_symbols(writer& out, int count) {
+    std::vector<std::uint32_t> symbols;
+    for (int i = 0; i < count; ++i) symbols.push_back(out.kernel_symbol(static_cast<std::uint64_t>(i)));
+    return symbols;
+}
+
+void train(writer& out, bool own_names) {
+    const std::size_t main = out.add_thread("python");
+    const std::size_t autograd = out.add_thread("pt_autograd_0");
+    const std::vector<std::uint32_t> symbols = some_symbols(out, 60);
+    const std::uint32_t all_reduce = out.name("_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LLPv");
+    const std::uint32_t forward = out.name("forward");
+    const std::uint32_t backward = out.name("backward");
+    const std::uint32_t layer = out.name("layer");
+    const std::uint32_t operation = out.name("attention");
+    const auto layers = [&](std::size_t thread, std::uint64_t& number) {
+        for (int i = 0; i < 12; ++i) {
+            out.push(thread, own_names ? out.name("layer of its own " + std::to_string(number)) : layer);
+            for (int j = 0; j < 3; ++j) {
+                out.push(thread, own_names ? out.name("operation of its own " + std::to_string(++number)) : operation);
+                if (thread == autograd) out.launch_beside(thread, all_reduce, 13);
+                for (int k = 0; k < 10; ++k, ++number) {
+                    const bool is_new = own_names && number % 30 == 0;
+                    out.launch(thread, is_new ? out.kernel_symbol(number) : symbols[number % symbols.size()], 7);
+                }
+                out.pop(thread);
+            }
+            out.pop(thread);
+        }
+    };
+    std::uint64_t number = 0;
+    for (std::uint64_t step = 0; !out.is_full(); ++step) {
+        out.push(main, out.name("iteration " + std::to_string(step)));
+        for (int i = 0; i < 2; ++i) out.copy(main);
+        out.push(main, forward);
+        layers(main, number);
+        out.pop(main);
+        out.push(main, backward);
+        layers(autograd, number);
+        out.pop(main);
+        out.pop(main);
+    }
+}
+
+void run_threads(writer& out) {
+    constexpr std::size_t count = 64;
+    for (std::size_t i = 0; i < count; ++i) out.add_thread("worker " + std::to_string(i));
+    const std::vector<std::uint32_t> symbols = some_symbols(out, 60);
+    const std::uint32_t task = out.name("task");
+    for (std::uint64_t number = 0; !out.is_full();) {
+        for (std::size_t thread = 0; thread < count; ++thread) out.push(thread, task);
+        for (std::size_t i = 0; i < 8 * count; ++i, ++number) {
+            out.launch(i % count, symbols[number % symbols.size()], static_cast<std::uint32_t>(7 + i % count));
+        }
+        for (std::size_t thread = 0; thread < count; ++thread) out.pop(thread);
+    }
+}
+
+void nest_deeply(writer& out) {
+    constexpr int depth = 100;
+    const std::size_t main = out.add_thread("python");
+    const std::vector<std::uint32_t> symbols = some_symbols(out, 60);
+    std::vector<std::uint32_t> names;
+    for (int i = 0; i < depth; ++i) names.push_back(out.name("level " + std::string(static_cast<std::size_t>(i), 'x')));
+    while (!out.is_full()) {
+        for (int i = 0; i < depth; ++i) out.push(main, names[static_cast<std::size_t>(i)]);
+        for (std::size_t i = 0; i < 100; ++i) out.launch(main, symbols[i % symbols.size()], 7);
+        for (int i = 0; i < depth; ++i) out.pop(main);
+    }
+}
+
+void replay_graphs(writer& out) {
+    constexpr std::uint64_t graphs = 50;
+    constexpr std::uint64_t nodes = 200;
+    const std::size_t main = out.add_thread("python");
+    const std::vector<std::uint32_t> symbols = some_symbols(out, 60);
+    const std::uint32_t capture = out.name("capture");
+    const std::uint32_t forward = out.name("forward");
+    const std::uint32_t replay = out.name("replay");
+    std::uint64_t id = 0;
+    for (std::uint64_t graph = 0; graph < graphs; ++graph) {
+        out.push(main, capture);
+        out.push(main, forward);
+        for (std::uint64_t i = 0; i < nodes; ++i) out.node(main, ++id);
+        out.pop(main);
+        out.pop(main);
+    }
+    for (std::uint64_t number = 0; !out.is_full(); ++number) {
+        const std::uint64_t graph = number % graphs;
+        out.push(main, replay);
+        out.launch_graph(main, static_cast<std::uint32_t>(graph + 1), graph * nodes + 1, nodes,
+                         symbols[number % symbols.size()]);
+        out.pop(main);
+        out.pass(nodes * (ns_a_kernel + 100));
+    }
+}
+
+void serve_requests(writer& out) {
+    constexpr std::uint64_t open_at_once = 500;
+    const std::size_t main = out.add_thread("server");
+    const std::vector<std::uint32_t> symbols = some_symbols(out, 60);
+    const std::uint32_t request = out.name("request");
+    std::uint64_t number = 0;
+    for (; !out.is_full(); ++number) {
+        out.start(main, request, number + 1);
+        if (number >= open_at_once) out.end(main, number + 1 - open_at_once);
+        for (std::size_t i = 0; i < 3; ++i) out.launch(main, symbols[(number + i) % symbols.size()], 7);
+    }
+    for (std::uint64_t i = number < open_at_once ? 0 : number - open_at_once; i < number; ++i) out.end(main, i + 1);
+}
+
+}  // namespace
+
+synthetic_counts write_synthetic_capture(const std::string& path, capture_shape shape, std::uint64_t records) {
+    writer out(path, records);
+    switch (shape) {
+        case capture_shape::training:
+        case capture_shape::names:
+            train(out, shape == capture_shape::names);
+            break;
+        case capture_shape::threads:
+            run_threads(out);
+            break;
+        case capture_shape::deep:
+            nest_deeply(out);
+            break;
+        case capture_shape::requests:
+            serve_requests(out);
+            break;
+        case capture_shape::graphs:
+            replay_graphs(out);
+            break;
+    }
+    return out.finish();
+}
+
+}  // namespace prof::bench

@@ -1,0 +1,32 @@
+// Captures of any size, for benchmarks: written with the capture writer as the drain thread writes them, names first,
+// then each thread's records, then the GPU's, chunk after chunk. The same arguments give the same capture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace prof::bench {
+
+enum class capture_shape : std::uint8_t {
+    training,  // an eager training step: a main and an autograd thread, ranges four deep, copies now and
+               // then, and all-reduces beside on a second stream
+    threads,   // 64 threads, a stream each
+    deep,      // ranges 100 deep around every launch
+    names,     // a name of its own for every range and every thirtieth kernel
+    graphs,    // 50 CUDA graphs of 200 nodes, replayed
+    requests,  // start/end ranges, 500 of them open at any time, around launches of one thread
+};
+
+struct synthetic_counts {
+    std::uint64_t records = 0;  // ring records, kernels and copies
+    std::uint64_t kernels = 0;
+    std::uint64_t copies = 0;
+    std::uint64_t ranges = 0;
+    std::int64_t gpu_ns = 0;  // durations added
+    std::uint64_t bytes = 0;  // of the file
+};
+
+// At least `records` records, up to the end of the step that reaches them. Throws prof::error.
+synthetic_counts write_synthetic_capture(const std::string& path, capture_shape shape, std::uint64_t records);
+
+}  // namespace prof::bench

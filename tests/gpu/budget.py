@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Measures what a run under `budget=1%` loses, and whether its estimates are right, in one process.
+
+    LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none PROF_OUTPUT_DIR=DIR \\
+        budget.py --prof PROF --budget 1% --seconds 200 --json FILE
+
+Segments of the same training alternate: off, on, off, on, …, off. Each one `on` is a recording of its own, from
+`prof_start` to the end of its last step, so that it has the first window's cost, too. Its cost is its time a step
+beside the mean of the two `off` segments around it; of these the mean is given, with a 95 % interval by bootstrap.
+Then a segment is recorded in full, and the GPU times a step that the budgets' captures estimate are compared with
+it, range by range. The cost holds if the interval's upper bound is within the budget and is missed if the lower one is
+over it; an estimate is right if it is within 2 % of the full recording, or its own interval reaches it.
+"""
+
+import argparse
+import gc
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import overhead
+
+TOLERANCE = 0.02
+
+
+def segment(training, seconds, after_step):
+    """Milliseconds a step, over about so many seconds; and the number of steps."""
+    gc.collect()
+    for _ in range(3):
+        training.step()
+    training.wait()
+    steps = 0
+    started = time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        training.step()
+        after_step()
+        steps += 1
+    training.wait()
+    return 1000 * (time.perf_counter() - started) / steps, steps
+
+
+def costs(off, on):
+    """Of each `on` beside the two `off` around it, as a share."""
+    return [2 * one / (before + after) - 1 for one, before, after in zip(on, off, off[1:])]
+
+
+def mean_with_interval(values):
+    return {
+        "mean": statistics.fmean(values),
+        "interval95": overhead.interval(lambda source: statistics.fmean(source.choices(values, k=len(values)))),
+    }
+
+
+def pooled(reports):
+    """Estimates of several recordings of the same training: by path the mean, weighted by steps, and half its interval."""
+    totals = {}
+    for report in reports:
+        for row in report["rows"]:
+            weight = report["captured_steps"]
+            entry = totals.setdefault(row["path"], [0, 0.0, 0.0])
+            entry[0] += weight
+            entry[1] += weight * row["gpu_ns"]
+            entry[2] += (weight * (row["half_width_ns"] or 0)) ** 2
+    return {path: (total / weight, squares**0.5 / weight) for path, (weight, total, squares) in totals.items()}
+
+
+def compare(estimated, full, least_share=0.01):
+    """Rows with at least a share of all GPU work: [path, estimated ns, half width ns, full ns, is right]."""
+    rows = []
+    for path, (true_ns, _) in full.items():
+        if true_ns < least_share * full["all GPU work"][0]:
+            continue
+        ns, half_width = estimated.get(path, (0.0, 0.0))
+        is_right = abs(ns - true_ns) <= max(TOLERANCE * true_ns, half_width)
+        rows.append([path, ns, half_width, true_ns, is_right])
+    return rows
+
+
+def steps_report(prof, capture):
+    command = [prof, "report", "--report", "steps", "--format", "json", str(capture)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def parse_options(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--prof", required=True, metavar="FILE", help="the prof command")
+    parser.add_argument("--budget", default="1%")
+    parser.add_argument("--workload", choices=sorted(overhead.WORKLOADS), default="launch-bound")
+    parser.add_argument("--seconds", type=float, default=200, help="in all (%(default)s)")
+    parser.add_argument("--pairs", type=int, default=5, help="segments with a budget (%(default)s)")
+    parser.add_argument("--full-steps", type=int, default=60, help="recorded in full (%(default)s)")
+    parser.add_argument("--json", metavar="FILE", help="write all figures here")
+    return parser.parse_args(arguments)
+
+
+def capture_path(library):
+    import ctypes
+
+    library.prof_capture_path.restype = ctypes.c_size_t
+    text = ctypes.create_string_buffer(4096)
+    library.prof_capture_path(text, ctypes.c_size_t(len(text)))
+    return text.value.decode()
+
+
+def measure(training, options):
+    budgeted = overhead.make_tool(f"prof:budget={options.budget}")
+    library = budgeted.library
+    each = (options.seconds - 20) / (2 * options.pairs + 1)
+    off, on, steps, captures = [], [], [], []
+    off.append(segment(training, each, lambda: None)[0])
+    for _ in range(options.pairs):
+        budgeted.start()
+        ms, count = segment(training, each, library.prof_step)
+        budgeted.stop()
+        on.append(ms)
+        steps.append(count)
+        captures.append(capture_path(library))
+        off.append(segment(training, each, lambda: None)[0])
+    full = overhead.make_tool("prof")
+    full.start()
+    for _ in range(options.full_steps):
+        library.prof_step()
+        training.step()
+    training.wait()
+    full.stop()
+    return {"off_ms": off, "on_ms": on, "steps": steps, "captures": captures, "full": capture_path(library)}
+
+
+def main(arguments=None):
+    options = parse_options(arguments)
+    try:
+        import torch
+    except ImportError:
+        print("budget.py: skipped, there is no PyTorch")
+        return overhead.SKIP
+    if not torch.cuda.is_available():
+        print("budget.py: skipped, there is no GPU")
+        return overhead.SKIP
+    sys.path.insert(0, str(overhead.ROOT / "examples"))
+    import train
+
+    training = train.Training(train.parse_options(overhead.WORKLOADS[options.workload][0]))
+    overhead.window_ms(training, 10, 20)
+    gc.disable()
+    result = measure(training, options)
+    shares = costs(result["off_ms"], result["on_ms"])
+    result["cost"] = mean_with_interval(shares)
+    result["cost_median"] = overhead.median_with_interval(shares)
+    result["verdict"] = overhead.verdict(result["cost"], float(options.budget.rstrip("%")) / 100)
+    reports = [steps_report(options.prof, capture) for capture in result["captures"]]
+    result["captured_steps"] = [report["captured_steps"] for report in reports]
+    result["windows"] = [report["windows"] for report in reports]
+    result["estimates"] = compare(pooled(reports), pooled([steps_report(options.prof, result["full"])]))
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(result, indent=1))
+
+    low, high = result["cost"]["interval95"]
+    print(
+        f"{options.workload}, budget {options.budget}: {statistics.median(result['off_ms']):.3f} ms a step; "
+        f"cost {100 * result['cost']['mean']:+.2f} % [{100 * low:+.2f}, {100 * high:+.2f}]: {result['verdict']}; "
+        f"captured {sum(result['captured_steps'])} of {sum(result['steps'])} steps in {sum(result['windows'])} windows"
+    )
+    for path, ns, half_width, true_ns, is_right in result["estimates"]:
+        print(
+            f"{path}: {ns / 1e6:.4f} ms +/- {half_width / 1e6:.4f}, full {true_ns / 1e6:.4f} ms, "
+            f"{100 * (ns / true_ns - 1):+.2f} %: {'right' if is_right else 'WRONG'}"
+        )
+    return 0 if all(row[-1] for row in result["estimates"]) and result["verdict"] != "missed" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

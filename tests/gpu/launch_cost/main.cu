@@ -1,0 +1,147 @@
+// What one kernel launch costs the thread that makes it: bare, under the discarding client in each of its ways, and
+// under libprof, in one process with the windows interleaved.
+//
+//   LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none launch_cost CLIENT_LIBRARY [ROUNDS]
+//
+// A window is bursts of launches of empty kernels, few enough for the GPU's queue; only the launching is timed, not the
+// wait after it. As in a training step, many kernels with long names take turns. A window's figure is the median of its
+// bursts. A tool's cost is its window less the mean of the two bare windows beside it; the difference to the client is
+// taken round by round. The table has medians over the rounds and the middle half.
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr int launches_a_burst = 400;
+constexpr int bursts_a_window = 15;
+constexpr std::size_t the_client = 1;  // in the list of tools
+constexpr int skip = 77;               // ctest's word for "not run"
+
+// Symbols of about 250 characters.
+template <int N>
+struct a_functor_with_a_name_as_long_as_the_templates_of_machine_learning_frameworks_have_them {};
+template <typename TFirst, typename TSecond, typename TThird>
+__global__ void empty() {}
+
+template <int... N>
+std::vector<const void*> kernels_of(std::integer_sequence<int, N...>) {
+    return {reinterpret_cast<const void*>(
+        empty<a_functor_with_a_name_as_long_as_the_templates_of_machine_learning_frameworks_have_them<N>, char[N + 1],
+              a_functor_with_a_name_as_long_as_the_templates_of_machine_learning_frameworks_have_them<N + 1>>)...};
+}
+const std::vector<const void*> kernels = kernels_of(std::make_integer_sequence<int, 80>{});
+
+template <typename TFunction>
+TFunction* function(void* library, const char* name) {
+    void* found = dlsym(library, name);
+    if (found == nullptr) {
+        std::fprintf(stderr, "launch_cost: no %s: is libprof.so preloaded, and the client's path right?\n", name);
+        std::exit(2);
+    }
+    return reinterpret_cast<TFunction*>(found);
+}
+
+double quantile(std::vector<double> values, double share) {
+    std::sort(values.begin(), values.end());
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+std::string figure(const std::vector<double>& values) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%+.0f [%+.0f, %+.0f]", quantile(values, 0.5), quantile(values, 0.25),
+                  quantile(values, 0.75));
+    return text;
+}
+
+double burst_ns(cudaStream_t stream) {
+    const auto began = std::chrono::steady_clock::now();
+    for (int i = 0; i < launches_a_burst; ++i) {
+        cudaLaunchKernel(kernels[static_cast<std::size_t>(i) % kernels.size()], dim3(1), dim3(32), nullptr, 0, stream);
+    }
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
+    cudaStreamSynchronize(stream);
+    return took.count() / launches_a_burst;
+}
+
+double window_ns(cudaStream_t stream) {
+    std::vector<double> bursts;
+    (void)burst_ns(stream);
+    for (int i = 0; i < bursts_a_window; ++i) bursts.push_back(burst_ns(stream));
+    return quantile(bursts, 0.5);
+}
+
+struct tool {
+    std::string name;
+    std::function<int()> start;
+    std::function<int()> stop;
+    std::vector<double> cost_ns = {};
+};
+
+std::vector<tool> tools(const char* client_library) {
+    void* client = dlopen(client_library, RTLD_NOW);
+    auto* start = function<int(int)>(client, "client_start");
+    auto* stop = function<int()>(client, "client_stop");
+    auto* prof_start = function<int(const char* const*)>(RTLD_DEFAULT, "prof_start");
+    auto* prof_stop = function<int()>(RTLD_DEFAULT, "prof_stop");
+    static const char* const by_driver[] = {"kernel_launches=driver", nullptr};
+    const auto way = [=](const char* name, int ways) { return tool{name, [=] { return start(ways); }, stop}; };
+    return {
+        {"nothing", [] { return 0; }, [] { return 0; }},
+        way("the client", 0),
+        way("- with both callbacks", 1 + 2),
+        way("- with the runtime's callbacks", 1),
+        way("- with the driver's callbacks", 2),
+        way("- with one callback pair a kernel", 1 + 2 + 16),
+        way("- with API records of both", 4 + 8),
+        way("- with the runtime's API records", 4),
+        way("- with the driver's API records", 8),
+        {"libprof", [=] { return prof_start(nullptr); }, prof_stop},
+        {"libprof, kernel_launches=driver", [=] { return prof_start(by_driver); }, prof_stop},
+    };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 2) {
+        std::fprintf(stderr, "usage: launch_cost CLIENT_LIBRARY [ROUNDS]\n");
+        return 2;
+    }
+    const int rounds = argc > 2 ? std::atoi(argv[2]) : 60;
+    cudaStream_t stream = nullptr;
+    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) {
+        std::printf("launch_cost: skipped, there is no GPU\n");
+        return skip;
+    }
+    std::vector<tool> all = tools(argv[1]);
+    std::vector<double> bare = {window_ns(stream)};
+    for (int round = 0; round < rounds; ++round) {
+        for (tool& each : all) {
+            if (each.start() != 0) {
+                std::fprintf(stderr, "launch_cost: '%s' did not start\n", each.name.c_str());
+                return 1;
+            }
+            const double on = window_ns(stream);
+            if (each.stop() != 0) return 1;
+            bare.push_back(window_ns(stream));
+            each.cost_ns.push_back(on - (bare[bare.size() - 2] + bare.back()) / 2);
+        }
+    }
+    std::printf("bare launch: %.0f ns, %d rounds\n", quantile(bare, 0.5), rounds);
+    std::printf("%-36s %22s %22s\n", "nanoseconds a launch", "above bare", "above the client");
+    for (const tool& each : all) {
+        std::vector<double> above = each.cost_ns;
+        for (std::size_t i = 0; i < above.size(); ++i) above[i] -= all[the_client].cost_ns[i];
+        std::printf("%-36s %22s %22s\n", each.name.c_str(), figure(each.cost_ns).c_str(), figure(above).c_str());
+    }
+    return 0;
+}

@@ -1,0 +1,94 @@
+#!/bin/bash
+# Measures what libprof costs on one GPU, beside others. Needs a build of this tree, PyTorch and a GPU.
+#
+#   tests/gpu/measure_cost.sh OUTDIR [STAGE…]     stages: launchbound gpubound residue startstop rate export
+#
+#   PROF_BUILD=DIR     the build tree (build/ at the root)
+#
+# Each stage has a time limit, about ten minutes for all of them; one that fails does not stop the others. OUTDIR gets
+# summary.txt, and a log and a JSON file for each measurement. Exits with 1 if one failed, 77 if there is no GPU.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+if [ $# -lt 1 ]; then
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+    echo "measure_cost.sh: skipped, there is no GPU"
+    exit 77
+fi
+out=$1
+shift
+mkdir -p "$out" || exit 2
+out=$(cd "$out" && pwd)
+build=$(cd "${PROF_BUILD:-$here/../../build}" 2>/dev/null && pwd)
+library=$build/lib/libprof.so
+client=$build/lib/libdiscarding_client.so
+for needed in "$library" "$client" "$build/bin/prof"; do
+    if [ ! -e "$needed" ]; then
+        echo "measure_cost.sh: there is no $needed; build it, or set PROF_BUILD" >&2
+        exit 2
+    fi
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+failures=0
+
+say() { echo "$*" | tee -a "$out/summary.txt"; }
+
+# measure NAME SECONDS COMMAND…: in a folder of its own; its output into NAME.txt, and the last lines into the summary.
+measure() {
+    local name=$1 allowed=$2 status=0 began=$SECONDS
+    shift 2
+    mkdir -p "$work/$name"
+    (cd "$work/$name" && timeout -k 5 "$allowed" "$@") >"$out/$name.txt" 2>&1 </dev/null || status=$?
+    [ $status -ne 0 ] && failures=$((failures + 1))
+    say "== $name: status $status, $((SECONDS - began)) s"
+    tail -n 8 "$out/$name.txt" | cut -c1-300 | tee -a "$out/summary.txt"
+    rm -rf "${work:?}/$name"
+}
+
+inside=(env "LD_PRELOAD=$library" PROF_AUTOSTART=0 PROF_EXPORT=none)
+beside=(--beside client+callbacks --goal prof-client+callbacks:0.01 --goal prof:0.015 --client-library "$client")
+
+stage_launchbound() {
+    measure launchbound 120 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
+        --workload launch-bound --steps 4 --settle 1 --rounds 150 --seconds 85 "${beside[@]}" --json "$out/launchbound.json"
+}
+stage_gpubound() {
+    measure gpubound 100 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
+        --workload gpu-bound --steps 6 --settle 1 --rounds 50 --seconds 65 "${beside[@]}" --json "$out/gpubound.json"
+}
+stage_residue() {
+    measure residue 230 python3 "$here/residue.py" --library "$library" --rounds 40 --json "$out/residue.json"
+}
+stage_startstop() {
+    measure startstop 60 "${inside[@]}" python3 "$here/start_stop.py" --cycles 100 --json "$out/startstop.json"
+}
+stage_rate() {
+    measure rate-prof 80 "${inside[@]}" python3 "$here/launch_rate.py" --tools client,client+callbacks,prof \
+        --rounds 20 --seconds 8 --client-library "$client" --json "$out/rate-prof.json"
+    local tool
+    for tool in torch-cuda torch-cpu-cuda proton; do
+        measure "rate-$tool" 45 python3 "$here/launch_rate.py" --tools "$tool" --rounds 8 --seconds 4 \
+            --json "$out/rate-$tool.json"
+    done
+}
+stage_export() {
+    local reader=$build/tests/bench/scale_bench
+    measure export 90 python3 "$here/export_speed.py" --prof "$build/bin/prof" --steps 60 \
+        $([ -e "$reader" ] && echo --reader "$reader") --json "$out/export.json"
+}
+
+say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
+for stage in ${*:-launchbound gpubound residue startstop rate export}; do
+    if declare -F "stage_$stage" >/dev/null; then
+        "stage_$stage"
+    else
+        say "there is no stage '$stage'"
+        failures=$((failures + 1))
+    fi
+done
+say "$failures failed, $SECONDS s"
+[ "$failures" -eq 0 ]
