@@ -82,7 +82,7 @@ TEST_F(Interface, HandsOutTheRowsOfTheSummary) {
         cells expected = as_cells(p.rows[i]);
         ASSERT_EQ(printed[i].size(), expected.size());
         // Times of the host are read while the recording runs, when its clock is known from fewer readings.
-        for (const std::size_t host : {4, 15}) {
+        for (const std::size_t host : {4U, 15U}) {
             const double later = std::stod(expected[host]);
             EXPECT_NEAR(std::stod(printed[i][host]), later, 0.02 * later) << printed[i][0] << ", column " << host;
             expected[host] = printed[i][host];

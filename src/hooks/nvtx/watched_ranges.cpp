@@ -18,6 +18,7 @@ struct range_watch {
     };
     std::deque<entry> entries;
     range_listener listener = nullptr;
+    const range_watch* before = nullptr;  // never freed: a hook may be in it
 };
 
 namespace {
@@ -35,6 +36,9 @@ bool is_named(std::string_view text, std::string_view name) noexcept {
     }
     return at == text.size() || at == split_torch_text(text).name.size();
 }
+
+// All that ever were, the latest first.
+std::atomic<const range_watch*> all_watches{nullptr};
 
 bool is_on_its_thread(range_watch::entry& entry) noexcept {
     const void* const here = &this_thread_producer;
@@ -61,6 +65,7 @@ void watch_ranges(const std::vector<watched_range>& ranges, region& where, range
         entry.in_any_domain = domain == "*";
         if (!entry.in_any_domain && domain != "default") entry.domain = where.domain(domain);
     }
+    watch->before = all_watches.exchange(watch);
     active_watch.store(watch);
 }
 
