@@ -59,7 +59,7 @@ collector::round_result collector::round() {
     drain_rings(result);
     drain_gpu(result);
     out_.flush();
-    for (const drained& d : drained_) {
+    for (drained& d : drained_) {
         d.found.consumer.release(d.found.view.end);
         if (d.found.state == ring_state::retired) {
             // relaxed: the retired thread's claim was published with the state.
