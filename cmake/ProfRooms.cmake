@@ -21,6 +21,14 @@ if(PROF_SANITIZE)
     target_link_options(prof_build_flags INTERFACE -fsanitize=${PROF_SANITIZE})
 endif()
 
+# Fuzzers see which branches of a room's code an input takes.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND PROF_SANITIZE MATCHES "address")
+    set(fuzzers_by_default ON)
+else()
+    set(fuzzers_by_default OFF)
+endif()
+option(PROF_BUILD_FUZZERS "Build the fuzzers (clang and its address sanitizer only)" ${fuzzers_by_default})
+
 # prof_room(<name> SOURCES a.cpp... [DEPENDS <room>...] [LINKS <target>...])
 #
 # One room of src/: the static library prof_<name>, position independent with hidden symbols, so that
@@ -43,7 +51,8 @@ function(prof_room name)
         C_VISIBILITY_PRESET hidden
         VISIBILITY_INLINES_HIDDEN ON)
     # The hooks read one thread-local pointer: initial-exec makes that one load, in libprof.so too.
-    target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
+    target_compile_options(${target} PRIVATE -ftls-model=initial-exec
+        $<$<BOOL:${PROF_BUILD_FUZZERS}>:-fsanitize=fuzzer-no-link>)
     list(TRANSFORM arg_DEPENDS PREPEND prof_)
     target_link_libraries(${target}
         PUBLIC ${arg_DEPENDS} ${arg_LINKS}

@@ -14,6 +14,13 @@ namespace {
 
 constexpr std::size_t deepest_descent = 1000;
 
+// Ranges that one piece of work may count for by adoption, and ranges under which another's may hang. Threads that work
+// for threads that work for threads come nowhere near; a damaged capture may have a chain of all its threads.
+constexpr std::size_t longest_list = 4096;
+// All lists that adoption makes, beside one for each record.
+constexpr std::size_t nodes_for_all = 1U << 20;
+constexpr std::size_t nodes_a_record = 16;
+
 class attributor {
 public:
     attributor(const timeline& data, const attribution_options& options)
@@ -127,9 +134,10 @@ private:
         if (choice.kind == adoption::outcome::ambiguous) out_.parent[root] = owner_ambiguous;
         if (choice.kind != adoption::outcome::adopted) return;
         const std::uint32_t parent = innermost(choice.open);
+        std::size_t above = 0;
         for (std::uint32_t at = parent; is_range(at); at = out_.parent[at]) {
-            if (at != root) continue;
-            adopted_roots_[root] = {};  // a damaged capture: it would hang under itself
+            if (at != root && ++above <= longest_list) continue;
+            adopted_roots_[root] = {};  // a damaged capture: it would hang under itself, or too deep
             return;
         }
         out_.parent[root] = parent;
@@ -240,7 +248,11 @@ private:
     std::uint32_t joined(std::uint32_t head, std::uint32_t tail) {
         std::vector<std::uint32_t> above;  // innermost first
         for (std::uint32_t at = head; at != npos; at = node(at).below) above.push_back(node(at).range);
-        return on_top(above, tail);
+        std::size_t length = above.size();
+        for (std::uint32_t at = tail; at != npos; at = node(at).below) ++length;
+        const std::size_t records = data_.ranges.size() + data_.work_parents.size();
+        const bool too_much = out_.extra_nodes.size() > nodes_for_all + nodes_a_record * records;
+        return length > longest_list || too_much ? head : on_top(above, tail);
     }
 
     std::uint32_t on_top(const std::vector<std::uint32_t>& above, std::uint32_t tail) {

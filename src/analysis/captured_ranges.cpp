@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace prof {
+namespace {
+
+constexpr std::size_t replayed_for_all = 1U << 20;
+constexpr std::size_t replayed_an_op = 32;
+
+}  // namespace
 
 captured_ranges::captured_ranges(const timeline& data, attribution& att)
     : data_(data), att_(att), captures_(data.threads.size()) {
@@ -24,6 +30,11 @@ void captured_ranges::add(const finder& find) {
         if (known == npos) {
             const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
             known = state_of(node, find(node, op));
+        }
+        // A graph of a thousand ranges, launched without end: only a damaged capture has so many.
+        if (att_.replayed.size() > replayed_for_all + replayed_an_op * data_.ops.size()) {
+            ++att_.ops_of_unseen_captures;
+            continue;
         }
         if (states_[known].is_ambiguous) ++att_.ops_of_ambiguous_captures;
         if (states_[known].ranges.empty()) continue;
@@ -73,21 +84,16 @@ std::uint32_t captured_ranges::state_of(const timeline_graph_node& node, const c
     return known->second;
 }
 
-bool captured_ranges::is_open_at_launch(std::uint32_t op, std::uint32_t range) const noexcept {
-    bool is_open = false;
-    for_each_open_range(data_, att_, op, [&](std::uint32_t open) { is_open = is_open || open == range; });
-    return is_open;
-}
-
 // The innermost of the captured ranges, made as need be, under the launch of `op`; npos if none of them counts.
 std::uint32_t captured_ranges::place(std::uint32_t op, const state& captured) {
-    bool has_open_range = false;
-    for_each_open_range(data_, att_, op, [&](std::uint32_t) { has_open_range = true; });
+    std::vector<std::uint32_t> open;
+    for_each_open_range(data_, att_, op, [&](std::uint32_t range) { open.push_back(range); });
+    std::sort(open.begin(), open.end());
     const std::uint32_t owner = att_.owner[op];
     std::uint32_t depth = is_range(owner) ? att_.depth[owner] + 1 : 0;
     std::uint32_t innermost = npos;
-    for (std::size_t i = has_open_range ? captured.enclosing : 0; i < captured.ranges.size(); ++i) {
-        if (is_open_at_launch(op, captured.ranges[i])) continue;
+    for (std::size_t i = open.empty() ? 0 : captured.enclosing; i < captured.ranges.size(); ++i) {
+        if (std::binary_search(open.begin(), open.end(), captured.ranges[i])) continue;
         innermost = child(data_.ops[op].launch, innermost, captured.ranges[i], depth++);
     }
     return innermost;

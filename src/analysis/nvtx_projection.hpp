@@ -40,7 +40,7 @@ public:
     const std::vector<std::uint32_t>& around(const timeline_api_call& call) {
         thread& of = threads_[call.thread];
         for (; of.next < of.waiting.size() && data_.ranges[of.waiting[of.next]].start_ns <= call.start_ns; ++of.next) {
-            of.open.push_back(of.waiting[of.next]);
+            if (of.open.size() < most_open) of.open.push_back(of.waiting[of.next]);
         }
         const std::int64_t until_ns = std::max(call.start_ns, call.end_ns);
         std::erase_if(of.open, [&](std::uint32_t range) { return data_.ranges[range].end_ns < until_ns; });
@@ -48,6 +48,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t most_open = 1024;  // as for push/pop ranges: what a program forgets to end adds up
+
     struct thread {
         std::vector<std::uint32_t> waiting;  // by start
         std::size_t next = 0;                // of waiting

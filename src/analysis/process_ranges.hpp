@@ -8,7 +8,7 @@
 namespace prof {
 
 // Rows by folded name, by first start. An operation counts for an instance if its launch began while that was open,
-// and once for the row, however many overlapping instances of it were. Linear in the launches that instances cover.
+// and once for the row, however many overlapping instances of it were. Each instance costs two look-ups.
 std::vector<projection_row> project_process_ranges(const timeline& data, const hidden_domains& hidden,
                                                    bool fold_digits);
 

@@ -26,6 +26,22 @@ struct instance {
     }
 };
 
+// Names may be megabytes long and nest a thousand deep. Paths and names of rows get this much memory; where it is used
+// up, as only a hostile capture brings about, their ends stand for them.
+class text_budget {
+public:
+    std::string of(std::string text) {
+        constexpr std::size_t all = 64U << 20;
+        constexpr std::size_t end_bytes = 64;
+        if (text.size() > end_bytes && text.size() > all - used_) return "…" + text.substr(text.size() - end_bytes);
+        used_ += std::min(text.size(), all - used_);
+        return text;
+    }
+
+private:
+    std::size_t used_ = 0;
+};
+
 class projector {
 public:
     projector(const timeline& data, const attribution& att, bool fold_digits)
@@ -154,17 +170,18 @@ private:
             const row_tree::node& n = tree_.nodes()[node];
             projection_row& row = rows_[node];
             row.kind = kind_of(node);
-            row.name = n.text;
+            row.name = texts_.of(std::string{n.text});
             row.is_captured = n.is_captured;
             row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
             row.gpu_busy_ns = busy_[node].total_ns();
-            row.path = escape_segment(n.text);
+            std::string path = escape_segment(n.text);
             if (n.parent != npos) {
                 row.parent = place[n.parent];
                 const projection_row& parent = result_.rows[row.parent];
                 row.depth = parent.depth + 1;
-                row.path = parent.path + '/' + row.path;
+                path = parent.path + '/' + path;
             }
+            row.path = texts_.of(std::move(path));
             place[node] = static_cast<std::uint32_t>(result_.rows.size());
             result_.rows.push_back(std::move(row));
         }
@@ -192,6 +209,7 @@ private:
     std::vector<instance> instances_;   // per range
     std::vector<instance> replayed_;    // per replayed range
     busy_time total_busy_;
+    text_budget texts_;
     projection result_;
 };
 

@@ -69,13 +69,13 @@ std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range,
     if (segment == segment_of_name_.end()) {
         const auto id = static_cast<std::uint32_t>(segments_.size());
         const auto text = segments_.emplace(segment_text(data_, range, fold_digits_), id).first;
-        segment = segment_of_name_.emplace(name_key, text->second).first;
+        segment = segment_of_name_.emplace(name_key, &*text).first;
     }
     const bool is_captured = launch != nullptr;
-    const std::uint64_t child_key = std::uint64_t{parent} << 32 | segment->second << 1 | (is_captured ? 1 : 0);
+    const std::uint64_t child_key = std::uint64_t{parent} << 32 | segment->second->second << 1 | (is_captured ? 1 : 0);
     const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
     if (added) {
-        nodes_.push_back({segment_text(data_, range, fold_digits_), parent, INT64_MAX, INT64_MAX, is_captured});
+        nodes_.push_back({segment->second->first, parent, INT64_MAX, INT64_MAX, is_captured});
         ambiguous_.push_back(parent == npos ? std::uint8_t{0} : ambiguous_[parent]);
     }
     node& n = nodes_[found->second];

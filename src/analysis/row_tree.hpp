@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace prof {
 class row_tree {
 public:
     struct node {
-        std::string text;              // segment, unescaped
+        std::string_view text;         // segment, unescaped; of the tree
         std::uint32_t parent = npos;   // index of a node
         std::int64_t first_ns = 0;     // start of its first instance: of a captured one the launch …
         std::int64_t captured_ns = 0;  // … and among those of one launch the range that was captured
@@ -53,7 +54,8 @@ private:
     std::vector<std::uint8_t> ambiguous_;
     std::vector<std::uint32_t> node_of_;
     std::vector<std::uint32_t> node_of_replayed_;
-    std::unordered_map<std::uint64_t, std::uint32_t> segment_of_name_;  // domain << 32 | name → segment
+    std::unordered_map<std::uint64_t, const std::pair<const std::string, std::uint32_t>*>
+        segment_of_name_;  // domain << 32 | name → segment
     std::unordered_map<std::string, std::uint32_t> segments_;
     // parent node << 32 | segment << 1 | is captured → node
     std::unordered_map<std::uint64_t, std::uint32_t> children_;

@@ -62,6 +62,12 @@ static_assert(sizeof(chunk_header) == 40 && std::is_trivially_copyable_v<chunk_h
 
 inline constexpr std::uint32_t largest_chunk_bytes = 16U << 20;  // raw; a reader refuses more
 
+// How much the deflated chunks of a file may inflate to, all together. What processes record shrinks to a tenth at
+// best.
+constexpr std::uint64_t most_inflated_bytes(std::uint64_t file_bytes) noexcept {
+    return largest_chunk_bytes + 32 * file_bytes;
+}
+
 struct thread_entry {
     std::uint64_t uid = 0;  // 1, 2, …: unlike a tid never used again in this capture
     std::uint32_t tid = 0;

@@ -59,6 +59,7 @@ struct capture_reader::state {
     std::uint32_t expected_sequence = 0;
     capture_damage damage;
     std::vector<std::uint64_t> inflated;  // in words: the payload is aligned
+    std::uint64_t inflated_bytes = 0;     // of all chunks so far
     recovery_basis contents;
     std::optional<recovery> recovered;  // once the file's end has been reached without an end chunk
     std::size_t recovered_given = 0;
@@ -88,6 +89,7 @@ void capture_reader::state::read_header(const std::string& path) {
 void capture_reader::state::start_over() {
     damage = {};
     offset = 0;
+    inflated_bytes = 0;
     expected_sequence = 0;
     recovered_given = 0;
     if (!header_is_intact) pass_over(first_chunk, "the file's header fails its checksum");
@@ -121,6 +123,11 @@ void capture_reader::state::search_chunk(const char* what_is_wrong) {
 
 // Replaces a deflated payload by what it inflates to; says what is wrong with it otherwise.
 const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<const std::byte>& payload) {
+    constexpr std::uint64_t most_per_stored_byte = 1100;  // zlib's own limit is 1032
+    if (raw_bytes > most_per_stored_byte * payload.size()) return "a chunk gives a size that it cannot inflate to";
+    inflated_bytes += raw_bytes;
+    if (inflated_bytes > format::most_inflated_bytes(file.size()))
+        return "the chunks inflate to more than any capture's";
     inflated.resize(round_up(raw_bytes) / alignment);
     const auto target = std::as_writable_bytes(std::span{inflated}).first(raw_bytes);
     if (!inflate_exactly(payload, target)) return "a chunk does not inflate to the size it gives";

@@ -1,8 +1,9 @@
 // Reads a capture file as a sequence of intact chunks. Whatever is damaged, truncated or of an unknown type is passed
 // over and counted; hostile input (lengths, checksums, zip bombs) costs at most twice format::largest_chunk_bytes of
-// memory. What is delivered is well_formed() for its type; capture/payload.hpp reads it as typed values.
-// After the chunks of the file come those that recovery finds in the rings of a process that died
-// (capture/recovery.hpp), in the same form, so that a reader need not know the difference.
+// memory, and all that is delivered from a file is at most format::most_inflated_bytes(). What is delivered is
+// well_formed() for its type; capture/payload.hpp reads it as typed values. After the chunks of the file come those
+// that recovery finds in the rings of a process that died (capture/recovery.hpp), in the same form, so that a reader
+// need not know the difference.
 //
 // One reader, one thread. The file is read as it goes, and never mapped: it may shrink, or its disk fail, meanwhile.
 #pragma once

@@ -119,6 +119,8 @@ private:
     void keep(recovered_chunk&& made, recovery& found) {
         kept_bytes_ += made.bytes;
         if (kept_bytes_ > largest_recovery_bytes) throw error("it says that it holds more than a gigabyte");
+        // Each record and each name lies in it once; what is made of it has a few bytes more.
+        if (kept_bytes_ > chunk_bytes + 2 * file_.size()) throw error("it says that it holds more than it can");
         found.chunks.push_back(std::move(made));
     }
 
@@ -150,6 +152,7 @@ void rings_file::names(recovery& found) {
     const std::uint64_t arena = names_offset_ + name_table::arena_offset(slot_count);
     const std::uint64_t end = std::min<std::uint64_t>({used, arena_bytes, largest_recovery_bytes});
     payload_builder names;
+    std::uint64_t looked_at = 0;
     for (std::uint64_t offset = sizeof(name_entry_header); offset + sizeof(name_entry_header) < end;) {
         const auto entry = at(arena + offset, sizeof(name_entry_header));
         const auto length = field<std::uint32_t>(entry, offsetof(name_entry_header, length_plus_one)) - 1;
@@ -159,6 +162,9 @@ void rings_file::names(recovery& found) {
         if (length > std::min(end - offset, chunk_bytes)) {  // also where there is none: 0 - 1
             continue;
         }
+        // Torn names are few: one a thread. Where most are, each place may claim a megabyte that is read for nothing.
+        looked_at += length;
+        if (looked_at > 64 * chunk_bytes + 2 * end) throw error("its names are damaged");
         const auto bytes = at(arena + offset, length);
         const std::string_view text{reinterpret_cast<const char*>(bytes.data()), length};
         if (static_cast<std::uint32_t>(hash_name(text)) != hash) continue;

@@ -59,9 +59,9 @@ collector::round_result collector::round() {
     drain_rings(result);
     drain_gpu(result);
     out_.flush();
-    for (const drained& d : drained_) {
-        ring_consumer<record>(&d.ring->counters, region_.slots(*d.ring), d.ring->capacity).release(d.end);
-        if (d.retired) {
+    for (drained& d : drained_) {
+        d.found.consumer.release(d.found.view.end);
+        if (d.found.state == ring_state::retired) {
             // relaxed: the retired thread's claim was published with the state.
             threads_.erase(d.ring->thread_uid.load(std::memory_order_relaxed));
             region_.free_ring(*d.ring);
@@ -109,12 +109,10 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
 void collector::drain_rings(round_result& result) {
     drained_.clear();
     for (ring_header& ring : region_.rings()) {
-        // acquire: if the thread has ended, its last records are seen below.
-        const auto state = static_cast<ring_state>(ring.state.load(std::memory_order_acquire));
-        if (state == ring_state::free) continue;
-        const auto view = ring_consumer<record>(&ring.counters, region_.slots(ring), ring.capacity).peek();
-        const bool retired = state == ring_state::retired;
-        if (view.size() == 0 && !retired) continue;
+        const auto found = glance<record>(ring, region_.slots(ring));
+        const auto& view = found.view;
+        if (found.state == ring_state::free) continue;
+        if (view.size() == 0 && found.state != ring_state::retired) continue;
         if (view.size() != 0) {
             describe_thread(ring, false);
             // relaxed: whoever wrote these records wrote the uid before.
@@ -131,7 +129,7 @@ void collector::drain_rings(round_result& result) {
         }
         result.records += view.size();
         result.fullest = std::max(result.fullest, static_cast<double>(view.size()) / ring.capacity);
-        drained_.push_back({&ring, view.end, retired});
+        drained_.push_back({&ring, found});
     }
 }
 

@@ -42,8 +42,7 @@ private:
     using thread_name = std::array<char, 32>;  // zero-terminated
     struct drained {
         ring_header* ring;
-        std::uint64_t end;
-        bool retired;
+        ring_glance<ring_consumer<record>> found;
     };
 
     void write_names();

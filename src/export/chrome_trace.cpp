@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -120,10 +121,13 @@ private:
         std::int64_t order = 0;
         for (const host_thread_rows& thread : host) {
             std::string name;
-            for (const std::uint32_t index : thread.threads) {
+            constexpr std::size_t most_names = 16;  // of threads that had the same tid
+            const std::size_t shown = std::min(thread.threads.size(), most_names);
+            for (const std::uint32_t index : std::span{thread.threads}.first(shown)) {
                 const std::string& part = data_.threads[index].name;
                 if (name.find(part) == std::string::npos) name.append(name.empty() ? "" : ", ").append(part);
             }
+            if (shown < thread.threads.size()) name += ", …";
             if (name.empty()) name = "thread " + std::to_string(thread.tid);
             for (std::size_t row = 0; row < thread.row_count; ++row) {
                 const std::string suffix = row == 0 ? "" : " (ranges " + std::to_string(row + 1) + ")";

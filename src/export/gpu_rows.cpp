@@ -10,34 +10,45 @@
 namespace prof {
 namespace {
 
-// A range uses few streams, so what it has on each stands in a short list.
+// A range uses few streams, so what it has on each stands in a short list. In a damaged capture it may be on any number
+// of them: what would make a list or all of them too long is left out.
 struct projection_list {
     struct entry {
         projected_range projected;
         std::uint32_t stream = 0;  // index into the streams
         std::uint32_t next = npos;
     };
+    static constexpr int most_streams = 256;  // of one range
+    static constexpr std::size_t entries_for_all = 1U << 20;
+    static constexpr std::size_t entries_an_op = 16;
+
     std::vector<std::uint32_t> head;  // per range, then per replayed range
     std::vector<entry> entries;
+    std::size_t most_entries = 0;
 
-    projected_range& of(std::size_t list, const projected_range& wanted, std::uint32_t stream) {
+    // Null where there is no room.
+    projected_range* of(std::size_t list, const projected_range& wanted, std::uint32_t stream) {
+        int length = 0;
         for (std::uint32_t at = head[list]; at != npos; at = entries[at].next) {
-            if (entries[at].stream == stream) return entries[at].projected;
+            if (entries[at].stream == stream) return &entries[at].projected;
+            if (++length == most_streams) return nullptr;
         }
+        if (entries.size() == most_entries) return nullptr;
         entries.push_back({wanted, stream, head[list]});
         head[list] = static_cast<std::uint32_t>(entries.size() - 1);
-        return entries.back().projected;
+        return &entries.back().projected;
     }
 };
 
 void project_op(const timeline& data, const attribution& att, std::size_t index, std::uint32_t stream,
                 projection_list& lists) {
     const gpu_op& op = data.ops[index];
-    const auto count_for = [&](projected_range& projected) {
-        if (projected.ops == 0) projected.start_ns = op.start_ns;  // operations come in order of start
-        projected.end_ns = std::max(projected.end_ns, op.end_ns);
-        projected.gpu_sum_ns += op.end_ns - op.start_ns;
-        ++projected.ops;
+    const auto count_for = [&](projected_range* projected) {
+        if (projected == nullptr) return;
+        if (projected->ops == 0) projected->start_ns = op.start_ns;  // operations come in order of start
+        projected->end_ns = std::max(projected->end_ns, op.end_ns);
+        projected->gpu_sum_ns += op.end_ns - op.start_ns;
+        ++projected->ops;
     };
     for_each_open_range(data, att, index,
                         [&](std::uint32_t range) { count_for(lists.of(range, {.range = range}, stream)); });
@@ -126,6 +137,8 @@ std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution
     }
 
     projection_list lists;
+    lists.most_entries =
+        projection_list::entries_for_all + projection_list::entries_an_op * (data.ops.size() + data.ranges.size());
     lists.head.assign(data.ranges.size() + att.replayed.size(), npos);
     std::uint32_t at = 0;  // the stream of the operation before: mostly of this one, too
     for (std::size_t i = 0; i < data.ops.size(); ++i) {

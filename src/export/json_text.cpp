@@ -105,22 +105,19 @@ std::string printable(std::string_view name) {
 }
 
 std::string terminal_safe(std::string_view name) {
+    const std::string text = printable(name);
     std::string out;
-    for (const char c : printable(name)) {
-        const auto byte = static_cast<std::uint8_t>(c);
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const std::uint8_t byte = byte_at(text, at);
         if (byte < 0x20 || byte == 0x7F) {
             append_byte_escape(out, byte);
+        } else if (byte == 0xC2 && byte_at(text, at + 1) < 0xA0) {
+            // U+0080 to U+009F are control characters too, for some terminals.
+            append_byte_escape(out, byte);
+            append_byte_escape(out, byte_at(text, ++at));
         } else {
-            out += c;
-        }
-    }
-    // U+0080 to U+009F are control characters too, for some terminals.
-    for (std::size_t at = 0; (at = out.find('\xC2', at)) != std::string::npos; ++at) {
-        if (const std::uint8_t second = byte_at(out, at + 1); second < 0xA0) {
-            std::string escaped;
-            append_byte_escape(escaped, 0xC2);
-            append_byte_escape(escaped, second);
-            out.replace(at, 2, escaped);
+            out += text[at];
         }
     }
     return out;

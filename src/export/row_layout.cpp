@@ -11,6 +11,7 @@ bool nesting_rows::fits(std::size_t row, std::int64_t start_ns, std::int64_t end
 }
 
 std::size_t nesting_rows::place(std::int64_t start_ns, std::int64_t end_ns, std::size_t first_row) {
+    first_row = std::min(first_row, most_rows - 1);
     if (open_ends_.size() < first_row) open_ends_.resize(first_row);
     for (std::size_t row = first_row; row < open_ends_.size(); ++row) {
         if (fits(row, start_ns, end_ns)) {
@@ -18,6 +19,7 @@ std::size_t nesting_rows::place(std::int64_t start_ns, std::int64_t end_ns, std:
             return row;
         }
     }
+    if (open_ends_.size() == most_rows) return most_rows - 1;
     open_ends_.push_back({end_ns});
     return open_ends_.size() - 1;
 }
@@ -29,6 +31,7 @@ std::size_t disjoint_rows::place(std::int64_t start_ns, std::int64_t end_ns) {
             return row;
         }
     }
+    if (free_from_.size() == most_rows) return most_rows - 1;
     free_from_.push_back(std::max(end_ns, start_ns + 1));
     return free_from_.size() - 1;
 }

@@ -1,5 +1,6 @@
 // Lays out intervals on rows so that viewers show all of them. A viewer's row holds slices that lie apart or inside one
 // another; of two that overlap in part Perfetto drops one. So an interval that does not fit goes to a spill row.
+// Beyond `most_rows`, which no viewer shows and only a damaged capture needs, the last row takes what fits nowhere.
 // One thread; a few nanoseconds an interval, times the number of rows.
 #pragma once
 
@@ -8,6 +9,8 @@
 #include <vector>
 
 namespace prof {
+
+inline constexpr std::size_t most_rows = 1024;
 
 // Rows of intervals that nest. place() wants intervals by start, and of equal starts the longer first.
 class nesting_rows {

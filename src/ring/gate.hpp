@@ -11,7 +11,22 @@ namespace prof {
 inline std::atomic<std::uint32_t> recording_epoch{0};
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
 
-// relaxed: whoever finds it open looks again, with acquire, before touching anything (recording_producer()).
-inline bool gate_is_shut() noexcept { return recording_epoch.load(std::memory_order_relaxed) == 0; }
+// Templates, so that the tests run the same code with atomics that are a memory model's.
+template <typename TGate>
+bool is_shut(const TGate& gate) noexcept {
+    // relaxed: whoever finds it open looks again, with acquire, before touching anything (epoch_of()).
+    return gate.load(std::memory_order_relaxed) == 0;
+}
+template <typename TGate>
+std::uint32_t epoch_of(const TGate& gate) noexcept {
+    // acquire: a thread that sees the gate open sees the region that was installed before (a plain load on x86).
+    return gate.load(std::memory_order_acquire);
+}
+template <typename TGate>
+void set_gate(TGate& gate, std::uint32_t epoch) noexcept {
+    gate.store(epoch);  // seq_cst: rare; what is needed is that it releases the region
+}
+
+inline bool gate_is_shut() noexcept { return is_shut(recording_epoch); }
 
 }  // namespace prof

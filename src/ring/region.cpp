@@ -218,14 +218,7 @@ std::uint32_t region::intern(std::string_view text) noexcept {
 ring_header* region::claim_ring(std::uint32_t tid) noexcept {
     for (std::uint32_t index = 0; index < ring_count_; ++index) {
         ring_header& ring = rings_[index];
-        auto expected = static_cast<std::uint32_t>(ring_state::free);
-        // relaxed: a first look; the exchange decides.
-        if (ring.state.load(std::memory_order_relaxed) != expected) continue;
-        // acquire: pairs with the release in free_ring; the last owner and the drain thread are done with it.
-        if (!ring.state.compare_exchange_strong(expected, static_cast<std::uint32_t>(ring_state::claimed),
-                                                std::memory_order_acquire, std::memory_order_relaxed)) {
-            continue;
-        }
+        if (!claim(ring)) continue;
         // seq_cst: rare, and the drain thread is to see the ring soon.
         std::uint32_t seen = rings_ever_claimed_.load();
         while (seen <= index && !rings_ever_claimed_.compare_exchange_weak(seen, index + 1)) {
@@ -233,7 +226,7 @@ ring_header* region::claim_ring(std::uint32_t tid) noexcept {
         // relaxed: only the thread that holds the claim looks at it or changes it.
         if (ring.has_storage.load(std::memory_order_relaxed) == 0) {
             if (!allocate(ring.slots_offset, std::size_t{ring.capacity} * sizeof(record))) {
-                ring.state.store(static_cast<std::uint32_t>(ring_state::free), std::memory_order_release);
+                set_free(ring);
                 return nullptr;
             }
             ring.has_storage.store(1, std::memory_order_relaxed);
@@ -243,23 +236,16 @@ ring_header* region::claim_ring(std::uint32_t tid) noexcept {
         ring.name = {};
         std::memcpy(ring.name.data(), name, sizeof name);
         ring.tid.store(tid, std::memory_order_relaxed);
-        // relaxed: a plain counter. The uid's release publishes name and tid to the drain thread.
-        const std::uint64_t uid = header_->next_thread_uid.fetch_add(1, std::memory_order_relaxed);
-        ring.thread_uid.store(uid, std::memory_order_release);
+        // relaxed: a plain counter.
+        set_owner(ring, header_->next_thread_uid.fetch_add(1, std::memory_order_relaxed));
         return &ring;
     }
     return nullptr;
 }
 
-void region::retire_ring(ring_header& ring) noexcept {
-    // release: the thread's last records are seen by whoever sees the state.
-    ring.state.store(static_cast<std::uint32_t>(ring_state::retired), std::memory_order_release);
-}
+void region::retire_ring(ring_header& ring) noexcept { retire(ring); }
 
-void region::free_ring(ring_header& ring) noexcept {
-    ring.thread_uid.store(0, std::memory_order_relaxed);  // relaxed: ordered by the release below
-    ring.state.store(static_cast<std::uint32_t>(ring_state::free), std::memory_order_release);
-}
+void region::free_ring(ring_header& ring) noexcept { set_free(ring); }
 
 std::span<ring_header> region::rings() noexcept { return {rings_, rings_ever_claimed_.load()}; }
 

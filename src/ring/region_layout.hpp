@@ -10,6 +10,7 @@
 #include "record/drop.hpp"
 #include "record/label.hpp"
 #include "record/record.hpp"
+#include "ring/ring_life.hpp"
 #include "ring/spsc_ring.hpp"
 
 namespace prof {
@@ -48,12 +49,6 @@ struct shared_label {
     std::uint64_t key = 0;
 };
 static_assert(sizeof(shared_label) == sizeof(label));
-
-enum class ring_state : std::uint32_t {
-    free = 0,
-    claimed = 1,  // a live thread writes into it
-    retired = 2,  // its thread has ended; free again once drained
-};
 
 struct ring_header {
     std::atomic<std::uint32_t> state{0};  // ring_state

@@ -55,7 +55,7 @@ region* installed_region() noexcept {
 }
 
 void abandon_region_in_child() noexcept {
-    recording_epoch.store(0);
+    set_gate(recording_epoch, 0);
     if (region* where = current_region.exchange(nullptr)) where->disown();
     // The one thread of the child. Its producer writes into the parent's ring: it goes, and the ring is not retired.
     if (this_thread_producer != nullptr) {

@@ -32,8 +32,7 @@ void abandon_region_in_child() noexcept;
 producer* attach_this_thread(std::uint32_t epoch) noexcept;
 
 inline producer* recording_producer() noexcept {
-    // acquire: a thread that sees the gate open sees the region that was installed before (a plain load on x86).
-    const std::uint32_t epoch = recording_epoch.load(std::memory_order_acquire);
+    const std::uint32_t epoch = epoch_of(recording_epoch);
     if (epoch == 0) return nullptr;
     producer* out = this_thread_producer;
     if (out == nullptr || out->epoch() != epoch) [[unlikely]]

@@ -1,5 +1,5 @@
 // A single-producer single-consumer ring in shared memory: a power-of-two array of slots and two counters that only
-// grow (and wrap with their type; the tests run it on 8-bit counters).
+// grow (and wrap with their type; the tests run it on 8-bit counters, and with atomics that are a memory model's).
 //
 // The producer is one thread of the host, the consumer the drain thread. Both sides are wait-free; a write is one copy
 // and one release store, plus one acquire load whenever the cached tail says "full".
@@ -19,25 +19,27 @@
 namespace prof {
 
 // Head and tail on cache lines of their own: producer and consumer do not disturb each other.
-template <typename TIndex>
+template <typename TIndex, template <typename> typename TAtomic = std::atomic>
 struct ring_counters {
-    alignas(64) std::atomic<TIndex> head{0};
-    alignas(64) std::atomic<TIndex> tail{0};
+    alignas(64) TAtomic<TIndex> head{0};
+    alignas(64) TAtomic<TIndex> tail{0};
 };
 
-template <typename TSlot, typename TIndex = std::uint64_t>
+template <typename TSlot, typename TIndex = std::uint64_t, template <typename> typename TAtomic = std::atomic>
 class ring_producer {
+    using counters = ring_counters<TIndex, TAtomic>;
+
 public:
     ring_producer() = default;
     // REQUIRES: capacity is a power of two and at most half of TIndex's range; no other producer on these counters.
-    ring_producer(ring_counters<TIndex>* counters, TSlot* slots, std::size_t capacity) noexcept
-        : counters_(counters),
+    ring_producer(counters* where, TSlot* slots, std::size_t capacity) noexcept
+        : counters_(where),
           slots_(slots),
           capacity_(static_cast<TIndex>(capacity)),
           // relaxed: the producer is the only writer of head, and takes over from a predecessor it synchronised with.
-          head_(counters->head.load(std::memory_order_relaxed)),
+          head_(where->head.load(std::memory_order_relaxed)),
           // acquire: slots the consumer has let go may be overwritten.
-          tail_seen_(counters->tail.load(std::memory_order_acquire)) {}
+          tail_seen_(where->tail.load(std::memory_order_acquire)) {}
 
     // Where the next slot is written, if besides it `headroom` more would fit; null otherwise. The consumer sees it
     // after publish().
@@ -88,7 +90,7 @@ private:
         return static_cast<std::size_t>(static_cast<TIndex>(capacity_ - static_cast<TIndex>(head_ - tail_seen_)));
     }
 
-    ring_counters<TIndex>* counters_ = nullptr;
+    counters* counters_ = nullptr;
     TSlot* slots_ = nullptr;
     TIndex capacity_ = 0;
     TIndex head_ = 0;
@@ -106,14 +108,18 @@ struct ring_view {
     std::size_t size() const noexcept { return first.size() + second.size(); }
 };
 
-template <typename TSlot, typename TIndex = std::uint64_t>
+template <typename TSlot, typename TIndex = std::uint64_t, template <typename> typename TAtomic = std::atomic>
 class ring_consumer {
-public:
-    // REQUIRES: as for the producer; no other consumer on these counters.
-    ring_consumer(ring_counters<TIndex>* counters, const TSlot* slots, std::size_t capacity) noexcept
-        : counters_(counters), slots_(slots), capacity_(capacity) {}
+    using counters = ring_counters<TIndex, TAtomic>;
 
-    ring_view<TSlot, TIndex> peek() const noexcept {
+public:
+    using view = ring_view<TSlot, TIndex>;
+
+    // REQUIRES: as for the producer; no other consumer on these counters.
+    ring_consumer(counters* where, const TSlot* slots, std::size_t capacity) noexcept
+        : counters_(where), slots_(slots), capacity_(capacity) {}
+
+    view peek() const noexcept {
         // relaxed: only the consumer stores tail.
         const TIndex tail = counters_->tail.load(std::memory_order_relaxed);
         // acquire: pairs with the producer's release of head; the slots are seen.
@@ -132,7 +138,7 @@ public:
     }
 
 private:
-    ring_counters<TIndex>* counters_;
+    counters* counters_;
     const TSlot* slots_;
     std::size_t capacity_;
 };

@@ -33,7 +33,7 @@ void recording_session::begin_plan() {
     plan_ = make_plan(options_);
     hears_steps_.store(plan_ != nullptr || range_counts_steps());
     idle_gate_ = watched.empty() ? 0 : watching_epoch;
-    recording_epoch.store(idle_gate_);
+    set_gate(recording_epoch, idle_gate_);
     listens_ = options_.capture_range == "cudaProfilerApi";
     if (listens_ && (cuda_seen_ || cuda_is_initialised())) listen();
     perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0, false);
@@ -44,7 +44,7 @@ void recording_session::leave_plan() {
     hears_steps_.store(false);
     listens_ = false;
     idle_gate_ = 0;
-    recording_epoch.store(window_state_ == window_state::open ? epoch_ : 0);
+    set_gate(recording_epoch, window_state_ == window_state::open ? epoch_ : 0);
     if (region_ != nullptr) watch_ranges({}, *region_, nullptr);
 }
 

@@ -80,9 +80,10 @@ void recording_session::cuda_is_coming() {
 // What stayed in the rings when the last recording ended: a thread was between its look at the gate and its write.
 void recording_session::discard_leftovers() {
     for (ring_header& ring : region_->rings()) {
-        ring_consumer<record> consumer(&ring.counters, region_->slots(ring), ring.capacity);
-        consumer.release(consumer.peek().end);
-        if (ring.state.load() == static_cast<std::uint32_t>(ring_state::retired)) region_->free_ring(ring);
+        auto found = glance<record>(ring, region_->slots(ring));
+        if (found.state == ring_state::free) continue;
+        found.consumer.release(found.view.end);
+        if (found.state == ring_state::retired) region_->free_ring(ring);
     }
 }
 
@@ -143,7 +144,7 @@ void recording_session::open_window() {
     }
     note_window();
     window_state_ = window_state::open;
-    recording_epoch.store(epoch_);
+    set_gate(recording_epoch, epoch_);
     if (!warm && (cuda_seen_ || cuda_is_initialised())) attach_tracer(false);
 }
 
@@ -158,7 +159,7 @@ void recording_session::close_window(std::uint64_t last_step, bool ends_with_ste
         window_.last_step = last_step;
         window_.ends_with_step = ends_with_step ? 1 : 0;
     }
-    recording_epoch.store(idle_gate_);
+    set_gate(recording_epoch, idle_gate_);
     note_window();
     window_state_ = window_state::shut;
 }
@@ -270,7 +271,7 @@ void recording_session::on_first_use() noexcept {
     try {
         instance().begin_drain();
     } catch (const std::exception& failure) {
-        recording_epoch.store(0);
+        set_gate(recording_epoch, 0);
         complain_once(std::string(failure.what()) + "; nothing is recorded");
     }
 }

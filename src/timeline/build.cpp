@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,6 +59,7 @@ void grow_domains(timeline& out, std::uint64_t index) {
 
 void take_labels(timeline& out, const std::vector<label>& labels) {
     grow_domains(out, 0);
+    std::unordered_map<std::uint64_t, std::uint32_t> thread_names;  // by tid; the latest holds
     for (const label& l : labels) {
         switch (l.kind) {
             case label_kind::domain:
@@ -69,9 +71,7 @@ void take_labels(timeline& out, const std::vector<label>& labels) {
                 out.category_names[l.key] = l.name;
                 break;
             case label_kind::thread:
-                for (timeline_thread& thread : out.threads) {
-                    if (thread.tid == l.key) thread.name = out.name(l.name);
-                }
+                thread_names[l.key] = l.name;
                 break;
             case label_kind::stream:
                 out.stream_names[static_cast<std::uint32_t>(l.key)] = l.name;
@@ -79,6 +79,10 @@ void take_labels(timeline& out, const std::vector<label>& labels) {
             case label_kind::none:
                 break;
         }
+    }
+    for (timeline_thread& thread : out.threads) {
+        const auto given = thread_names.find(thread.tid);
+        if (given != thread_names.end()) thread.name = out.name(given->second);
     }
 }
 

@@ -119,8 +119,15 @@ std::uint32_t thread_walk::add_range(const record& r, range_style style) {
     return static_cast<std::uint32_t>(out_->ranges.size() - 1);
 }
 
+std::size_t thread_walk::nesting_limit() const noexcept {
+    constexpr std::size_t copies_for_all = 1U << 20;
+    constexpr std::size_t copies_a_range = 16;
+    const bool many_copies = out_->open_nodes.size() > copies_for_all + copies_a_range * out_->ranges.size();
+    return many_copies ? shallow_nesting : deepest_nesting;
+}
+
 void thread_walk::open_range(const record& r) {
-    if (open_.size() + operators_open_ >= deepest_nesting) {
+    if (std::max(open_.size() + operators_open_, torch_open_.size()) >= nesting_limit()) {
         ++too_deep_[r.domain];
         ++counts_.nested_too_deep;
         return;

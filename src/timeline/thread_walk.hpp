@@ -1,7 +1,8 @@
 // Walks one thread's records in the order in which they were written and adds its ranges, marks and API calls to a
 // timeline under construction. Order alone says what was open when: times are never compared.
 //
-// Linear in the records, whatever they are: at most `deepest_nesting` ranges are kept open.
+// Linear in the records, whatever they are: at most `deepest_nesting` ranges are kept open, fewer
+// where pops without end are not the innermost's.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,10 @@ namespace prof {
 // A program that forgets its pops nests without end, and every launch would count for every range it left behind.
 // Deeper ranges are left out, with their pops, and counted.
 inline constexpr std::size_t deepest_nesting = 1024;
+
+// A pop that is not the innermost's copies what stands above it (open_stack.hpp). Programs do so now and then; where it
+// happens without end, as in a damaged capture, the ranges that follow nest no deeper than this.
+inline constexpr std::size_t shallow_nesting = 32;
 
 struct walk_counts {
     std::uint64_t pops_without_push = 0;
@@ -50,6 +55,7 @@ public:
     std::int64_t now_ns() const noexcept { return now_ns_; }
 
 private:
+    std::size_t nesting_limit() const noexcept;
     void open_range(const record& r);
     void close_range(const record& r);
     void start_range(const record& r);

@@ -8,6 +8,7 @@
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
+#include "fuzz/sealed_captures.hpp"
 #include "record/error.hpp"
 
 namespace {
@@ -34,21 +35,6 @@ void read(const memory_file& file, std::size_t size) {
         check(chunks * sizeof(format::chunk_header) <= size);
         check((reader.damage().bytes == 0) == reader.damage().first.empty());
     } catch (const error&) {
-    }
-}
-
-void seal(byte_string& bytes) {
-    if (bytes.size() < sizeof(format::file_header)) return;
-    put_at(bytes, 0, format::magic);
-    put_at(bytes, offsetof(format::file_header, version), format::version);
-    put_at(bytes, offsetof(format::file_header, header_bytes), std::uint32_t{sizeof(format::file_header)});
-    put_at(bytes, offsetof(format::file_header, crc32), crc32_by_hand(bytes.data(), 52));
-    std::size_t at = sizeof(format::file_header);
-    while (at + sizeof(format::chunk_header) <= bytes.size()) {
-        put_at(bytes, at, format::chunk_magic);
-        seal_chunk(bytes, at);
-        const auto stored = value_at<std::uint32_t>(bytes, at + offsetof(format::chunk_header, stored_bytes));
-        at += sizeof(format::chunk_header) + (std::size_t{stored} + 7) / 8 * 8;
     }
 }
 

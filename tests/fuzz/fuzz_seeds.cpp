@@ -1,8 +1,11 @@
-// fuzz_seeds FOLDER: a whole capture, a deflated one, and the rings of a process in its midst, for the fuzzers to
-// start from. FOLDER/captures and FOLDER/rings are made anew.
+// fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture
+// and a deflated one, the rings of a process in its midst, names, symbols, settings.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <string_view>
 
 #include "capture/sample_capture.hpp"
 #include "ring/producer.hpp"
@@ -40,18 +43,31 @@ void write_rings(const std::filesystem::path& folder) {
     std::filesystem::copy_file(rings.path(), folder / "seed.rings");
 }
 
+void write_texts(const std::filesystem::path& folder, std::initializer_list<std::string_view> texts) {
+    int number = 0;
+    for (const std::string_view text : texts) {
+        std::ofstream(folder / std::to_string(number++), std::ios::binary) << text;
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
     if (argc != 2) return 2;
     const std::filesystem::path folder = argv[1];
-    for (const char* part : {"captures", "rings"}) {
+    for (const char* part : {"captures", "rings", "texts", "symbols", "options"}) {
         std::filesystem::remove_all(folder / part);
         std::filesystem::create_directories(folder / part);
     }
     write_capture(folder / "captures" / "plain.prof", false);
     write_capture(folder / "captures" / "deflated.prof", true);
     write_rings(folder / "rings");
+    write_texts(folder / "texts",
+                {"forward", "\\x41\\", "a\"b\n\t", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC2\x85\xFF\x7F"});
+    write_texts(folder / "symbols", {"4gemm", "N2at6native4copyIfLi4EEEvPT_", "3runIJidEEvDpT_", "NK3$_0clEv.part.0",
+                                     "1fIXplLi1ELi2EEEvv", "1gIiEDTcl1hfp_EET_"});
+    write_texts(folder / "options", {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
+                                     "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1"});
     return 0;
 } catch (const std::exception& problem) {
     std::fprintf(stderr, "%s\n", problem.what());

@@ -347,7 +347,9 @@ TEST_F(SessionSchedule, DoesNotGrowWithItsWindows) {
     // Between the two are 50 windows; a descriptor may be open for a moment.
     EXPECT_LT(threads[1], threads[0] + 10) << result.out;
     EXPECT_LT(descriptors[1], descriptors[0] + 10) << result.out;
+#ifndef PROF_TEST_SANITIZED  // a sanitizer keeps what was freed
     EXPECT_LT(pages[1] - pages[0], 1024) << "50 windows more take 4 MB";
+#endif
     const std::vector<timeline> all = captures();
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all.front().windows.size(), 100U);

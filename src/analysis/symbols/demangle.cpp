@@ -11,7 +11,8 @@ std::optional<demangled_name> demangle(std::string_view symbol) {
     try {
         symbol_tree nodes;
         const symbol_node* const root = symbol_parser{symbol, nodes}.parse();
-        return demangled_name{print_symbol(*root), print_symbol(*symbol_parser::base_name(root))};
+        return demangled_name{print_symbol(*root, symbol.size()),
+                              print_symbol(*symbol_parser::base_name(root), symbol.size())};
     } catch (const symbol_not_understood&) {
         return std::nullopt;
     }

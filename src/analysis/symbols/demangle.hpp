@@ -13,7 +13,8 @@ struct demangled_name {
     std::string base;  // "gemm"
 };
 
-// None if the symbol is no C++ name, is longer than 256 KB, or would come to more than 1 MB. Pure.
+// None if the symbol is no C++ name, is longer than 256 KB, or would come to more than 1 MB or 64 times its
+// length and 4 KB. Pure.
 std::optional<demangled_name> demangle(std::string_view symbol);
 
 }  // namespace prof

@@ -9,10 +9,15 @@ namespace {
 
 // A symbol may name in a few hundred bytes what takes gigabytes to write out.
 constexpr std::size_t longest_output = 1U << 20;
-constexpr std::size_t most_steps = 1U << 22;
+constexpr std::size_t output_for_all = 4096;
+constexpr std::size_t output_a_byte = 64;
+constexpr std::size_t steps_a_byte = 4;  // of output
 
 class printer {
 public:
+    explicit printer(std::size_t symbol_bytes)
+        : longest_(std::min(longest_output, output_for_all + output_a_byte * symbol_bytes)) {}
+
     std::string print(const symbol_node& root) {
         write(root);
         return std::move(out_);
@@ -22,13 +27,13 @@ private:
     static constexpr std::size_t no_pack = SIZE_MAX;
 
     void add(std::string_view text) {
-        if (text.size() > longest_output - out_.size()) throw symbol_not_understood{};
+        if (text.size() > longest_ - out_.size()) throw symbol_not_understood{};
         if (!text.empty()) comma_taken_back_ = false;
         out_ += text;
     }
     bool ends_with(char c) const { return !out_.empty() && out_.back() == c; }
     void step() {
-        if (++steps_ > most_steps) throw symbol_not_understood{};
+        if (++steps_ > steps_a_byte * longest_) throw symbol_not_understood{};
     }
 
     // A template's parameter is its argument; within an expansion, one that is a pack is its present element. Packs
@@ -319,6 +324,7 @@ private:
     }
 
     std::string out_;
+    std::size_t longest_;
     std::size_t steps_ = 0;
     std::size_t pack_index_ = no_pack;
     const std::vector<const symbol_node*>* arguments_ = nullptr;  // of the function being written
@@ -329,6 +335,8 @@ private:
 
 }  // namespace
 
-std::string print_symbol(const symbol_node& root) { return printer{}.print(root); }
+std::string print_symbol(const symbol_node& root, std::size_t symbol_bytes) {
+    return printer{symbol_bytes}.print(root);
+}
 
 }  // namespace prof

@@ -78,7 +78,7 @@ private:
     int& depth_;
 };
 
-// As text, in the manner of c++filt.
-std::string print_symbol(const symbol_node& root);
+// As text, in the manner of c++filt. The symbol's own length says how much may come of it.
+std::string print_symbol(const symbol_node& root, std::size_t symbol_bytes);
 
 }  // namespace prof

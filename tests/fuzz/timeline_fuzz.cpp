@@ -1,0 +1,104 @@
+// A capture, changed chunk by chunk, through all that is made of captures: timeline, attribution, every report in every
+// format, the trace. What comes out must be whole: JSON that another library reads, self times that add up.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analysis/attribution.hpp"
+#include "analysis/projection.hpp"
+#include "analysis/reports.hpp"
+#include "capture/capture_files.hpp"
+#include "export/byte_sink.hpp"
+#include "export/chrome_trace.hpp"
+#include "export/report_csv.hpp"
+#include "export/report_json.hpp"
+#include "export/report_text.hpp"
+#include "export/trace_names.hpp"
+#include "fuzz/sealed_captures.hpp"
+#include "record/error.hpp"
+#include "timeline/timeline.hpp"
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+
+namespace {
+
+using namespace prof;
+using namespace prof::test;
+
+class text_sink final : public byte_sink {
+public:
+    void write(std::string_view bytes) override { text += bytes; }
+    std::string text;
+};
+
+void check(bool holds) {
+    if (!holds) std::abort();
+}
+
+void check_projection(const timeline& data, const attribution& att) {
+    const projection projected = project(data, att, {});
+    std::uint64_t self = 0;  // modulo 2^64: damaged times may leave 63 bits
+    std::uint64_t ops = 0;
+    for (const projection_row& row : projected.rows) {
+        self += static_cast<std::uint64_t>(row.gpu_self_ns);
+        ops += row.self_ops;
+    }
+    check(self == static_cast<std::uint64_t>(projected.total_gpu_ns));
+    check(ops == projected.total_ops && ops == data.ops.size());
+    check(nlohmann::json::accept(projection_json("x", data, projected).dump()));
+    check(!projection_csv("x", projected).empty());
+    check(!summary_text(data, projected, {}).empty());
+}
+
+void check_reports(const timeline& data, const attribution_options& options) {
+    const report_input input{.data = data,
+                             .names = kernel_name_style::full,
+                             .hidden = hidden_domains(data, options.domains),
+                             .call_name = api_call_name};
+    for (const report_kind& kind : report_kinds()) {
+        const table made = kind.make(input);
+        check(nlohmann::json::accept(table_json("x", data, made).dump()));
+        check(!table_text(made, {}).empty());
+        (void)table_csv("x", made, true);
+    }
+}
+
+void check_all(const timeline& data, const attribution_options& options) {
+    const attribution att = attribute(data, options);
+    check_projection(data, att);
+    check_reports(data, options);
+    text_sink trace;
+    (void)write_chrome_trace(data, att, trace, "x");
+    check(nlohmann::json::accept(trace.text));
+}
+
+}  // namespace
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
+    const byte_string changed = mutate_capture(byte_string(data, data + size), most, seed,
+                                               [](byte_string& payload, std::size_t used, std::size_t room) {
+                                                   return LLVMFuzzerMutate(payload.data(), used, room);
+                                               });
+    std::memcpy(data, changed.data(), changed.size());
+    return changed.size();
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+    static const memory_file file;
+    byte_string sealed(bytes, bytes + size);
+    seal(sealed);
+    file.hold(sealed);
+    try {
+        const timeline data = load_timeline(file.path());
+        check_all(data, {});
+        attribution_options hiding;
+        hiding.adopt_pattern = "*";
+        hiding.domains.exclude = {"default", "d*"};
+        check_all(data, hiding);
+    } catch (const error&) {
+    }
+    return 0;
+}
