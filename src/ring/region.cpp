@@ -1,6 +1,7 @@
 #include "ring/region.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -140,6 +141,9 @@ bool region::map_file(const std::string& directory) {
         fd_ = -1;
         return false;
     }
+    // Held as long as the file is open: who finds it free knows that the process is gone. Where a file system has no
+    // locks the process's number has to tell.
+    (void)flock(fd, LOCK_SH | LOCK_NB);
     base_ = static_cast<std::byte*>(base);
     path_ = path;
     // relaxed: nobody else has the region yet.

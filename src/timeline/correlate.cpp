@@ -130,12 +130,11 @@ bool may_be_captured_unseen(const timeline& data) {
 void count_unfinished(timeline& out, untimed_keys untimed) {
     if (may_be_captured_unseen(out)) return;
     std::sort(untimed.begin(), untimed.end());
-    for (const timeline_api_call& call : out.api_calls) {
+    for (timeline_api_call& call : out.api_calls) {
         const bool launches_kernel = call.kernel_name != 0;
-        if (launches_kernel && call.op_count == 0 && !call.is_captured &&
-            !std::binary_search(untimed.begin(), untimed.end(), call.correlation)) {
-            ++out.quality.launches_without_completion;
-        }
+        call.is_unfinished = launches_kernel && call.op_count == 0 && !call.is_captured &&
+                             !std::binary_search(untimed.begin(), untimed.end(), call.correlation);
+        if (call.is_unfinished) ++out.quality.launches_without_completion;
     }
 }
 

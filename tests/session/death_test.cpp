@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -16,6 +17,7 @@
 
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
+#include "capture/seal.hpp"
 #include "session/death_journal.hpp"
 #include "session/run_process.hpp"
 #include "timeline/timeline.hpp"
@@ -138,6 +140,7 @@ struct Death : testing::Test {
                 sched_yield();
                 is_over = waitpid(victim, &status, WNOHANG) == victim;
             }
+            if (!is_over) expect_no_seal_for_the_living(folder);
             if (!is_over) kill(victim, how.signal);
         }
         if (!is_over) waitpid(victim, &status, 0);
@@ -149,6 +152,44 @@ struct Death : testing::Test {
         const bool counts = look(folder, journal);
         unmap_journal(journal);
         return counts;
+    }
+
+    void expect_no_seal_for_the_living(const std::string& folder) const {
+        for (const std::string& path : scratch.files(".prof")) {
+            EXPECT_EQ(seal_capture(path, 0).result, seal_result::is_running);
+        }
+        EXPECT_EQ(scratch.files(".rings").size(), 1U) << folder;
+    }
+
+    // All that could be recovered is in the file then, once, however often the sealing was interrupted.
+    void expect_seal(const std::string& path, const timeline& before) {
+        const std::string rings = scratch.files(".rings").at(0);
+        const std::string rings_bytes = read_file(rings);
+        const std::string unsealed = read_file(path);
+        const auto expect_all = [&](const sealing& done) {
+            EXPECT_EQ(done.result, seal_result::sealed);
+            EXPECT_TRUE(scratch.files(".rings").empty());
+            const timeline data = load_timeline(path);
+            EXPECT_TRUE(data.quality.died);
+            EXPECT_EQ(data.quality.how, 9U);
+            EXPECT_EQ(data.quality.damaged_bytes, 0U);
+            EXPECT_EQ(data.ranges.size(), before.ranges.size());
+            EXPECT_EQ(data.api_calls.size(), before.api_calls.size());
+            EXPECT_EQ(data.ops.size(), before.ops.size());
+            EXPECT_EQ(data.quality.ranges_open_at_end, before.quality.ranges_open_at_end);
+            EXPECT_EQ(data.quality.launches_without_completion, before.quality.launches_without_completion);
+        };
+        expect_all(seal_capture(path, ended_by_signal(9)));
+        const std::string sealed = read_file(path);
+        EXPECT_EQ(seal_capture(path, 0).result, seal_result::was_closed);
+        EXPECT_EQ(read_file(path), sealed);
+
+        // The sealer died in the middle.
+        const std::size_t written = unsealed.size() + random() % (sealed.size() - unsealed.size() - 64);
+        std::ofstream(path, std::ios::binary) << sealed.substr(0, written);
+        std::ofstream(rings, std::ios::binary) << rings_bytes;
+        SCOPED_TRACE("a sealing that was interrupted after " + std::to_string(written - unsealed.size()));
+        expect_all(seal_capture(path, ended_by_signal(9)));
     }
 
     bool look(const std::string& folder, const death_journal& journal) {
@@ -164,6 +205,7 @@ struct Death : testing::Test {
             expect_told(journal.threads[0], threads, 1);
             expect_told(journal.threads[1], threads, (std::uint64_t{1} << 32) + 1);
             expect_gpu_work(journal.gpu, data);
+            expect_seal(captures.front(), data);
             if (data.quality.recovery.find("GPU records") != std::string::npos) ++recovered_gpu_work;
         }
         std::filesystem::remove_all(folder);
