@@ -47,6 +47,8 @@ table cuda_gpu_mem_size_sum(const report_input& input);
 // launch_reports.cpp
 table cuda_api_sum(const report_input& input);
 table cuda_kern_exec_sum(const report_input& input);
+// death.cpp
+table death_report(const report_input& input);
 // pytorch_ops.cpp
 table pytorch_ops_report(const report_input& input);
 // nvtx_reports.cpp

@@ -100,11 +100,11 @@ struct window_entry {
 };
 static_assert(sizeof(window_entry) == 64);
 
-enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2 };
+enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2, died = 3 };
 
 struct end_entry {
     end_reason reason = end_reason::none;
-    std::uint32_t reserved = 0;
+    std::uint32_t how = 0;  // of one that died: up to 255 the signal, from 256 on its exit status and 256; 0: not known
     std::uint64_t realtime_ns = 0;
 };
 static_assert(sizeof(end_entry) == 16);

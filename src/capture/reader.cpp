@@ -57,6 +57,7 @@ struct capture_reader::state {
     std::uint64_t first_chunk = sizeof(format::file_header);
     std::uint64_t offset = 0;
     std::uint32_t expected_sequence = 0;
+    std::optional<append_point> cut_off;  // where the chunk begins that the file's end cuts off
     capture_damage damage;
     std::vector<std::uint64_t> inflated;  // in words: the payload is aligned
     std::uint64_t inflated_bytes = 0;     // of all chunks so far
@@ -91,6 +92,7 @@ void capture_reader::state::start_over() {
     offset = 0;
     inflated_bytes = 0;
     expected_sequence = 0;
+    cut_off.reset();
     recovered_given = 0;
     if (!header_is_intact) pass_over(first_chunk, "the file's header fails its checksum");
     offset = first_chunk;
@@ -154,6 +156,7 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
     }
     if (found.stored_bytes > left) {
         ++damage.chunks;
+        cut_off = {offset, found.sequence};
         search_chunk("the file ends inside a chunk");
         return false;
     }
@@ -180,6 +183,7 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
     }
     out = {type, found.aux, payload, false};
     contents.add(out);
+    cut_off.reset();
     offset += whole;
     return true;
 }
@@ -188,6 +192,7 @@ bool capture_reader::state::next_in_file(chunk& out) {
     while (offset < file.size()) {
         const auto found = chunk_header_in(file.view(offset, sizeof(format::chunk_header)));
         if (!found) {
+            if (file.size() - offset < sizeof(format::chunk_header) && !cut_off) cut_off = {offset, expected_sequence};
             search_chunk(file.size() - offset < sizeof(format::chunk_header) ? "the file ends inside a chunk"
                                                                              : "no chunk begins here");
         } else if (take(*found, out)) {
@@ -228,6 +233,10 @@ bool capture_reader::next(chunk& out) { return state_->next_in_file(out) || stat
 
 std::uint64_t capture_reader::payload_bytes_hint(format::chunk_type type) const noexcept {
     return state_->payload_bytes_hint(type);
+}
+
+capture_reader::append_point capture_reader::where_to_append() const noexcept {
+    return state_->cut_off.value_or(append_point{round_up(state_->file.size()), state_->expected_sequence});
 }
 
 void capture_reader::rewind() { state_->start_over(); }

@@ -49,6 +49,14 @@ public:
     void rewind();                                  // start again at the first chunk; damage() is counted anew
     const capture_damage& damage() const noexcept;  // complete once next() has returned false
 
+    // Where a further chunk goes, once next() has returned false, and its sequence number: behind the last, and over
+    // one that the file's end cuts off.
+    struct append_point {
+        std::uint64_t offset = 0;
+        std::uint32_t sequence = 0;
+    };
+    append_point where_to_append() const noexcept;
+
     // How the capture ended, once next() has returned false: empty if it was closed; else one line that says what was
     // recovered from the rings, or why nothing was. They are read once: a rewound reader gives the same again.
     const std::string& recovery_outcome() const noexcept;

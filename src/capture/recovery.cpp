@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstring>
 #include <span>
 
+#include "capture/gpu_recovery.hpp"
 #include "capture/input_file.hpp"
 #include "capture/payload.hpp"
 #include "record/drop.hpp"
@@ -23,6 +23,11 @@ constexpr std::uint64_t chunk_bytes = 1U << 20;  // of the names and records put
 // More than any region has; what says more is no region.
 constexpr std::uint32_t most_rings = 1U << 16;
 constexpr std::uint32_t most_labels = 1U << 20;
+constexpr std::uint64_t largest_buffer_bytes = 1U << 28;
+constexpr std::uint32_t most_buffers = 1U << 12;
+
+// GPU work of a capture lies between its clock snapshots, or not far from them.
+constexpr std::uint64_t day_ns = 86'400'000'000'000;
 
 template <typename TField>
 TField field(std::span<const std::byte> bytes, std::size_t offset) noexcept {
@@ -99,9 +104,11 @@ public:
     void labels(recovery& found);
     void ring(std::uint32_t index, const recovery_basis& contents, recovery& found);
     void drops(const recovery_basis& contents, recovery& found) const;
+    void gpu_buffers(const recovery_basis& contents, recovery& found);
 
     std::uint32_t ring_count() const noexcept { return ring_count_; }
     std::uint64_t records() const noexcept { return records_; }
+    std::uint64_t gpu_records() const noexcept { return gpu_records_; }
 
 private:
     // Exactly the bytes that were asked for.
@@ -124,6 +131,20 @@ private:
         found.chunks.push_back(std::move(made));
     }
 
+    void gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu_buffer_rules& rules,
+                    const recovery_basis& contents, recovery& found);
+    // Those beyond the first `known`.
+    template <typename TElement>
+    void keep_array(format::chunk_type type, std::uint64_t aux, const std::vector<TElement>& items, std::uint64_t known,
+                    recovery& found) {
+        constexpr std::size_t most = chunk_bytes / sizeof(TElement);
+        for (std::size_t at = known; at < items.size(); at += most) {
+            payload_builder payload;
+            payload.append(items.data() + at, std::min(most, items.size() - at) * sizeof(TElement));
+            keep(payload.finish(type, aux), found);
+        }
+    }
+
     void add_drops(std::span<const std::byte> bytes, std::size_t offset) noexcept {
         for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
             drops_[cause] += field<std::uint64_t>(bytes, offset + cause * sizeof(std::uint64_t));
@@ -139,8 +160,67 @@ private:
     std::uint32_t label_count_ = 0;
     std::array<std::uint64_t, drop_cause_count> drops_{};
     std::uint64_t records_ = 0;
+    std::uint64_t gpu_records_ = 0;
     std::size_t kept_bytes_ = 0;
 };
+
+void rings_file::gpu_buffers(const recovery_basis& contents, recovery& found) {
+    const auto header = at(0, sizeof(region_header));
+    const auto offset = field<std::uint64_t>(header, offsetof(region_header, buffers_offset));
+    const auto bytes = field<std::uint64_t>(header, offsetof(region_header, buffer_bytes));
+    const auto stride = field<std::uint64_t>(header, offsetof(region_header, buffer_stride));
+    const auto count = field<std::uint32_t>(header, offsetof(region_header, buffer_count));
+    if (count == 0) return;
+    if (count > most_buffers || bytes > largest_buffer_bytes || stride < bytes || stride > 2 * largest_buffer_bytes ||
+        offset > UINT64_MAX / 2) {
+        throw error("its header is damaged");
+    }
+    gpu_buffer_rules rules;
+    rules.version = field<std::uint32_t>(header, offsetof(region_header, cupti_version));
+    rules.epoch = field<std::uint32_t>(header, offsetof(region_header, cupti_epoch));
+    rules.since_ns = field<std::uint64_t>(header, offsetof(region_header, cupti_since_ns));
+    if (contents.first_gpu_ns > day_ns) rules.earliest_ns = contents.first_gpu_ns - day_ns;
+    if (contents.last_gpu_ns != 0) rules.latest_ns = std::min(contents.last_gpu_ns, UINT64_MAX - day_ns) + day_ns;
+    for (std::uint32_t i = 0; i < count; ++i) gpu_buffer(offset + i * stride, bytes, rules, contents, found);
+}
+
+// What CUPTI has, and what it has handed back and the file does not hold.
+void rings_file::gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu_buffer_rules& rules,
+                            const recovery_basis& contents, recovery& found) {
+    std::array<std::byte, sizeof(buffer_header)> header;
+    read_now(offset, header);
+    const auto state = field<std::uint32_t>(header, offsetof(buffer_header, state));
+    const auto number = field<std::uint64_t>(header, offsetof(buffer_header, number));
+    if (state != static_cast<std::uint32_t>(buffer_state::taken) &&
+        state != static_cast<std::uint32_t>(buffer_state::completed)) {
+        return;
+    }
+    if (offset > file_.size() || bytes > file_.size() - offset) throw error("it ends too early");
+    std::vector<std::byte> copied(bytes);
+    read_now(offset + sizeof(buffer_header), copied);
+    if (copied_) copied_();
+
+    // In a live process it may have been wiped and taken anew meanwhile.
+    std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+    read_now(offset, header);
+    if (field<std::uint64_t>(header, offsetof(buffer_header, number)) != number ||
+        field<std::uint32_t>(header, offsetof(buffer_header, state)) ==
+            static_cast<std::uint32_t>(buffer_state::free)) {
+        return;
+    }
+    gpu_buffer_records read = read_gpu_buffer(copied, rules);
+    gpu_record_counts known;
+    if (const auto in_file = contents.buffers.find(number); in_file != contents.buffers.end()) known = in_file->second;
+    const auto beyond = [](const auto& items, std::uint64_t first) {
+        return items.size() - std::min(items.size(), first);
+    };
+    gpu_records_ += beyond(read.kernels, known.kernels) + beyond(read.transfers, known.transfers) +
+                    beyond(read.graphs, known.graphs);
+    keep_array(format::chunk_type::kernels, number, read.kernels, known.kernels, found);
+    keep_array(format::chunk_type::transfers, number, read.transfers, known.transfers, found);
+    keep_array(format::chunk_type::graphs, number, read.graphs, known.graphs, found);
+    keep_array(format::chunk_type::devices, number, read.devices, known.devices, found);
+}
 
 // Walks the arena. A name that its thread had not finished has no length yet, or half a text: the hash tells, and the
 // walk goes on at the next place where an entry may be.
@@ -239,24 +319,6 @@ void rings_file::ring(std::uint32_t index, const recovery_basis& contents, recov
     }
 }
 
-// "cause:count cause:count"; what is damaged counts nothing.
-std::map<std::uint32_t, std::uint64_t> read_counts(std::string_view text) {
-    std::map<std::uint32_t, std::uint64_t> counts;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at != end) {
-        std::uint32_t cause = 0;
-        std::uint64_t count = 0;
-        const auto [colon, cause_status] = std::from_chars(at, end, cause);
-        if (cause_status != std::errc{} || colon == end || *colon != ':') break;
-        const auto [after, count_status] = std::from_chars(colon + 1, end, count);
-        if (count_status != std::errc{}) break;
-        counts[cause] = count;
-        at = after == end ? end : after + 1;
-    }
-    return counts;
-}
-
 // Drops only ever grow: the higher of two counts is the later.
 void rings_file::drops(const recovery_basis& contents, recovery& found) const {
     payload_builder payload;
@@ -273,36 +335,6 @@ void rings_file::drops(const recovery_basis& contents, recovery& found) const {
 
 }  // namespace
 
-void recovery_basis::add(const chunk& delivered) {
-    switch (delivered.type) {
-        case format::chunk_type::properties:
-            for_each_property(delivered.payload, [this](std::string_view key, std::string_view value) {
-                if (key == "rings_path") rings_path = value;
-                if (key == "drops_before") drops_before = read_counts(value);
-            });
-            break;
-        case format::chunk_type::thread:
-            threads.insert(elements<format::thread_entry>(delivered.payload).front().uid);
-            break;
-        case format::chunk_type::records: {
-            const record_block block = records_of(delivered.payload);
-            std::uint64_t& next = next_number[delivered.aux];
-            next = std::max(next, block.first_number + block.records.size());
-            break;
-        }
-        case format::chunk_type::drops:
-            for (const format::drop_entry& entry : elements<format::drop_entry>(delivered.payload)) {
-                drops[entry.cause] = entry.count;
-            }
-            break;
-        case format::chunk_type::end:
-            closed = true;
-            break;
-        default:
-            break;
-    }
-}
-
 chunk recovered_chunk::view() const noexcept { return {type, aux, std::as_bytes(std::span{words}).first(bytes), true}; }
 
 recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_basis& contents,
@@ -313,7 +345,7 @@ recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_ba
         return found;
     }
     const std::string not_closed = "the capture was not closed; ";
-    std::uint64_t records = 0;
+    std::string counts;
     std::string trouble;
     try {
         rings_file rings(contents.rings_path, id, copied);
@@ -324,18 +356,19 @@ recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_ba
             }
             rings.names(found);
             rings.labels(found);
+            rings.gpu_buffers(contents, found);
         } catch (const error& problem) {
             trouble = std::string{", then "} + problem.what();
         }
         rings.drops(contents, found);
-        records = rings.records();
+        counts = std::to_string(rings.records()) + " records";
+        if (rings.gpu_records() != 0) counts += " and " + std::to_string(rings.gpu_records()) + " GPU records";
     } catch (const error& problem) {
         found.outcome =
             not_closed + "nothing was recovered from its rings, " + contents.rings_path + ": " + problem.what();
         return found;
     }
-    found.outcome = not_closed + std::to_string(records) + " records were recovered from its rings, " +
-                    contents.rings_path + trouble;
+    found.outcome = not_closed + counts + " were recovered from its rings, " + contents.rings_path + trouble;
     return found;
 }
 

@@ -1,4 +1,5 @@
-// What a process that died left in its rings (ring/region_layout.hpp), as chunks to read after those of its capture.
+// What a process that died left in its rings and in CUPTI's buffers (ring/region_layout.hpp), as chunks to read after
+// those of its capture.
 //
 // The rings' file is read with as much distrust as the capture, and never mapped or changed. It may be that of a live
 // process: then this is a snapshot, and what was overwritten while it was taken is left out. Costs the memory of what
@@ -21,6 +22,14 @@ namespace prof {
 
 inline constexpr std::size_t largest_recovery_bytes = 1U << 30;
 
+// How many records of one buffer of CUPTI's the file has: the first ones.
+struct gpu_record_counts {
+    std::uint64_t kernels = 0;
+    std::uint64_t transfers = 0;
+    std::uint64_t graphs = 0;
+    std::uint64_t devices = 0;
+};
+
 // What the capture's file holds, as far as recovery must know it.
 struct recovery_basis {
     bool closed = false;
@@ -29,6 +38,9 @@ struct recovery_basis {
     std::map<std::uint64_t, std::uint64_t> next_number;   // by thread uid: one past the last record
     std::map<std::uint32_t, std::uint64_t> drops;         // by cause: the latest count
     std::map<std::uint32_t, std::uint64_t> drops_before;  // by cause: what earlier recordings had counted
+    std::map<std::uint64_t, gpu_record_counts> buffers;   // by number
+    std::uint64_t first_gpu_ns = 0;                       // CUPTI's clock at the first and the last snapshot; 0: none
+    std::uint64_t last_gpu_ns = 0;
 
     void add(const chunk& delivered);
 };

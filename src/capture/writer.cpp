@@ -260,24 +260,24 @@ void capture_writer::records(std::uint64_t thread_uid, std::uint64_t first_numbe
     state_->write_array(format::chunk_type::records, thread_uid, records, first_number);
 }
 
-void capture_writer::kernels(std::span<const kernel_record> kernels) noexcept {
-    state_->write_array(format::chunk_type::kernels, 0, kernels);
+void capture_writer::kernels(std::span<const kernel_record> kernels, std::uint64_t buffer) noexcept {
+    state_->write_array(format::chunk_type::kernels, buffer, kernels);
 }
 
-void capture_writer::transfers(std::span<const transfer_record> transfers) noexcept {
-    state_->write_array(format::chunk_type::transfers, 0, transfers);
+void capture_writer::transfers(std::span<const transfer_record> transfers, std::uint64_t buffer) noexcept {
+    state_->write_array(format::chunk_type::transfers, buffer, transfers);
 }
 
-void capture_writer::graphs(std::span<const graph_record> graphs) noexcept {
-    state_->write_array(format::chunk_type::graphs, 0, graphs);
+void capture_writer::graphs(std::span<const graph_record> graphs, std::uint64_t buffer) noexcept {
+    state_->write_array(format::chunk_type::graphs, buffer, graphs);
 }
 
 void capture_writer::clocks(std::span<const clock_snapshot> snapshots) noexcept {
     state_->write_array(format::chunk_type::clocks, 0, snapshots);
 }
 
-void capture_writer::devices(std::span<const device_record> devices) noexcept {
-    state_->write_array(format::chunk_type::devices, 0, devices);
+void capture_writer::devices(std::span<const device_record> devices, std::uint64_t buffer) noexcept {
+    state_->write_array(format::chunk_type::devices, buffer, devices);
 }
 
 void capture_writer::drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept {

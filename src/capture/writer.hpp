@@ -50,11 +50,12 @@ public:
     void labels(std::span<const label> entries) noexcept;
     void thread(const format::thread_entry& entry) noexcept;
     void records(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records) noexcept;
-    void kernels(std::span<const kernel_record> kernels) noexcept;
-    void transfers(std::span<const transfer_record> transfers) noexcept;
-    void graphs(std::span<const graph_record> graphs) noexcept;
+    // `buffer`: the number of the buffer of CUPTI's that they come from; 0 if from none.
+    void kernels(std::span<const kernel_record> kernels, std::uint64_t buffer = 0) noexcept;
+    void transfers(std::span<const transfer_record> transfers, std::uint64_t buffer = 0) noexcept;
+    void graphs(std::span<const graph_record> graphs, std::uint64_t buffer = 0) noexcept;
     void clocks(std::span<const clock_snapshot> snapshots) noexcept;
-    void devices(std::span<const device_record> devices) noexcept;
+    void devices(std::span<const device_record> devices, std::uint64_t buffer = 0) noexcept;
     void drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept;
     void window(const format::window_entry& entry) noexcept;
     void end(format::end_reason reason) noexcept;

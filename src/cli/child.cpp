@@ -98,6 +98,7 @@ child_end run_child(const std::vector<std::string>& command, const environment& 
     sigprocmask(SIG_SETMASK, &before, nullptr);
 
     child_end end;
+    end.pid = child;
     ssize_t count = 0;
     while ((count = read(ends[0], &end.start_error, sizeof end.start_error)) < 0 && errno == EINTR) {
     }

@@ -11,6 +11,7 @@
 namespace prof {
 
 struct child_end {
+    int pid = 0;
     int start_error = 0;  // errno if it could not be started at all, else 0
     int status = 0;       // its exit status, if it exited
     int signal = 0;       // the signal that killed it, else 0

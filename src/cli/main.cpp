@@ -11,6 +11,7 @@
 #include "cli/manual.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
+#include "cli/seal.hpp"
 
 namespace {
 
@@ -25,7 +26,7 @@ int usage_error(const CLI::App& app, const std::string& what) {
 }
 
 int no_command(const std::string& what) {
-    prof::complain(what + "; there are run, report and export (see prof --help)");
+    prof::complain(what + "; there are run, report, export and seal (see prof --help)");
     return prof::exit_usage;
 }
 
@@ -41,9 +42,11 @@ int run_main(std::vector<std::string> arguments) {
     CLI::App& run_app = add_command("run");
     CLI::App& report_app = add_command("report");
     CLI::App& export_app = add_command("export");
+    CLI::App& seal_app = add_command("seal");
     const prof::run_command run(run_app);
     const prof::report_command report(report_app);
     const prof::export_command exporting(export_app);
+    const prof::seal_command sealing(seal_app);
 
     if (arguments.empty()) return no_command("there is no command");
     const std::string& first = arguments.front();
@@ -66,6 +69,7 @@ int run_main(std::vector<std::string> arguments) {
         std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
         app.parse(std::move(reversed));
         if (run_app.parsed()) return run(command);
+        if (seal_app.parsed()) return sealing();
         return report_app.parsed() ? report() : exporting();
     } catch (const CLI::Success& wanted) {  // --help, --version
         return app.exit(wanted);

@@ -21,6 +21,7 @@ constexpr std::array pages = std::to_array<page>({
      "prof run [options] [--] command [argument...]\n"
      "prof report [options] file...\n"
      "prof export [options] file\n"
+     "prof seal file...\n"
      "prof --version",
      "Runs a program with libprof in it, unchanged, and tells for each of its NVTX ranges (forward, backward, ...) how "
      "much GPU time the work launched there took. Makes tables and traces of what was recorded.",
@@ -107,6 +108,21 @@ EXIT STATUS
 EXIT STATUS
     0  done
     1  the capture could not be read, or the trace not written
+    2  the options make no sense
+)"},
+    {"seal", "close the captures of processes that died", "prof seal file...",
+     "What a process had not yet written when it died lies in memory that outlived it: prof report and prof export "
+     "read "
+     "it from there. prof seal puts it into the capture, closes that, and frees the memory. prof run does the same "
+     "when "
+     "its command has ended. A process that still runs is left alone; a capture that is closed stays as it is.",
+     R"(EXAMPLES
+    prof seal prof-captures/*.prof
+
+EXIT STATUS
+    0  done
+    1  a file could not be read or written, or its process still runs (the others
+       are sealed)
     2  the options make no sense
 )"},
 });

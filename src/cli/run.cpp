@@ -14,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "capture/seal.hpp"
 #include "cli/captures.hpp"
 #include "cli/child.hpp"
 #include "cli/cli.hpp"
@@ -164,7 +165,20 @@ private:
     std::size_t empty_count_ = 0;
 };
 
-void report_captures(const session_options& options, const std::string& directory, const std::string& run_id) {
+// What a process that died has left goes into its capture, now that we know how it ended: of the command itself; of
+// those that it started only that they are gone. One that still runs is left alone.
+void seal(const run_capture& capture, const child_end& end) {
+    try {
+        const bool is_command = capture.pid == static_cast<std::uint64_t>(end.pid);
+        const std::uint32_t how = end.signal != 0 ? ended_by_signal(end.signal) : ended_with_status(end.status);
+        (void)seal_capture(capture.path, is_command ? how : 0);
+    } catch (const error& failure) {
+        complain(failure.what());
+    }
+}
+
+void report_captures(const session_options& options, const std::string& directory, const std::string& run_id,
+                     const child_end& end) {
     const std::vector<run_capture> captures = captures_of_run(directory, run_id);
     if (captures.empty()) {
         complain(
@@ -173,7 +187,10 @@ void report_captures(const session_options& options, const std::string& director
         return;
     }
     after_run after(options, captures.size());
-    for (const run_capture& capture : captures) after.report(capture);
+    for (const run_capture& capture : captures) {
+        seal(capture, end);
+        after.report(capture);
+    }
     after.finish();
 }
 
@@ -224,7 +241,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
         complain(fmt::format("cannot run {}: {}", command.front(), std::generic_category().message(end.start_error)));
         return end.start_error == ENOENT ? exit_not_found : exit_not_executable;
     }
-    if (unusable.empty()) report_captures(options, directory->path(), run_id);
+    if (unusable.empty()) report_captures(options, directory->path(), run_id, end);
     directory.reset();
     if (end.signal != 0) {
         std::fflush(nullptr);

@@ -140,10 +140,12 @@ void collector::drain_gpu(round_result& result) {
         batch_.clear();
         if (!tracer->read_completed(batch_)) return;
         write_names();  // the kernels'
-        if (!batch_.kernels.empty()) out_.kernels(batch_.kernels);
-        if (!batch_.transfers.empty()) out_.transfers(batch_.transfers);
-        if (!batch_.graphs.empty()) out_.graphs(batch_.graphs);
-        if (!batch_.devices.empty()) out_.devices(batch_.devices);
+        if (!batch_.kernels.empty()) out_.kernels(batch_.kernels, batch_.number);
+        if (!batch_.transfers.empty()) out_.transfers(batch_.transfers, batch_.number);
+        if (!batch_.graphs.empty()) out_.graphs(batch_.graphs, batch_.number);
+        if (!batch_.devices.empty()) out_.devices(batch_.devices, batch_.number);
+        out_.flush();
+        tracer->give_back(batch_);
         result.records += batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
     } while (true);
 }
@@ -178,6 +180,10 @@ void collector::housekeeping() {
     write_clock();
     write_drops();
     out_.flush();
+}
+
+void collector::ask_for_gpu_records() noexcept {
+    if (cupti_tracer* tracer = tracer_.load()) tracer->ask_for_completed();
 }
 
 void collector::finish(format::end_reason reason) {

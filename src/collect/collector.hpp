@@ -2,8 +2,8 @@
 // thread, or a test).
 //
 // Order within a round: names and labels, rings, GPU records; then the capture is handed to the kernel, and only then
-// are the slots given back to their producers. So at any moment each record is in its ring or in the file, and a
-// process that is killed loses neither.
+// are the slots given back to their producers, and the buffer to CUPTI. So at any moment each record is in its ring or
+// buffer or in the file, and a process that is killed loses neither.
 #pragma once
 
 #include <array>
@@ -34,6 +34,9 @@ public:
 
     // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
     void housekeeping();
+
+    // GPU records that CUPTI holds back come soon after. For a thread that may wait for CUPTI.
+    void ask_for_gpu_records() noexcept;
 
     // The last words: everything that is left, then the end chunk. REQUIRES: the gate is shut, the tracer detached.
     void finish(format::end_reason reason);

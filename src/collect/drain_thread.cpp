@@ -20,6 +20,9 @@ constexpr microseconds longest_pause{20'000};
 constexpr std::chrono::milliseconds first_housekeeping{16};
 constexpr std::chrono::milliseconds longest_housekeeping{1024};
 
+// CUPTI hands a buffer over when it is full or when it is asked, and may keep what is new to itself until then.
+constexpr std::chrono::milliseconds gpu_records_period{500};
+
 // Halve the pause while a ring is found more than an eighth full (a burst twice as fast still fits), lengthen it
 // slowly while they are nearly empty.
 microseconds next_pause(microseconds pause, double fullest) noexcept {
@@ -83,6 +86,7 @@ void drain_thread::write_notes() {
 void drain_thread::rounds() {
     std::chrono::milliseconds period = first_housekeeping;
     auto next_housekeeping = std::chrono::steady_clock::now() + period;
+    auto next_gpu_records = std::chrono::steady_clock::now() + gpu_records_period;
     microseconds pause = longest_pause / 4;
     std::unique_lock lock(mutex_);
     while (!finish_) {
@@ -97,6 +101,10 @@ void drain_thread::rounds() {
             collector_.housekeeping();
             period = std::min(2 * period, longest_housekeeping);
             next_housekeeping = now + period;
+        }
+        if (const auto now = std::chrono::steady_clock::now(); now >= next_gpu_records) {
+            collector_.ask_for_gpu_records();
+            next_gpu_records = now + gpu_records_period;
         }
         lock.lock();
         if (syncs_done_ != wanted) {

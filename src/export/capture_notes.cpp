@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analysis/death.hpp"
+
 namespace prof {
 namespace {
 
@@ -114,8 +116,8 @@ std::vector<std::string> capture_notes(const timeline& data) {
     if (const std::string notice = property(data, "cuda_graphs_notice"); !notice.empty()) out.push_back(notice);
     if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
     if (!quality.ended) {
-        out.push_back(quality.recovery.empty() ? "the process ended, or is still running, without closing this capture"
-                                               : quality.recovery);
+        if (quality.died || quality.recovery.empty()) out.push_back(how_it_ended(data));
+        if (!quality.recovery.empty()) out.push_back(quality.recovery);
     }
     if (quality.damaged_bytes != 0) {
         out.push_back(counted(quality.damaged_bytes, "byte of the file is damaged and was",

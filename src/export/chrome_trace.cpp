@@ -281,10 +281,19 @@ private:
         if (call.op_count == 0 && call.kernel_name != 0) events_.arg_text("kernel", names_.kernel(call.kernel_name));
         events_.end();
         ++counts_.api_calls;
+        if (call.is_unfinished) write_unfinished(call, row);
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
             events_.flow_start(flow_id(data_.ops_by_launch[call.first_op + i]), row, item.start_ns);
             ++counts_.flows;
         }
+    }
+
+    void write_unfinished(const timeline_api_call& call, trace_row row) {
+        events_.instant("libprof", "\"not completed\"", row, call.start_ns, 't');
+        events_.arg_text("kernel", names_.kernel(call.kernel_name));
+        events_.arg("correlation", trace_correlation(call.correlation));
+        events_.end();
+        ++counts_.instants;
     }
 
     // One call may launch many operations (a graph), so an arrow is known by the operation it ends in.

@@ -1,6 +1,7 @@
 #include "ring/region.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -29,6 +30,7 @@ struct offsets {
     std::size_t labels = 0;
     std::size_t rings = 0;
     std::size_t slots = 0;
+    std::size_t buffers = 0;
     std::size_t total = 0;
 };
 
@@ -39,8 +41,13 @@ std::uint32_t ring_bytes(const region_options& o, std::uint32_t index) noexcept 
     return index < o.large_rings + o.medium_rings ? o.medium_ring_bytes : o.small_ring_bytes;
 }
 
+std::size_t buffer_stride(const region_options& o) noexcept {
+    return round_up(sizeof(buffer_header) + o.buffer_bytes, page);
+}
+
 // Header, labels and ring headers first, then the name table's slots: what needs storage from the start stands
-// together. Then the names' arena and the rings' slots, which get theirs as they are used.
+// together. Then the names' arena and the rings' slots and CUPTI's buffers, which
+// get theirs as they are used.
 offsets plan(const region_options& o) noexcept {
     offsets at;
     at.labels = round_up(sizeof(region_header), 64);
@@ -48,8 +55,10 @@ offsets plan(const region_options& o) noexcept {
     at.names = round_up(at.rings + ring_count(o) * sizeof(ring_header), page);
     at.arena = at.names + name_table::arena_offset(o.name_slots);
     at.slots = round_up(at.arena + o.name_bytes, page);
-    at.total = at.slots;
-    for (std::uint32_t i = 0; i < ring_count(o); ++i) at.total += ring_bytes(o, i);
+    at.buffers = at.slots;
+    for (std::uint32_t i = 0; i < ring_count(o); ++i) at.buffers += ring_bytes(o, i);
+    at.buffers = round_up(at.buffers, page);
+    at.total = at.buffers + o.buffer_count * buffer_stride(o);
     return at;
 }
 
@@ -65,9 +74,9 @@ std::string reason(const char* what, const std::string& where) {
 
 }  // namespace
 
-region::region(const region_options& options) {
-    const offsets at = plan(options);
-    bytes_ = at.total;
+region::region(const region_options& wanted) {
+    region_options options = wanted;
+    bytes_ = plan(options).total;
 
     char name[64];
     std::snprintf(name, sizeof name, "/libprof-%d-%02x%02x%02x%02x.rings", static_cast<int>(getpid()), options.id[0],
@@ -76,9 +85,7 @@ region::region(const region_options& options) {
 
     bool mapped = false;
     if (options.place == "auto") {
-        // Twice the size: we are not to be the one who fills a small container's /dev/shm.
-        mapped = has_room("/dev/shm", 2 * bytes_) && map_file("/dev/shm");
-        if (!mapped && !options.fallback_directory.empty()) mapped = map_file(options.fallback_directory);
+        mapped = map_where_there_is_room(options);
     } else if (options.place != "memory") {
         mapped = map_file(options.place);
     }
@@ -88,10 +95,29 @@ region::region(const region_options& options) {
             notice_ = "rings are in anonymous memory, what is in them is lost if the process is killed (" +
                       (notice_.empty() ? "no room in /dev/shm" : notice_) + "); PROF_RINGS names another directory";
         }
-    } else {
+    } else if (options.buffer_count == wanted.buffer_count) {
         notice_.clear();
+    } else {
+        notice_ =
+            "CUPTI's buffers are in anonymous memory (no room for them in /dev/shm): GPU records in them are lost "
+            "if the process is killed; PROF_RINGS names another directory";
     }
     lay_out(options);
+}
+
+// Twice the size must be free: we are not to be the one who fills a small container's /dev/shm. Where there is room for
+// the rings alone, CUPTI's buffers are left out: `options` says so then.
+bool region::map_where_there_is_room(region_options& options) {
+    region_options rings = options;
+    rings.buffer_count = 0;
+    for (const region_options& tried : {options, rings}) {
+        bytes_ = plan(tried).total;
+        if (!has_room("/dev/shm", 2 * bytes_) || !map_file("/dev/shm")) continue;
+        options = tried;
+        return true;
+    }
+    bytes_ = plan(options).total;
+    return !options.fallback_directory.empty() && map_file(options.fallback_directory);
 }
 
 bool region::map_file(const std::string& directory) {
@@ -115,6 +141,9 @@ bool region::map_file(const std::string& directory) {
         fd_ = -1;
         return false;
     }
+    // Held as long as the file is open: who finds it free knows that the process is gone. Where a file system has no
+    // locks the process's number has to tell.
+    (void)flock(fd, LOCK_SH | LOCK_NB);
     base_ = static_cast<std::byte*>(base);
     path_ = path;
     // relaxed: nobody else has the region yet.
@@ -158,6 +187,10 @@ void region::lay_out(const region_options& options) {
     header_->tick_source = static_cast<std::uint32_t>(active_tick_source);
     header_->names_offset = at.names;
     header_->names_bytes = at.slots - at.names;
+    header_->buffers_offset = at.buffers;
+    header_->buffer_bytes = options.buffer_bytes;
+    header_->buffer_stride = buffer_stride(options);
+    header_->buffer_count = options.buffer_count;
     header_->labels_offset = at.labels;
     header_->label_capacity = options.label_capacity;
     header_->rings_offset = at.rings;
@@ -289,6 +322,14 @@ bool region::label_at(std::uint32_t index, label& out) const noexcept {
     if (kind == 0) return false;
     out = {static_cast<label_kind>(kind), labels_[index].name, labels_[index].key};
     return true;
+}
+
+buffer_area region::buffers() noexcept {
+    return {base_ + header_->buffers_offset, header_->buffer_bytes, header_->buffer_stride, header_->buffer_count};
+}
+
+bool region::allocate_buffer(std::uint32_t index) noexcept {
+    return allocate(header_->buffers_offset + index * header_->buffer_stride, header_->buffer_stride);
 }
 
 void region::count_drop(drop_cause cause, std::uint64_t count) noexcept {

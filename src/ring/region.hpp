@@ -34,7 +34,17 @@ struct region_options {
     std::uint32_t name_bytes = 4U << 20;
     std::uint32_t name_slots = 1U << 16;
     std::uint32_t label_capacity = 4096;
+    std::size_t buffer_bytes = 0;    // of each of CUPTI's buffers
+    std::uint32_t buffer_count = 0;  // 0: they are not kept here
     std::array<std::uint8_t, 16> id{};
+};
+
+// Where CUPTI's buffers lie: a header of 64 bytes and `bytes` each, `stride` apart.
+struct buffer_area {
+    std::byte* memory = nullptr;
+    std::size_t bytes = 0;
+    std::size_t stride = 0;
+    std::uint32_t count = 0;  // 0: the mapping has none
 };
 
 class region {
@@ -71,6 +81,10 @@ public:
     std::uint32_t domain(std::string_view name) noexcept;
     bool label_at(std::uint32_t index, label& out) const noexcept;  // false: not there (yet)
 
+    buffer_area buffers() noexcept;
+    // Puts storage behind a buffer; false if there is none. Any thread, before the first use; a system call.
+    bool allocate_buffer(std::uint32_t index) noexcept;
+
     void count_drop(drop_cause cause, std::uint64_t count = 1) noexcept;
     // Of all rings and of the region, by cause.
     std::array<std::uint64_t, drop_cause_count> drops() const noexcept;
@@ -79,6 +93,7 @@ public:
     void extend_names() noexcept;
 
 private:
+    bool map_where_there_is_room(region_options& options);
     bool map_file(const std::string& directory);
     void map_memory();
     bool allocate(std::size_t offset, std::size_t bytes) noexcept;

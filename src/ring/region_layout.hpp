@@ -16,7 +16,7 @@
 namespace prof {
 
 inline constexpr std::array<char, 8> region_magic = {'L', 'I', 'B', 'P', 'R', 'O', 'R', '\n'};
-inline constexpr std::uint32_t region_version = 1;
+inline constexpr std::uint32_t region_version = 2;
 inline constexpr std::size_t region_drop_slots = 16;
 static_assert(drop_cause_count <= region_drop_slots);
 
@@ -39,7 +39,15 @@ struct region_header {
     std::atomic<std::uint32_t> labels_reserved{0};
     std::atomic<std::uint32_t> domain_count{0};  // indices given out, the default domain (0) included
     std::atomic<std::uint64_t> next_thread_uid{1};
-    drop_counters drops{};  // of no thread in particular
+    drop_counters drops{};             // of no thread in particular
+    std::uint64_t buffers_offset = 0;  // CUPTI's buffers: buffer_header, then buffer_bytes of its records
+    std::uint64_t buffer_bytes = 0;
+    std::uint64_t buffer_stride = 0;               // from one to the next
+    std::uint32_t buffer_count = 0;                // 0: they lie elsewhere
+    std::atomic<std::uint32_t> cupti_version{0};   // cuptiGetVersion's: of the records' layout
+    std::atomic<std::uint64_t> cupti_since_ns{0};  // when CUPTI was attached, by its clock
+    std::atomic<std::uint32_t> cupti_epoch{0};     // of the records' correlations
+    std::uint32_t reserved = 0;
 };
 
 // A label's kind is stored last (release): while it is none, the entry is not there yet.
@@ -62,5 +70,23 @@ struct ring_header {
     ring_counters<std::uint64_t> counters;
 };
 static_assert(alignof(ring_header) == 64 && sizeof(ring_header) == 320);
+
+enum class buffer_state : std::uint32_t {
+    free = 0,       // all zeros
+    taken = 1,      // CUPTI has it, and writes into it
+    completed = 2,  // it has handed it back; not yet in the capture, or only just
+};
+
+// In front of each of CUPTI's activity buffers.
+struct alignas(64) buffer_header {
+    std::atomic<std::uint32_t> state{0};      // buffer_state
+    std::uint32_t index = 0;                  // extra_buffer for one beyond those of the mapping
+    std::atomic<std::uint64_t> number{0};     // 1, 2, …: a new one each time that CUPTI takes it
+    std::uint64_t valid_bytes = 0;            // once completed
+    buffer_header* next = nullptr;            // the process's own: in its list of completed ones
+    std::atomic<std::uint32_t> next_free{0};  // likewise: index + 1; 0 ends the list
+};
+static_assert(sizeof(buffer_header) == 64);
+inline constexpr std::uint32_t extra_buffer = UINT32_MAX;
 
 }  // namespace prof

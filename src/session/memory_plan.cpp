@@ -20,8 +20,8 @@ void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& c
     rings.small_ring_bytes = narrow(8 * part / rings.small_rings);
     rings.name_bytes = narrow(4 * part);
     rings.name_slots = narrow(std::min<std::uint64_t>(part / 16, 1U << 20));
-    cupti.buffer_bytes = part;
-    cupti.buffer_count = 20;
+    rings.buffer_bytes = cupti.buffer_bytes = part;
+    rings.buffer_count = cupti.buffer_count = 20;
 }
 
 }  // namespace prof

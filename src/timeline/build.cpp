@@ -28,8 +28,12 @@ void take_quality(timeline& out, const capture_contents& contents) {
         const auto known = to_string(static_cast<drop_cause>(cause));
         count_drops(out, cause < drop_cause_count ? std::string{known} : fmt::format("cause_{}", cause), count);
     }
-    out.quality.ended = contents.ended;
+    out.quality.died = contents.ended && contents.end.reason == format::end_reason::died;
+    out.quality.ended = contents.ended && !out.quality.died;
+    out.quality.how = out.quality.died ? contents.end.how : 0;
     out.quality.recovery = contents.recovery;
+    const auto sealed = out.properties.find("recovery");
+    if (out.quality.died && sealed != out.properties.end()) out.quality.recovery = sealed->second;
     out.quality.damaged_bytes = contents.damage.bytes;
     if (!contents.damage.first.empty()) out.quality.notes.push_back(contents.damage.first);
 }

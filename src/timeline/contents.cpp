@@ -75,6 +75,7 @@ void add_chunk(capture_contents& contents, const chunk& added) {
             break;
         case format::chunk_type::end:
             contents.ended = true;
+            contents.end = elements<format::end_entry>(added.payload).front();
             break;
     }
 }

@@ -43,7 +43,8 @@ struct capture_contents {
     std::map<std::uint32_t, format::window_entry> windows;  // by epoch
     std::map<std::uint32_t, std::uint64_t> drops;           // drop_cause → count
     capture_damage damage;
-    bool ended = false;    // there was an end chunk
+    bool ended = false;  // there was an end chunk
+    format::end_entry end;
     std::string recovery;  // if not: one line on what was recovered, or why nothing was
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "timeline/nearly_sorted.hpp"
@@ -101,6 +102,24 @@ void group_by_launch(timeline& out) {
     }
 }
 
+// What was recovered from a buffer of CUPTI's has no name: it was in the memory of the process that died. The launch of
+// a kernel says it, of a graph's node another launch of the same.
+void name_the_nameless(timeline& out) {
+    std::unordered_map<std::uint64_t, std::uint32_t> nodes;
+    for (const kernel_record& kernel : out.kernels) {
+        if (kernel.name != 0 && kernel.graph_node_id != 0) nodes.emplace(kernel.graph_node_id, kernel.name);
+    }
+    for (const gpu_op& op : out.ops) {
+        if (op.kind != op_kind::kernel || out.kernels[op.detail].name != 0) continue;
+        kernel_record& kernel = out.kernels[op.detail];
+        if (kernel.graph_node_id != 0) {
+            if (const auto node = nodes.find(kernel.graph_node_id); node != nodes.end()) kernel.name = node->second;
+        } else if (op.launch != npos) {
+            kernel.name = out.api_calls[op.launch].kernel_name;
+        }
+    }
+}
+
 // A launch that a graph captured leaves no GPU record either: the graph's nodes tell.
 bool may_be_captured_unseen(const timeline& data) {
     return !data.activities.has(activity::graph_nodes) &&
@@ -111,12 +130,11 @@ bool may_be_captured_unseen(const timeline& data) {
 void count_unfinished(timeline& out, untimed_keys untimed) {
     if (may_be_captured_unseen(out)) return;
     std::sort(untimed.begin(), untimed.end());
-    for (const timeline_api_call& call : out.api_calls) {
+    for (timeline_api_call& call : out.api_calls) {
         const bool launches_kernel = call.kernel_name != 0;
-        if (launches_kernel && call.op_count == 0 && !call.is_captured &&
-            !std::binary_search(untimed.begin(), untimed.end(), call.correlation)) {
-            ++out.quality.launches_without_completion;
-        }
+        call.is_unfinished = launches_kernel && call.op_count == 0 && !call.is_captured &&
+                             !std::binary_search(untimed.begin(), untimed.end(), call.correlation);
+        if (call.is_unfinished) ++out.quality.launches_without_completion;
     }
 }
 
@@ -143,6 +161,7 @@ void correlate(timeline& out) {
     });
     link_launches(out, calls);
     group_by_launch(out);
+    name_the_nameless(out);
     count_unfinished(out, std::move(untimed));
 }
 

@@ -94,7 +94,8 @@ struct timeline_api_call {
     std::uint32_t op_count = 0;       //   stand at timeline::ops_by_launch[first_op … first_op + op_count)
     api_domain domain = api_domain::none;
     api_class kind = api_class::launch;
-    bool is_captured = false;  // it put a node into a graph instead of doing its work
+    bool is_unfinished = false;  // it launched a kernel of which no GPU record came (launches_without_completion)
+    bool is_captured = false;    // it put a node into a graph instead of doing its work
 };
 
 // A node of a CUDA graph as it was made: captured from a stream, or added by a call. Copies (an instantiated graph's
@@ -155,6 +156,8 @@ struct timeline_quality {
     std::uint64_t damaged_bytes = 0;      // of the file, passed over
     std::uint64_t recovered_records = 0;  // read from the rings of a process that died
     bool ended = false;                   // the capture was closed in good order
+    bool died = false;                    // it was sealed: its process died, or ended without closing it
+    std::uint32_t how = 0;                // it died: format::end_entry::how
     std::string recovery;                 // if not: one line on what its rings still held
     std::vector<std::string> notes;       // one line each, for people
 };

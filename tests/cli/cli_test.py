@@ -73,8 +73,8 @@ class Usage(CommandLine):
         self.assertRegex(self.prof("--version").stdout, r"^prof \d+\.\d+\.\d+\n$")
 
     def test_what_is_no_command_is_refused(self):
-        self.assert_one_line(self.prof(), 2, "run, report and export")
-        self.assert_one_line(self.prof("rnu"), 2, '"rnu"', "run, report and export")
+        self.assert_one_line(self.prof(), 2, "run, report, export and seal")
+        self.assert_one_line(self.prof("rnu"), 2, '"rnu"', "run, report, export and seal")
         self.assert_one_line(self.prof("run"), 2, "no command to run")
         self.assert_one_line(self.prof("run", "--"), 2, "no command to run")
 

@@ -97,12 +97,32 @@ def check_trace(directory, capture):
     assert sum(e["args"].get("adopted", False) for e in ops) == STEPS * 4
 
 
+def check_death(directory):
+    """A run that is killed: what it did is in the capture alone, which says how it ended."""
+    result = prof("run", "-o", "killed", "--rings", directory, "--cupti-library", FAKE_CUPTI, "--",
+                  TRAINER, "steps", str(STEPS), "kill", cwd=directory)  # fmt: skip
+    assert result.returncode == -9, result
+    assert "the process was killed by signal 9 (SIGKILL)" in result.stderr, result.stderr
+    assert not list(pathlib.Path(directory).glob("*.rings"))
+    (capture,) = pathlib.Path(directory, "killed").glob("*.prof")
+    result = prof("report", str(capture), "--report", "death", "--format", "json", cwd=directory)
+    report = json.loads(result.stdout)
+    assert report["ended"] == "the process was killed by signal 9 (SIGKILL)", report
+    assert report["rows"] == [] and report["launches_without_completion"] == 0, report
+    result = prof("report", str(capture), "--format", "json", cwd=directory)
+    rows = {row["path"]: row["ops"] for row in json.loads(result.stdout)["rows"]}
+    assert rows["iteration #/forward/layer"] == STEPS * 3, rows
+    result = prof("seal", str(capture), cwd=directory)
+    assert result.returncode == 0 and "was closed already" in result.stdout, result
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="prof_end_to_end_") as directory:
         capture = check_run(directory)
         check_report(directory, capture)
         check_trace(directory, capture)
         check_schedule(directory)
+        check_death(directory)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <set>
@@ -13,8 +14,22 @@ namespace {
 
 constexpr std::size_t bytes = 4096;
 
+// A region without room for buffers: the pool has memory of its own.
+region_options no_buffers() {
+    region_options options;
+    options.place = "memory";
+    options.large_rings = 1;
+    options.large_ring_bytes = 4096;
+    options.medium_rings = 0;
+    options.small_rings = 0;
+    options.name_bytes = 64U << 10;
+    options.name_slots = 256;
+    return options;
+}
+region where{no_buffers()};
+
 TEST(ActivityBuffers, AreAFixedNumber) {
-    activity_buffers pool(bytes, 2);
+    activity_buffers pool(where, bytes, 2);
     std::uint8_t* const a = pool.take();
     std::uint8_t* const b = pool.take();
     ASSERT_TRUE(a != nullptr && b != nullptr && a != b);
@@ -31,7 +46,7 @@ TEST(ActivityBuffers, AreAFixedNumber) {
 
 // The three that were completed: one is lost, the other two are still read.
 TEST(ActivityBuffers, ByForceTakeACompletedOneThatWasNotRead) {
-    activity_buffers pool(bytes, 3);
+    activity_buffers pool(where, bytes, 3);
     std::uint8_t* taken[3];
     for (auto*& data : taken) data = pool.take();
     for (auto* data : taken) pool.complete(data, 8);
@@ -46,7 +61,7 @@ TEST(ActivityBuffers, ByForceTakeACompletedOneThatWasNotRead) {
 
 // With nobody who reads, CUPTI may ask as often as it likes: there are as many buffers as it holds at once.
 TEST(ActivityBuffers, ByForceDoNotGrowBeyondWhatIsHeldAtOnce) {
-    activity_buffers pool(bytes, 2);
+    activity_buffers pool(where, bytes, 2);
     std::set<std::uint8_t*> seen;
     std::vector<std::uint8_t*> held = {pool.take(), pool.take(), pool.take_by_force(), pool.take_by_force()};
     seen.insert(held.begin(), held.end());
@@ -70,7 +85,7 @@ TEST(ActivityBuffers, ByForceDoNotGrowBeyondWhatIsHeldAtOnce) {
 // Nobody else ever has a buffer that one has: each thread signs its own and finds its signature. The drain thread reads
 // and gives back meanwhile, and what is completed is read or taken by force, once.
 TEST(ActivityBuffers, BelongToOneAtATimeAmongThreads) {
-    activity_buffers pool(bytes, 3);
+    activity_buffers pool(where, bytes, 3);
     constexpr int rounds = 20'000;
     std::atomic<int> running{3};
     std::atomic<int> strangers{0};
@@ -99,6 +114,52 @@ TEST(ActivityBuffers, BelongToOneAtATimeAmongThreads) {
     std::set<std::uint8_t*> left;
     while (std::uint8_t* data = pool.take()) EXPECT_TRUE(left.insert(data).second);
     EXPECT_EQ(left.size(), 3U) << "all of the pool is back";
+}
+
+// What recovery sees in the mapping at each stage of a buffer's life, and that CUPTI gets nothing but zeros.
+TEST(ActivityBuffers, TellInTheMappingWhatTheyAre) {
+    region_options options = no_buffers();
+    options.buffer_bytes = bytes;
+    options.buffer_count = 2;
+    region shared{options};
+    activity_buffers pool(shared, 64, 77);  // these sizes are those of a pool outside the mapping
+    EXPECT_EQ(pool.buffer_bytes(), bytes);
+    const auto header = [&](std::uint8_t* data) {
+        return reinterpret_cast<const buffer_header*>(data - sizeof(buffer_header));
+    };
+    const auto state = [&](std::uint8_t* data) { return static_cast<buffer_state>(header(data)->state.load()); };
+    const auto is_zero = [](const std::uint8_t* data) {
+        return std::all_of(data, data + bytes, [](std::uint8_t byte) { return byte == 0; });
+    };
+
+    std::uint8_t* const a = pool.take();
+    ASSERT_EQ(reinterpret_cast<std::byte*>(a), shared.buffers().memory + sizeof(buffer_header));
+    EXPECT_EQ(state(a), buffer_state::taken);
+    EXPECT_EQ(header(a)->number.load(), 1U);
+    EXPECT_TRUE(is_zero(a));
+    std::memset(a, 0x5A, 3000);
+    pool.complete(a, 3000);
+    EXPECT_EQ(state(a), buffer_state::completed);
+    EXPECT_EQ(header(a)->valid_bytes, 3000U);
+
+    activity_buffers::completed done;
+    ASSERT_TRUE(pool.next_completed(done));
+    EXPECT_EQ(done.number, 1U);
+    EXPECT_EQ(state(a), buffer_state::completed) << "until what was read is in the file";
+    pool.give_back(a);
+    EXPECT_EQ(state(a), buffer_state::free);
+
+    EXPECT_EQ(pool.take(), a);
+    EXPECT_EQ(header(a)->number.load(), 2U);
+    EXPECT_TRUE(is_zero(a));
+    ASSERT_NE(pool.take(), nullptr);
+    EXPECT_EQ(pool.take(), nullptr);
+    std::memset(a, 0x5A, 100);
+    pool.complete(a, 100);
+    EXPECT_EQ(pool.take_by_force(), a);
+    EXPECT_EQ(state(a), buffer_state::taken);
+    EXPECT_EQ(header(a)->number.load(), 4U);
+    EXPECT_TRUE(is_zero(a));
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-process_result run_process(const std::vector<std::string>& command, const std::map<std::string, std::string>& changes,
-                           const std::string& directory) {
+pid_t start_process(const std::vector<std::string>& command, const std::map<std::string, std::string>& changes,
+                    const std::string& directory, const std::string& out, const std::string& err) {
     std::map<std::string, std::string> variables;
     for (char** variable = environ; *variable != nullptr; ++variable) {
         const char* equals = std::strchr(*variable, '=');
@@ -42,9 +42,6 @@ process_result run_process(const std::vector<std::string>& command, const std::m
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
 
-    const scratch_directory pipes;
-    const std::string out = pipes.path + "/out";
-    const std::string err = pipes.path + "/err";
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
@@ -54,6 +51,15 @@ process_result run_process(const std::vector<std::string>& command, const std::m
     const int failed = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environment.data());
     posix_spawn_file_actions_destroy(&actions);
     if (failed != 0) throw std::runtime_error("cannot run " + command[0] + ": " + std::strerror(failed));
+    return child;
+}
+
+process_result run_process(const std::vector<std::string>& command, const std::map<std::string, std::string>& changes,
+                           const std::string& directory) {
+    const scratch_directory pipes;
+    const std::string out = pipes.path + "/out";
+    const std::string err = pipes.path + "/err";
+    const pid_t child = start_process(command, changes, directory, out, err);
     process_result result;
     waitpid(child, &result.status, 0);
     result.out = read_file(out);

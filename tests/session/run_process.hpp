@@ -24,6 +24,10 @@ struct process_result {
 process_result run_process(const std::vector<std::string>& command, const std::map<std::string, std::string>& changes,
                            const std::string& directory);
 
+// The same, and does not wait for it; what it prints goes to the files `out` and `err`.
+pid_t start_process(const std::vector<std::string>& command, const std::map<std::string, std::string>& changes,
+                    const std::string& directory, const std::string& out, const std::string& err);
+
 std::string read_file(const std::string& path);
 
 }  // namespace prof::test

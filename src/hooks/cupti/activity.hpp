@@ -11,6 +11,8 @@
 namespace prof {
 
 struct activity_batch {
+    std::uint8_t* buffer = nullptr;  // that they come from
+    std::uint64_t number = 0;        // of that use of it
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
     std::vector<graph_record> graphs;

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -20,15 +22,48 @@ constexpr std::uint64_t tag_of(std::uint64_t word) noexcept { return word & ~(ta
 
 }  // namespace
 
-activity_buffers::activity_buffers(std::size_t buffer_bytes, std::uint32_t count)
-    : buffer_bytes_(buffer_bytes), stride_((buffer_bytes + header_bytes + 4095) / 4096 * 4096), count_(count) {
+activity_buffers::activity_buffers(region& where, std::size_t buffer_bytes, std::uint32_t count)
+    : region_(where),
+      buffer_bytes_(buffer_bytes),
+      stride_((buffer_bytes + header_bytes + 4095) / 4096 * 4096),
+      count_(count) {
+    if (const buffer_area shared = where.buffers(); shared.count != 0 && where.allocate_buffer(0)) {
+        memory_ = shared.memory;
+        buffer_bytes_ = shared.bytes;
+        stride_ = shared.stride;
+        count_ = shared.count;
+        // relaxed: nobody else has the pool yet.
+        stored_.store(1, std::memory_order_relaxed);
+        keep_ahead();
+        return;
+    }
+    is_own_memory_ = true;
+    // relaxed: as above.
+    stored_.store(count, std::memory_order_relaxed);
     memory_ = static_cast<std::byte*>(reserve(stride_ * count));
     if (memory_ == nullptr) {
         throw error("libprof: cannot reserve " + std::to_string(stride_ * count) + " bytes for CUPTI's buffers");
     }
 }
 
-activity_buffers::~activity_buffers() { munmap(memory_, stride_ * count_); }
+activity_buffers::~activity_buffers() {
+    if (is_own_memory_) munmap(memory_, stride_ * count_);
+}
+
+void activity_buffers::keep_ahead() noexcept {
+    // relaxed: take() looks again; storage that comes twice is no harm.
+    const std::uint32_t stored = stored_.load(std::memory_order_relaxed);
+    if (stored == count_ || untouched_.load(std::memory_order_relaxed) < stored) return;
+    if (region_.allocate_buffer(stored)) stored_.store(stored + 1, std::memory_order_relaxed);
+}
+
+// The number comes before the state: who finds it taken knows which use it is.
+std::uint8_t* activity_buffers::hand_out(header* buffer) noexcept {
+    // relaxed: a plain counter; ordered by the release below.
+    buffer->number.store(last_number_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    buffer->state.store(static_cast<std::uint32_t>(buffer_state::taken), std::memory_order_release);
+    return reinterpret_cast<std::uint8_t*>(buffer) + header_bytes;
+}
 
 activity_buffers::header* activity_buffers::at(std::uint32_t index) const noexcept {
     return std::launder(reinterpret_cast<header*>(memory_ + stride_ * index));
@@ -48,24 +83,26 @@ std::uint8_t* activity_buffers::take() noexcept {
         const std::uint32_t below = at(index)->next_free.load(std::memory_order_relaxed);
         const std::uint64_t next = (tag_of(top) + tag_step) | below;
         if (free_.compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire)) {
-            return reinterpret_cast<std::uint8_t*>(at(index)) + header_bytes;
+            return hand_out(at(index));
         }
     }
     // relaxed: hands out disjoint buffers that nobody had before. The first look keeps the counter from wrapping.
     if (untouched_.load(std::memory_order_relaxed) >= count_) return nullptr;
     const std::uint32_t index = untouched_.fetch_add(1, std::memory_order_relaxed);
     if (index >= count_) return nullptr;
+    // A burst has overtaken the drain thread. Writing where there is no storage would be a SIGBUS.
+    if (index >= stored_.load(std::memory_order_relaxed) && !region_.allocate_buffer(index)) return nullptr;
     auto* fresh = ::new (memory_ + stride_ * index) header;
     fresh->index = index;
-    return reinterpret_cast<std::uint8_t*>(fresh) + header_bytes;
+    return hand_out(fresh);
 }
 
 std::uint8_t* activity_buffers::take_extra() noexcept {
     void* memory = reserve(stride_);
     if (memory == nullptr) return nullptr;
     auto* fresh = ::new (memory) header;
-    fresh->index = extra_index;
-    return reinterpret_cast<std::uint8_t*>(fresh) + header_bytes;
+    fresh->index = extra_buffer;
+    return hand_out(fresh);
 }
 
 std::uint8_t* activity_buffers::take_by_force() noexcept {
@@ -78,12 +115,16 @@ std::uint8_t* activity_buffers::take_by_force() noexcept {
         while (oldest->next != nullptr) oldest = oldest->next;
         put_in_queue(rest, oldest);
     }
-    return reinterpret_cast<std::uint8_t*>(newest) + header_bytes;
+    newest->state.store(static_cast<std::uint32_t>(buffer_state::free), std::memory_order_relaxed);
+    std::memset(reinterpret_cast<std::byte*>(newest) + header_bytes, 0, std::min(newest->valid_bytes, buffer_bytes_));
+    return hand_out(newest);
 }
 
 void activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noexcept {
     header* done = of(data);
     done->valid_bytes = valid_bytes;
+    // release: the length comes before the state.
+    done->state.store(static_cast<std::uint32_t>(buffer_state::completed), std::memory_order_release);
     put_in_queue(done, done);
 }
 
@@ -110,16 +151,22 @@ bool activity_buffers::next_completed(completed& out) noexcept {
     if (ready_ == nullptr) return false;
     header* first = ready_;
     ready_ = first->next;
-    out = {reinterpret_cast<std::uint8_t*>(first) + header_bytes, first->valid_bytes};
+    // relaxed: written before it was completed.
+    out = {reinterpret_cast<std::uint8_t*>(first) + header_bytes, first->valid_bytes,
+           first->number.load(std::memory_order_relaxed)};
     return true;
 }
 
 void activity_buffers::give_back(std::uint8_t* data) noexcept {
     header* buffer = of(data);
-    if (buffer->index == extra_index) {
+    if (buffer->index == extra_buffer) {
         munmap(buffer, stride_);
         return;
     }
+    // Free first: what is being wiped is nothing to recover. release: keeps the order.
+    buffer->state.store(static_cast<std::uint32_t>(buffer_state::free), std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memset(data, 0, std::min(buffer->valid_bytes, buffer_bytes_));
     // relaxed: the exchange decides. release: we are done with the contents.
     std::uint64_t top = free_.load(std::memory_order_relaxed);
     std::uint64_t next = 0;

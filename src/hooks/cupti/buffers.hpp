@@ -1,15 +1,19 @@
 // CUPTI's activity buffers: a bounded pool, and the queue of completed ones.
 //
 // take() runs on the application's threads (CUPTI asks in the middle of a launch), complete() on those or on CUPTI's
-// own thread: neither locks or allocates. next_completed() and give_back() belong to the drain thread.
+// own thread: neither locks or allocates. next_completed(), give_back() and keep_ahead() belong to the drain thread.
 //
-// The pool's memory is reserved once and touched only as buffers come into use; a buffer that was given back last is
-// taken first, so a quiet program touches few. A small header in front of each buffer links it into one of the lists.
+// The pool lies in the mapping that survives the process where that has room for it (ring/region_layout.hpp), else in
+// memory of its own. It is touched only as buffers come into use; a buffer that was given back last is taken first, so
+// a quiet program touches few. What is taken is all zeros, so that of a process that died one sees what CUPTI has
+// written.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "ring/region.hpp"
 
 namespace prof {
 
@@ -18,10 +22,12 @@ public:
     struct completed {
         std::uint8_t* data = nullptr;
         std::size_t valid_bytes = 0;
+        std::uint64_t number = 0;  // of this use of the buffer
     };
 
-    // Throws prof::error if the memory cannot be reserved.
-    activity_buffers(std::size_t buffer_bytes, std::uint32_t count);
+    // `buffer_bytes` and `count` are those of a pool outside the mapping. Throws prof::error if memory cannot be
+    // reserved.
+    activity_buffers(region& where, std::size_t buffer_bytes, std::uint32_t count);
     ~activity_buffers();
     activity_buffers(const activity_buffers&) = delete;
     activity_buffers& operator=(const activity_buffers&) = delete;
@@ -37,28 +43,29 @@ public:
     void complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
 
     bool next_completed(completed& out) noexcept;  // in order of completion, but after take_by_force()
+    // REQUIRES: what was read of it is in the capture, or given up.
     void give_back(std::uint8_t* data) noexcept;
+    // Puts storage behind the buffers that come next, so that take() need not.
+    void keep_ahead() noexcept;
 
 private:
-    struct header {
-        header* next = nullptr;  // in the completed list
-        std::size_t valid_bytes = 0;
-        std::uint32_t index = 0;                  // in the pool; extra_index for one beyond it
-        std::atomic<std::uint32_t> next_free{0};  // index + 1; 0 ends the free list
-    };
-    static constexpr std::size_t header_bytes = 64;
-    static constexpr std::uint32_t extra_index = UINT32_MAX;
-    static_assert(sizeof(header) <= header_bytes);
+    using header = buffer_header;
+    static constexpr std::size_t header_bytes = sizeof(buffer_header);
 
     header* at(std::uint32_t index) const noexcept;
     static header* of(std::uint8_t* data) noexcept;
     void put_in_queue(header* newest, header* oldest) noexcept;
     std::uint8_t* take_extra() noexcept;
+    std::uint8_t* hand_out(header* buffer) noexcept;
 
+    region& region_;
     std::size_t buffer_bytes_;
     std::size_t stride_;
     std::uint32_t count_;
     std::byte* memory_ = nullptr;
+    bool is_own_memory_ = false;
+    std::atomic<std::uint64_t> last_number_{0};
+    std::atomic<std::uint32_t> stored_{0};     // buffers with storage behind them
     std::atomic<std::uint32_t> untouched_{0};  // buffers that were never taken begin here
     // index + 1 in the low half, a tag that grows with each change above it: without it a buffer taken and given back
     // between another thread's load and exchange would corrupt the list.

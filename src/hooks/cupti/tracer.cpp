@@ -2,8 +2,8 @@
 
 #include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/launch_calls.hpp"
-#include "hooks/cupti/record_layout.hpp"
 #include "hooks/stream_names.hpp"
+#include "record/cupti_layout.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -132,7 +132,7 @@ bool cupti_stream_id(void* stream, std::uint32_t& id) noexcept {
 }  // namespace
 
 cupti_tracer::cupti_tracer(region& where, const tracer_options& options)
-    : region_(where), buffers_(options.buffer_bytes, options.buffer_count) {
+    : region_(where), buffers_(where, options.buffer_bytes, options.buffer_count) {
     problem_ = open_cupti(options.library, cupti_);
 }
 
@@ -176,6 +176,10 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     what_ = what;
     kernels_by_driver_ = kernels_by_driver;
     if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
+    // What the records in its buffers mean, for who finds them there.
+    region_.header().cupti_version.store(cupti_.version);
+    region_.header().cupti_epoch.store(epoch);
+    region_.header().cupti_since_ns.store(since_ns_);
     active.buffers.store(&buffers_);
     active.where.store(&region_);
     active.version.store(cupti_.version);
@@ -286,12 +290,21 @@ void cupti_tracer::detach(bool finalize) noexcept {
 }
 
 bool cupti_tracer::read_completed(activity_batch& out) {
+    buffers_.keep_ahead();
     activity_buffers::completed buffer;
     if (!buffers_.next_completed(buffer)) return false;
+    out.buffer = buffer.data;
+    out.number = buffer.number;
     out.reserve_for(buffers_.buffer_bytes());
     read_activity_buffer(cupti_, epoch_, since_ns_, region_, buffer.data, buffer.valid_bytes, out);
-    buffers_.give_back(buffer.data);
     return true;
+}
+
+void cupti_tracer::give_back(const activity_batch& read) noexcept { buffers_.give_back(read.buffer); }
+
+void cupti_tracer::ask_for_completed() noexcept {
+    const std::unique_lock lock(leaving_, std::try_to_lock);
+    if (lock) flush(false);
 }
 
 void cupti_tracer::count_dropped() noexcept {

@@ -64,8 +64,12 @@ public:
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
-    // The drain thread's: reads a completed buffer into `out`; false if there is none.
+    // The drain thread's. read_completed() reads a completed buffer into `out`, and says false if there is none; then
+    // give_back(), once what was read is in the capture: until that a process that is killed still has it.
     bool read_completed(activity_batch& out);
+    void give_back(const activity_batch& read) noexcept;
+    // Asks CUPTI for the buffers it has completed. Not while CUPTI is being let go of.
+    void ask_for_completed() noexcept;
     // Collects CUPTI's own count of records it dropped into the region's counters.
     void count_dropped() noexcept;
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "hooks/cupti/record_layout.hpp"
+#include "record/cupti_layout.hpp"
 
 namespace {
 
@@ -16,6 +16,17 @@ template <typename TValue>
 constexpr std::size_t width(prof::layout::field<TValue>) {
     return sizeof(TValue);
 }
+
+// And all of it takes what recovery believes.
+#define SAME_SIZE(TStruct, kind)                                                                        \
+    static_assert(sizeof(TStruct) == prof::layout::record_bytes(prof::layout::kind, CUPTI_API_VERSION), \
+                  "size: " #TStruct)
+SAME_SIZE(KERNEL, kind_concurrent_kernel);
+SAME_SIZE(MEMCPY, kind_memcpy);
+SAME_SIZE(MEMCPY_PEER, kind_memcpy_peer);
+SAME_SIZE(MEMSET, kind_memset);
+SAME_SIZE(GRAPH_TRACE, kind_graph_trace);
+SAME_SIZE(DEVICE, kind_device);
 
 // A field stands in this version's record exactly if libprof reads it there, at the same place and of the same width.
 #define SAME(TStruct, member, layout_field)                                                                    \

@@ -156,4 +156,29 @@ inline constexpr std::size_t uuid{120};  // 16 bytes
 inline constexpr text name{136};
 }  // namespace device
 
+// What a record of this kind takes in the buffers of a CUPTI of this version; 0 for kinds that are not read. Of
+// versions later than those we know, the least that it can take.
+constexpr std::size_t record_bytes(std::uint32_t kind_number, std::uint32_t version) noexcept {
+    switch (kind_number) {
+        case kind_concurrent_kernel:
+            return version >= 130400   ? 248
+                   : version >= 130300 ? 232
+                   : version >= 130100 ? 224
+                   : version >= 130000 ? 216
+                                       : 208;
+        case kind_memcpy:
+            return version >= 130400 ? 112 : version >= 26 ? 96 : 88;
+        case kind_memcpy_peer:
+            return 96;
+        case kind_memset:
+            return version >= 130400 ? 104 : 88;
+        case kind_graph_trace:
+            return version >= 21 ? 56 : 48;
+        case kind_device:
+            return version >= 130200 ? 192 : version >= 20 ? 184 : 176;
+        default:
+            return 0;
+    }
+}
+
 }  // namespace prof::layout

@@ -1,0 +1,115 @@
+#include "analysis/death.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "analysis/reports.hpp"
+
+namespace prof {
+namespace {
+
+// "iteration 3/forward", of the range and what was open around it.
+std::string path_of(const timeline& data, std::uint32_t range) {
+    std::string out;
+    for (; range != npos; range = data.ranges[range].parent) {
+        const std::string name(data.name(data.ranges[range].name));
+        out = out.empty() ? name : name + "/" + out;
+    }
+    return out;
+}
+
+std::uint32_t innermost_kept(const report_input& input, std::uint32_t node) noexcept {
+    for (; node != npos; node = input.data.open_nodes[node].below) {
+        const std::uint32_t range = input.data.open_nodes[node].range;
+        if (!input.hidden.contains(input.data.ranges[range])) return range;
+    }
+    return npos;
+}
+
+// Open until the capture's last moment: not one that a window, or a gap in the records, cut.
+bool is_open_at_the_end(const timeline& data, const timeline_range& range) noexcept {
+    return range.open_at_end && !range.is_operator && range.end_ns >= data.windows.back().end_ns;
+}
+
+class death_rows {
+public:
+    explicit death_rows(const report_input& input) : input_(input), data_(input.data) {}
+
+    void add_open_ranges(table& out) const {
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const timeline_range& range = data_.ranges[i];
+            if (!is_open_at_the_end(data_, range) || input_.hidden.contains(range)) continue;
+            add(out, "open range", range.thread, path_of(data_, i), {}, 1, range.start_ns);
+        }
+    }
+
+    void add_unfinished_launches(table& out) const {
+        struct group {
+            std::uint64_t count = 0;
+            std::int64_t first_ns = 0;
+        };
+        std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, group> groups;
+        for (const timeline_api_call& call : data_.api_calls) {  // by start_ns
+            if (!call.is_unfinished) continue;
+            group& of = groups[{call.thread, path_of(data_, innermost_kept(input_, call.open)), call.kernel_name}];
+            if (of.count++ == 0) of.first_ns = call.start_ns;
+        }
+        for (const auto& [key, of] : groups) {
+            const auto& [thread, path, kernel] = key;
+            add(out, "unfinished launch", thread, path, kernel_name(data_.name(kernel), input_.names), of.count,
+                of.first_ns);
+        }
+    }
+
+private:
+    void add(table& out, const char* what, std::uint32_t thread, const std::string& path, const std::string& kernel,
+             std::uint64_t count, std::int64_t since_ns) const {
+        const bool is_known = thread < data_.threads.size();
+        out.rows.push_back({std::string(what), is_known ? table_cell(data_.threads[thread].tid) : table_cell(),
+                            is_known ? data_.threads[thread].name : std::string(), path, kernel, count,
+                            data_.end_ns - since_ns});
+    }
+
+    const report_input& input_;
+    const timeline& data_;
+};
+
+}  // namespace
+
+std::string how_it_ended(const timeline& data) {
+    const timeline_quality& quality = data.quality;
+    if (quality.ended) return "the recording was closed in good order";
+    if (!quality.died) return "the process ended, or is still running, without closing this capture";
+    if (quality.how == 0) return "the process died, or ended without closing this capture";
+    if (quality.how >= 256) {
+        return fmt::format("the process ended with status {} without closing this capture", quality.how - 256);
+    }
+    const char* const name = sigabbrev_np(static_cast<int>(quality.how));
+    return fmt::format("the process was killed by signal {}{}", quality.how,
+                       name == nullptr ? std::string() : fmt::format(" (SIG{})", name));
+}
+
+table death_report(const report_input& input) {
+    table out{"death", "How it ended: " + how_it_ended(input.data), {}, {}, {}};
+    out.columns = {{"what", "What", quantity::text},
+                   {"tid", "TID", quantity::identity, 2},
+                   {"thread", "Thread", quantity::text, 1},
+                   {"range", "Range", quantity::text},
+                   {"kernel", "Kernel", quantity::text},
+                   {"count", "Count", quantity::count},
+                   {"before_end_ns", "Before end", quantity::time_ns}};
+    const death_rows rows(input);
+    rows.add_open_ranges(out);
+    rows.add_unfinished_launches(out);
+    out.totals = {{"ended", how_it_ended(input.data)},
+                  {"launches_without_completion", input.data.quality.launches_without_completion}};
+    return out;
+}
+
+}  // namespace prof

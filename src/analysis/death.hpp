@@ -1,0 +1,13 @@
+// How the process of a capture ended.
+#pragma once
+
+#include <string>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// "killed by signal 9 (KILL)": one line, without a dot.
+std::string how_it_ended(const timeline& data);
+
+}  // namespace prof

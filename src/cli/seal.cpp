@@ -1,0 +1,32 @@
+#include "cli/seal.hpp"
+
+#include <fmt/format.h>
+
+#include "capture/seal.hpp"
+#include "cli/cli.hpp"
+#include "export/json_text.hpp"
+#include "record/error.hpp"
+
+namespace prof {
+
+seal_command::seal_command(CLI::App& app) {
+    app.add_option("FILE", files_, "Captures (*.prof), one a process")->required()->type_name("");
+}
+
+int seal_command::operator()() const {
+    int status = exit_ok;
+    for (const std::string& file : files_) {
+        try {
+            const sealing done = seal_capture(file, 0);
+            if (done.result == seal_result::is_running) throw error("cannot seal: " + done.outcome);
+            const std::string prefix = done.result == seal_result::sealed ? file + ": " : "";
+            fmt::print("{}\n", terminal_safe(prefix + done.outcome));
+        } catch (const error& failure) {
+            complain(failure.what());
+            status = exit_failure;
+        }
+    }
+    return status;
+}
+
+}  // namespace prof
