@@ -18,7 +18,7 @@ struct projection_list {
         std::uint32_t stream = 0;  // index into the streams
         std::uint32_t next = npos;
     };
-    static constexpr int most_streams = 256;  // of one range
+    static constexpr int most_streams = 64;  // of one range
     static constexpr std::size_t entries_for_all = 1U << 20;
     static constexpr std::size_t entries_an_op = 16;
 
