@@ -95,7 +95,7 @@ TEST(ChromeTrace, CountsWhatItWrote) {
     EXPECT_EQ(counts.host_ranges, 7U);
     EXPECT_EQ(counts.process_ranges, 1U);
     EXPECT_EQ(counts.gpu_ops, 11U);
-    EXPECT_EQ(counts.flows, 9U);  // two operations have no launch
+    EXPECT_EQ(counts.flows, 9U);     // two operations have no launch
     EXPECT_EQ(counts.instants, 3U);  // a mark, a launch that did not complete, dropped records
     EXPECT_EQ(eventful().events("X", "user_annotation").size(), counts.host_ranges);
     EXPECT_EQ(eventful().events("X", "cuda_runtime").size() + eventful().events("X", "cuda_driver").size(),
