@@ -39,14 +39,19 @@ struct SessionBudget : testing::Test {
 void expect_whole_iterations(const timeline& data, std::uint64_t iterations) {
     const std::vector<captured_step> steps = find_captured_steps(data);
     ASSERT_FALSE(steps.empty());
-    EXPECT_EQ(data.ops.size(), 3 * steps.size());
-    for (std::size_t i = 0; i < data.ops.size(); ++i) {
+    // The program may end in a window: that cuts a step, which does not count, and has what is launched after the last.
+    const bool ends_in_window = !data.windows.back().ends_with_step;
+    if (!ends_in_window) {
+        EXPECT_EQ(data.ops.size(), 3 * steps.size());
+    }
+    ASSERT_GE(data.ops.size(), 3 * steps.size());
+    for (std::size_t i = 0; i < 3 * steps.size(); ++i) {
         EXPECT_EQ(data.kernel_symbol(data.ops[i]), "iteration_" + std::to_string(steps[i / 3].number));
     }
     EXPECT_TRUE(data.quality.dropped.empty());
     std::uint64_t next_free = 0;
     for (const timeline_window& window : data.windows) {
-        EXPECT_TRUE(window.ends_with_step);
+        EXPECT_TRUE(window.ends_with_step || &window == &data.windows.back());
         EXPECT_GE(window.drawn_first, next_free);
         EXPECT_GE(window.first_step, window.drawn_first);
         next_free = window.drawn_first + window.drawn_among;
