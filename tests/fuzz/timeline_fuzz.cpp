@@ -50,7 +50,7 @@ void check_projection(const timeline& data, const attribution& att) {
     check(ops == projected.total_ops && ops == data.ops.size());
     check(nlohmann::json::accept(projection_json("x", data, projected).dump()));
     check(!projection_csv("x", projected).empty());
-    check(!summary_text(data, projected, {}).empty());
+    check(!summary_text(data, att, {}, {}).empty());
 }
 
 void check_reports(const timeline& data, const attribution_options& options) {
