@@ -18,8 +18,8 @@ namespace {
 std::string path_of(const timeline& data, std::uint32_t range) {
     std::string out;
     for (; range != npos; range = data.ranges[range].parent) {
-        const std::string name(data.name(data.ranges[range].name));
-        out = out.empty() ? name : name + "/" + out;
+        if (!out.empty()) out.insert(0, 1, '/');
+        out.insert(0, data.name(data.ranges[range].name));
     }
     return out;
 }

@@ -179,7 +179,7 @@ private:
                 row.parent = place[n.parent];
                 const projection_row& parent = result_.rows[row.parent];
                 row.depth = parent.depth + 1;
-                path = parent.path + '/' + path;
+                path.insert(0, 1, '/').insert(0, parent.path);
             }
             row.path = texts_.of(std::move(path));
             place[node] = static_cast<std::uint32_t>(result_.rows.size());

@@ -111,6 +111,26 @@ process_of_capture read_process(const std::string& path) {
     return out;
 }
 
+// The rings of a capture, and whether its process is there still.
+class rings_of {
+public:
+    explicit rings_of(const process_of_capture& process)
+        : path_(process.rings_path), file_(process.rings_path, O_RDWR | O_NOFOLLOW) {
+        exist_ = file_.is_open() && belongs_to(file_, process.id);
+        runs_ = (exist_ && !file_.is_locked()) ||
+                (is_this_host(process.host) && is_in_proc(process.pid, process.created_realtime_ns));
+    }
+    bool exist() const noexcept { return exist_; }
+    bool process_runs() const noexcept { return runs_; }
+    void remove() const noexcept { unlink(path_.c_str()); }
+
+private:
+    const std::string& path_;
+    locked_file file_;
+    bool exist_ = false;
+    bool runs_ = false;
+};
+
 // Writes chunks behind those that are there. If one cannot be written the file is cut to what it was.
 class appender {
 public:
@@ -170,33 +190,32 @@ sealing seal_capture(const std::string& path, std::uint32_t how) {
     const locked_file file(path, O_RDWR | O_NOFOLLOW);
     if (!file.is_open()) throw error("cannot seal " + path + ": " + std::strerror(errno));
     if (!file.is_locked()) return {seal_result::is_running, path + " is being sealed by another process"};
-    const locked_file rings(process.rings_path, O_RDWR | O_NOFOLLOW);
-    const bool has_rings = rings.is_open() && belongs_to(rings, process.id);
-    const bool here = is_this_host(process.host);
-    const bool runs =
-        (has_rings && !rings.is_locked()) || (here && is_in_proc(process.pid, process.created_realtime_ns));
-
-    if (runs)
+    const rings_of rings(process);
+    if (rings.process_runs()) {
         return {seal_result::is_running, "process " + std::to_string(process.pid) + " of " + path + " still runs"};
+    }
 
     capture_reader reader(path);
     chunk next;
     bool closed = false;
     while (!closed && reader.next(next) && !next.recovered) closed = next.type == format::chunk_type::end;
-    sealing done{seal_result::was_closed, path + " was closed already"};
-    if (!closed) {
-        if (!has_rings && !here) {
-            throw error("cannot seal " + path + ": its process ran on " + process.host + ", and so must prof seal");
-        }
-        appender out(path, file.descriptor(), reader.where_to_append());
-        for (bool more = next.recovered; more; more = reader.next(next)) out.chunk(next.type, next.aux, next.payload);
-        done = {seal_result::sealed, reader.recovery_outcome()};
-        out.property("recovery", done.outcome);
-        const format::end_entry end{format::end_reason::died, how, clock_ns(CLOCK_REALTIME)};
-        out.chunk(format::chunk_type::end, 0, std::as_bytes(std::span{&end, 1}));
+    if (closed) return {seal_result::was_closed, path + " was closed already"};
+    if (!rings.exist() && !is_this_host(process.host)) {
+        throw error("cannot seal " + path + ": its process ran on " + process.host + ", and so must prof seal");
     }
-    if (has_rings) unlink(process.rings_path.c_str());
-    return done;
+    appender out(path, file.descriptor(), reader.where_to_append());
+    for (bool more = next.recovered; more; more = reader.next(next)) out.chunk(next.type, next.aux, next.payload);
+    out.property("recovery", reader.recovery_outcome());
+    const format::end_entry end{format::end_reason::died, how, clock_ns(CLOCK_REALTIME)};
+    out.chunk(format::chunk_type::end, 0, std::as_bytes(std::span{&end, 1}));
+    if (rings.exist()) rings.remove();
+    return {seal_result::sealed, reader.recovery_outcome()};
+}
+
+void remove_rings(const std::string& path) {
+    const process_of_capture process = read_process(path);
+    const rings_of rings(process);
+    if (rings.exist() && !rings.process_runs()) rings.remove();
 }
 
 }  // namespace prof

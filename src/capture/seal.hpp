@@ -28,4 +28,8 @@ struct sealing {
 // Throws prof::error when the file is no capture, or cannot be written: then it is as it was.
 sealing seal_capture(const std::string& path, std::uint32_t how);
 
+// Removes what a process left that died between two recordings: it has closed captures and rings. REQUIRES: each of its
+// captures is closed, or what its rings hold for that is lost. A living process's stay. Throws prof::error.
+void remove_rings(const std::string& path);
+
 }  // namespace prof

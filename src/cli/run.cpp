@@ -166,14 +166,29 @@ private:
 };
 
 // What a process that died has left goes into its capture, now that we know how it ended: of the command itself; of
-// those that it started only that they are gone. One that still runs is left alone.
-void seal(const run_capture& capture, const child_end& end) {
+// those that it started only that they are gone. One that still runs is left alone: false, as when it fails.
+bool seal(const run_capture& capture, const child_end& end) {
     try {
         const bool is_command = capture.pid == static_cast<std::uint64_t>(end.pid);
         const std::uint32_t how = end.signal != 0 ? ended_by_signal(end.signal) : ended_with_status(end.status);
-        (void)seal_capture(capture.path, is_command ? how : 0);
+        return seal_capture(capture.path, is_command ? how : 0).result != seal_result::is_running;
     } catch (const error& failure) {
         complain(failure.what());
+        return false;
+    }
+}
+
+// Several captures may be one process's (export_each): its rings go when all are closed.
+void seal_all(const std::vector<run_capture>& captures, const child_end& end) {
+    bool all_closed = true;
+    for (const run_capture& capture : captures) all_closed = seal(capture, end) && all_closed;
+    if (!all_closed) return;
+    for (const run_capture& capture : captures) {
+        try {
+            remove_rings(capture.path);
+        } catch (const error& failure) {
+            complain(failure.what());
+        }
     }
 }
 
@@ -186,11 +201,9 @@ void report_captures(const session_options& options, const std::string& director
             "(a statically linked or set-user-id program cannot be seen)");
         return;
     }
+    seal_all(captures, end);
     after_run after(options, captures.size());
-    for (const run_capture& capture : captures) {
-        seal(capture, end);
-        after.report(capture);
-    }
+    for (const run_capture& capture : captures) after.report(capture);
     after.finish();
 }
 

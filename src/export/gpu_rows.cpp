@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "export/row_layout.hpp"
@@ -10,32 +11,28 @@
 namespace prof {
 namespace {
 
-// A range uses few streams, so what it has on each stands in a short list. In a damaged capture it may be on any number
-// of them: what would make a list or all of them too long is left out.
+// What each range has on each stream. Ranges use few streams; in a damaged capture each may be on any number of them,
+// and then what finds no room is left out.
 struct projection_list {
     struct entry {
         projected_range projected;
         std::uint32_t stream = 0;  // index into the streams
-        std::uint32_t next = npos;
     };
-    static constexpr int most_streams = 64;  // of one range
-    static constexpr std::size_t entries_for_all = 1U << 20;
-    static constexpr std::size_t entries_an_op = 16;
+    static constexpr std::size_t entries_for_all = 1U << 18;
+    static constexpr std::size_t entries_a_record = 16;
 
-    std::vector<std::uint32_t> head;  // per range, then per replayed range
     std::vector<entry> entries;
+    std::unordered_map<std::uint64_t, std::uint32_t> known;  // range or replayed range << 32 | stream → entry
     std::size_t most_entries = 0;
 
-    // Null where there is no room.
+    // Null where there is no room. `list` counts ranges, then replayed ranges.
     projected_range* of(std::size_t list, const projected_range& wanted, std::uint32_t stream) {
-        int length = 0;
-        for (std::uint32_t at = head[list]; at != npos; at = entries[at].next) {
-            if (entries[at].stream == stream) return &entries[at].projected;
-            if (++length == most_streams) return nullptr;
-        }
+        const std::uint64_t key = std::uint64_t{list} << 32 | stream;
+        const auto found = known.find(key);
+        if (found != known.end()) return &entries[found->second].projected;
         if (entries.size() == most_entries) return nullptr;
-        entries.push_back({wanted, stream, head[list]});
-        head[list] = static_cast<std::uint32_t>(entries.size() - 1);
+        known.emplace(key, static_cast<std::uint32_t>(entries.size()));
+        entries.push_back({wanted, stream});
         return &entries.back().projected;
     }
 };
@@ -122,12 +119,7 @@ void lay_out_ranges(const timeline& data, const attribution& att, gpu_stream_row
 
 std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution& att) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> index_of;
-    const gpu_op* former = nullptr;
-    for (const gpu_op& op : data.ops) {
-        const bool is_same = former != nullptr && former->device == op.device && former->stream == op.stream;
-        if (!is_same) index_of.try_emplace({op.device, op.stream}, 0);
-        former = &op;
-    }
+    for (const gpu_op& op : data.ops) index_of.try_emplace({op.device, op.stream}, 0);
     std::vector<gpu_stream_rows> streams;
     for (auto& [key, index] : index_of) {
         index = static_cast<std::uint32_t>(streams.size());
@@ -138,16 +130,11 @@ std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution
 
     projection_list lists;
     lists.most_entries =
-        projection_list::entries_for_all + projection_list::entries_an_op * (data.ops.size() + data.ranges.size());
-    lists.head.assign(data.ranges.size() + att.replayed.size(), npos);
-    std::uint32_t at = 0;  // the stream of the operation before: mostly of this one, too
+        projection_list::entries_for_all + projection_list::entries_a_record * (data.ops.size() + data.ranges.size());
     for (std::size_t i = 0; i < data.ops.size(); ++i) {
-        const gpu_op& op = data.ops[i];
-        if (streams[at].device != op.device || streams[at].stream != op.stream) {
-            at = index_of.at({op.device, op.stream});
-        }
-        streams[at].ops.push_back(static_cast<std::uint32_t>(i));
-        project_op(data, att, i, at, lists);
+        const std::uint32_t stream = index_of.at({data.ops[i].device, data.ops[i].stream});
+        streams[stream].ops.push_back(static_cast<std::uint32_t>(i));
+        project_op(data, att, i, stream, lists);
     }
     for (const projection_list::entry& entry : lists.entries) streams[entry.stream].ranges.push_back(entry.projected);
 

@@ -1,5 +1,7 @@
 #include "session/options.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cctype>
@@ -12,8 +14,6 @@
 #include "session/memory_plan.hpp"
 #include "session/schedule_plan.hpp"
 #include "session/trigger_plan.hpp"
-
-extern char** environ;
 
 namespace prof {
 namespace {
