@@ -77,7 +77,7 @@ def inflates_to_gigabytes(size):
 def claims_large_chunks(size):
     capture = begin()
     while capture.size < size:
-        for raw in (0, 1 << 24):
+        for raw in (1 << 24, 0):
             head = struct.pack("<IIIIQIII", 0x4B4E4843, RECORDS, 1, capture.sequence, 1, 8, raw, zlib.crc32(bytes(8)))
             capture.sequence += 1
             capture.parts.append(head + struct.pack("<I", zlib.crc32(head)) + bytes(8))
@@ -227,7 +227,7 @@ def times_at_the_edges(size):
     capture = Capture()
     edges = (0, 1, 2**31, 2**63 - 1, 2**63, U64 - 1, U64)
     capture.chunk(CLOCKS, b"".join(struct.pack("<5Q", a, b, b, a, b) for a in edges for b in edges))
-    capture.chunk(WINDOWS, b"".join(struct.pack("<II4Q", e & U32, e & U32, e, e, e, e) for e in edges))
+    capture.chunk(WINDOWS, b"".join(struct.pack("<II6QII", e & U32, e & U32, e, e, e, e, e, e, e & U32, 0) for e in edges))
     capture.thread(1, U32)
     kinds = (PUSH, POP, START, ENTER, EXIT, NODE, PLACE, ADOPT)
     capture.records(1, [record(k, e, e, domain=65535, flags=i % 256, color=U32, category=U32)
