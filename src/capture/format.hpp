@@ -86,8 +86,8 @@ static_assert(sizeof(drop_entry) == 16);
 // A stretch of time in which everything was recorded. A recording has at least one; between them it has nothing.
 struct window_entry {
     std::uint32_t epoch = 0;  // stands above the correlation ids of its launches (correlation_key)
-    std::uint32_t warmup_calls =
-        0;  // the latest correlation id given before it began, while CUPTI was attached; 0 none
+    // The latest correlation id given before it began, while CUPTI was attached; 0: none.
+    std::uint32_t warmup_calls = 0;
     std::uint64_t begin_ticks = 0;
     std::uint64_t end_ticks = 0;   // 0: it had not ended yet when this was written
     std::uint64_t first_step = 0;  // the step it began in (docs/schedule.md)

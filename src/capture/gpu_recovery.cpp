@@ -10,7 +10,7 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t alignment = 8;  // of every record
+constexpr std::size_t record_alignment = 8;
 
 template <typename TRecord>
 bool is_plausible(const TRecord& r, const gpu_buffer_rules& rules) noexcept {
@@ -29,7 +29,7 @@ gpu_buffer_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_b
         std::memcpy(&kind, bytes.data() + at, sizeof kind);
         const std::size_t size = layout::record_bytes(kind, rules.version);
         if (size == 0 || size > bytes.size() - at) {
-            at += alignment;
+            at += record_alignment;
             continue;
         }
         const cupti_activity read = read_activity(bytes.data() + at, rules.version, rules.epoch);

@@ -1,10 +1,9 @@
 #include "collect/drain_thread.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "collect/silent_thread.hpp"
 #include "record/error.hpp"
 
 namespace prof {
@@ -35,12 +34,7 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out)
     : out_(std::move(out)), collector_(where, *out_) {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
-    const int result = pthread_create(&thread_, nullptr, enter, this);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"libprof: no drain thread: "} + std::strerror(result));
 }
 

@@ -1,23 +1,19 @@
 #include "session/background.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <utility>
+
+#include "collect/silent_thread.hpp"
 
 namespace prof {
 
 // REQUIRES: mutex_ is held.
 bool background_thread::start() {
     if (has_thread_) return true;
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
     pthread_t thread{};
-    has_thread_ = pthread_create(&thread, nullptr, enter, this) == 0;
+    has_thread_ = create_silent_thread(thread, enter, this) == 0;
     if (has_thread_) pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return has_thread_;
 }
 

@@ -186,16 +186,6 @@ session_result recording_session::pause(std::string& problem) {
     return session_result::ok;
 }
 
-session_result recording_session::warm_up(std::string& problem) {
-    const std::lock_guard lock(mutex_);
-    if (plan_ != nullptr || !recording() || window_state_ != window_state::shut) {
-        problem = refusal("the recording is not paused");
-        return session_result::wrong_state;
-    }
-    begin_warm_up();
-    return session_result::ok;
-}
-
 session_result recording_session::resume(std::string& problem) {
     const std::lock_guard lock(mutex_);
     if (plan_ != nullptr || !recording() || window_state_ == window_state::open) {

@@ -55,9 +55,6 @@ public:
     // These three are for recordings without a plan; with one they are refused (wrong_state).
     // Ends the window; comes back at once. wrong_state if none is open.
     session_result pause(std::string& problem);
-    // Takes hold of CUPTI ahead of the next resume(), which then costs next to nothing. What is launched until then is
-    // not in the capture. wrong_state if there is no recording, or a window is open.
-    session_result warm_up(std::string& problem);
     // Opens the next window; waits for the one before to be settled. wrong_state if one is open.
     session_result resume(std::string& problem);
     // Options as the environment has them.

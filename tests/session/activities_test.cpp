@@ -1,5 +1,5 @@
 // Recordings of a part of what a program does on the GPU. The trainer's step has 9 kernels, a copy and a set
-// (victim.cpp); its names say to which range each kernel belongs.
+// (plain_victim.cpp); its names say to which range each kernel belongs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include "hooks/cupti/library.hpp"
+
 #define PROF_TEXT_OF(x) #x
 #define PROF_NAME_OF(function) PROF_TEXT_OF(function)  // cuda.h names versions by macros: cuCtxPushCurrent_v2
 
@@ -22,12 +24,6 @@ struct driver_functions {
     decltype(&cuThreadExchangeStreamCaptureMode) exchange_mode = nullptr;
     bool complete = false;
 };
-
-template <typename TFunction>
-bool find(void* driver, const char* name, TFunction& out) noexcept {
-    out = reinterpret_cast<TFunction>(dlsym(driver, name));
-    return out != nullptr;
-}
 
 driver_functions find_functions() noexcept {
     driver_functions f;

@@ -60,12 +60,6 @@ std::vector<std::string> usual_places() {
     return places;
 }
 
-template <typename TFunction>
-bool find(void* library, const char* name, TFunction& out) noexcept {
-    out = reinterpret_cast<TFunction>(dlsym(library, name));
-    return out != nullptr;
-}
-
 // "" or what is wrong with it.
 std::string take(void* handle, const std::string& name, cupti_library& out) {
     Dl_info info{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cupti.h>
+#include <dlfcn.h>
 
 #include <cstdint>
 #include <string>
@@ -29,6 +30,13 @@ struct cupti_library {
     decltype(&cuptiGetGraphNodeId) graph_node_id = nullptr;
     decltype(&cuptiFinalize) finalize = nullptr;
 };
+
+// The function of that name in a library that dlopen opened; false if it has none.
+template <typename TFunction>
+bool find(void* library, const char* name, TFunction& out) noexcept {
+    out = reinterpret_cast<TFunction>(dlsym(library, name));
+    return out != nullptr;
+}
 
 // `chosen` (PROF_CUPTI_LIBRARY), if not empty, is the first and only place looked at. Else the copy that the process
 // already has, else the usual places. Returns "" or one line: what is missing and why. Loads libraries: not for the hot
