@@ -86,12 +86,12 @@ stage python-packages python_packages
 unsanitized='slow|gpu|bench|consumer|house|injected|python'
 if ((all)); then
     stage format format
+    stage quickstart quickstart_without_toolkit
     stage asan-build build asan
     stage asan-tests run_tests asan --label-exclude "$unsanitized"
     stage tidy tidy
     stage tsan-build build tsan
     stage tsan-tests run_tests tsan --label-exclude "$unsanitized|fuzz"
-    stage quickstart quickstart_without_toolkit
     stage build build ci
     stage tests run_tests ci
 else

@@ -1,11 +1,11 @@
 #include "analysis/segment.hpp"
 
+#include "record/ascii.hpp"
+
 namespace prof {
 namespace {
 
 constexpr std::string_view own_domain = "prof";
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "analysis/symbols/parser.hpp"
+#include "record/ascii.hpp"
 
 namespace prof {
 
@@ -14,7 +15,7 @@ const symbol_node* symbol_parser::expression() {
     const symbol_nesting deeper{depth_};
     if (peek() == 'L') return literal();
     if (peek() == 'T') return template_parameter();
-    if (peek() >= '0' && peek() <= '9') return unresolved_name();
+    if (is_digit(peek())) return unresolved_name();
     if (take("fp") || take("fL")) {
         // fp_ and fL<level>p_: a parameter of the function around
         if (in_[at_ - 1] == 'L') {
@@ -149,7 +150,7 @@ const symbol_node* symbol_parser::unresolved_name() {
         return simple();
     }
     const symbol_node* scope = nullptr;
-    if (take('N') || (peek() >= '0' && peek() <= '9')) {
+    if (take('N') || is_digit(peek())) {
         scope = in_[at_ - 1] == 'N' ? type() : simple();
         while (!take('E')) scope = nodes_.add({symbol_node_kind::qualified, {}, scope, simple()});
     } else {

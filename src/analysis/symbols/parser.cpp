@@ -4,10 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "record/ascii.hpp"
+
 namespace prof {
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_lower(char c) noexcept { return c >= 'a' && c <= 'z'; }
 
 struct known_operator {

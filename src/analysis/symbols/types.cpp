@@ -1,6 +1,7 @@
 #include <array>
 
 #include "analysis/symbols/parser.hpp"
+#include "record/ascii.hpp"
 
 namespace prof {
 namespace {
@@ -187,9 +188,9 @@ const symbol_node* symbol_parser::array_type() {
     expect('A');
     std::string_view text;
     const symbol_node* bound = nullptr;
-    if (peek() >= '0' && peek() <= '9') {
+    if (is_digit(peek())) {
         const std::size_t begin = at_;
-        while (peek() >= '0' && peek() <= '9') ++at_;
+        while (is_digit(peek())) ++at_;
         text = in_.substr(begin, at_ - begin);
     } else if (peek() != '_') {
         bound = expression();

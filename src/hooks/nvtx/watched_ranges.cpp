@@ -4,6 +4,7 @@
 
 #include "hooks/nvtx/event.hpp"
 #include "hooks/nvtx/torch_text.hpp"
+#include "record/ascii.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -22,8 +23,6 @@ struct range_watch {
 };
 
 namespace {
-
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 bool is_named(std::string_view text, std::string_view name) noexcept {
     std::size_t at = 0;

@@ -1,0 +1,8 @@
+// Characters of names, whatever the process's locale.
+#pragma once
+
+namespace prof {
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+}  // namespace prof
