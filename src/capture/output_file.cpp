@@ -1,16 +1,14 @@
 #include "capture/output_file.hpp"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <ctime>
 #include <system_error>
 
 #include "record/error.hpp"
+#include "record/file_size_signal.hpp"
 
 namespace prof {
 namespace {
@@ -20,34 +18,6 @@ namespace {
                                                              : "choose a directory that exists and can be written";
     throw error("cannot create capture " + path + ": " + std::generic_category().message(reason) + "; " + advice);
 }
-
-// Keeps SIGXFSZ from the thread for as long as it lives: its default action ends the process. The one that a write
-// raises here is taken back; one that was pending before stays.
-class file_size_signal_guard {
-public:
-    file_size_signal_guard() noexcept {
-        sigemptyset(&signal_);
-        sigaddset(&signal_, SIGXFSZ);
-        sigset_t pending;
-        sigpending(&pending);
-        was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-        pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-    }
-    ~file_size_signal_guard() {
-        if (!was_pending_) {
-            const timespec at_once{};
-            sigtimedwait(&signal_, nullptr, &at_once);
-        }
-        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
-    file_size_signal_guard(const file_size_signal_guard&) = delete;
-    file_size_signal_guard& operator=(const file_size_signal_guard&) = delete;
-
-private:
-    sigset_t signal_;
-    sigset_t before_;
-    bool was_pending_ = false;
-};
 
 }  // namespace
 
@@ -80,6 +50,11 @@ output_file::~output_file() {
 bool output_file::is_still_ours() const noexcept {
     struct stat status {};
     return ::fstat(descriptor_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+bool output_file::is_removed() const noexcept {
+    struct stat status {};
+    return is_still_ours() && ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
 }
 
 output_file::outcome output_file::write_all(std::span<const std::byte> bytes) noexcept {

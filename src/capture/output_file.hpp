@@ -29,6 +29,9 @@ public:
     };
     outcome write_all(std::span<const std::byte> bytes) noexcept;
 
+    // It has no name any more: it will be gone as soon as it is closed.
+    bool is_removed() const noexcept;
+
 private:
     bool is_still_ours() const noexcept;
 

@@ -298,6 +298,9 @@ void capture_writer::end(format::end_reason reason) noexcept {
     const format::end_entry entry{reason, 0, clock_ns(CLOCK_REALTIME)};
     state_->write_array(format::chunk_type::end, 0, std::span{&entry, 1});
     flush();
+    if (state_->failure.empty() && state_->file.is_removed()) {
+        state_->failure.assign("capture " + state_->file_path + " was removed while it was written: all of it is lost");
+    }
 }
 
 void capture_writer::flush() noexcept { state_->write_out(); }

@@ -35,7 +35,7 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out)
     : out_(std::move(out)), collector_(where, *out_) {
     const int result = create_silent_thread(thread_, enter, this);
-    if (result != 0) throw error(std::string{"libprof: no drain thread: "} + std::strerror(result));
+    if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
 
 drain_thread::~drain_thread() = default;
@@ -124,7 +124,8 @@ std::string drain_thread::finish(format::end_reason reason) {
         wake_.notify_one();
     }
     pthread_join(thread_, nullptr);
-    return out_->failure();
+    if (!out_->failed() || out_->records_lost() == 0) return out_->failure();
+    return out_->failure() + ": " + std::to_string(out_->records_lost()) + " records";
 }
 
 }  // namespace prof

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "record/error.hpp"
+#include "record/file_size_signal.hpp"
 
 namespace prof {
 namespace {
@@ -98,6 +99,7 @@ void atomic_file::write(std::string_view bytes) {
 }
 
 void atomic_file::write_plain(std::string_view bytes) {
+    const file_size_signal_guard guard;
     while (!bytes.empty()) {
         const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
         if (written < 0) {

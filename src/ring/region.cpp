@@ -15,6 +15,7 @@
 
 #include "record/clock.hpp"
 #include "record/error.hpp"
+#include "record/file_size_signal.hpp"
 
 namespace prof {
 namespace {
@@ -131,6 +132,7 @@ bool region::map_file(const std::string& directory) {
     }
     fd_ = fd;
     void* base = MAP_FAILED;
+    const file_size_signal_guard guard;
     if (ftruncate(fd, static_cast<off_t>(bytes_)) == 0) {
         base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     }
@@ -153,7 +155,7 @@ bool region::map_file(const std::string& directory) {
 
 void region::map_memory() {
     void* base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) throw error("libprof: no memory for the rings (" + std::to_string(bytes_) + " bytes)");
+    if (base == MAP_FAILED) throw error("no memory for the rings (" + std::to_string(bytes_) + " bytes)");
     base_ = static_cast<std::byte*>(base);
     path_.clear();
 }
@@ -162,6 +164,7 @@ void region::map_memory() {
 bool region::allocate(std::size_t offset, std::size_t bytes) noexcept {
     if (fd_ < 0) return true;
     const std::size_t begin = offset / page * page;
+    const file_size_signal_guard guard;
     return posix_fallocate(fd_, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) == 0;
 }
 

@@ -1,5 +1,7 @@
 #include "session/exports.hpp"
 
+#include <new>
+
 #include "export/atomic_file.hpp"
 #include "export/chrome_trace.hpp"
 #include "export/report_text.hpp"
@@ -44,6 +46,8 @@ std::string write_exports(const session_options& options, const std::string& cap
             out.write(summary_text(data, att, wanted, text_layout{}));
             out.commit();
         }
+    } catch (const std::bad_alloc&) {
+        return "no memory for the exports of " + capture_path + "; `prof export` and `prof report` make them from it";
     } catch (const std::exception& failure) {
         return failure.what();
     }

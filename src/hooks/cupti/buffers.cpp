@@ -42,7 +42,7 @@ activity_buffers::activity_buffers(region& where, std::size_t buffer_bytes, std:
     stored_.store(count, std::memory_order_relaxed);
     memory_ = static_cast<std::byte*>(reserve(stride_ * count));
     if (memory_ == nullptr) {
-        throw error("libprof: cannot reserve " + std::to_string(stride_ * count) + " bytes for CUPTI's buffers");
+        throw error("cannot reserve " + std::to_string(stride_ * count) + " bytes for CUPTI's buffers");
     }
 }
 

@@ -1,0 +1,47 @@
+// A disk that does not answer, for programs that are run with it preloaded: between slow_disk_block() and
+// slow_disk_release() no write to a file whose name ends in ".prof" comes back.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <string_view>
+
+namespace {
+
+std::mutex mutex;
+std::condition_variable released;
+bool is_blocked = false;
+
+bool is_capture(int descriptor) {
+    char link[64];
+    char target[4096];
+    std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    const ssize_t bytes = readlink(link, target, sizeof target);
+    return bytes > 0 && std::string_view{target, static_cast<std::size_t>(bytes)}.ends_with(".prof");
+}
+
+void set_blocked(bool blocked) {
+    const std::lock_guard lock(mutex);
+    is_blocked = blocked;
+    released.notify_all();
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) void slow_disk_block() { set_blocked(true); }
+__attribute__((visibility("default"))) void slow_disk_release() { set_blocked(false); }
+
+__attribute__((visibility("default"))) ssize_t write(int descriptor, const void* bytes, std::size_t count) {
+    static const auto next = reinterpret_cast<decltype(&::write)>(dlsym(RTLD_NEXT, "write"));
+    if (is_capture(descriptor)) {
+        std::unique_lock lock(mutex);
+        released.wait(lock, [] { return !is_blocked; });
+    }
+    return next(descriptor, bytes, count);
+}
+
+}  // extern "C"

@@ -1,0 +1,337 @@
+// Storage that fails a recording (storage_victim.cpp): the program's outcome is what it is without libprof, what was
+// captured stays readable, and what was lost is counted or said in one line.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "capture/payload.hpp"
+#include "capture/reader.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string victim = PROF_TEST_VICTIM;
+
+constexpr std::size_t ranges_a_step = 3;
+constexpr std::size_t launches_a_step = 2;
+
+using environment = std::map<std::string, std::string>;
+
+struct Storage : testing::Test {
+    scratch_directory scratch;
+    const std::string output = scratch.path + "/captures";
+    const std::string disk = scratch.path + "/disk";        // where a test mounts one
+    const std::string rescued = scratch.path + "/rescued";  // what was on it
+
+    environment base() const {
+        return {{"LD_PRELOAD", PROF_TEST_LIBRARY}, {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                {"FAKE_GPU_CLOCK", "virtual"},     {"PROF_OUTPUT_DIR", output},
+                {"PROF_RINGS", scratch.path},      {"PROF_EXPORT", "none"},
+                {"CUDA_INJECTION64_PATH", ""},     {"NVTX_INJECTION64_PATH", ""}};
+    }
+
+    // In a shell, with the victim as "$@". Its status is the victim's.
+    process_result run_in_shell(const std::string& script, const environment& e,
+                                const std::vector<std::string>& words) const {
+        std::vector<std::string> command = {"/bin/sh", "-c", script, "sh", victim};
+        command.insert(command.end(), words.begin(), words.end());
+        return run_process(command, e, scratch.path);
+    }
+
+    // With a disk of `kilobytes` of its own at `disk`, what is on it afterwards is in `rescued`. Skips where no file
+    // system may be mounted.
+    process_result run_on_small_disk(int kilobytes, const environment& e, const std::vector<std::string>& words,
+                                     const std::string& before = "") const {
+        fs::create_directory(disk);
+        // Preloaded into the victim alone: the shell and its commands are no part of the test.
+        environment outside = e;
+        outside["PRELOADED"] = e.at("LD_PRELOAD");
+        outside["LD_PRELOAD"] = "";
+        const std::string script = "mount -t tmpfs -o size=" + std::to_string(kilobytes) + "k none " + disk + " && { " +
+                                   before + " LD_PRELOAD=$PRELOADED \"$@\"; status=$?; cp -r " + disk + " " + rescued +
+                                   "; exit $status; }";
+        std::vector<std::string> command = {
+            "/usr/bin/unshare", geteuid() == 0 ? "-m" : "-Urm", "/bin/sh", "-c", script, "sh", victim};
+        command.insert(command.end(), words.begin(), words.end());
+        return run_process(command, outside, scratch.path);
+    }
+
+    bool may_mount() const {
+        return run_process({"/usr/bin/unshare", geteuid() == 0 ? "-m" : "-Urm", "/bin/mount", "-t", "tmpfs", "none",
+                            scratch.path},
+                           {}, "/")
+                   .exit_code() == 0;
+    }
+};
+
+#define PROF_NEEDS_MOUNT() \
+    if (!may_mount()) GTEST_SKIP() << "no file system may be mounted here: a full disk is not tested"
+
+void expect_untouched(const process_result& result) {
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
+    EXPECT_EQ(result.out, "done\n");
+    EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+std::uint64_t dropped(const timeline& data, std::initializer_list<drop_cause> causes) {
+    std::uint64_t sum = 0;
+    for (const drop_cause cause : causes) {
+        const auto found = data.quality.dropped.find(std::string{to_string(cause)});
+        if (found != data.quality.dropped.end()) sum += found->second;
+    }
+    return sum;
+}
+
+// Records and GPU operations, by the sizes of what holds them (docs/capture-format.md).
+std::uint64_t records_in(const std::string& path) {
+    const std::map<format::chunk_type, std::size_t> sizes = {{format::chunk_type::records, sizeof(record)},
+                                                             {format::chunk_type::kernels, sizeof(kernel_record)},
+                                                             {format::chunk_type::transfers, sizeof(transfer_record)}};
+    capture_reader reader(path);
+    std::uint64_t sum = 0;
+    for (chunk next; reader.next(next);) {
+        if (const auto found = sizes.find(next.type); found != sizes.end()) sum += next.payload.size() / found->second;
+    }
+    return sum;
+}
+
+TEST_F(Storage, ThatIsAReadOnlyDirectory) {
+    for (const std::string& directory : {std::string{"/sys/kernel"}, std::string{"/proc/self"}}) {
+        environment e = base();
+        e["PROF_OUTPUT_DIR"] = directory;
+        const auto result = run_process({victim, "3"}, e, scratch.path);
+        expect_untouched(result);
+        EXPECT_NE(result.err.find("cannot create capture " + directory + "/"), std::string::npos) << result.err;
+        EXPECT_NE(result.err.find("nothing is recorded"), std::string::npos) << result.err;
+    }
+    EXPECT_TRUE(scratch.files(".rings").empty());
+}
+
+TEST_F(Storage, ThatIsAFileWhereADirectoryShouldBe) {
+    std::ofstream(output) << "mine";
+    const auto result = run_process({victim, "3"}, base(), scratch.path);
+    expect_untouched(result);
+    EXPECT_NE(result.err.find(output), std::string::npos) << result.err;
+    EXPECT_EQ(read_file(output), "mine");
+}
+
+// The names that the capture would have are somebody else's already: a file, and a link to one.
+TEST_F(Storage, WhereItsNamesAreTaken) {
+    fs::create_directory(output);
+    environment e = base();
+    e["PROF_NAME"] = "n";
+    e["PROF_RANK"] = "0";
+    const std::string taken = output + "/n.0.$(uname -n)-$$";
+    e["PRELOADED"] = e["LD_PRELOAD"];
+    e["LD_PRELOAD"] = "";
+    const auto result =
+        run_in_shell("echo theirs > " + scratch.path + "/theirs; ln -s " + scratch.path + "/theirs " + taken +
+                         ".prof; echo mine > " + taken + ".2.prof; LD_PRELOAD=$PRELOADED exec \"$@\"",
+                     e, {"3"});
+    expect_untouched(result);
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(read_file(scratch.path + "/theirs"), "theirs\n");
+    int captures = 0;
+    for (const std::string& path : scratch.files(".prof")) {
+        if (fs::is_symlink(path)) continue;
+        if (path.ends_with(".2.prof")) {
+            EXPECT_EQ(read_file(path), "mine\n");
+        } else {
+            EXPECT_TRUE(path.ends_with(".3.prof")) << path;
+            EXPECT_EQ(load_timeline(path).ranges.size(), 3 * ranges_a_step);
+            ++captures;
+        }
+    }
+    EXPECT_EQ(captures, 1);
+}
+
+// The capture is a whole one up to where the disk was full: of each thread the first records without a hole.
+TEST_F(Storage, ThatIsAFullDisk) {
+    PROF_NEEDS_MOUNT();
+    environment e = base();
+    e["PROF_OUTPUT_DIR"] = disk;
+    const auto result = run_on_small_disk(400, e, {"5000"});
+    expect_untouched(result);
+    EXPECT_NE(result.err.find("No space left on device"), std::string::npos) << result.err;
+    const auto found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    const timeline data = load_timeline(found.front());
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_GT(data.ranges.size(), 500U);
+    EXPECT_LT(data.ranges.size(), 5000 * ranges_a_step);
+    // With those that the line counts all are there.
+    const std::uint64_t kept = records_in(found.front());
+    fs::remove_all(rescued);
+    e["PROF_OUTPUT_DIR"] = output;
+    run_process({victim, "5000"}, e, scratch.path);
+    const auto whole = scratch.files(".prof");
+    ASSERT_EQ(whole.size(), 1U);
+    const std::string told = ": " + std::to_string(records_in(whole.front()) - kept) + " records\n";
+    EXPECT_TRUE(result.err.ends_with(told)) << result.err << told;
+}
+
+// A limit on the size of files stands in for a quota: the write is refused in the same way (EFBIG for EDQUOT), and
+// beside that comes a signal which would end the program.
+TEST_F(Storage, ThatHasAQuota) {
+    environment e = base();
+    const auto result = run_in_shell("ulimit -f 2000; exec \"$@\"", e, {"5000"});
+    expect_untouched(result);
+    EXPECT_NE(result.err.find("File too large"), std::string::npos) << result.err;
+    const auto found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_GT(load_timeline(found.front()).ranges.size(), 500U);
+}
+
+TEST_F(Storage, ThatHasNoRoomForTheTraceLeavesTheCapture) {
+    PROF_NEEDS_MOUNT();
+    // As large as the capture is, and a little more.
+    environment e = base();
+    run_process({victim, "2000"}, e, scratch.path);
+    auto found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    const auto kilobytes = static_cast<int>(fs::file_size(found.front()) / 1024);
+    fs::remove_all(output);
+    e["PROF_OUTPUT_DIR"] = disk;
+    e["PROF_EXPORT"] = "trace,summary";
+    const auto result = run_on_small_disk(kilobytes + 24, e, {"2000"});
+    expect_untouched(result);
+    EXPECT_NE(result.err.find("No space left on device"), std::string::npos) << result.err;
+    found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    const timeline data = load_timeline(found.front());
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_EQ(data.ranges.size(), 2000 * ranges_a_step);
+    EXPECT_TRUE(scratch.files(".json.gz").empty());
+}
+
+TEST_F(Storage, ThatIsRemovedWhileItIsWritten) {
+    const auto result = run_process({victim, "500", "remove-output"}, base(), scratch.path);
+    expect_untouched(result);
+    EXPECT_NE(result.err.find("was removed"), std::string::npos) << result.err;
+    EXPECT_TRUE(scratch.files(".prof").empty());
+    EXPECT_TRUE(scratch.files(".rings").empty());
+}
+
+// The program goes on while not one byte can be written: what finds no room in the rings meanwhile is counted.
+TEST_F(Storage, ThatDoesNotAnswerHoldsNobodyUp) {
+    environment e = base();
+    e["LD_PRELOAD"] = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
+    constexpr std::size_t steps = 100'000;
+    const auto result = run_process({victim, std::to_string(steps), "block-disk"}, e, scratch.path);
+    expect_untouched(result);
+    EXPECT_EQ(result.err, "");
+    const auto found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    const timeline data = load_timeline(found.front());
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_LT(data.ranges.size(), steps * ranges_a_step);
+    // A range counts once, a call twice: its begin and its return are records of their own. One call waits at the end.
+    const std::uint64_t lost_ranges = steps * ranges_a_step - data.ranges.size();
+    const std::uint64_t lost_calls = steps * launches_a_step + 1 - data.api_calls.size();
+    EXPECT_EQ(dropped(data, {drop_cause::ring_full, drop_cause::enclosing_range_dropped}),
+              lost_ranges + 2 * lost_calls);
+    EXPECT_EQ(data.ops.size() + dropped(data, {drop_cause::cupti_dropped}), steps * launches_a_step);
+}
+
+// From too small for anything to large enough for all: writing to the mapping is never a SIGBUS.
+TEST_F(Storage, OfTheRingsMayBeOfAnySize) {
+    PROF_NEEDS_MOUNT();
+    environment e = base();
+    e["PROF_RINGS"] = disk;
+    int whole = 0;
+    int in_memory = 0;
+    for (int kilobytes = 64; kilobytes < 32'000; kilobytes += kilobytes / 3) {
+        fs::remove_all(output);
+        fs::remove_all(rescued);
+        const auto result = run_on_small_disk(kilobytes, e, {"300"});
+        expect_untouched(result);
+        const auto found = scratch.files(".prof");
+        ASSERT_EQ(found.size(), 1U) << kilobytes;
+        const timeline data = load_timeline(found.front());
+        EXPECT_TRUE(data.quality.ended);
+        const bool is_whole = data.ranges.size() == 300 * ranges_a_step && data.ops.size() == 300 * launches_a_step;
+        EXPECT_TRUE(is_whole || !data.quality.dropped.empty()) << kilobytes;
+        whole += is_whole ? 1 : 0;
+        in_memory += data.properties.contains("rings_notice") ? 1 : 0;
+    }
+    EXPECT_GE(whole, 3);
+    EXPECT_GE(in_memory, 3);
+}
+
+// As where a container's /dev/shm goes with it: the capture alone has what had reached it.
+TEST_F(Storage, OfTheRingsMayBeGoneAfterADeath) {
+    environment e = base();
+    e["LD_PRELOAD"] = "";
+    e["PRELOADED"] = PROF_TEST_LIBRARY;
+    fs::create_directory(scratch.path + "/rings");
+    e["PROF_RINGS"] = scratch.path + "/rings";
+    const auto result =
+        run_in_shell("LD_PRELOAD=$PRELOADED \"$@\"; rm -r " + scratch.path + "/rings; exit 0", e, {"2000", "kill"});
+    EXPECT_EQ(result.exit_code(), 0);
+    const auto found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    const timeline data = load_timeline(found.front());
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_FALSE(data.quality.recovery.empty());
+    EXPECT_GT(data.ranges.size(), 0U);
+}
+
+// From as few as the program itself can be loaded with: no capture, the rings in memory, or all as usual.
+TEST_F(Storage, MayLackFileDescriptors) {
+    environment e = base();
+    e["LD_PRELOAD"] = "";
+    e["PRELOADED"] = PROF_TEST_LIBRARY;
+    int enough = 0;
+    for (int limit = 4; enough < 10; ++limit) {
+        const std::string limited = "ulimit -n " + std::to_string(limit) + "; ";
+        if (run_in_shell(limited + "exec \"$@\"", e, {"3"}).exit_code() != 3) continue;
+        ++enough;
+        fs::remove_all(output);
+        const auto result = run_in_shell("export LD_PRELOAD=$PRELOADED; " + limited + "exec \"$@\"", e, {"3"});
+        expect_untouched(result);
+        EXPECT_EQ(result.err.empty(), !scratch.files(".prof").empty()) << limit << result.err;
+    }
+}
+
+#ifndef PROF_TEST_SANITIZED  // a sanitizer wants terabytes of addresses
+// From too little for the rings to enough for all. CUPTI is left out: what it does without memory is its own.
+TEST_F(Storage, InMemoryMayBeShort) {
+    environment e = base();
+    e["PRELOADED"] = e["LD_PRELOAD"];
+    e["LD_PRELOAD"] = "";
+    e["PROF_ACTIVITIES"] = "none";
+    e["PROF_EXPORT"] = "trace,summary";
+    int without_rings = 0;
+    int whole = 0;
+    for (int megabytes = 16; megabytes <= 256; megabytes += 4) {
+        fs::remove_all(output);
+        const auto result = run_in_shell(
+            "ulimit -v " + std::to_string(megabytes * 1024) + "; export LD_PRELOAD=$PRELOADED; exec \"$@\"", e,
+            {"3000"});
+        expect_untouched(result);
+        const bool is_whole = result.err.empty() && scratch.files(".summary.txt").size() == 1;
+        const auto is_told = [&](const char* what) { return result.err.find(std::string{"libprof: no "} + what) == 0; };
+        const bool has_no_rings = is_told("memory for the rings");
+        EXPECT_TRUE(is_whole || has_no_rings || is_told("drain thread") || is_told("memory for the exports"))
+            << result.err;
+        without_rings += has_no_rings ? 1 : 0;
+        whole += is_whole ? 1 : 0;
+    }
+    EXPECT_GE(without_rings, 3);
+    EXPECT_GE(whole, 3);
+}
+#endif
+
+}  // namespace
+}  // namespace prof::test

@@ -1,0 +1,62 @@
+// A program that records more than its storage may take, on the simulated GPU:
+//
+//   storage_victim STEPS [remove-output | block-disk | kill]
+//
+// Each step has three ranges and two launches. remove-output: after the first step the output directory is removed,
+// with all that is in it. block-disk: from the first step to the last no write to a capture comes back (slow_disk.cpp,
+// preloaded). kill: it is killed at the end. Else prints "done", and ends with status 3.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <prof/range.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "fakes/fake_gpu.h"
+
+namespace {
+
+void work_k() {}
+
+void launch(cudaStream_t stream) {
+    (void)cudaLaunchKernel(reinterpret_cast<const void*>(work_k), dim3(1), dim3(32), nullptr, 0, stream);
+}
+
+void step(cudaStream_t stream) {
+    PROF_RANGE("step");
+    {
+        PROF_RANGE("forward");
+        launch(stream);
+    }
+    PROF_RANGE("backward");
+    launch(stream);
+}
+
+void tell_disk(const char* function) {
+    if (void* const found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<void (*)()>(found)();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int steps = argc > 1 ? std::atoi(argv[1]) : 1;
+    const auto is_asked = [&](const char* word) { return argc > 2 && std::strcmp(argv[2], word) == 0; };
+    fake_gpu_register_kernel(reinterpret_cast<const void*>(work_k), "work_k", 1'000);
+    cudaStream_t stream = nullptr;
+    (void)cudaStreamCreate(&stream);
+    for (int i = 0; i < steps; ++i) {
+        step(stream);
+        if (i != 0) continue;
+        if (is_asked("remove-output")) std::filesystem::remove_all(std::getenv("PROF_OUTPUT_DIR"));
+        if (is_asked("block-disk")) tell_disk("slow_disk_block");
+    }
+    (void)cudaStreamSynchronize(stream);
+    if (is_asked("kill")) (void)raise(SIGKILL);
+    std::puts("done");
+    std::fflush(stdout);
+    tell_disk("slow_disk_release");
+    return 3;
+}
