@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <system_error>
 #include <vector>
 
@@ -34,7 +35,7 @@ public:
     gzip_stream() : out_(gzip_piece_bytes) {
         if (deflateInit2(&stream_, gzip_level, Z_DEFLATED, MAX_WBITS + gzip_header, gzip_memory_level,
                          Z_DEFAULT_STRATEGY) != Z_OK) {
-            throw error("not enough memory to compress");
+            throw std::bad_alloc{};
         }
     }
     ~gzip_stream() { deflateEnd(&stream_); }
