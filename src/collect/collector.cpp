@@ -33,7 +33,8 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 
 }  // namespace
 
-collector::collector(region& where, capture_writer& out) : region_(where), out_(out), drops_before_(where.drops()) {
+collector::collector(region& where, capture_writer& out, const drop_counts& drops_before)
+    : region_(where), out_(out), drops_before_(drops_before) {
     write_drops_before();
     write_clock();
 }

@@ -20,8 +20,8 @@ namespace prof {
 
 class collector {
 public:
-    // `out` must outlive the collector.
-    collector(region& where, capture_writer& out);
+    // `out` must outlive the collector. `drops_before`: what the region had counted before the recording.
+    collector(region& where, capture_writer& out, const drop_counts& drops_before);
 
     // The tracer may come while the collector runs (CUDA is initialised late). Any thread.
     void set_tracer(cupti_tracer* tracer) noexcept { tracer_.store(tracer); }
@@ -62,9 +62,9 @@ private:
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t name_cursor_ = 0;
     std::uint32_t label_cursor_ = 0;
-    std::unordered_map<std::uint64_t, thread_name> threads_;      // by uid: as last written
-    std::array<std::uint64_t, drop_cause_count> drops_before_{};  // what earlier recordings counted
-    std::array<std::uint64_t, drop_cause_count> drops_written_{};
+    std::unordered_map<std::uint64_t, thread_name> threads_;  // by uid: as last written
+    const drop_counts drops_before_;
+    drop_counts drops_written_{};
     // Kept between rounds so that a round allocates nothing once warm.
     std::vector<capture_writer::name_entry> names_;
     std::vector<label> labels_;

@@ -32,8 +32,8 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 }  // namespace
 
-drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out)
-    : out_(std::move(out)), collector_(where, *out_) {
+drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before)
+    : out_(std::move(out)), collector_(where, *out_, drops_before) {
     const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }

@@ -22,7 +22,7 @@ namespace prof {
 class drain_thread {
 public:
     // Throws prof::error if there can be no thread.
-    drain_thread(region& where, std::unique_ptr<capture_writer> out);
+    drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before);
     ~drain_thread();  // REQUIRES: finish() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;

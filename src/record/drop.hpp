@@ -33,6 +33,9 @@ inline constexpr std::array<std::string_view, drop_cause_count> drop_cause_names
     "labels_full",
 };
 
+// By cause.
+using drop_counts = std::array<std::uint64_t, drop_cause_count>;
+
 constexpr std::string_view to_string(drop_cause cause) noexcept {
     const auto index = static_cast<std::size_t>(cause);
     return index < drop_cause_names.size() ? drop_cause_names[index] : std::string_view{"unknown"};

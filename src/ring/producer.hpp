@@ -58,18 +58,24 @@ public:
     int adopt_pop(const record& r) noexcept { return close(adoptions_, copy_of{r}); }
 
     // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
+    // One that is dropped is open all the same, so that the driver's call inside it is not taken for it.
     void open_api(const record& r) noexcept {
-        const std::size_t own = open_api_.value == 0 ? 1 : 0;
-        if (!out_.write(r, reserved_ + own)) [[unlikely]] {
+        if (open_api_.is_kept) [[unlikely]]
+            --reserved_;
+        const bool is_kept = out_.write(r, reserved_ + 1);
+        if (is_kept) [[likely]] {
+            ++reserved_;
+        } else {
             drop(drop_cause::ring_full);
-            return;
         }
-        reserved_ += own;
-        open_api_ = {r.value, r.domain};
+        open_api_ = {r.value, r.domain, is_kept};
     }
     void close_api(const record& r) noexcept {
-        --reserved_;
+        const bool is_kept = open_api_.is_kept;
         open_api_ = {};
+        if (!is_kept) [[unlikely]]
+            return;
+        --reserved_;
         (void)out_.write(r);  // its place was kept
     }
     std::uint64_t open_api_key() const noexcept { return open_api_.value; }
@@ -89,6 +95,7 @@ private:
     struct api_call {
         std::uint64_t value = 0;  // correlation key; 0: none
         std::uint16_t domain = 0;
+        bool is_kept = false;  // recorded; its return has a place
     };
     struct known_text {
         const char* text = nullptr;

@@ -340,8 +340,8 @@ void region::count_drop(drop_cause cause, std::uint64_t count) noexcept {
     header_->drops[static_cast<std::size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
 }
 
-std::array<std::uint64_t, drop_cause_count> region::drops() const noexcept {
-    std::array<std::uint64_t, drop_cause_count> total{};
+drop_counts region::drops() const noexcept {
+    drop_counts total{};
     for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
         // relaxed: statistics.
         total[cause] = header_->drops[cause].load(std::memory_order_relaxed);

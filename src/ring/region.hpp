@@ -87,7 +87,7 @@ public:
 
     void count_drop(drop_cause cause, std::uint64_t count = 1) noexcept;
     // Of all rings and of the region, by cause.
-    std::array<std::uint64_t, drop_cause_count> drops() const noexcept;
+    drop_counts drops() const noexcept;
 
     // By the drain thread: puts storage behind the next part of the name table when it runs short.
     void extend_names() noexcept;

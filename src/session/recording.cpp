@@ -129,6 +129,7 @@ void recording_session::open_window() {
     if (!warm) ++epoch_;
     if (draining() == nullptr) {  // the first window of its capture
         discard_leftovers();
+        drops_before_ = region_->drops();
         install_region(region_, on_first_use);
     }
     {
@@ -272,7 +273,7 @@ void recording_session::begin_drain() {
     const std::lock_guard lock(drain_mutex_);
     if (!accepting_ || drain_ != nullptr) return;
     region_->publish();
-    drain_ = std::make_shared<drain_thread>(*region_, open_capture());
+    drain_ = std::make_shared<drain_thread>(*region_, open_capture(), drops_before_);
     drain_->set_window(window_);
     introduce_tracer();
 }

@@ -138,6 +138,7 @@ private:
     std::mutex drain_mutex_;
     std::shared_ptr<drain_thread> drain_;
     format::window_entry window_;       // the latest
+    drop_counts drops_before_{};        // before the capture's first window
     bool accepting_ = false;            // a drain thread may be started
     cupti_tracer* attached_ = nullptr;  // tracer_, once it records
     std::string missing_;               // why GPU work is not recorded although the process uses CUDA; else ""

@@ -25,7 +25,7 @@ struct DrainThread : testing::Test {
     std::string path = folder / "a.prof";
 
     std::unique_ptr<drain_thread> start(const capture_writer_options& options = writer_options()) {
-        return std::make_unique<drain_thread>(rings, std::make_unique<capture_writer>(path, options));
+        return std::make_unique<drain_thread>(rings, std::make_unique<capture_writer>(path, options), rings.drops());
     }
     std::uint64_t records_in_file() const {
         std::uint64_t count = 0;

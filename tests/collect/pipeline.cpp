@@ -62,7 +62,7 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
     capture_writer_options written;
     written.deflate = plan.deflate;
     writer_ = std::make_unique<capture_writer>(path, written);
-    collector_ = std::make_unique<collector>(region_, *writer_);
+    collector_ = std::make_unique<collector>(region_, *writer_, region_.drops());
     for (std::size_t i = 0; i < threads.size(); ++i) {
         virtual_thread& thread = threads_.emplace_back();
         thread.ring = region_.claim_ring(first_tid + static_cast<std::uint32_t>(i));

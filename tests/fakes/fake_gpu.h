@@ -32,6 +32,8 @@ FAKE_GPU_EXPORT uint64_t fake_gpu_now_ns(void);
 FAKE_GPU_EXPORT void fake_gpu_set_now_ns(uint64_t now_ns); /* VIRTUAL only */
 FAKE_GPU_EXPORT void fake_gpu_advance_ns(uint64_t ns);     /* VIRTUAL only */
 
+/* Correlation ids go on from FAKE_GPU_CALLS_BEFORE, if it is set, and begin again at 1 after 2^32 - 1. */
+
 /* Host time that an outermost API call takes on the virtual clock (1000), and the least time from a launch to its
  * operation's start (2000). */
 FAKE_GPU_EXPORT void fake_gpu_set_api_cost_ns(uint64_t ns);

@@ -1,5 +1,6 @@
 // A disk that does not answer, for programs that are run with it preloaded: between slow_disk_block() and
-// slow_disk_release() no write to a file whose name ends in ".prof" comes back.
+// slow_disk_release() no write to a file whose name ends in ".prof" comes back. slow_disk_await_writer() returns when a
+// thread is in one.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -11,8 +12,9 @@
 namespace {
 
 std::mutex mutex;
-std::condition_variable released;
+std::condition_variable changed;
 bool is_blocked = false;
+int writers = 0;
 
 bool is_capture(int descriptor) {
     char link[64];
@@ -25,7 +27,7 @@ bool is_capture(int descriptor) {
 void set_blocked(bool blocked) {
     const std::lock_guard lock(mutex);
     is_blocked = blocked;
-    released.notify_all();
+    changed.notify_all();
 }
 
 }  // namespace
@@ -35,11 +37,19 @@ extern "C" {
 __attribute__((visibility("default"))) void slow_disk_block() { set_blocked(true); }
 __attribute__((visibility("default"))) void slow_disk_release() { set_blocked(false); }
 
+__attribute__((visibility("default"))) void slow_disk_await_writer() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [] { return writers != 0; });
+}
+
 __attribute__((visibility("default"))) ssize_t write(int descriptor, const void* bytes, std::size_t count) {
     static const auto next = reinterpret_cast<decltype(&::write)>(dlsym(RTLD_NEXT, "write"));
     if (is_capture(descriptor)) {
         std::unique_lock lock(mutex);
-        released.wait(lock, [] { return !is_blocked; });
+        ++writers;
+        changed.notify_all();
+        changed.wait(lock, [] { return !is_blocked; });
+        --writers;
     }
     return next(descriptor, bytes, count);
 }

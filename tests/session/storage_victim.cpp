@@ -1,10 +1,11 @@
 // A program that records more than its storage may take, on the simulated GPU:
 //
-//   storage_victim STEPS [remove-output | block-disk | kill]
+//   storage_victim STEPS [remove-output | block-disk | block-first-write | kill]
 //
 // Each step has three ranges and two launches. remove-output: after the first step the output directory is removed,
 // with all that is in it. block-disk: from the first step to the last no write to a capture comes back (slow_disk.cpp,
-// preloaded). kill: it is killed at the end. Else prints "done", and ends with status 3.
+// preloaded). block-first-write: a thread's first range waits for the disk, and meanwhile the others are pushed,
+// STEPS of them in all; nothing is launched. kill: it is killed at the end. Else prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "fakes/fake_gpu.h"
 
@@ -39,11 +41,25 @@ void tell_disk(const char* function) {
     if (void* const found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<void (*)()>(found)();
 }
 
+int block_first_write(int ranges) {
+    tell_disk("slow_disk_block");
+    std::thread first([] { PROF_RANGE("first"); });
+    tell_disk("slow_disk_await_writer");
+    for (int i = 1; i < ranges; ++i) {
+        PROF_RANGE("meanwhile");
+    }
+    tell_disk("slow_disk_release");
+    first.join();
+    std::puts("done");
+    return 3;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const int steps = argc > 1 ? std::atoi(argv[1]) : 1;
     const auto is_asked = [&](const char* word) { return argc > 2 && std::strcmp(argv[2], word) == 0; };
+    if (is_asked("block-first-write")) return block_first_write(steps);
     fake_gpu_register_kernel(reinterpret_cast<const void*>(work_k), "work_k", 1'000);
     cudaStream_t stream = nullptr;
     (void)cudaStreamCreate(&stream);

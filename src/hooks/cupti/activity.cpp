@@ -40,7 +40,8 @@ void activity_batch::reserve_for(std::size_t buffer_bytes) {
 void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, std::uint64_t since_ns, region& where,
                           std::uint8_t* data, std::size_t valid_bytes, activity_batch& out) {
     CUpti_Activity* record = nullptr;
-    while (cupti.next_record(data, valid_bytes, &record) == CUPTI_SUCCESS) {
+    CUptiResult result = CUPTI_SUCCESS;
+    while ((result = cupti.next_record(data, valid_bytes, &record)) == CUPTI_SUCCESS) {
         cupti_activity read = read_activity(record, cupti.version, epoch);
         if (auto* const kernel = std::get_if<kernel_record>(&read.value)) {
             kernel->name = intern(where, read.name);
@@ -56,6 +57,8 @@ void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, std::
             where.count_drop(drop_cause::cupti_unknown_record);
         }
     }
+    // What follows in the buffer cannot be read.
+    if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) where.count_drop(drop_cause::cupti_error);
 }
 
 }  // namespace prof

@@ -57,7 +57,8 @@ void simulated_gpu::reset() {
     clock.reset(environment("FAKE_GPU_CLOCK") == "virtual");
     api_cost_ns = 1'000;
     launch_latency_ns = 2'000;
-    last_correlation_id_ = 0;
+    const std::string given{environment("FAKE_GPU_CALLS_BEFORE")};
+    last_correlation_id_ = given.empty() ? 0 : static_cast<std::uint32_t>(std::stoul(given));
     const std::string devices{environment("FAKE_GPU_DEVICES")};
     device_count_ = devices.empty() ? 1 : std::atoi(devices.c_str());
     devices_.fill(simulated_device());

@@ -42,7 +42,11 @@ public:
 
     void attach(tool* attached) { tool_ = attached; }
     tool* attached_tool() const { return tool_; }
-    std::uint32_t next_correlation_id() { return ++last_correlation_id_; }
+    // 1, 2, … and 1 again after 2^32 - 1: 0 is nobody's.
+    std::uint32_t next_correlation_id() {
+        const std::uint32_t id = ++last_correlation_id_;
+        return id != 0 ? id : ++last_correlation_id_;
+    }
 
     int device_count() const { return device_count_; }
     void set_device_count(int count) { device_count_ = count; }

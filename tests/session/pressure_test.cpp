@@ -1,0 +1,184 @@
+// More than libprof can keep, or than CUPTI can do (pressure_victim.cpp): what is kept is right, and the rest is
+// counted.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/attribution.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+const std::string victim = PROF_TEST_VICTIM;
+
+using environment = std::map<std::string, std::string>;
+
+struct Pressure : testing::Test {
+    scratch_directory scratch;
+
+    environment base() const {
+        return {{"LD_PRELOAD", PROF_TEST_LIBRARY}, {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                {"FAKE_GPU_CLOCK", "virtual"},     {"PROF_OUTPUT_DIR", scratch.path + "/captures"},
+                {"PROF_RINGS", scratch.path},      {"PROF_EXPORT", "none"},
+                {"CUDA_INJECTION64_PATH", ""},     {"NVTX_INJECTION64_PATH", ""}};
+    }
+
+    // The program's outcome is what it is without libprof.
+    process_result run(const environment& e, std::vector<std::string> words) const {
+        words.insert(words.begin(), victim);
+        const auto result = run_process(words, e, scratch.path);
+        EXPECT_EQ(result.exit_code(), 3) << result.err;
+        EXPECT_EQ(result.out, "done\n");
+        EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+        return result;
+    }
+    timeline capture() const {
+        const auto found = scratch.files(".prof");
+        EXPECT_EQ(found.size(), 1U);
+        return found.empty() ? timeline{} : load_timeline(found.front());
+    }
+};
+
+std::uint64_t dropped(const timeline& data, drop_cause cause) {
+    const auto found = data.quality.dropped.find(std::string{to_string(cause)});
+    return found == data.quality.dropped.end() ? 0 : found->second;
+}
+
+std::uint64_t launches(const timeline& data) {
+    return static_cast<std::uint64_t>(std::count_if(data.api_calls.begin(), data.api_calls.end(),
+                                                    [](const auto& c) { return c.kind == api_class::launch; }));
+}
+
+// How many operations belong to a range of that name.
+std::uint64_t operations_of(const timeline& data, const std::string& range) {
+    const attribution att = attribute(data);
+    std::uint64_t count = 0;
+    for (const std::uint32_t owner : att.owner) {
+        if (is_range(owner) && data.name(data.ranges[owner].name) == range) ++count;
+    }
+    return count;
+}
+
+// Some ten million ranges a second, where the machine can.
+TEST_F(Pressure, OfManyThreadsThatFloodTheirRingsIsCountedToTheRange) {
+    constexpr std::uint64_t threads = 4;
+    constexpr std::uint64_t each = 500'000;
+    run(base(), {"flood", std::to_string(threads), std::to_string(each)});
+    const timeline data = capture();
+    EXPECT_EQ(data.ranges.size() + dropped(data, drop_cause::ring_full), threads * each);
+    EXPECT_EQ(data.quality.dropped.size(), data.ranges.size() == threads * each ? 0U : 1U);
+}
+
+TEST_F(Pressure, OfNamesWithoutEndCostsNamesAndNoRange) {
+    environment e = base();
+    e["PROF_MEMORY"] = "16M";
+    constexpr std::uint64_t count = 200'000;
+    run(e, {"names", std::to_string(count)});
+    const timeline data = capture();
+    const std::uint64_t lost = dropped(data, drop_cause::ring_full);
+    std::uint64_t unnamed = 0;
+    std::uint64_t in_order = 0;
+    std::int64_t latest = -1;
+    for (const auto& range : data.ranges) {
+        const std::string name{data.name(range.name)};
+        if (name.empty()) {
+            ++unnamed;
+            continue;
+        }
+        ASSERT_EQ(name.rfind("name ", 0), 0U) << name;
+        const std::int64_t number = std::stoll(name.substr(5));
+        in_order += number > latest ? 1 : 0;
+        latest = number;
+    }
+    EXPECT_GT(unnamed, 0U);
+    EXPECT_GT(in_order, 1000U);
+    EXPECT_EQ(unnamed + in_order, data.ranges.size());
+    EXPECT_GE(dropped(data, drop_cause::names_full), unnamed);
+    // One call waits at the end.
+    EXPECT_EQ(lost, (count - data.ranges.size()) + (count + 1 - data.api_calls.size()));
+}
+
+TEST_F(Pressure, OfThousandsOfThreadsThatComeAndGo) {
+    constexpr std::uint64_t threads = 5000;
+    run(base(), {"churn", std::to_string(threads)});
+    const timeline data = capture();
+    EXPECT_EQ(data.ranges.size(), threads);
+    EXPECT_EQ(operations_of(data, "work"), threads);
+    EXPECT_TRUE(data.quality.dropped.empty());
+}
+
+TEST_F(Pressure, OfBuffersThatComeLateAndLastFirst) {
+    constexpr std::uint64_t count = 20'000;
+    const auto result = run(base(), {"late", std::to_string(count)});
+    const timeline data = capture();
+    // What found no buffer is counted, by CUPTI itself.
+    EXPECT_EQ(data.ops.size() + dropped(data, drop_cause::cupti_dropped), count);
+    EXPECT_GT(data.ops.size(), 1000U);
+    EXPECT_EQ(operations_of(data, "work"), data.ops.size());
+    EXPECT_EQ(data.ranges.size(), count);
+}
+
+TEST_F(Pressure, OfAKernelThatNeverEnds) {
+    constexpr std::uint64_t count = 100;
+    run(base(), {"never", std::to_string(count)});
+    const timeline data = capture();
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_EQ(launches(data), count);
+    EXPECT_EQ(operations_of(data, "work"), count - 1);
+    EXPECT_EQ(data.ops.size(), count - 1);
+    EXPECT_EQ(data.quality.launches_without_completion, 1U);
+    EXPECT_EQ(dropped(data, drop_cause::cupti_no_timestamp), 1U);
+}
+
+// From a little before the last id to a little after the first: none is taken for another.
+TEST_F(Pressure, OfCorrelationIdsThatBeginAgain) {
+    environment e = base();
+    e["FAKE_GPU_CALLS_BEFORE"] = std::to_string(UINT32_MAX - 1000);
+    run(e, {"churn", "2000"});
+    const timeline data = capture();
+    EXPECT_EQ(data.ops.size(), 2000U);
+    EXPECT_EQ(operations_of(data, "work"), 2000U);
+    EXPECT_TRUE(data.quality.dropped.empty());
+    const auto early = std::count_if(data.api_calls.begin(), data.api_calls.end(),
+                                     [](const auto& c) { return static_cast<std::uint32_t>(c.correlation) < 1500; });
+    EXPECT_GT(early, 500);
+    EXPECT_LT(early, 1500);
+}
+
+// Each function of CUPTI that libprof calls, failing at once, after a while, and for ever.
+TEST_F(Pressure, OfErrorsAtEachCallOfCupti) {
+    int told = 0;
+    for (const std::string function :
+         {"cuptiGetVersion", "cuptiSubscribe", "cuptiUnsubscribe", "cuptiEnableCallback",
+          "cuptiActivityRegisterCallbacks", "cuptiActivityEnable", "cuptiActivityEnableAndDump", "cuptiActivityDisable",
+          "cuptiActivityFlushAll", "cuptiActivityGetNextRecord", "cuptiActivityGetNumDroppedRecords",
+          "cuptiActivitySetAttribute", "cuptiGetTimestamp", "cuptiGetResultString", "cuptiGetStreamIdEx",
+          "cuptiGetGraphNodeId", "cuptiFinalize"}) {
+        for (const std::string times : {"*1", "*3", ""}) {
+            SCOPED_TRACE(function + times);
+            environment e = base();
+            e["FAKE_CUPTI_FAIL"] = function + "=999" + times;
+            const auto result = run(e, {"churn", "100"});
+            const timeline data = capture();
+            EXPECT_EQ(data.ranges.size(), 100U);
+            EXPECT_TRUE(data.quality.ended);
+            const std::uint64_t found = operations_of(data, "work");
+            EXPECT_EQ(found, data.ops.size());
+            const bool is_said =
+                !result.err.empty() || data.properties.contains("missing") || !data.quality.dropped.empty();
+            EXPECT_TRUE(found == 100 || is_said);
+            told += is_said ? 1 : 0;
+            std::filesystem::remove_all(scratch.path + "/captures");
+        }
+    }
+    EXPECT_GE(told, 12);
+}
+
+}  // namespace
+}  // namespace prof::test
