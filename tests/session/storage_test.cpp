@@ -35,16 +35,10 @@ struct Storage : testing::Test {
     const std::string rescued = scratch.path + "/rescued";  // what was on it
 
     environment base() const {
-        return {{"LD_PRELOAD", PROF_TEST_LIBRARY},
-                {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                {"FAKE_GPU_CLOCK", "virtual"},
-                {"PROF_OUTPUT_DIR", output},
-                {"PROF_RINGS", scratch.path},
-                {"PROF_EXPORT", "none"},
-                // Leaks are looked for in other tests; clang 16's search crashes in some of these programs.
-                {"ASAN_OPTIONS", "detect_leaks=0"},
-                {"CUDA_INJECTION64_PATH", ""},
-                {"NVTX_INJECTION64_PATH", ""}};
+        return {{"LD_PRELOAD", PROF_TEST_LIBRARY}, {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                {"FAKE_GPU_CLOCK", "virtual"},     {"PROF_OUTPUT_DIR", output},
+                {"PROF_RINGS", scratch.path},      {"PROF_EXPORT", "none"},
+                {"CUDA_INJECTION64_PATH", ""},     {"NVTX_INJECTION64_PATH", ""}};
     }
 
     // By a shell in which "$@" is the victim and $PRELOADED what `e` wants preloaded: into the victim alone, since the
