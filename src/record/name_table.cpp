@@ -101,7 +101,8 @@ std::uint32_t name_table::intern(std::string_view text, bool& full) noexcept {
                         return 0;
                     }
                 } while (!header_->used.compare_exchange_weak(offset, offset + need, std::memory_order_relaxed));
-                auto* entry = ::new (arena_ + offset) name_entry_header;
+                // In zeroed memory, and not made anew: next_entry() may be looking at the length already.
+                auto* entry = reinterpret_cast<name_entry_header*>(arena_ + offset);
                 entry->hash = hash_low;
                 std::memcpy(arena_ + offset + sizeof(name_entry_header), text.data(), length);
                 // release: whoever sees the length (next_entry) sees the bytes.

@@ -126,6 +126,9 @@ void cycles(int count) {
 }
 
 void long_run(long records) {
+    // A million records a second or two, as much as the drain thread moves beside two busy threads, or slower.
+    const char* chosen = std::getenv("PROF_LONG_PACE_MS");
+    const std::chrono::milliseconds pace(chosen == nullptr ? 1 : std::atoi(chosen));
     const long pieces = records / records_a_piece / 2;  // of each of two threads
     std::atomic<long> made{0};
     std::barrier tenth(3);
@@ -137,8 +140,7 @@ void long_run(long records) {
             if (i % 100 != 0) continue;
             (void)cudaDeviceSynchronize();  // the virtual clock goes on
             mine += 2;
-            // A million records a second or two, as much as the drain thread moves beside two busy threads.
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            std::this_thread::sleep_for(pace);
         }
         made += mine;
     };
