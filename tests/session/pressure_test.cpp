@@ -1,11 +1,16 @@
 // More than libprof can keep, or than CUPTI can do (pressure_victim.cpp): what is kept is right, and the rest is
 // counted.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/attribution.hpp"
@@ -185,6 +190,47 @@ TEST_F(Pressure, OfErrorsAtEachCallOfCupti) {
     }
     EXPECT_GE(told, 4);
 }
+
+// A control group of its own, where the kernel lets us make one: version 1's, else version 2's.
+struct memory_group {
+    memory_group() {
+        const std::string name = "/prof-test-" + std::to_string(getpid());
+        for (const auto& [parent, limit] : {std::pair{"/sys/fs/cgroup/memory", "/memory.limit_in_bytes"},
+                                            std::pair{"/sys/fs/cgroup", "/memory.max"}}) {
+            path = parent + name;
+            if (mkdir(path.c_str(), 0700) != 0) continue;
+            std::ofstream out(path + limit);
+            out << "256M" << std::flush;
+            if (out && access((path + "/cgroup.procs").c_str(), W_OK) == 0) return;
+            rmdir(path.c_str());
+        }
+        path.clear();
+    }
+    ~memory_group() {
+        if (!path.empty()) rmdir(path.c_str());
+    }
+    memory_group(const memory_group&) = delete;
+    memory_group& operator=(const memory_group&) = delete;
+
+    std::string path;  // empty: none can be made
+};
+
+#ifndef PROF_TEST_SANITIZED  // a sanitizer has an allocator of its own
+TEST_F(Pressure, OfMemoryThatEndsInAKillLeavesWhatWasRecorded) {
+    const memory_group group;
+    if (group.path.empty()) GTEST_SKIP() << "no control group may be made here: no out-of-memory kill is tested";
+    constexpr std::uint64_t count = 2000;
+    const std::string script = "echo $$ > " + group.path + "/cgroup.procs && exec \"$@\"";
+    const auto result =
+        run_process({"/bin/sh", "-c", script, "sh", victim, "exhaust", std::to_string(count)}, base(), scratch.path);
+    EXPECT_EQ(result.signal(), SIGKILL) << result.err;
+    const timeline data = capture();
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_EQ(data.ranges.size(), count);
+    EXPECT_EQ(launches(data), count);
+    EXPECT_TRUE(data.quality.dropped.empty());
+}
+#endif
 
 }  // namespace
 }  // namespace prof::test

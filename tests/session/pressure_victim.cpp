@@ -5,6 +5,7 @@
 //   pressure_victim churn THREADS           so many threads, 50 at a time, each with a range and a launch in it
 //   pressure_victim late LAUNCHES           CUPTI hands no buffer back before all is launched, then the last one first
 //   pressure_victim never LAUNCHES          the first launch never completes
+//   pressure_victim exhaust LAUNCHES        then takes memory until it is killed
 //
 // Prints "done", and ends with status 3. Every kernel is launched in a range "work" of its own, but for names.
 #include <cuda_runtime_api.h>
@@ -14,6 +15,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -80,6 +82,10 @@ int main(int argc, char** argv) {
         (void)cudaStreamCreate(&other);
         launch(other);
         for (int i = 1; i < count; ++i) work(stream);
+    } else if (scene == "exhaust") {
+        for (int i = 0; i < count; ++i) work(stream);
+        constexpr std::size_t piece = 1U << 20;
+        for (;;) std::memset(::operator new(piece), 1, piece);
     }
     (void)cudaStreamSynchronize(stream);
     std::puts("done");
