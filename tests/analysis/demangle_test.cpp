@@ -31,7 +31,7 @@ TEST(Demangle, GivesTheNamesThatCxxfiltGives) {
 
 TEST(Demangle, LeavesAloneWhatIsNoMangledName) {
     for (const std::string symbol : {"i", "triton_poi_fused_add_0", "_Znonsense", "_Z", "_Z3fo", "_Z1fS_", "_Z1fT_",
-                                     "_ZNE", "_Z1fIE_", "_Z1fPF", "_Z4294967299f", "_Z1f\xFF"}) {
+                                     "_ZNE", "_Z1fIE_", "_Z1fPF", "_Z4294967299f", "_ZN3fLLCI", "_Z1f\xFF"}) {
         EXPECT_EQ(full(symbol), symbol);
         EXPECT_EQ(base(symbol), symbol);
     }

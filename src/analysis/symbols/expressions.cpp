@@ -29,7 +29,7 @@ const symbol_node* symbol_parser::expression() {
     if (code.size() < 2) throw symbol_not_understood{};
     const symbol_operator known = symbol_operator_of(code);
     if (known.operands == 0) return named_expression(code);
-    at_ += 2;
+    skip(2);
     if (known.operands == 2) {
         const symbol_node* const first = expression();
         return nodes_.add({symbol_node_kind::binary, known.text, first, expression()});
@@ -48,7 +48,7 @@ const symbol_node* symbol_parser::expression() {
 // Those that are neither unary nor binary operators.
 const symbol_node* symbol_parser::named_expression(std::string_view code) {
     if (code == "sr" || code == "on" || code == "gs" || code == "dn") return unresolved_name();
-    at_ += 2;
+    skip(2);
     const auto wrapped = [&](std::string_view before, const symbol_node* inside, std::string_view after) {
         return nodes_.add({symbol_node_kind::list,
                            {},

@@ -47,6 +47,11 @@ bool symbol_parser::take(std::string_view text) {
     return is_next;
 }
 
+void symbol_parser::skip(std::size_t characters) {
+    if (characters > in_.size() - at_) throw symbol_not_understood{};
+    at_ += characters;
+}
+
 void symbol_parser::expect(char c) {
     if (!take(c)) throw symbol_not_understood{};
 }
@@ -230,11 +235,11 @@ symbol_parser::name_parts symbol_parser::local_name(bool binds_arguments) {
 void symbol_parser::skip_discriminator() {
     if (peek() != '_') return;
     if (peek(1) == '_') {
-        at_ += 2;
+        skip(2);
         number();
         take('_');
     } else if (is_digit(peek(1))) {
-        at_ += 2;
+        skip(2);
     }
 }
 
@@ -246,7 +251,7 @@ const symbol_node* symbol_parser::unqualified_name(const symbol_node* scope, boo
     const bool inherits = peek() == 'C' && peek(1) == 'I';
     if ((peek() == 'C' || peek() == 'D') && (inherits || is_digit(peek(1))) && scope != nullptr) {
         const bool destroys = peek() == 'D';
-        at_ += inherits ? 3 : 2;
+        skip(inherits ? 3 : 2);
         if (inherits) type();
         has_no_return = true;
         const symbol_node* of = base_name(scope);
@@ -286,7 +291,7 @@ const symbol_node* symbol_parser::operator_name(bool& is_conversion) {
     if (take("li")) return nodes_.add({symbol_node_kind::list, {}, nodes_.text("operator\"\" "), source_name()});
     const symbol_operator known = symbol_operator_of(in_.substr(at_, 2));
     if (known.text.empty()) throw symbol_not_understood{};
-    at_ += 2;
+    skip(2);
     return nodes_.make_text((is_lower(known.text[0]) ? "operator " : "operator") + std::string{known.text});
 }
 

@@ -31,6 +31,7 @@ private:
     char peek(std::size_t ahead = 0) const { return at_ + ahead < in_.size() ? in_[at_ + ahead] : '\0'; }
     bool take(char c);
     bool take(std::string_view text);
+    void skip(std::size_t characters);
     void expect(char c);
     std::size_t number();
     std::size_t sequence_number();  // of _, 0_, 1_ …: 0, 1, 2 …

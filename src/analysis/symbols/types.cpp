@@ -68,7 +68,7 @@ const symbol_node* symbol_parser::unsubstituted_type(bool& is_new) {
         }
         case 'T': {
             if (peek(1) == 's' || peek(1) == 'u' || peek(1) == 'e') {
-                at_ += 2;  // struct, union, enum: said where a name alone would not do
+                skip(2);  // struct, union, enum: said where a name alone would not do
                 return name(false).name;
             }
             const symbol_node* const parameter = template_parameter();
@@ -104,7 +104,7 @@ const symbol_node* symbol_parser::unsubstituted_type(bool& is_new) {
 }
 
 const symbol_node* symbol_parser::reference_to(std::string_view sign) {
-    ++at_;
+    skip(1);
     return nodes_.add({symbol_node_kind::reference, sign, type()});
 }
 
