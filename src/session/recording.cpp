@@ -18,14 +18,10 @@
 namespace prof {
 namespace {
 
-std::atomic<bool> forked{false};
-
 constexpr std::chrono::milliseconds longest_wait = std::chrono::milliseconds::max();
 constexpr std::chrono::milliseconds longest_wait_at_exit{5000};
 
 }  // namespace
-
-bool in_forked_child() noexcept { return forked.load(); }
 
 recording_session& recording_session::instance() {
     static recording_session* const session = new recording_session;
@@ -202,6 +198,7 @@ void recording_session::make_tracer() {
     if (tracer_ != nullptr) return;
     tracer_options_.library = options_.cupti_library;
     tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
+    if (tracer_->problem().empty()) std::atexit(at_exit);  // at once: another thread may call exit now
 }
 
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
@@ -291,8 +288,8 @@ std::unique_ptr<capture_writer> recording_session::open_capture() {
     return out;
 }
 
-session_result recording_session::stop(format::end_reason reason, std::string& problem) {
-    const std::lock_guard lock(mutex_);
+// REQUIRES: mutex_ is held.
+session_result recording_session::complete(format::end_reason reason, std::string& problem) {
     const bool exits = reason == format::end_reason::exited;
     leave_plan();
     if (window_state_ == window_state::open) close_window(current_step(), false);
@@ -336,23 +333,6 @@ session_result recording_session::sync(std::string& problem) {
     if (!capture_path().empty()) return session_result::ok;
     problem = "nothing was recorded yet";
     return session_result::wrong_state;
-}
-
-void recording_session::at_exit() noexcept {
-    std::string problem;
-    if (in_forked_child()) return;
-    recording_session& session = instance();
-    try {
-        (void)session.stop(format::end_reason::exited, problem);
-        session.region_->remove_file();
-    } catch (const std::exception& failure) {
-        complain_once(failure.what());
-    }
-}
-
-void recording_session::in_child() noexcept {
-    forked.store(true);
-    abandon_region_in_child();
 }
 
 }  // namespace prof

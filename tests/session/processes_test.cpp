@@ -1,0 +1,163 @@
+// Children, daemons, files closed behind libprof's back, threads and handlers that outlive main: each scene of
+// processes_victim.cpp is run without libprof and with it; status and output are to be the same, and the captures are
+// to have what the scene says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr int ranges_a_step = 3;
+constexpr int kernels_a_step = 2;
+
+struct Processes : testing::Test {
+    scratch_directory scratch;
+
+    process_result run(const std::string& scene, bool with_libprof, std::map<std::string, std::string> e = {}) const {
+        const std::string folder = scratch.path + (with_libprof ? "/with" : "/without");
+        std::filesystem::create_directory(folder);
+        e.insert({{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
+                  {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                  {"PROF_RINGS", scratch.path},
+                  {"PROF_EXPORT", "none"},
+                  {"LD_PRELOAD", with_libprof ? PROF_TEST_LIBRARY : ""},
+                  {"CUDA_INJECTION64_PATH", ""},
+                  {"NVTX_INJECTION64_PATH", ""}});
+        return run_process({PROF_TEST_VICTIM, scene}, e, folder);
+    }
+
+    // Says what libprof wrote to stderr.
+    std::string same_with_and_without(const std::string& scene, int status,
+                                      const std::map<std::string, std::string>& e = {}) const {
+        const process_result without = run(scene, false, e);
+        const process_result with = run(scene, true, e);
+        constexpr int core_was_dumped = 0x80;
+        EXPECT_EQ(without.status & ~core_was_dumped, status) << without.err;
+        EXPECT_EQ(with.status, without.status) << with.err;
+        EXPECT_EQ(with.out, without.out);
+        EXPECT_EQ(without.err, "");
+        EXPECT_LE(std::count(with.err.begin(), with.err.end(), '\n'), 1) << with.err;
+        return with.err;
+    }
+    static int exited(int code) { return code << 8; }
+
+    std::vector<timeline> captured(std::size_t expected) const {
+        std::vector<timeline> out;
+        for (const std::string& path : scratch.files(".prof")) out.push_back(load_timeline(path));
+        EXPECT_EQ(out.size(), expected);
+        out.resize(expected);
+        return out;
+    }
+};
+
+void expect_steps(const timeline& data, std::size_t steps) {
+    EXPECT_EQ(data.ranges.size(), steps * ranges_a_step);
+    EXPECT_EQ(data.ops.size(), steps * kernels_a_step);
+    EXPECT_EQ(data.quality.launches_without_completion, 0U);
+    EXPECT_THAT(data.quality.dropped, IsEmpty());
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Processes, AreRecordedEachForItselfIfTheyWereForkedBeforeTheFirstUse) {
+    EXPECT_EQ(same_with_and_without("forked_trainers", exited(3)), "");
+    std::map<std::string, std::size_t> steps;
+    for (const timeline& data : captured(3)) {
+        steps[data.properties.at("rank")] = data.ops.size() / kernels_a_step;
+        expect_steps(data, data.ops.size() / kernels_a_step);
+    }
+    EXPECT_THAT(steps, ElementsAre(Pair("0", 2U), Pair("1", 3U), Pair("2", 4U)));
+}
+
+TEST_F(Processes, AreRecordedAsDaemons) {
+    EXPECT_EQ(same_with_and_without("daemon_that_trains", exited(3)), "");
+    expect_steps(captured(1).front(), 5);
+}
+
+TEST_F(Processes, LeaveNothingOfTheirChildrenInTheirCapture) {
+    EXPECT_EQ(same_with_and_without("children_of_a_trainer", exited(3)), "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 3U * ranges_a_step);
+    EXPECT_EQ(data.ops.size(), 3U * kernels_a_step);
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Processes, ThatAreLaunchedHaveTheirRanksAndTheLauncherNone) {
+    EXPECT_EQ(same_with_and_without("launcher", exited(3)), "");
+    std::vector<std::string> ranks;
+    for (const timeline& data : captured(3)) {
+        expect_steps(data, 4);
+        ranks.push_back(data.properties.at("rank"));
+    }
+    EXPECT_THAT(ranks, testing::UnorderedElementsAre("0", "1", "2"));
+}
+
+TEST_F(Processes, KeepTheirOwnFilesWhenTheyCloseAll) {
+    EXPECT_THAT(same_with_and_without("closes_all_files", exited(3)),
+                HasSubstr("the program closed it; what comes after is not kept"));
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step);
+    EXPECT_EQ(data.ops.size(), 2U * kernels_a_step);
+    EXPECT_FALSE(data.quality.ended);
+}
+
+TEST_F(Processes, EndWhileThreadsWorkOn) {
+    EXPECT_EQ(same_with_and_without("threads_outlive_main", exited(3)), "");
+    EXPECT_TRUE(captured(1).front().quality.ended);
+}
+
+TEST_F(Processes, EndByExitOnAnyThread) {
+    EXPECT_EQ(same_with_and_without("exit_on_another_thread", exited(4)), "");
+    EXPECT_TRUE(captured(1).front().quality.ended);
+}
+
+TEST_F(Processes, OutliveTheirMainThread) {
+    EXPECT_EQ(same_with_and_without("main_ends_first", exited(0)), "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 5U);
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Processes, MayExitWithinExit) {
+    EXPECT_EQ(same_with_and_without("exit_within_exit", exited(9)), "");
+    EXPECT_TRUE(captured(1).front().quality.ended);
+}
+
+TEST_F(Processes, MayAbortWithinExit) {
+    EXPECT_EQ(same_with_and_without("abort_within_exit", SIGABRT), "");
+    EXPECT_EQ(captured(1).front().ranges.size(), 3U * ranges_a_step);
+}
+
+TEST_F(Processes, RecordWhatHandlersDoBeforeTheEndOfTheCapture) {
+    EXPECT_EQ(same_with_and_without("ranges_in_handlers", exited(3)), "");
+    expect_steps(captured(1).front(), 3);
+}
+
+TEST_F(Processes, ThatEndWithoutHandlersAreRecovered) {
+    EXPECT_EQ(same_with_and_without("quick", exited(6)), "");
+    const timeline data = captured(1).front();
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_EQ(data.ranges.size(), 3U * ranges_a_step);
+    EXPECT_EQ(data.ops.size(), 3U * kernels_a_step);
+}
+
+TEST_F(Processes, ExitThoughTheyAreStopping) {
+    EXPECT_THAT(same_with_and_without("exit_while_stopping", exited(12)), HasSubstr("has no end"));
+    EXPECT_FALSE(captured(1).front().quality.ended);
+}
+
+}  // namespace
+}  // namespace prof::test
