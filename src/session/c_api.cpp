@@ -132,6 +132,13 @@ PROF_EXPORT int prof_resume() {
     });
 }
 
+PROF_EXPORT int prof_sync() {
+    return guarded([] {
+        std::string problem;
+        return as_result(recording_session::instance().sync(problem), problem);
+    });
+}
+
 PROF_EXPORT int prof_step() {
     return guarded([]() -> int {
         return recording_session::instance().step() ? PROF_OK : fail(PROF_WRONG_STATE, "no recording is running");

@@ -21,6 +21,9 @@ namespace {
 constexpr std::chrono::milliseconds longest_wait = std::chrono::milliseconds::max();
 constexpr std::chrono::milliseconds longest_wait_at_exit{5000};
 
+constexpr const char* another_client_notice =
+    "another client of CUPTI's activity records is in the program: it and this recording took records from each other";
+
 }  // namespace
 
 recording_session& recording_session::instance() {
@@ -171,6 +174,9 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
         if (drain != nullptr) drain->sync();
     }
     tracer_->detach(!exits);
+    if (!tracer_->met_another_client()) return;
+    if (drain != nullptr) drain->set_property("cupti_notice", another_client_notice);
+    complain_once(another_client_notice);
 }
 
 session_result recording_session::pause(std::string& problem) {

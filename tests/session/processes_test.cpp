@@ -2,16 +2,13 @@
 // processes_victim.cpp is run without libprof and with it; status and output are to be the same, and the captures are
 // to have what the scene says.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "session/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "session/bare_and_profiled.hpp"
 
 namespace prof::test {
 namespace {
@@ -24,45 +21,7 @@ using testing::Pair;
 constexpr int ranges_a_step = 3;
 constexpr int kernels_a_step = 2;
 
-struct Processes : testing::Test {
-    scratch_directory scratch;
-
-    process_result run(const std::string& scene, bool with_libprof, std::map<std::string, std::string> e = {}) const {
-        const std::string folder = scratch.path + (with_libprof ? "/with" : "/without");
-        std::filesystem::create_directory(folder);
-        e.insert({{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                  {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                  {"PROF_RINGS", scratch.path},
-                  {"PROF_EXPORT", "none"},
-                  {"LD_PRELOAD", with_libprof ? PROF_TEST_LIBRARY : ""},
-                  {"CUDA_INJECTION64_PATH", ""},
-                  {"NVTX_INJECTION64_PATH", ""}});
-        return run_process({PROF_TEST_VICTIM, scene}, e, folder);
-    }
-
-    // Says what libprof wrote to stderr.
-    std::string same_with_and_without(const std::string& scene, int status,
-                                      const std::map<std::string, std::string>& e = {}) const {
-        const process_result without = run(scene, false, e);
-        const process_result with = run(scene, true, e);
-        constexpr int core_was_dumped = 0x80;
-        EXPECT_EQ(without.status & ~core_was_dumped, status) << without.err;
-        EXPECT_EQ(with.status, without.status) << with.err;
-        EXPECT_EQ(with.out, without.out);
-        EXPECT_EQ(without.err, "");
-        EXPECT_LE(std::count(with.err.begin(), with.err.end(), '\n'), 1) << with.err;
-        return with.err;
-    }
-    static int exited(int code) { return code << 8; }
-
-    std::vector<timeline> captured(std::size_t expected) const {
-        std::vector<timeline> out;
-        for (const std::string& path : scratch.files(".prof")) out.push_back(load_timeline(path));
-        EXPECT_EQ(out.size(), expected);
-        out.resize(expected);
-        return out;
-    }
-};
+struct Processes : bare_and_profiled {};
 
 void expect_steps(const timeline& data, std::size_t steps) {
     EXPECT_EQ(data.ranges.size(), steps * ranges_a_step);

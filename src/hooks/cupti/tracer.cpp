@@ -36,7 +36,8 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    std::atomic<bool> is_left{false};  // leave_as_it_is()
+    std::atomic<bool> is_left{false};    // leave_as_it_is()
+    std::atomic<bool> is_shared{false};  // met_another_client()
 };
 callback_state active;
 
@@ -53,7 +54,8 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
 
 void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                   std::size_t valid_bytes) noexcept {
-    if (buffer != nullptr) active.buffers.load()->complete(buffer, valid_bytes);
+    // Another client's stays as it is: it is neither ours to read nor to give back.
+    if (buffer != nullptr && !active.buffers.load()->complete(buffer, valid_bytes)) active.is_shared = true;
 }
 
 // Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
@@ -252,6 +254,8 @@ CUptiResult cupti_tracer::enable_records() noexcept {
     return result;
 }
 
+bool cupti_tracer::met_another_client() const noexcept { return active.is_shared; }
+
 bool cupti_tracer::may_be_called() const noexcept { return attached_ && !active.is_left; }
 
 void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }
@@ -288,8 +292,10 @@ void cupti_tracer::detach(bool finalize) noexcept {
     count_dropped();
     const std::lock_guard lock(leaving_);
     attached_ = false;
+    if (buffers_.is_some_missing()) active.is_shared = true;
     // Finalizing lets go of the subscription, too.
-    const bool is_final = finalize && !must_not_finalize_ && cupti_.finalize() == CUPTI_SUCCESS;
+    const bool is_final =
+        finalize && !must_not_finalize_ && !met_another_client() && cupti_.finalize() == CUPTI_SUCCESS;
     if (!is_final) (void)cupti_.unsubscribe(subscriber_);
     subscriber_ = nullptr;
     whole_graphs_ = false;

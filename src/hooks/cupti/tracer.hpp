@@ -77,6 +77,10 @@ public:
     // Collects CUPTI's own count of records it dropped into the region's counters.
     void count_dropped() noexcept;
 
+    // Another client of CUPTI's activity records was met, which has not subscribed: records went to the one or the
+    // other. CUPTI is never finalized from then on. Certain once detach() was called.
+    bool met_another_client() const noexcept;
+
     const std::string& problem() const noexcept { return problem_; }
     const cupti_library& library() const noexcept { return cupti_; }
     // The clocks now, CUPTI's among them while it is attached. Any thread.
