@@ -63,7 +63,8 @@ void recording_session::end_with_process() {
 
 void recording_session::in_child() noexcept {
     forked.store(true);
-    abandon_region_in_child();
+    // Where ranges are waited for, hooks ask the session, whose mutex may be held by a thread that is not in the child.
+    abandon_region_in_child(instance().idle_gate_ == 0);
 }
 
 }  // namespace prof

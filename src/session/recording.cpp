@@ -11,6 +11,7 @@
 #include "record/error.hpp"
 #include "ring/registry.hpp"
 #include "session/exports.hpp"
+#include "session/injections.hpp"
 #include "session/memory_plan.hpp"
 #include "session/plans.hpp"
 #include "session/properties.hpp"
@@ -313,12 +314,22 @@ session_result recording_session::complete(format::end_reason reason, std::strin
         return problem.empty() ? session_result::ok : session_result::failed;
     }
     drain->set_property("steps", std::to_string(steps_.load()));
+    say_what_others_took(*drain);
     problem = drain->finish(reason);
     if (problem.empty()) problem = write_exports(options_, capture_path_);
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
     complain_once(problem);
     return session_result::failed;
+}
+
+void recording_session::say_what_others_took(drain_thread& drain) {
+    const std::lock_guard lock(drain_mutex_);
+    if (!missing_.empty()) return;
+    missing_ = taken_by_others(attached_ == nullptr && !activities_of(options_).is_empty());
+    if (missing_.empty()) return;
+    drain.set_property("missing", missing_);
+    complain_once(missing_);
 }
 
 std::string recording_session::capture_path() {

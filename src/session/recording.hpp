@@ -108,6 +108,7 @@ private:
     void attach_tracer(bool cuda_is_new);
     void say_how_graphs_are_recorded(bool cuda_is_new);
     void introduce_tracer();
+    void say_what_others_took(drain_thread& drain);
     std::unique_ptr<capture_writer> open_capture();
     std::shared_ptr<drain_thread> draining();
     std::shared_ptr<drain_thread> take_drain();

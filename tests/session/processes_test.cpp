@@ -51,6 +51,7 @@ TEST_F(Processes, LeaveNothingOfTheirChildrenInTheirCapture) {
     const timeline data = captured(1).front();
     EXPECT_EQ(data.ranges.size(), 3U * ranges_a_step);
     EXPECT_EQ(data.ops.size(), 3U * kernels_a_step);
+    EXPECT_THAT(data.quality.dropped, ElementsAre(Pair("forked_child", 3U))) << "the fourth made no range";
     EXPECT_TRUE(data.quality.ended);
 }
 
@@ -62,6 +63,37 @@ TEST_F(Processes, ThatAreLaunchedHaveTheirRanksAndTheLauncherNone) {
         ranks.push_back(data.properties.at("rank"));
     }
     EXPECT_THAT(ranks, testing::UnorderedElementsAre("0", "1", "2"));
+}
+
+// What NVTX and CUDA's driver load is another tool's: that stays, and is said.
+TEST_F(Processes, SayWhatAnotherToolsVariablesTakeFromThem) {
+    const std::string other = PROF_TEST_OTHER_TOOL;
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), {{"CUDA_INJECTION64_PATH", other}, {"PROF_NAME", "a"}}),
+              "libprof: no GPU work is recorded: CUDA_INJECTION64_PATH names another tool, " + other + "\n");
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), {{"NVTX_INJECTION64_PATH", other}, {"PROF_NAME", "b"}}),
+              "libprof: no ranges are recorded: NVTX_INJECTION64_PATH names another tool, " + other + "\n");
+    const std::vector<timeline> captures = captured(2);  // in the order of their names
+    EXPECT_EQ(captures[0].ranges.size(), 4U * ranges_a_step);
+    EXPECT_EQ(captures[0].ops.size(), 0U);
+    EXPECT_EQ(captures[0].properties.at("missing"),
+              "no GPU work is recorded: CUDA_INJECTION64_PATH names another tool, " + other);
+    EXPECT_EQ(captures[1].ranges.size(), 0U);
+    EXPECT_EQ(captures[1].ops.size(), 4U * kernels_a_step);
+}
+
+TEST_F(Processes, SayThatNothingIsRecordedIfAnotherToolHasBothVariables) {
+    environment e = {{"CUDA_INJECTION64_PATH", PROF_TEST_OTHER_TOOL}, {"NVTX_INJECTION64_PATH", PROF_TEST_OTHER_TOOL}};
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), e), "") << "there is no driver in the process";
+    std::filesystem::copy_file(PROF_TEST_FAKE_CUDA, scratch.path + "/libcuda.so.1");
+    e.insert(
+        {{"LD_PRELOAD", PROF_TEST_LIBRARY ":libcuda.so.1"},
+         {"LD_LIBRARY_PATH", scratch.path + ":" + std::filesystem::path(PROF_TEST_FAKE_CUDA).parent_path().string()}});
+    const process_result result = run("trainer", true, e);
+    EXPECT_EQ(result.status, exited(3));
+    EXPECT_EQ(result.err,
+              "libprof: nothing is recorded: NVTX_INJECTION64_PATH and CUDA_INJECTION64_PATH name another "
+              "tool, " PROF_TEST_OTHER_TOOL "\n");
+    EXPECT_EQ(captured(0).size(), 0U);
 }
 
 TEST_F(Processes, KeepTheirOwnFilesWhenTheyCloseAll) {
