@@ -45,6 +45,7 @@ void recording_session::at_exit() noexcept {
 // Another thread may be in prof_stop and wait for a GPU that does not end; or this one is, and a signal's handler
 // exits. Then the capture has no end, and what it lacks stays in the rings.
 void recording_session::end_with_process() {
+    process_ends_ = true;
     if (has_given_up_) return;
     // By the clock that pthread_mutex_timedlock takes, which the thread sanitizer follows.
     if (!is_stopping && mutex_.try_lock_until(std::chrono::system_clock::now() + longest_wait_for_others)) {

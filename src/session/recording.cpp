@@ -215,6 +215,8 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     std::string problem;
     try {
         make_tracer();
+        // Another thread may have called exit since libcupti was loaded, before our handler stood in front of its own.
+        if (process_ends_) return;
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
         problem = tracer_->attach(epoch_, what, whole_graphs, options_.kernel_launches == "driver");
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were

@@ -130,9 +130,10 @@ private:
     std::atomic<bool> prepared_{false};
     bool cuda_seen_ = false;
     bool exit_handler_is_last_ = false;
-    bool has_given_up_ = false;      // of the thread that calls exit
-    tracer_options tracer_options_;  // its sizes go with the region's
-    region* region_ = nullptr;       // never unmapped: hooks may be in it until the last instruction
+    std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
+    bool has_given_up_ = false;              // of the thread that calls exit
+    tracer_options tracer_options_;          // its sizes go with the region's
+    region* region_ = nullptr;               // never unmapped: hooks may be in it until the last instruction
     std::unique_ptr<cupti_tracer> tracer_;
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures that were completed before the recording's end

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -263,19 +264,29 @@ void quick() {
     std::quick_exit(6);
 }
 
+// The simulated GPU's waits are sleeps.
+bool sleeps(pid_t thread) {
+    const std::string path = "/proc/self/task/" + std::to_string(thread) + "/syscall";
+    std::FILE* const file = std::fopen(path.c_str(), "r");
+    expect(file != nullptr, "the kernel says in which system call a thread is");
+    long call = -1;
+    const bool is_in_one = std::fscanf(file, "%ld", &call) == 1;
+    std::fclose(file);
+    return is_in_one && call == SYS_clock_nanosleep;
+}
+
 // A handler that exits while the thread it interrupts is in prof_stop, which waits for a GPU that does not end.
 void exit_while_stopping() {
     static const pthread_t main_thread = pthread_self();
     train(1);
     expect(fake_cuda_launch("endless_k", 3'600'000'000'000, nullptr) == 0, "a launch");
+    const auto stop = of_libprof<decltype(prof_stop)>("prof_stop");
     signal(SIGUSR1, [](int) { std::exit(12); });
-    std::thread([] {
-        // Until main is in prof_stop: without libprof, or once the gate is shut.
-        const auto is_recording = of_libprof<decltype(prof_is_recording)>("prof_is_recording");
-        while (is_recording != nullptr && is_recording() != 0) std::this_thread::yield();
+    std::thread([waits = stop != nullptr, main = gettid()] {
+        while (waits && !sleeps(main)) std::this_thread::yield();
         pthread_kill(main_thread, SIGUSR1);
     }).detach();
-    if (const auto stop = of_libprof<decltype(prof_stop)>("prof_stop")) (void)stop();
+    if (stop != nullptr) (void)stop();
     for (;;) pause();
 }
 
