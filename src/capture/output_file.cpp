@@ -42,7 +42,7 @@ output_file::~output_file() {
 
 bool output_file::is_removed() const noexcept {
     struct stat status {};
-    return is_still_ours() && ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
+    return file_.is_still(descriptor_) && ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
 }
 
 output_file::outcome output_file::write_all(std::span<const std::byte> bytes) noexcept {
