@@ -49,6 +49,11 @@ int prof_stop(void);
 int prof_pause(void);
 int prof_resume(void);
 
+/* Comes back when all that was recorded until now is in the capture, and the window that prof_pause ended has been taken
+ * in: after the two CUPTI is free for another profiler. Waits for the GPU if a window was ended. PROF_WRONG_STATE where
+ * nothing was recorded yet. */
+int prof_sync(void);
+
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. With
  * a schedule (docs/schedule.md) it opens and ends the windows of the recording: takes hold of CUPTI where there was no
  * warm-up (some milliseconds), waits for the GPU where one window follows another at once, else for nothing. With

@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 
+#include "ring/own_descriptor.hpp"
+
 namespace prof {
 
 using write_function = ssize_t (*)(int, const void*, std::size_t);
@@ -33,11 +35,8 @@ public:
     bool is_removed() const noexcept;
 
 private:
-    bool is_still_ours() const noexcept;
-
     int descriptor_ = -1;
-    dev_t device_ = 0;
-    ino_t inode_ = 0;
+    file_identity file_;
     write_function write_;
 };
 

@@ -169,7 +169,7 @@ void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
     failure.assign("cannot write capture ");
     failure.append(file_path);
     failure.append(": ");
-    failure.append(strerror_r(reason, text, sizeof text));
+    failure.append(reason == EBADF ? "the program closed it" : strerror_r(reason, text, sizeof text));
     failure.append("; what comes after is not kept");
 }
 

@@ -95,6 +95,7 @@ void drain_thread::rounds() {
             collector_.housekeeping();
             period = std::min(2 * period, longest_housekeeping);
             next_housekeeping = now + period;
+            exit_if_alone();
         }
         if (const auto now = std::chrono::steady_clock::now(); now >= next_gpu_records) {
             collector_.ask_for_gpu_records();

@@ -2,19 +2,15 @@
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
 
 namespace prof {
 
 // pthread_create, of a thread that blocks every signal, so that no handler of the program ever runs on it.
-inline int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
-    const int result = pthread_create(&thread, nullptr, run, argument);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return result;
-}
+int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
+
+// A process whose main thread has ended by pthread_exit goes on until its last thread ends, and then exits with status
+// 0. Threads of ours would keep it for ever: when no others are left, this ends it so, on a thread of its own. Two
+// system calls. To be called now and then, by one thread.
+void exit_if_alone() noexcept;
 
 }  // namespace prof

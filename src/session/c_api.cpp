@@ -114,7 +114,7 @@ PROF_EXPORT int prof_start(const char* const* settings) {
 PROF_EXPORT int prof_stop() {
     return guarded([] {
         std::string problem;
-        return as_result(recording_session::instance().stop(format::end_reason::stopped, problem), problem);
+        return as_result(recording_session::instance().stop(problem), problem);
     });
 }
 
@@ -129,6 +129,13 @@ PROF_EXPORT int prof_resume() {
     return guarded([] {
         std::string problem;
         return as_result(recording_session::instance().resume(problem), problem);
+    });
+}
+
+PROF_EXPORT int prof_sync() {
+    return guarded([] {
+        std::string problem;
+        return as_result(recording_session::instance().sync(problem), problem);
     });
 }
 

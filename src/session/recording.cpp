@@ -11,6 +11,7 @@
 #include "record/error.hpp"
 #include "ring/registry.hpp"
 #include "session/exports.hpp"
+#include "session/injections.hpp"
 #include "session/memory_plan.hpp"
 #include "session/plans.hpp"
 #include "session/properties.hpp"
@@ -18,14 +19,13 @@
 namespace prof {
 namespace {
 
-std::atomic<bool> forked{false};
-
 constexpr std::chrono::milliseconds longest_wait = std::chrono::milliseconds::max();
 constexpr std::chrono::milliseconds longest_wait_at_exit{5000};
 
-}  // namespace
+constexpr const char* another_client_notice =
+    "another client of CUPTI's activity records is in the program: it and this recording took records from each other";
 
-bool in_forked_child() noexcept { return forked.load(); }
+}  // namespace
 
 recording_session& recording_session::instance() {
     static recording_session* const session = new recording_session;
@@ -175,6 +175,9 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
         if (drain != nullptr) drain->sync();
     }
     tracer_->detach(!exits);
+    if (!tracer_->met_another_client()) return;
+    if (drain != nullptr) drain->set_property("cupti_notice", another_client_notice);
+    complain_once(another_client_notice);
 }
 
 session_result recording_session::pause(std::string& problem) {
@@ -202,6 +205,7 @@ void recording_session::make_tracer() {
     if (tracer_ != nullptr) return;
     tracer_options_.library = options_.cupti_library;
     tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
+    if (tracer_->problem().empty()) std::atexit(at_exit);  // at once: another thread may call exit now
 }
 
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
@@ -211,6 +215,8 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     std::string problem;
     try {
         make_tracer();
+        // Another thread may have called exit since libcupti was loaded, before our handler stood in front of its own.
+        if (process_ends_) return;
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
         problem = tracer_->attach(epoch_, what, whole_graphs, options_.kernel_launches == "driver");
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
@@ -291,8 +297,8 @@ std::unique_ptr<capture_writer> recording_session::open_capture() {
     return out;
 }
 
-session_result recording_session::stop(format::end_reason reason, std::string& problem) {
-    const std::lock_guard lock(mutex_);
+// REQUIRES: mutex_ is held.
+session_result recording_session::complete(format::end_reason reason, std::string& problem) {
     const bool exits = reason == format::end_reason::exited;
     leave_plan();
     if (window_state_ == window_state::open) close_window(current_step(), false);
@@ -310,12 +316,22 @@ session_result recording_session::stop(format::end_reason reason, std::string& p
         return problem.empty() ? session_result::ok : session_result::failed;
     }
     drain->set_property("steps", std::to_string(steps_.load()));
+    say_what_others_took(*drain);
     problem = drain->finish(reason);
     if (problem.empty()) problem = write_exports(options_, capture_path_);
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
     complain_once(problem);
     return session_result::failed;
+}
+
+void recording_session::say_what_others_took(drain_thread& drain) {
+    const std::lock_guard lock(drain_mutex_);
+    if (!missing_.empty()) return;
+    missing_ = taken_by_others(attached_ == nullptr && !activities_of(options_).is_empty());
+    if (missing_.empty()) return;
+    drain.set_property("missing", missing_);
+    complain_once(missing_);
 }
 
 std::string recording_session::capture_path() {
@@ -336,23 +352,6 @@ session_result recording_session::sync(std::string& problem) {
     if (!capture_path().empty()) return session_result::ok;
     problem = "nothing was recorded yet";
     return session_result::wrong_state;
-}
-
-void recording_session::at_exit() noexcept {
-    std::string problem;
-    if (in_forked_child()) return;
-    recording_session& session = instance();
-    try {
-        (void)session.stop(format::end_reason::exited, problem);
-        session.region_->remove_file();
-    } catch (const std::exception& failure) {
-        complain_once(failure.what());
-    }
-}
-
-void recording_session::in_child() noexcept {
-    forked.store(true);
-    abandon_region_in_child();
 }
 
 }  // namespace prof

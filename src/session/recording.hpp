@@ -47,7 +47,7 @@ public:
 
     // `problem` gets one line on failure.
     session_result start(const session_options& options, std::string& problem);
-    session_result stop(format::end_reason reason, std::string& problem);
+    session_result stop(std::string& problem);
 
     // Between start() and stop(), also between windows.
     bool recording() const noexcept { return recording_.load(); }
@@ -73,6 +73,8 @@ private:
     recording_session();
 
     static void at_exit() noexcept;
+    void end_with_process();
+    session_result complete(format::end_reason reason, std::string& problem);
     static void in_child() noexcept;
     static void on_first_use() noexcept;
     static bool on_watched_range(range_use use, bool begins) noexcept;
@@ -102,10 +104,11 @@ private:
     void note_window();
     void begin_drain();
     void make_tracer();
+    void leave_before_cuda();
     void attach_tracer(bool cuda_is_new);
     void say_how_graphs_are_recorded(bool cuda_is_new);
-    void leave_before_cuda();
     void introduce_tracer();
+    void say_what_others_took(drain_thread& drain);
     std::unique_ptr<capture_writer> open_capture();
     std::shared_ptr<drain_thread> draining();
     std::shared_ptr<drain_thread> take_drain();
@@ -127,8 +130,10 @@ private:
     std::atomic<bool> prepared_{false};
     bool cuda_seen_ = false;
     bool exit_handler_is_last_ = false;
-    tracer_options tracer_options_;  // its sizes go with the region's
-    region* region_ = nullptr;       // never unmapped: hooks may be in it until the last instruction
+    std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
+    bool has_given_up_ = false;              // of the thread that calls exit
+    tracer_options tracer_options_;          // its sizes go with the region's
+    region* region_ = nullptr;               // never unmapped: hooks may be in it until the last instruction
     std::unique_ptr<cupti_tracer> tracer_;
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures that were completed before the recording's end

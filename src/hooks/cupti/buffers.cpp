@@ -102,7 +102,47 @@ std::uint8_t* activity_buffers::take_extra() noexcept {
     if (memory == nullptr) return nullptr;
     auto* fresh = ::new (memory) header;
     fresh->index = extra_buffer;
-    return hand_out(fresh);
+    for (std::atomic<header*>& known : extras_) {
+        header* none = nullptr;
+        if (known.compare_exchange_strong(none, fresh)) return hand_out(fresh);
+    }
+    munmap(memory, stride_);
+    return nullptr;
+}
+
+void activity_buffers::forget_extra(const header* extra) noexcept {
+    for (std::atomic<header*>& known : extras_) {
+        if (known.load() == extra) known.store(nullptr);
+    }
+}
+
+bool activity_buffers::is_ours(const std::uint8_t* data) const noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory_) + header_bytes;
+    if (address >= begin && address < begin + stride_ * count_) return (address - begin) % stride_ == 0;
+    return std::any_of(extras_.begin(), extras_.end(), [&](const std::atomic<header*>& known) {
+        return known.load() != nullptr && reinterpret_cast<std::uintptr_t>(known.load()) + header_bytes == address;
+    });
+}
+
+// A record begins with its kind, which is not 0, and what is handed out is all zeros.
+bool activity_buffers::is_some_missing() const noexcept {
+    const auto is_missing = [](const header* buffer) {
+        // acquire: what was handed out is known whole.
+        if (buffer->state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(buffer_state::taken))
+            return false;
+        std::uint32_t kind = 0;
+        std::memcpy(&kind, reinterpret_cast<const std::byte*>(buffer) + header_bytes, sizeof kind);
+        return kind != 0;
+    };
+    // relaxed: nothing is taken meanwhile, or it is not missing yet.
+    const std::uint32_t touched = std::min(untouched_.load(std::memory_order_relaxed), count_);
+    for (std::uint32_t index = 0; index < touched; ++index) {
+        if (is_missing(at(index))) return true;
+    }
+    return std::any_of(extras_.begin(), extras_.end(), [&](const std::atomic<header*>& known) {
+        return known.load() != nullptr && is_missing(known.load());
+    });
 }
 
 std::uint8_t* activity_buffers::take_by_force() noexcept {
@@ -120,12 +160,14 @@ std::uint8_t* activity_buffers::take_by_force() noexcept {
     return hand_out(newest);
 }
 
-void activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noexcept {
+bool activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noexcept {
+    if (!is_ours(data)) return false;
     header* done = of(data);
     done->valid_bytes = valid_bytes;
     // release: the length comes before the state.
     done->state.store(static_cast<std::uint32_t>(buffer_state::completed), std::memory_order_release);
     put_in_queue(done, done);
+    return true;
 }
 
 // A list, newest first.
@@ -160,6 +202,7 @@ bool activity_buffers::next_completed(completed& out) noexcept {
 void activity_buffers::give_back(std::uint8_t* data) noexcept {
     header* buffer = of(data);
     if (buffer->index == extra_buffer) {
+        forget_extra(buffer);
         munmap(buffer, stride_);
         return;
     }

@@ -36,6 +36,8 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
+    std::atomic<bool> is_left{false};    // leave_as_it_is()
+    std::atomic<bool> is_shared{false};  // met_another_client()
 };
 callback_state active;
 
@@ -52,7 +54,8 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
 
 void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                   std::size_t valid_bytes) noexcept {
-    if (buffer != nullptr) active.buffers.load()->complete(buffer, valid_bytes);
+    // Another client's stays as it is: it is neither ours to read nor to give back.
+    if (buffer != nullptr && !active.buffers.load()->complete(buffer, valid_bytes)) active.is_shared = true;
 }
 
 // Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
@@ -170,6 +173,7 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
 std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
                                  bool kernels_by_driver) noexcept {
     if (!problem_.empty()) return problem_;
+    if (active.is_left) return "the process ends";
     if (attached_) return {};
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     epoch_ = epoch;
@@ -250,14 +254,20 @@ CUptiResult cupti_tracer::enable_records() noexcept {
     return result;
 }
 
+bool cupti_tracer::met_another_client() const noexcept { return active.is_shared; }
+
+bool cupti_tracer::may_be_called() const noexcept { return attached_ && !active.is_left; }
+
+void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }
+
 void cupti_tracer::flush(bool forced) noexcept {
-    if (!attached_) return;
+    if (!may_be_called()) return;
     const CUptiResult result = cupti_.flush_all(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
     if (result != CUPTI_SUCCESS) region_.count_drop(drop_cause::cupti_error);
 }
 
 void cupti_tracer::stop_recording() noexcept {
-    if (!attached_) return;
+    if (!may_be_called()) return;
     (void)cupti_.disable(device_kind);
     for (const activity_kind& kind : activity_kinds) {
         if (what_.has(kind.of)) (void)cupti_.disable(static_cast<CUpti_ActivityKind>(kind.number));
@@ -266,7 +276,7 @@ void cupti_tracer::stop_recording() noexcept {
 }
 
 void cupti_tracer::detach(bool finalize) noexcept {
-    if (subscriber_ == nullptr) return;
+    if (subscriber_ == nullptr || active.is_left) return;
     active.heard.store(nullptr);
     stop_recording();
     stream_id_lookup.store(nullptr);
@@ -282,8 +292,10 @@ void cupti_tracer::detach(bool finalize) noexcept {
     count_dropped();
     const std::lock_guard lock(leaving_);
     attached_ = false;
+    if (buffers_.is_some_missing()) active.is_shared = true;
     // Finalizing lets go of the subscription, too.
-    const bool is_final = finalize && !must_not_finalize_ && cupti_.finalize() == CUPTI_SUCCESS;
+    const bool is_final =
+        finalize && !must_not_finalize_ && !met_another_client() && cupti_.finalize() == CUPTI_SUCCESS;
     if (!is_final) (void)cupti_.unsubscribe(subscriber_);
     subscriber_ = nullptr;
     whole_graphs_ = false;
@@ -310,14 +322,14 @@ void cupti_tracer::ask_for_completed() noexcept {
 void cupti_tracer::count_dropped() noexcept {
     const std::unique_lock lock(leaving_, std::try_to_lock);
     std::size_t dropped = 0;
-    if (lock && attached_ && cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
+    if (lock && may_be_called() && cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
         region_.count_drop(drop_cause::cupti_dropped, dropped);
     }
 }
 
 clock_snapshot cupti_tracer::snapshot() noexcept {
     const std::unique_lock lock(leaving_, std::try_to_lock);
-    return take_clock_snapshot(lock && attached_ ? cupti_now : nullptr);
+    return take_clock_snapshot(lock && may_be_called() ? cupti_now : nullptr);
 }
 
 }  // namespace prof

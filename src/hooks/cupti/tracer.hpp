@@ -64,6 +64,10 @@ public:
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
+    // The process ends with a thread in one of these functions: CUPTI, whose exit handlers are about to run, is not
+    // called from now on. Never waits; any thread.
+    static void leave_as_it_is() noexcept;
+
     // The drain thread's. read_completed() reads a completed buffer into `out`, and says false if there is none; then
     // give_back(), once what was read is in the capture: until that a process that is killed still has it.
     bool read_completed(activity_batch& out);
@@ -72,6 +76,10 @@ public:
     void ask_for_completed() noexcept;
     // Collects CUPTI's own count of records it dropped into the region's counters.
     void count_dropped() noexcept;
+
+    // Another client of CUPTI's activity records was met, which has not subscribed: records went to the one or the
+    // other. CUPTI is never finalized from then on. Certain once detach() was called.
+    bool met_another_client() const noexcept;
 
     const std::string& problem() const noexcept { return problem_; }
     const cupti_library& library() const noexcept { return cupti_; }
@@ -84,6 +92,7 @@ private:
     CUptiResult enable_calls() noexcept;
     CUptiResult enable_records() noexcept;
     std::string failed(const char* what, CUptiResult result) const;
+    bool may_be_called() const noexcept;
 
     region& region_;
     cupti_library cupti_;
