@@ -265,8 +265,14 @@ void cupti_tracer::stop_recording() noexcept {
     if (whole_graphs_) (void)cupti_.disable(graph_kind);
 }
 
+void cupti_tracer::abandon() noexcept {
+    const std::lock_guard lock(leaving_);
+    abandoned_.store(true);
+    attached_.store(false);
+}
+
 void cupti_tracer::detach(bool finalize) noexcept {
-    if (subscriber_ == nullptr) return;
+    if (subscriber_ == nullptr || abandoned_.load()) return;
     active.heard.store(nullptr);
     stop_recording();
     stream_id_lookup.store(nullptr);

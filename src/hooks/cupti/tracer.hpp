@@ -64,6 +64,10 @@ public:
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
+    // At an exit that does not wait for who is in one of these functions: from here on CUPTI is not called any more,
+    // since it may be half gone.
+    void abandon() noexcept;
+
     // The drain thread's. read_completed() reads a completed buffer into `out`, and says false if there is none; then
     // give_back(), once what was read is in the capture: until that a process that is killed still has it.
     bool read_completed(activity_batch& out);
@@ -97,6 +101,7 @@ private:
     activity_set what_;
     bool kernels_by_driver_ = false;
     bool whole_graphs_ = false;
+    std::atomic<bool> abandoned_{false};
     bool must_not_finalize_ = false;  // whole graphs were recorded once
 };
 
