@@ -268,6 +268,16 @@ TEST(ControlServer, RefusesOtherUsers) {
     EXPECT_EQ(status, 0);
 }
 
+int open_sockets() {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+        count += target.rfind("socket:", 0) == 0 ? 1 : 0;
+    }
+    return count;
+}
+
 // A forked child's copies keep neither clients nor the socket's name alive.
 TEST(ControlServer, IsNotInAForkedChild) {
     served one;
@@ -282,7 +292,7 @@ TEST(ControlServer, IsNotInAForkedChild) {
         char end = 0;
         close(ends[1]);
         (void)!read(ends[0], &end, 1);
-        _exit(0);
+        _exit(open_sockets());
     }
     one.answer_all("still here");
     EXPECT_EQ(busy.hear(), "prof-control 1 done 10\nstill here");
@@ -293,6 +303,7 @@ TEST(ControlServer, IsNotInAForkedChild) {
     close(ends[0]);
     int status = 0;
     EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 1);  // our own side of `busy`
 }
 
 TEST(ControlClient, SaysWhatIsInTheWay) {
