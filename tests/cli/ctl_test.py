@@ -57,14 +57,15 @@ class Control(unittest.TestCase):
         self.assertEqual((status, out), (3, ""))
         self.assertIn(f"prof: process {self.pid} has no control socket", err)
         self.tell("train 1")
-        status, out, err = self.ctl()
-        self.assertEqual((status, err), (0, ""))
+        # Other jobs of the user's may be there, too, and come and go.
+        status, out, _ = self.ctl()
+        self.assertEqual(status, 0)
         self.assertEqual(out.split()[:4], ["PID", "STATE", "FOR", "COMMAND"])
-        self.assertEqual(out.splitlines()[1].split()[:2], [self.pid, "idle"])
+        self.assertIn([self.pid, "idle"], [line.split()[:2] for line in out.splitlines()])
         self.assertEqual(self.ctl(self.pid, "start", "name=a b"), (0, "", ""))
         self.tell("train 2")
-        (listed,) = json.loads(self.ctl("--list", "--json")[1])
-        self.assertEqual((listed["pid"], listed["state"]), (self.trainer.pid, "recording"))
+        (listed,) = (job for job in json.loads(self.ctl("--list", "--json")[1]) if job["pid"] == self.trainer.pid)
+        self.assertEqual(listed["state"], "recording")
         self.assertIn("state    recording, for", self.ctl(self.pid)[1])
         self.assertEqual(json.loads(self.ctl(self.pid, "status", "--json")[1])["capture"], listed["capture"])
         status, out, err = self.ctl(self.pid, "start", "fold=7")
@@ -87,7 +88,7 @@ class Control(unittest.TestCase):
         self.trainer.kill()
         self.trainer.wait()
         self.assertEqual(self.ctl(self.pid), (3, "", f"prof: there is no process {self.pid}\n"))
-        self.assertIn("no process can be controlled", self.ctl()[2])
+        self.assertNotIn(self.pid, self.ctl()[1].split())
 
     def test_usage(self):
         for arguments, words in ((["x"], "is no process number"), (["0"], "is no process number"),
