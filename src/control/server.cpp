@@ -80,7 +80,7 @@ std::string control_server::listen_in(const std::string& directory, pid_t pid) {
     if (with_address(bind, fd, unready) != 0 || chmod(unready.c_str(), 0600) != 0 ||
         listen(fd, most_control_clients) != 0 || lstat(unready.c_str(), &made) != 0 ||
         std::rename(unready.c_str(), path.c_str()) != 0) {
-        const std::string problem = "cannot make " + path + ": " + std::strerror(errno);
+        std::string problem = "cannot make " + path + ": " + std::strerror(errno);
         unlink(unready.c_str());
         close(fd);
         return problem;
