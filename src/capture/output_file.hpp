@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "ring/own_descriptor.hpp"
+#include "record/own_descriptor.hpp"
 
 namespace prof {
 

@@ -69,6 +69,10 @@ constexpr std::array help = std::to_array<flag_help>({
     {"rings", "--rings", "WHERE", "Memory of what is not yet written: auto (default), memory, or a directory"},
     {"memory", "--memory", "SIZE",
      "Memory of the recording in the process, whatever the load: a power of two from 16M to 4G (default: 64M)"},
+    {"control", "--control", "HOW",
+     "Let prof ctl control the processes: auto (default), on (say so where that cannot be), or off"},
+    {"control_signal", "--control-signal", "NAME",
+     "A signal starts the recording, or stops it: USR1, USR2, HUP, WINCH, or none (default)"},
     {"cupti_library", "--cupti-library", "FILE", "Use this libcupti.so and no other"},
 });
 
@@ -77,8 +81,8 @@ std::string_view group_of(std::string_view option) {
         return std::find(std::begin(names), std::end(names), option) != std::end(names);
     };
     constexpr std::array to_output = {"output_dir", "name", "rank", "export", "export_each", "compress"};
-    constexpr std::array to_time = {"schedule",     "step_range", "capture_range",     "autostart",
-                                    "nvtx_capture", "steps",      "capture_range_end", "budget"};
+    constexpr std::array to_time = {"schedule", "step_range",        "capture_range", "autostart", "nvtx_capture",
+                                    "steps",    "capture_range_end", "budget",        "control",   "control_signal"};
     return is_one_of(to_output) ? output : is_one_of(to_time) ? when : recording;
 }
 

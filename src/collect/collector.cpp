@@ -68,7 +68,22 @@ collector::round_result collector::round() {
             region_.free_ring(*d.ring);
         }
     }
+    note_totals(result.records);
     return result;
+}
+
+void collector::note_totals(std::uint64_t more_records) noexcept {
+    // relaxed: figures for people.
+    records_.fetch_add(more_records, std::memory_order_relaxed);
+    bytes_.store(out_.bytes_written(), std::memory_order_relaxed);
+}
+
+collector::totals collector::so_far() const noexcept {
+    totals out{.records = records_.load(std::memory_order_relaxed),
+               .bytes = bytes_.load(std::memory_order_relaxed),
+               .dropped = region_.drops()};
+    for (std::size_t i = 0; i < out.dropped.size(); ++i) out.dropped[i] -= drops_before_[i];
+    return out;
 }
 
 void collector::write_names() {
@@ -193,6 +208,7 @@ void collector::finish(format::end_reason reason) {
     housekeeping();
     out_.end(reason);
     out_.flush();
+    note_totals(0);
 }
 
 }  // namespace prof

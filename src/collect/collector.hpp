@@ -38,6 +38,14 @@ public:
     // GPU records that CUPTI holds back come soon after. For a thread that may wait for CUPTI.
     void ask_for_gpu_records() noexcept;
 
+    // What has been taken in so far; any thread.
+    struct totals {
+        std::uint64_t records = 0;  // from rings, and GPU records
+        std::uint64_t bytes = 0;    // of the capture
+        drop_counts dropped{};
+    };
+    totals so_far() const noexcept;
+
     // The last words: everything that is left, then the end chunk. REQUIRES: the gate is shut, the tracer detached.
     void finish(format::end_reason reason);
 
@@ -55,6 +63,7 @@ private:
     void write_drops();
     void write_drops_before();
     void write_clock();
+    void note_totals(std::uint64_t more_records) noexcept;
     void describe_thread(const ring_header& ring, bool look_again);
 
     region& region_;
@@ -65,6 +74,8 @@ private:
     std::unordered_map<std::uint64_t, thread_name> threads_;  // by uid: as last written
     const drop_counts drops_before_;
     drop_counts drops_written_{};
+    std::atomic<std::uint64_t> records_{0};
+    std::atomic<std::uint64_t> bytes_{0};
     // Kept between rounds so that a round allocates nothing once warm.
     std::vector<capture_writer::name_entry> names_;
     std::vector<label> labels_;

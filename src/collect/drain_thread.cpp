@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collect/silent_thread.hpp"
 #include "record/error.hpp"
+#include "record/silent_thread.hpp"
 
 namespace prof {
 namespace {

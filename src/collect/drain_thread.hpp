@@ -35,6 +35,9 @@ public:
     // Likewise: a window began or ended.
     void set_window(const format::window_entry& window);
 
+    // What the capture has so far. Any thread, also after finish().
+    collector::totals so_far() const noexcept { return collector_.so_far(); }
+
     // Returns when everything that was in rings and queue at the call is in the file. Any thread.
     void sync();
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "record/name_table.hpp"
-#include "ring/own_descriptor.hpp"
+#include "record/own_descriptor.hpp"
 #include "ring/region_layout.hpp"
 
 namespace prof {

@@ -1,17 +1,15 @@
 // How a recording ends with its process, and what a forked child does about its parent's.
-#include <chrono>
 #include <exception>
 #include <mutex>
 
 #include "ring/registry.hpp"
+#include "session/control.hpp"
 #include "session/recording.hpp"
 
 namespace prof {
 namespace {
 
 std::atomic<bool> forked{false};
-
-constexpr std::chrono::milliseconds longest_wait_for_others{5000};
 
 // This thread is in prof_stop, which waits for the GPU: what exits on it then is a signal's handler.
 __thread bool is_stopping __attribute__((tls_model("initial-exec"))) = false;
@@ -28,7 +26,7 @@ struct stopping_mark {
 bool in_forked_child() noexcept { return forked.load(); }
 
 session_result recording_session::stop(std::string& problem) {
-    const std::lock_guard lock(mutex_);
+    const auto command = begin_command(false);
     const stopping_mark mark;
     return complete(format::end_reason::stopped, problem);
 }
@@ -47,16 +45,19 @@ void recording_session::at_exit() noexcept {
 void recording_session::end_with_process() {
     process_ends_ = true;
     if (has_given_up_) return;
-    // By the clock that pthread_mutex_timedlock takes, which the thread sanitizer follows.
-    if (!is_stopping && mutex_.try_lock_until(std::chrono::system_clock::now() + longest_wait_for_others)) {
-        const std::lock_guard lock(mutex_, std::adopt_lock);
+    refuse_control();
+    std::unique_lock<std::timed_mutex> command;
+    if (!is_stopping) command = begin_command(true);
+    if (command.owns_lock()) {
         std::string problem;
         (void)complete(format::end_reason::exited, problem);
+        close_control();
         region_->remove_file();
         return;
     }
     has_given_up_ = true;
     cupti_tracer::leave_as_it_is();
+    close_control();
     complain_once(
         "the program ended while its recording was being stopped: the capture has no end; prof seal puts into it what "
         "was kept");
@@ -66,6 +67,7 @@ void recording_session::in_child() noexcept {
     forked.store(true);
     // Where ranges are waited for, hooks ask the session, whose mutex may be held by a thread that is not in the child.
     abandon_region_in_child(instance().idle_gate_ == 0);
+    abandon_control_in_child();
 }
 
 }  // namespace prof

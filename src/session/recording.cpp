@@ -5,11 +5,14 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "hooks/cupti/gpu_wait.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "record/clock.hpp"
 #include "record/error.hpp"
 #include "ring/registry.hpp"
+#include "session/control.hpp"
 #include "session/exports.hpp"
 #include "session/injections.hpp"
 #include "session/memory_plan.hpp"
@@ -47,6 +50,7 @@ void recording_session::make_region(const session_options& options) {
     wanted.id = random_id();
     divide_memory(options.memory, wanted, tracer_options_);
     region_ = new region(wanted);
+    changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     pthread_atfork(nullptr, nullptr, in_child);
     std::atexit(at_exit);
 }
@@ -63,6 +67,7 @@ void recording_session::prepare() {
         prepared_.store(true);
     }
     if (environment_.autostart && start(environment_, problem) == session_result::failed) complain_once(problem);
+    open_control();
 }
 
 void recording_session::cuda_is_coming() {
@@ -88,6 +93,7 @@ void recording_session::discard_leftovers() {
 }
 
 session_result recording_session::start(const session_options& options, std::string& problem) {
+    const auto command = begin_command(false);
     const std::lock_guard lock(mutex_);
     if (recording()) {
         problem = "a recording is running already";
@@ -101,6 +107,7 @@ session_result recording_session::start(const session_options& options, std::str
     }
     if (problem = plan_problem(options); !problem.empty()) return session_result::failed;
     options_ = options;
+    completes_ = false;
     split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options);
     steps_.store(0);
@@ -111,9 +118,11 @@ session_result recording_session::start(const session_options& options, std::str
         missing_.clear();
         graphs_notice_.clear();
         attached_ = nullptr;
+        totals_ = {};
     }
     install_region(region_, on_first_use);
     recording_.store(true);
+    changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     begin_plan();
     return session_result::ok;
 }
@@ -145,6 +154,7 @@ void recording_session::open_window() {
     }
     note_window();
     window_state_ = window_state::open;
+    changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     set_gate(recording_epoch, epoch_);
     if (!warm && (cuda_seen_ || cuda_is_initialised())) attach_tracer(false);
 }
@@ -163,6 +173,7 @@ void recording_session::close_window(std::uint64_t last_step, bool ends_with_ste
     set_gate(recording_epoch, idle_gate_);
     note_window();
     window_state_ = window_state::shut;
+    changed_ns_ = clock_ns(CLOCK_MONOTONIC);
 }
 
 // Everything is read before CUPTI is let go: kernel names are its memory. When the process exits the driver may be half
@@ -191,12 +202,11 @@ session_result recording_session::pause(std::string& problem) {
 }
 
 session_result recording_session::resume(std::string& problem) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_settled();
     if (plan_ != nullptr || !recording() || window_state_ == window_state::open) {
         problem = refusal("the recording is not paused");
         return session_result::wrong_state;
     }
-    background_.wait_until_idle();
     open_window();
     return session_result::ok;
 }
@@ -297,17 +307,41 @@ std::unique_ptr<capture_writer> recording_session::open_capture() {
     return out;
 }
 
-// REQUIRES: mutex_ is held.
+// REQUIRES: commands_ is held.
 session_result recording_session::complete(format::end_reason reason, std::string& problem) {
     const bool exits = reason == format::end_reason::exited;
+    const auto [was_recording, options] = end_recording();
+    waits_for_gpu_.store(true);
+    // A program that ends is not held up by a GPU that does not.
+    const bool is_settled = background_.wait_until_idle(exits ? longest_wait_at_exit : longest_wait);
+    const std::shared_ptr<drain_thread> drain = take_drain();
+    if (is_settled) {
+        settle(drain, exits);
+    } else {
+        cupti_tracer::leave_as_it_is();
+    }
+    waits_for_gpu_.store(false);
+    const session_result result = complete_recording(was_recording, drain, options, reason, problem);
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(completes_, false)) changed_ns_ = clock_ns(CLOCK_MONOTONIC);
+    return result;
+}
+
+// From here on nobody but stop() touches what the recording leaves: hooks are shut out, and there is no plan.
+std::pair<bool, session_options> recording_session::end_recording() {
+    const std::lock_guard lock(mutex_);
     leave_plan();
     if (window_state_ == window_state::open) close_window(current_step(), false);
     window_state_ = window_state::shut;
     const bool was_recording = recording_.exchange(false);
-    // A program that ends is not held up by a GPU that does not.
-    const bool is_settled = background_.wait_until_idle(exits ? longest_wait_at_exit : longest_wait);
-    const std::shared_ptr<drain_thread> drain = take_drain();
-    if (is_settled) settle(drain, exits);
+    completes_ = was_recording;
+    if (was_recording) changed_ns_ = clock_ns(CLOCK_MONOTONIC);
+    return {was_recording, options_};
+}
+
+session_result recording_session::complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
+                                                     const session_options& options, format::end_reason reason,
+                                                     std::string& problem) {
     exporter_.wait_until_idle();
     if (drain == nullptr) {
         // Nothing was recorded, so that there is no file, or all of it is written already.
@@ -318,7 +352,8 @@ session_result recording_session::complete(format::end_reason reason, std::strin
     drain->set_property("steps", std::to_string(steps_.load()));
     say_what_others_took(*drain);
     problem = drain->finish(reason);
-    if (problem.empty()) problem = write_exports(options_, capture_path_);
+    keep_totals(*drain);
+    if (problem.empty()) problem = write_exports(options, capture_path());
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
     complain_once(problem);
@@ -342,16 +377,6 @@ std::string recording_session::capture_path() {
 std::shared_ptr<drain_thread> recording_session::draining() {
     const std::lock_guard lock(drain_mutex_);
     return drain_;
-}
-
-session_result recording_session::sync(std::string& problem) {
-    const std::lock_guard lock(mutex_);
-    background_.wait_until_idle();
-    if (tracer_ != nullptr) tracer_->flush(false);
-    if (const auto drain = draining()) drain->sync();
-    if (!capture_path().empty()) return session_result::ok;
-    problem = "nothing was recorded yet";
-    return session_result::wrong_state;
 }
 
 }  // namespace prof

@@ -9,16 +9,23 @@
 // If the options name a plan (capture_plan.hpp), it opens and ends the windows, by the steps and ranges that it is told
 // of.
 //
-// prepare() is called by every way in, as often as they like; the others by the C interface, by autostart and at exit.
-// All are serialised by one mutex, which no hook ever takes but the one that meets the first record of a recording.
+// prepare() is called by every way in, as often as they like; the others by the C interface, by autostart, by control
+// (control.hpp) and at exit. Two mutexes serialise them. `commands_` is held by start, stop and sync to their end,
+// which may be long: for a capture to be completed and exported. `mutex_`, taken after it, holds the state of windows
+// and plan: a step, a watched range or CUDA's beginning may wait for it on a thread of the program, so nobody who holds
+// it waits for the GPU or for a file, but a plan that opens one window right after another.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "collect/drain_thread.hpp"
 #include "hooks/cupti/tracer.hpp"
@@ -27,6 +34,7 @@
 #include "session/capture_plan.hpp"
 #include "session/options.hpp"
 #include "session/process.hpp"
+#include "session/session_status.hpp"
 
 namespace prof {
 
@@ -57,15 +65,25 @@ public:
     session_result pause(std::string& problem);
     // Opens the next window; waits for the one before to be settled. wrong_state if one is open.
     session_result resume(std::string& problem);
-    // Options as the environment has them.
-    const session_options& environment_options() const noexcept { return environment_; }
-    const session_options& options() const noexcept { return options_; }
+    // Options of a recording that is started without any: the environment's, and what was set since.
+    session_options environment_options();
+    session_options options();  // of this recording, or of the latest
+
+    // Sets `out` by "name=value", for start(); refuses what this process cannot change any more. Returns "" or one
+    // line.
+    std::string merge(std::span<const std::string> settings, session_options& out);
+    // Sets them for the next recording and, while one runs, for that: those options only that are read at its end.
+    // Takes all of them ("name=value") or none.
+    session_result set(std::span<const std::string> settings, std::string& problem);
+    // The session's part of a status. False if the state could not be had within `patience`.
+    bool look(session_status& out, std::chrono::milliseconds patience);
 
     // prof_step: the next step begins, and windows with it. False if there is no recording. Any thread.
     bool step();
 
     // "" while there is none.
     std::string capture_path();
+    std::string absolute_capture_path();
     // Brings what has completed into the capture file. wrong_state if nothing was ever recorded.
     session_result sync(std::string& problem);
 
@@ -89,8 +107,14 @@ private:
     void settle(const std::shared_ptr<drain_thread>& drain, bool exits);
     void end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture);
     void begin_warm_up();
-    void complete_capture(drain_thread& drain, const std::string& path, std::uint64_t steps);
+    void complete_capture(drain_thread& drain, const session_options& options, const std::string& path,
+                          std::uint64_t steps);
+    void keep_totals(const drain_thread& drain);
     void leave_plan();
+    // Whether there was a recording, and its options.
+    std::pair<bool, session_options> end_recording();
+    session_result complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
+                                      const session_options& options, format::end_reason reason, std::string& problem);
 
     // With a plan. REQUIRES: mutex_ is held.
     void begin_plan();
@@ -114,7 +138,15 @@ private:
     std::shared_ptr<drain_thread> take_drain();
     std::string export_problem();
     void discard_leftovers();
+    std::unique_lock<std::timed_mutex> begin_command(bool exits);
+    std::unique_lock<std::timed_mutex> lock_settled();
+    recording_state state() const noexcept;
+    std::string gpu_state();
+    std::string located(const std::string& path) const;
+    std::string fixed_by_now(std::string_view option) const;
 
+    std::timed_mutex commands_;
+    std::atomic<bool> waits_for_gpu_{false};  // whoever holds commands_
     std::timed_mutex mutex_;
     session_options environment_;
     session_options options_;
@@ -125,6 +157,8 @@ private:
     std::atomic<std::uint64_t> steps_{0};  // begun
     std::unique_ptr<capture_plan> plan_;
     std::atomic<bool> hears_steps_{false};  // a step is more than a number
+    bool completes_ = false;                // stop() is not done yet
+    std::uint64_t changed_ns_ = 0;          // when the state did, by CLOCK_MONOTONIC
     bool listens_ = false;                  // for cudaProfilerStart and cudaProfilerStop
     std::uint32_t idle_gate_ = 0;           // what the gate is on between windows
     std::atomic<bool> prepared_{false};
@@ -150,6 +184,7 @@ private:
     std::string graphs_notice_;         // why CUDA graphs are not recorded as the options say; else ""
     std::string capture_path_;
     std::string export_problem_;  // the exporter's first
+    collector::totals totals_;    // of the latest capture that is complete
 };
 
 }  // namespace prof

@@ -55,7 +55,7 @@ void write_texts(const std::filesystem::path& folder, std::initializer_list<std:
 int main(int argc, char** argv) try {
     if (argc != 2) return 2;
     const std::filesystem::path folder = argv[1];
-    for (const char* part : {"captures", "rings", "texts", "symbols", "options"}) {
+    for (const char* part : {"captures", "rings", "texts", "symbols", "options", "control"}) {
         std::filesystem::remove_all(folder / part);
         std::filesystem::create_directories(folder / part);
     }
@@ -68,6 +68,9 @@ int main(int argc, char** argv) try {
                                      "1fIXplLi1ELi2EEEvv", "1gIiEDTcl1hfp_EET_"});
     write_texts(folder / "options", {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
                                      "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1"});
+    write_texts(folder / "control",
+                {"prof-control 1 status json", "prof-control 1 start name=a%20b fold=1", "prof-control 1 done 2\nok",
+                 "prof-control 1 refused 0\n", "prof-control 1 set x=%25%0A%FF"});
     return 0;
 } catch (const std::exception& problem) {
     std::fprintf(stderr, "%s\n", problem.what());

@@ -64,8 +64,8 @@ public:
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
-    // The process ends with a thread in one of these functions: CUPTI, whose exit handlers are about to run, is not
-    // called from now on. Never waits; any thread.
+    // The process ends without waiting for a thread in one of these functions: CUPTI, whose exit handlers are about to
+    // run, is not called from now on. Never waits; any thread.
     static void leave_as_it_is() noexcept;
 
     // The drain thread's. read_completed() reads a completed buffer into `out`, and says false if there is none; then

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 
 namespace prof {
@@ -41,5 +42,31 @@ inline int above_standard_streams(int descriptor) noexcept {
     errno = reason;
     return above;
 }
+
+// A descriptor with the file that it was opened for. Used by one thread, but that another may ask get(), as a signal's
+// handler may.
+class own_descriptor {
+public:
+    // Of a descriptor just opened; -1: none. Moved off the numbers of the standard streams.
+    void take(int descriptor) noexcept {
+        descriptor = above_standard_streams(descriptor);
+        file_ = file_identity(descriptor);
+        number_.store(descriptor);
+    }
+    // -1: there is none, or the program has closed it.
+    int get() const noexcept {
+        const int number = number_.load();
+        return number >= 0 && file_.is_still(number) ? number : -1;
+    }
+    bool is_taken() const noexcept { return number_.load() >= 0; }
+    void close() noexcept {
+        if (const int number = get(); number >= 0) ::close(number);
+        number_.store(-1);
+    }
+
+private:
+    std::atomic<int> number_{-1};
+    file_identity file_;
+};
 
 }  // namespace prof

@@ -1,4 +1,4 @@
-#include "collect/silent_thread.hpp"
+#include "record/silent_thread.hpp"
 
 #include <signal.h>
 #include <sys/stat.h>
