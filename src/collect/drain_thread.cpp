@@ -32,8 +32,10 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 }  // namespace
 
-drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before)
-    : out_(std::move(out)), collector_(where, *out_, drops_before) {
+drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
+                           graph_memory* memory)
+    : out_(std::move(out)),
+      collector_(out_ != nullptr ? collector(where, *out_, drops_before, memory) : collector(where, *memory)) {
     const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
@@ -74,7 +76,10 @@ void drain_thread::write_notes() {
         windows.swap(windows_);
     }
     for (const auto& [key, value] : properties) out_->property(key, value);
-    for (const format::window_entry& window : windows) out_->window(window);
+    for (const format::window_entry& window : windows) {
+        collector_.note_window(window.end_ticks == 0);
+        out_->window(window);
+    }
 }
 
 void drain_thread::rounds() {
@@ -124,6 +129,7 @@ std::string drain_thread::finish(format::end_reason reason) {
         wake_.notify_one();
     }
     pthread_join(thread_, nullptr);
+    if (out_ == nullptr) return {};
     if (!out_->failed() || out_->records_lost() == 0) return out_->failure();
     return out_->failure() + ": " + std::to_string(out_->records_lost()) + " records";
 }

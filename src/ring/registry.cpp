@@ -85,7 +85,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         where->count_drop(drop_cause::no_ring);
         return nullptr;
     }
-    out->attach(*where, *ring, epoch);
+    out->attach_anew(*where, *ring, epoch);
     this_thread_producer = out;
     pthread_setspecific(thread_end_key, out);
     return out;

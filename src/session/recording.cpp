@@ -47,6 +47,7 @@ void recording_session::make_region(const session_options& options) {
     wanted.id = random_id();
     divide_memory(options.memory, wanted, tracer_options_);
     region_ = new region(wanted);
+    memory_ = std::make_unique<graph_memory>(*region_);
     pthread_atfork(nullptr, nullptr, in_child);
     std::atexit(at_exit);
 }
@@ -59,7 +60,10 @@ void recording_session::prepare() {
         if (prepared_.load()) return;
         make_region(environment_);
         split_torch_texts(environment_.pytorch != "off");
-        if (!recording()) install_region(region_, nullptr);  // else start() came first, and waits for its first record
+        if (!recording()) {  // else start() came first, and waits for its first record
+            install_region(region_, nullptr);
+            if (!environment_.autostart) listen_while_idle();
+        }
         prepared_.store(true);
     }
     if (environment_.autostart && start(environment_, problem) == session_result::failed) complain_once(problem);
@@ -72,9 +76,11 @@ void recording_session::cuda_is_coming() {
     cuda_seen_ = true;
     if (window_state_ == window_state::open || (window_state_ == window_state::warming_up && is_new)) {
         attach_tracer(is_new);
-    } else if (listens_) {
-        listen();
+        return;
     }
+    if (hears_idle_graphs(options_)) background_.wait_until_idle();
+    if (listens_) listen();
+    listen_to_graphs();
 }
 
 // What stayed in the rings when the last recording ended: a thread was between its look at the gate and its write.
@@ -82,8 +88,16 @@ void recording_session::discard_leftovers() {
     for (ring_header& ring : region_->rings()) {
         auto found = glance<record>(ring, region_->slots(ring));
         if (found.state == ring_state::free) continue;
+        // relaxed: whoever wrote these records wrote the uid before.
+        const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
+        for (const std::span<const record> part : {found.view.first, found.view.second}) {
+            if (!part.empty()) memory_->hear(uid, part, false);
+        }
         found.consumer.release(found.view.end);
-        if (found.state == ring_state::retired) region_->free_ring(ring);
+        if (found.state == ring_state::retired) {
+            memory_->end_thread(uid, ticks_now());
+            region_->free_ring(ring);
+        }
     }
 }
 
@@ -100,6 +114,10 @@ session_result recording_session::start(const session_options& options, std::str
         return session_result::failed;
     }
     if (problem = plan_problem(options); !problem.empty()) return session_result::failed;
+    if (!hears_idle_graphs(options)) {
+        stop_listening();
+        if (tracer_ != nullptr) tracer_->detach(false);
+    }
     options_ = options;
     split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options);
@@ -128,6 +146,7 @@ void recording_session::open_window() {
     const bool warm = window_state_ == window_state::warming_up;
     if (!warm) ++epoch_;
     if (draining() == nullptr) {  // the first window of its capture
+        stop_listening();
         discard_leftovers();
         drops_before_ = region_->drops();
         install_region(region_, on_first_use);
@@ -160,7 +179,7 @@ void recording_session::close_window(std::uint64_t last_step, bool ends_with_ste
         window_.last_step = last_step;
         window_.ends_with_step = ends_with_step ? 1 : 0;
     }
-    set_gate(recording_epoch, idle_gate_);
+    set_gate(recording_epoch, next_idle_epoch());
     note_window();
     window_state_ = window_state::shut;
 }
@@ -271,9 +290,11 @@ void recording_session::on_first_use() noexcept {
 // few system calls, once.
 void recording_session::begin_drain() {
     const std::lock_guard lock(drain_mutex_);
+    if (listening_) begin_idle_drain();
     if (!accepting_ || drain_ != nullptr) return;
     region_->publish();
-    drain_ = std::make_shared<drain_thread>(*region_, open_capture(), drops_before_);
+    graph_memory* const memory = activities_of(options_).has(activity::graph_nodes) ? memory_.get() : nullptr;
+    drain_ = std::make_shared<drain_thread>(*region_, open_capture(), drops_before_, memory);
     drain_->set_window(window_);
     introduce_tracer();
 }
@@ -294,14 +315,22 @@ std::unique_ptr<capture_writer> recording_session::open_capture() {
 session_result recording_session::stop(format::end_reason reason, std::string& problem) {
     const std::lock_guard lock(mutex_);
     const bool exits = reason == format::end_reason::exited;
-    leave_plan();
+    if (recording() || exits) leave_plan();
     if (window_state_ == window_state::open) close_window(current_step(), false);
     window_state_ = window_state::shut;
     const bool was_recording = recording_.exchange(false);
     // A program that ends is not held up by a GPU that does not.
     const bool is_settled = background_.wait_until_idle(exits ? longest_wait_at_exit : longest_wait);
     const std::shared_ptr<drain_thread> drain = take_drain();
-    if (is_settled) settle(drain, exits);
+    // What is drained last must come to an end.
+    if (was_recording || exits) set_gate(recording_epoch, 0);
+    if (is_settled && (was_recording || exits)) settle(drain, exits);
+    if (exits) stop_listening();
+    if (drain != nullptr) {
+        drain->set_property("steps", std::to_string(steps_.load()));
+        problem = drain->finish(reason);
+    }
+    if (was_recording && !exits) listen_while_idle();
     exporter_.wait_until_idle();
     if (drain == nullptr) {
         // Nothing was recorded, so that there is no file, or all of it is written already.
@@ -309,8 +338,6 @@ session_result recording_session::stop(format::end_reason reason, std::string& p
         if (!was_recording) return session_result::wrong_state;
         return problem.empty() ? session_result::ok : session_result::failed;
     }
-    drain->set_property("steps", std::to_string(steps_.load()));
-    problem = drain->finish(reason);
     if (problem.empty()) problem = write_exports(options_, capture_path_);
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
