@@ -37,7 +37,8 @@ const char* prof_last_error(void);
 int prof_start(const char* const* settings);
 
 /* Ends the recording: the capture is complete and exported when this returns, CUPTI is free for others, and launches
- * cost what they cost before. Waits for the GPU (all contexts are synchronised). */
+ * cost what they cost before. Waits for the GPU (all contexts are synchronised). With idle_graph_nodes=1 ranges and the
+ * nodes of CUDA graphs are heard on, and CUPTI stays subscribed, here and while paused. */
 int prof_stop(void);
 
 /* Ends the window in which everything is recorded, and opens another one in the same capture. In between nothing is

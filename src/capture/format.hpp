@@ -43,6 +43,7 @@ enum class chunk_type : std::uint32_t {
     end = 11,        // end_entry; the capture was closed
     graphs = 12,     // graph_record[]
     windows = 13,    // window_entry[]; a later one of the same epoch replaces
+    earlier = 14,    // as records, of a time that is no window's: under which ranges graphs were captured
 };
 
 inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream

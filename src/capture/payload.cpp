@@ -23,7 +23,7 @@ bool is_record_block(std::span<const std::byte> payload) noexcept {
 }  // namespace
 
 bool is_known(format::chunk_type type) noexcept {
-    return type >= format::chunk_type::properties && type <= format::chunk_type::windows;
+    return type >= format::chunk_type::properties && type <= format::chunk_type::earlier;
 }
 
 bool well_formed(format::chunk_type type, std::span<const std::byte> payload) noexcept {
@@ -37,6 +37,7 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
         case format::chunk_type::thread:
             return payload.size() == sizeof(format::thread_entry);
         case format::chunk_type::records:
+        case format::chunk_type::earlier:
             return is_record_block(payload);
         case format::chunk_type::kernels:
             return is_whole_array<kernel_record>(payload);

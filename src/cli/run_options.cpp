@@ -39,6 +39,8 @@ constexpr std::array help = std::to_array<flag_help>({
      "Record a kernel's launch as the CUDA runtime's call (runtime, the default), or as the driver's inside it "
      "(driver), "
      "which costs the program less: calls are named cuLaunchKernel then, not cudaLaunchKernel"},
+    {"idle_graph_nodes", "--idle-graph-nodes", "0|1",
+     "1: while nothing is recorded, go on noting under which ranges CUDA graphs are captured"},
     {"pytorch", "--pytorch", "WHAT",
      "Of PyTorch: ranges (record_function's, the default), ops (operators and backward nodes too), or off"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},

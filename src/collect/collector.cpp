@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <string>
 
 #include "record/clock.hpp"
@@ -33,11 +34,15 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 
 }  // namespace
 
-collector::collector(region& where, capture_writer& out, const drop_counts& drops_before)
-    : region_(where), out_(out), drops_before_(drops_before) {
+collector::collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory)
+    : region_(where), out_(&out), memory_(memory), drops_before_(drops_before) {
+    drained_.reserve(where.rings().size());  // what is written is always given back
+    if (memory_ != nullptr) memory_->begin_capture();
     write_drops_before();
     write_clock();
 }
+
+collector::collector(region& where, graph_memory& memory) : region_(where), memory_(&memory) {}
 
 // The counters of the mapping go on from recording to recording, and whoever recovers them must know where this began.
 void collector::write_drops_before() {
@@ -48,34 +53,48 @@ void collector::write_drops_before() {
         counts += std::to_string(cause) + ':' + std::to_string(drops_before_[cause]);
     }
     if (counts.empty()) return;
-    out_.property("drops_before", counts);
-    out_.flush();  // who recovers this may come at once
+    out_->property("drops_before", counts);
+    out_->flush();  // who recovers this may come at once
 }
 
 collector::round_result collector::round() {
     round_result result;
     region_.extend_names();
-    write_names();
-    write_labels();
-    drain_rings(result);
-    drain_gpu(result);
-    out_.flush();
+    try {
+        drain(result);
+    } catch (const std::bad_alloc&) {
+        // The process has no memory left. What was not read stays in its ring for the next round.
+    }
+    if (out_ != nullptr) out_->flush();
     for (drained& d : drained_) {
         d.found.consumer.release(d.found.view.end);
         if (d.found.state == ring_state::retired) {
             // relaxed: the retired thread's claim was published with the state.
-            threads_.erase(d.ring->thread_uid.load(std::memory_order_relaxed));
+            const std::uint64_t uid = d.ring->thread_uid.load(std::memory_order_relaxed);
+            threads_.erase(uid);
+            if (memory_ != nullptr) memory_->end_thread(uid, ticks_now());
             region_.free_ring(*d.ring);
         }
     }
-    note_totals(result.records);
+    if (out_ != nullptr) note_totals(result.records);
     return result;
+}
+
+void collector::drain(round_result& result) {
+    drained_.clear();
+    if (out_ != nullptr) {
+        write_names();
+        write_labels();
+    }
+    drain_rings(result);
+    if (memory_ != nullptr) tell_news();
+    if (out_ != nullptr) drain_gpu(result);
 }
 
 void collector::note_totals(std::uint64_t more_records) noexcept {
     // relaxed: figures for people.
     records_.fetch_add(more_records, std::memory_order_relaxed);
-    bytes_.store(out_.bytes_written(), std::memory_order_relaxed);
+    bytes_.store(out_->bytes_written(), std::memory_order_relaxed);
 }
 
 collector::totals collector::so_far() const noexcept {
@@ -86,6 +105,21 @@ collector::totals collector::so_far() const noexcept {
     return out;
 }
 
+// A thread may have passed the gate before the window began, and written behind it: so in each round while one is open,
+// and after it until all is said.
+void collector::tell_news() {
+    memory_->end_round();
+    if (out_ == nullptr || !tells_) return;
+    tells_ = is_open_ || memory_->expects_news();
+    if (!memory_->has_news() || memory_->expects_news()) return;
+    memory_->tell([&](const format::thread_entry& thread, std::span<const record> section) {
+        if (threads_.try_emplace(thread.uid, thread.name).second) out_->thread(thread);
+        std::uint64_t& number = told_[thread.uid];
+        out_->earlier(thread.uid, number, section);
+        number += section.size();
+    });
+}
+
 void collector::write_names() {
     std::uint32_t id = 0;
     std::string_view text;
@@ -94,14 +128,14 @@ void collector::write_names() {
         while (names_.size() < names_at_a_time && region_.names().next_entry(name_cursor_, id, text)) {
             names_.emplace_back(id, text);
         }
-        if (!names_.empty()) out_.names(names_);
+        if (!names_.empty()) out_->names(names_);
     } while (names_.size() == names_at_a_time);
 }
 
 void collector::write_labels() {
     labels_.clear();
     for (label l; region_.label_at(label_cursor_, l); ++label_cursor_) labels_.push_back(l);
-    if (!labels_.empty()) out_.labels(labels_);
+    if (!labels_.empty()) out_->labels(labels_);
 }
 
 void collector::describe_thread(const ring_header& ring, bool look_again) {
@@ -119,11 +153,37 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     if (!read_thread_name(entry.tid, entry.name) && is_new) entry.name = ring.name;
     if (!is_new && entry.name == known->second) return;
     known->second = entry.name;
-    out_.thread(entry);
+    if (out_ != nullptr) out_->thread(entry);
+    if (memory_ != nullptr) memory_->describe(entry);
+}
+
+// Stretches that are heard only are the memory's; of each the capture has the record with which it begins.
+void collector::take(std::uint64_t uid, std::uint64_t number, std::span<const record> records) {
+    if (memory_ == nullptr) return write_records(uid, number, records);
+    const auto is_window = [](const record& r) { return r.kind == record_kind::window; };
+    bool heard = memory_->hears_only(uid);
+    while (!records.empty()) {
+        const bool begins = is_window(records.front());
+        if (begins) heard = is_heard_only(records.front().value);
+        const auto end = std::find_if(records.begin() + 1, records.end(), is_window);
+        const auto stretch = records.first(static_cast<std::size_t>(end - records.begin()));
+        if (out_ != nullptr && (begins || !heard)) write_records(uid, number, heard ? stretch.first(1) : stretch);
+        memory_->hear(uid, stretch, !heard);
+        number += stretch.size();
+        records = records.subspan(stretch.size());
+    }
+}
+
+void collector::write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records) {
+    while (!records.empty()) {
+        const auto some = records.first(std::min(records.size(), records_at_a_time));
+        out_->records(uid, number, some);
+        number += some.size();
+        records = records.subspan(some.size());
+    }
 }
 
 void collector::drain_rings(round_result& result) {
-    drained_.clear();
     for (ring_header& ring : region_.rings()) {
         const auto found = glance<record>(ring, region_.slots(ring));
         const auto& view = found.view;
@@ -134,13 +194,9 @@ void collector::drain_rings(round_result& result) {
             // relaxed: whoever wrote these records wrote the uid before.
             const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
             std::uint64_t number = view.begin;
-            for (std::span<const record> part : {view.first, view.second}) {
-                while (!part.empty()) {
-                    const auto some = part.first(std::min(part.size(), records_at_a_time));
-                    out_.records(uid, number, some);
-                    number += some.size();
-                    part = part.subspan(some.size());
-                }
+            for (const std::span<const record> part : {view.first, view.second}) {
+                take(uid, number, part);
+                number += part.size();
             }
         }
         result.records += view.size();
@@ -156,11 +212,11 @@ void collector::drain_gpu(round_result& result) {
         batch_.clear();
         if (!tracer->read_completed(batch_)) return;
         write_names();  // the kernels'
-        if (!batch_.kernels.empty()) out_.kernels(batch_.kernels, batch_.number);
-        if (!batch_.transfers.empty()) out_.transfers(batch_.transfers, batch_.number);
-        if (!batch_.graphs.empty()) out_.graphs(batch_.graphs, batch_.number);
-        if (!batch_.devices.empty()) out_.devices(batch_.devices, batch_.number);
-        out_.flush();
+        if (!batch_.kernels.empty()) out_->kernels(batch_.kernels, batch_.number);
+        if (!batch_.transfers.empty()) out_->transfers(batch_.transfers, batch_.number);
+        if (!batch_.graphs.empty()) out_->graphs(batch_.graphs, batch_.number);
+        if (!batch_.devices.empty()) out_->devices(batch_.devices, batch_.number);
+        out_->flush();
         tracer->give_back(batch_);
         result.records += batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
     } while (true);
@@ -169,7 +225,7 @@ void collector::drain_gpu(round_result& result) {
 void collector::write_clock() {
     cupti_tracer* tracer = tracer_.load();
     const clock_snapshot now = tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
-    out_.clocks({&now, 1});
+    out_->clocks({&now, 1});
 }
 
 void collector::write_drops() {
@@ -181,7 +237,7 @@ void collector::write_drops() {
         drops_written_[i] = count;
         changed.emplace_back(static_cast<drop_cause>(i), count);
     }
-    if (!changed.empty()) out_.drops(changed);
+    if (!changed.empty()) out_->drops(changed);
 }
 
 void collector::housekeeping() {
@@ -192,10 +248,11 @@ void collector::housekeeping() {
             if (threads_.contains(uid)) describe_thread(ring, true);
         }
     }
+    if (out_ == nullptr) return;
     if (cupti_tracer* tracer = tracer_.load()) tracer->count_dropped();
     write_clock();
     write_drops();
-    out_.flush();
+    out_->flush();
 }
 
 void collector::ask_for_gpu_records() noexcept {
@@ -205,9 +262,10 @@ void collector::ask_for_gpu_records() noexcept {
 void collector::finish(format::end_reason reason) {
     while (round().records != 0) {
     }
+    if (out_ == nullptr) return;
     housekeeping();
-    out_.end(reason);
-    out_.flush();
+    out_->end(reason);
+    out_->flush();
     note_totals(0);
 }
 

@@ -9,10 +9,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "capture/writer.hpp"
+#include "collect/graph_memory.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "ring/region.hpp"
 
@@ -20,8 +22,11 @@ namespace prof {
 
 class collector {
 public:
-    // `out` must outlive the collector. `drops_before`: what the region had counted before the recording.
-    collector(region& where, capture_writer& out, const drop_counts& drops_before);
+    // All that is given must outlive the collector. `drops_before`: what the region had counted before the recording.
+    // `memory`, if there is one, hears of all that is drained, and tells the capture what came before it.
+    collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory = nullptr);
+    // Without a capture: nothing is recorded, the memory listens.
+    collector(region& where, graph_memory& memory);
 
     // The tracer may come while the collector runs (CUDA is initialised late). Any thread.
     void set_tracer(cupti_tracer* tracer) noexcept { tracer_.store(tracer); }
@@ -31,6 +36,12 @@ public:
         double fullest = 0;         // the fullest ring, 0 … 1, as it was found
     };
     round_result round();
+
+    // A window of the recording begins or has ended: from its beginning on the capture knows what the memory does.
+    void note_window(bool begins) noexcept {
+        is_open_ = begins;
+        tells_ = tells_ || begins;
+    }
 
     // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
     void housekeeping();
@@ -56,8 +67,12 @@ private:
         ring_glance<ring_consumer<record>> found;
     };
 
+    void take(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
+    void write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
+    void tell_news();
     void write_names();
     void write_labels();
+    void drain(round_result& result);
     void drain_rings(round_result& result);
     void drain_gpu(round_result& result);
     void write_drops();
@@ -67,12 +82,16 @@ private:
     void describe_thread(const ring_header& ring, bool look_again);
 
     region& region_;
-    capture_writer& out_;
+    capture_writer* out_ = nullptr;
+    graph_memory* memory_ = nullptr;
+    bool is_open_ = false;  // a window
+    bool tells_ = false;    // in the next round at least
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t name_cursor_ = 0;
     std::uint32_t label_cursor_ = 0;
     std::unordered_map<std::uint64_t, thread_name> threads_;  // by uid: as last written
-    const drop_counts drops_before_;
+    std::unordered_map<std::uint64_t, std::uint64_t> told_;   // by uid: earlier records written
+    const drop_counts drops_before_{};
     drop_counts drops_written_{};
     std::atomic<std::uint64_t> records_{0};
     std::atomic<std::uint64_t> bytes_{0};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "record/error.hpp"
 #include "record/silent_thread.hpp"
@@ -32,8 +33,10 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 }  // namespace
 
-drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before)
-    : out_(std::move(out)), collector_(where, *out_, drops_before) {
+drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
+                           graph_memory* memory)
+    : out_(std::move(out)),
+      collector_(out_ != nullptr ? collector(where, *out_, drops_before, memory) : collector(where, *memory)) {
     const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
@@ -48,8 +51,12 @@ void* drain_thread::enter(void* self) noexcept {
 
 void drain_thread::run() noexcept {
     rounds();
-    write_notes();
-    collector_.finish(reason_);
+    try {
+        write_notes();
+        collector_.finish(reason_);
+    } catch (const std::bad_alloc&) {
+        // The process has no memory left. The capture has no end, and what it lacks stays in the rings.
+    }
     const std::lock_guard lock(mutex_);
     syncs_done_ = syncs_wanted_;
     synced_.notify_all();
@@ -74,7 +81,10 @@ void drain_thread::write_notes() {
         windows.swap(windows_);
     }
     for (const auto& [key, value] : properties) out_->property(key, value);
-    for (const format::window_entry& window : windows) out_->window(window);
+    for (const format::window_entry& window : windows) {
+        collector_.note_window(window.end_ticks == 0);
+        out_->window(window);
+    }
 }
 
 void drain_thread::rounds() {
@@ -87,17 +97,21 @@ void drain_thread::rounds() {
         const std::uint64_t wanted = syncs_wanted_;
         const bool is_asked = syncs_done_ != wanted;
         lock.unlock();
-        write_notes();
-        const auto result = collector_.round();
-        pause = next_pause(pause, result.fullest);
-        // Who asks for a sync reads the file: it is to have the clock and the counts of this moment.
-        if (const auto now = std::chrono::steady_clock::now(); is_asked || now >= next_housekeeping) {
-            collector_.housekeeping();
+        const auto now = std::chrono::steady_clock::now();
+        try {
+            write_notes();
+            pause = next_pause(pause, collector_.round().fullest);
+            // Who asks for a sync reads the file: it is to have the clock and the counts of this moment.
+            if (is_asked || now >= next_housekeeping) collector_.housekeeping();
+        } catch (const std::bad_alloc&) {
+            // The process has no memory left: it goes on, and so do we, as far as it lets us.
+        }
+        if (is_asked || now >= next_housekeeping) {
             period = std::min(2 * period, longest_housekeeping);
             next_housekeeping = now + period;
             exit_if_alone();
         }
-        if (const auto now = std::chrono::steady_clock::now(); now >= next_gpu_records) {
+        if (now >= next_gpu_records) {
             collector_.ask_for_gpu_records();
             next_gpu_records = now + gpu_records_period;
         }
@@ -125,6 +139,7 @@ std::string drain_thread::finish(format::end_reason reason) {
         wake_.notify_one();
     }
     pthread_join(thread_, nullptr);
+    if (out_ == nullptr) return {};
     if (!out_->failed() || out_->records_lost() == 0) return out_->failure();
     return out_->failure() + ": " + std::to_string(out_->records_lost()) + " records";
 }

@@ -21,8 +21,10 @@ namespace prof {
 
 class drain_thread {
 public:
-    // Throws prof::error if there can be no thread.
-    drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before);
+    // Throws prof::error if there can be no thread. The rest as collector's. Without `out` nothing is recorded, and it
+    // listens: then there is a memory.
+    drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
+                 graph_memory* memory = nullptr);
     ~drain_thread();  // REQUIRES: finish() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;

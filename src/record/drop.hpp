@@ -24,8 +24,9 @@ enum class drop_cause : std::uint32_t {
     write_failed,             // records that could not be written to the capture (disk full, …)
     labels_full,              // names of threads, streams, categories beyond the label table
     forked_child,             // forked children that would have recorded something: each counts once
+    graph_memory_full,        // nodes of graphs beyond what is kept from recording to recording
 };
-inline constexpr std::size_t drop_cause_count = 14;
+inline constexpr std::size_t drop_cause_count = 15;
 
 inline constexpr std::array<std::string_view, drop_cause_count> drop_cause_names = {
     "ring_full",
@@ -42,6 +43,7 @@ inline constexpr std::array<std::string_view, drop_cause_count> drop_cause_names
     "write_failed",
     "labels_full",
     "forked_child",
+    "graph_memory_full",
 };
 
 // By cause.

@@ -56,7 +56,7 @@ region* installed_region() noexcept {
 }
 
 void abandon_region_in_child(bool counts) noexcept {
-    const bool was_recording = !gate_is_shut() && epoch_of(recording_epoch) != watching_epoch;
+    const bool was_recording = !gate_is_shut() && !is_heard_only(epoch_of(recording_epoch));
     region* const where = current_region.exchange(nullptr);
     if (where != nullptr) where->disown();
     parents_region = where;
@@ -93,7 +93,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         where->count_drop(drop_cause::no_ring);
         return nullptr;
     }
-    out->attach(*where, *ring, epoch);
+    out->attach_anew(*where, *ring, epoch);
     this_thread_producer = out;
     pthread_setspecific(thread_end_key, out);
     return out;

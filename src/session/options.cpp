@@ -196,6 +196,7 @@ constexpr option all_options[] = {
     {"activities", accepted_activities, set_activities},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
     {"kernel_launches", "runtime or driver", set_kernel_launches},
+    {"idle_graph_nodes", "0 or 1", set_switch<&o::idle_graph_nodes>},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
     {"pytorch", "ranges, ops, or off", set_pytorch},
@@ -230,6 +231,10 @@ activity_set activities_of(const session_options& options) noexcept {
     activity_set out;
     (void)parse_activities(options.activities, out);  // it was, when it was set
     return out;
+}
+
+bool hears_idle_graphs(const session_options& options) noexcept {
+    return options.idle_graph_nodes && activities_of(options).has(activity::graph_nodes);
 }
 
 std::string set_option(session_options& out, std::string_view name, const std::string& value) {

@@ -27,6 +27,7 @@ struct session_options {
     std::string cuda_graphs = "nodes";        // or "graphs": one record a launch
     std::string kernel_launches = "runtime";  // or "driver": by the driver's call only
     std::string activities = "all";           // a list that record/activities.hpp parses
+    bool idle_graph_nodes = false;
     std::string adopt = "auto";
     bool fold = true;
     std::string pytorch = "ranges";
@@ -54,6 +55,8 @@ struct option {
 std::span<const option> option_table() noexcept;
 
 activity_set activities_of(const session_options& options) noexcept;
+// Graphs are listened for while nothing is recorded: idle_graph_nodes, where their nodes are recorded at all.
+bool hears_idle_graphs(const session_options& options) noexcept;
 
 // Sets one option. Returns "" or one line that says what is wrong and what is accepted.
 std::string set_option(session_options& out, std::string_view name, const std::string& value);

@@ -51,6 +51,7 @@ void recording_session::make_region(const session_options& options) {
     divide_memory(options.memory, wanted, tracer_options_);
     region_ = new region(wanted);
     changed_ns_ = clock_ns(CLOCK_MONOTONIC);
+    memory_ = std::make_unique<graph_memory>(*region_);
     pthread_atfork(nullptr, nullptr, in_child);
     std::atexit(at_exit);
 }
@@ -63,7 +64,10 @@ void recording_session::prepare() {
         if (prepared_.load()) return;
         make_region(environment_);
         split_torch_texts(environment_.pytorch != "off");
-        if (!recording()) install_region(region_, nullptr);  // else start() came first, and waits for its first record
+        if (!recording()) {  // else start() came first, and waits for its first record
+            install_region(region_, nullptr);
+            if (!environment_.autostart) listen_while_idle();
+        }
         prepared_.store(true);
     }
     if (environment_.autostart && start(environment_, problem) == session_result::failed) complain_once(problem);
@@ -77,9 +81,12 @@ void recording_session::cuda_is_coming() {
     cuda_seen_ = true;
     if (window_state_ == window_state::open || (window_state_ == window_state::warming_up && is_new)) {
         attach_tracer(is_new);
-    } else if (listens_) {
-        listen();
+        return;
     }
+    if (completes_) return;  // who completes the recording listens then
+    if (hears_idle_graphs(options_)) background_.wait_until_idle();
+    if (listens_) listen();
+    listen_to_graphs();
 }
 
 // What stayed in the rings when the last recording ended: a thread was between its look at the gate and its write.
@@ -87,8 +94,16 @@ void recording_session::discard_leftovers() {
     for (ring_header& ring : region_->rings()) {
         auto found = glance<record>(ring, region_->slots(ring));
         if (found.state == ring_state::free) continue;
+        // relaxed: whoever wrote these records wrote the uid before.
+        const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
+        for (const std::span<const record> part : {found.view.first, found.view.second}) {
+            if (!part.empty() && hears_idle_graphs(options_)) memory_->hear(uid, part, false);
+        }
         found.consumer.release(found.view.end);
-        if (found.state == ring_state::retired) region_->free_ring(ring);
+        if (found.state == ring_state::retired) {
+            memory_->end_thread(uid, ticks_now());
+            region_->free_ring(ring);
+        }
     }
 }
 
@@ -106,6 +121,11 @@ session_result recording_session::start(const session_options& options, std::str
         return session_result::failed;
     }
     if (problem = plan_problem(options); !problem.empty()) return session_result::failed;
+    if (!hears_idle_graphs(options)) {
+        stop_listening();
+        memory_ = std::make_unique<graph_memory>(*region_);  // from now on it would miss what becomes of graphs
+        if (tracer_ != nullptr) tracer_->detach(false);
+    }
     options_ = options;
     completes_ = false;
     split_torch_texts(options.pytorch != "off");
@@ -137,6 +157,7 @@ void recording_session::open_window() {
     const bool warm = window_state_ == window_state::warming_up;
     if (!warm) ++epoch_;
     if (draining() == nullptr) {  // the first window of its capture
+        stop_listening();
         discard_leftovers();
         drops_before_ = region_->drops();
         install_region(region_, on_first_use);
@@ -170,7 +191,7 @@ void recording_session::close_window(std::uint64_t last_step, bool ends_with_ste
         window_.last_step = last_step;
         window_.ends_with_step = ends_with_step ? 1 : 0;
     }
-    set_gate(recording_epoch, idle_gate_);
+    set_gate(recording_epoch, next_idle_epoch());
     note_window();
     window_state_ = window_state::shut;
     changed_ns_ = clock_ns(CLOCK_MONOTONIC);
@@ -287,9 +308,11 @@ void recording_session::on_first_use() noexcept {
 // few system calls, once.
 void recording_session::begin_drain() {
     const std::lock_guard lock(drain_mutex_);
+    if (listening_) begin_idle_drain();
     if (!accepting_ || drain_ != nullptr) return;
     region_->publish();
-    drain_ = std::make_shared<drain_thread>(*region_, open_capture(), drops_before_);
+    graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
+    drain_ = std::make_shared<drain_thread>(*region_, open_capture(), drops_before_, memory);
     drain_->set_window(window_);
     introduce_tracer();
 }
@@ -310,17 +333,21 @@ std::unique_ptr<capture_writer> recording_session::open_capture() {
 // REQUIRES: commands_ is held.
 session_result recording_session::complete(format::end_reason reason, std::string& problem) {
     const bool exits = reason == format::end_reason::exited;
-    const auto [was_recording, options] = end_recording();
+    const auto [was_recording, options] = end_recording(exits);
     waits_for_gpu_.store(true);
     // A program that ends is not held up by a GPU that does not.
     const bool is_settled = background_.wait_until_idle(exits ? longest_wait_at_exit : longest_wait);
     const std::shared_ptr<drain_thread> drain = take_drain();
-    if (is_settled) {
-        settle(drain, exits);
-    } else {
-        cupti_tracer::leave_as_it_is();
+    if (was_recording || exits) {
+        set_gate(recording_epoch, 0);  // what is drained last must come to an end
+        if (is_settled) settle(drain, exits);
     }
+    if (!is_settled) cupti_tracer::leave_as_it_is();
     waits_for_gpu_.store(false);
+    if (exits) {
+        const std::lock_guard lock(mutex_);
+        stop_listening();
+    }
     const session_result result = complete_recording(was_recording, drain, options, reason, problem);
     const std::lock_guard lock(mutex_);
     if (std::exchange(completes_, false)) changed_ns_ = clock_ns(CLOCK_MONOTONIC);
@@ -328,9 +355,9 @@ session_result recording_session::complete(format::end_reason reason, std::strin
 }
 
 // From here on nobody but stop() touches what the recording leaves: hooks are shut out, and there is no plan.
-std::pair<bool, session_options> recording_session::end_recording() {
+std::pair<bool, session_options> recording_session::end_recording(bool exits) {
     const std::lock_guard lock(mutex_);
-    leave_plan();
+    if (recording() || exits) leave_plan();
     if (window_state_ == window_state::open) close_window(current_step(), false);
     window_state_ = window_state::shut;
     const bool was_recording = recording_.exchange(false);
@@ -342,6 +369,16 @@ std::pair<bool, session_options> recording_session::end_recording() {
 session_result recording_session::complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
                                                      const session_options& options, format::end_reason reason,
                                                      std::string& problem) {
+    if (drain != nullptr) {
+        drain->set_property("steps", std::to_string(steps_.load()));
+        say_what_others_took(*drain);
+        problem = drain->finish(reason);
+        keep_totals(*drain);
+    }
+    if (was_recording && reason != format::end_reason::exited) {
+        const std::lock_guard lock(mutex_);
+        listen_while_idle();
+    }
     exporter_.wait_until_idle();
     if (drain == nullptr) {
         // Nothing was recorded, so that there is no file, or all of it is written already.
@@ -349,10 +386,6 @@ session_result recording_session::complete_recording(bool was_recording, const s
         if (!was_recording) return session_result::wrong_state;
         return problem.empty() ? session_result::ok : session_result::failed;
     }
-    drain->set_property("steps", std::to_string(steps_.load()));
-    say_what_others_took(*drain);
-    problem = drain->finish(reason);
-    keep_totals(*drain);
     if (problem.empty()) problem = write_exports(options, capture_path());
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;

@@ -28,6 +28,7 @@
 #include <utility>
 
 #include "collect/drain_thread.hpp"
+#include "collect/graph_memory.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
 #include "session/background.hpp"
@@ -101,6 +102,13 @@ private:
     enum class window_state { shut, warming_up, open };
 
     void make_region(const session_options& options);
+    // While nothing is recorded, ranges and graphs' nodes are heard, if the options say so (recording_idle.cpp).
+    // Between two windows the capture's own drain thread listens, else one that has no capture.
+    std::uint32_t next_idle_epoch() noexcept;
+    void listen_while_idle();
+    void listen_to_graphs();
+    void stop_listening();
+    void begin_idle_drain();
     void open_window();
     // `ends_with_step`: the last one is over.
     void close_window(std::uint64_t last_step, bool ends_with_step);
@@ -112,7 +120,7 @@ private:
     void keep_totals(const drain_thread& drain);
     void leave_plan();
     // Whether there was a recording, and its options.
-    std::pair<bool, session_options> end_recording();
+    std::pair<bool, session_options> end_recording(bool exits);
     session_result complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
                                       const session_options& options, format::end_reason reason, std::string& problem);
 
@@ -151,7 +159,8 @@ private:
     session_options environment_;
     session_options options_;
     process_facts facts_;
-    std::uint32_t epoch_ = 0;  // of the latest window of any recording
+    std::uint32_t epoch_ = 0;       // of the latest window of any recording
+    std::uint32_t idle_epoch_ = 0;  // of the latest time in which nothing is recorded and something heard
     window_state window_state_ = window_state::shut;
     std::atomic<bool> recording_{false};
     std::atomic<std::uint64_t> steps_{0};  // begun
@@ -168,6 +177,7 @@ private:
     bool has_given_up_ = false;              // of the thread that calls exit
     tracer_options tracer_options_;          // its sizes go with the region's
     region* region_ = nullptr;               // never unmapped: hooks may be in it until the last instruction
+    std::unique_ptr<graph_memory> memory_;   // its drain thread's, whichever that is
     std::unique_ptr<cupti_tracer> tracer_;
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures that were completed before the recording's end
@@ -176,9 +186,11 @@ private:
     // Taken after mutex_ where both are.
     std::mutex drain_mutex_;
     std::shared_ptr<drain_thread> drain_;
-    format::window_entry window_;       // the latest
-    drop_counts drops_before_{};        // before the capture's first window
-    bool accepting_ = false;            // a drain thread may be started
+    format::window_entry window_;  // the latest
+    drop_counts drops_before_{};   // before the capture's first window
+    bool accepting_ = false;       // a drain thread may be started
+    std::shared_ptr<drain_thread> idle_drain_;
+    bool listening_ = false;            // outside any recording: an idle drain thread may be started
     cupti_tracer* attached_ = nullptr;  // tracer_, once it records
     std::string missing_;               // why GPU work is not recorded although the process uses CUDA; else ""
     std::string graphs_notice_;         // why CUDA graphs are not recorded as the options say; else ""

@@ -15,12 +15,12 @@ void append(std::vector<TElement>& to, std::span<const std::byte> payload) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-void add_records(capture_contents& contents, const chunk& added) {
+void add_records(std::vector<record_run>& runs, const chunk& added) {
     const record_block block = records_of(added.payload);
-    contents.runs.push_back({.thread_uid = added.aux,
-                             .first_number = block.first_number,
-                             .records = {block.records.begin(), block.records.end()},
-                             .recovered = added.recovered});
+    runs.push_back({.thread_uid = added.aux,
+                    .first_number = block.first_number,
+                    .records = {block.records.begin(), block.records.end()},
+                    .recovered = added.recovered});
 }
 
 }  // namespace
@@ -44,7 +44,10 @@ void add_chunk(capture_contents& contents, const chunk& added) {
             append(contents.threads, added.payload);
             break;
         case format::chunk_type::records:
-            add_records(contents, added);
+            add_records(contents.runs, added);
+            break;
+        case format::chunk_type::earlier:
+            add_records(contents.earlier, added);
             break;
         case format::chunk_type::kernels:
             append(contents.kernels, added.payload);

@@ -122,6 +122,8 @@ sample make_sample() {
     d.name = 5;
     for (std::uint8_t i = 0; i < 16; ++i) d.uuid[i] = static_cast<std::uint8_t>(0xA0 + i);
     s.devices = {d};
+    s.earlier = {{.ticks = 4, .value = heard_epoch_bit, .kind = record_kind::window},
+                 {.ticks = 5, .value = 0x400000009, .kind = record_kind::graph_node}};
     s.windows = {{.epoch = 3,
                   .warmup_calls = 4,
                   .begin_ticks = 5,
@@ -156,6 +158,7 @@ void write_sample(capture_writer& writer) {
     writer.clocks(s.clocks);
     writer.devices(s.devices);
     writer.window(s.windows.front());
+    writer.earlier(s.thread.uid, 7, s.earlier);
     writer.drops(s.drops);
     writer.end(format::end_reason::exited);
 }

@@ -166,14 +166,6 @@ void activity_before() {
     activity_client::end();
 }
 
-void activity_during() {
-    train(5);
-    activity_client::begin();
-    train(10);
-    stop();
-    activity_client::end();
-}
-
 }  // namespace
 
 int main(int, char** argv) {
@@ -185,7 +177,6 @@ int main(int, char** argv) {
         {"subscribes_while_paused", subscribes_while_paused},
         {"subscribes_where_nothing_is_recorded", subscribes_where_nothing_is_recorded},
         {"activity_before", activity_before},
-        {"activity_during", activity_during},
     };
     const auto found = scenes.find(scene);
     if (found == scenes.end()) return 2;

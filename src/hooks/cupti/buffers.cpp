@@ -125,26 +125,6 @@ bool activity_buffers::is_ours(const std::uint8_t* data) const noexcept {
     });
 }
 
-// A record begins with its kind, which is not 0, and what is handed out is all zeros.
-bool activity_buffers::is_some_missing() const noexcept {
-    const auto is_missing = [](const header* buffer) {
-        // acquire: what was handed out is known whole.
-        if (buffer->state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(buffer_state::taken))
-            return false;
-        std::uint32_t kind = 0;
-        std::memcpy(&kind, reinterpret_cast<const std::byte*>(buffer) + header_bytes, sizeof kind);
-        return kind != 0;
-    };
-    // relaxed: nothing is taken meanwhile, or it is not missing yet.
-    const std::uint32_t touched = std::min(untouched_.load(std::memory_order_relaxed), count_);
-    for (std::uint32_t index = 0; index < touched; ++index) {
-        if (is_missing(at(index))) return true;
-    }
-    return std::any_of(extras_.begin(), extras_.end(), [&](const std::atomic<header*>& known) {
-        return known.load() != nullptr && is_missing(known.load());
-    });
-}
-
 std::uint8_t* activity_buffers::take_by_force() noexcept {
     // acquire: pairs with put_in_queue()'s release. The whole queue is taken, so there is no ABA; what is not kept goes
     // back. Another thread that looks meanwhile finds it empty, and takes one beyond the pool.

@@ -44,9 +44,6 @@ public:
     // False, and nothing is touched, if it is no buffer of ours that is out.
     bool complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
 
-    // Whether a buffer with records in it is out. After a forced flush somebody else has got it.
-    bool is_some_missing() const noexcept;
-
     bool next_completed(completed& out) noexcept;  // in order of completion, but after take_by_force()
     // REQUIRES: what was read of it is in the capture, or given up.
     void give_back(std::uint8_t* data) noexcept;
