@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "control/place.hpp"
@@ -129,7 +130,11 @@ void control_server::remove_socket() noexcept {
 
 void* control_server::enter(void* self) noexcept {
     pthread_setname_np(pthread_self(), "prof-control");
-    static_cast<control_server*>(self)->run();
+    try {
+        static_cast<control_server*>(self)->run();
+    } catch (const std::bad_alloc&) {
+        // The process has no memory left: it goes on without control.
+    }
     return nullptr;
 }
 
