@@ -97,7 +97,6 @@ void thread_walk::visit(const record& r) {
             enter_window(r);
             break;
         case record_kind::graph_node_gone:
-            break;
         case record_kind::none:
             break;
     }
