@@ -51,11 +51,15 @@ void producer::drop(drop_cause cause) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-std::uint32_t producer::name_of(const char* text) noexcept {
-    if (text == nullptr) return 0;
+std::array<producer::known_text, 4>& producer::set_of(const char* text) noexcept {
     // Multiplied, since literals lie a few bytes apart and kernels' symbols pages: the top bits have all of them.
     const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15U;
-    auto& set = known_[mixed >> 58];
+    return known_[mixed >> 58];
+}
+
+std::uint32_t producer::name_of(const char* text) noexcept {
+    if (text == nullptr) return 0;
+    auto& set = set_of(text);
     for (known_text& entry : set) {
         if (entry.text != text) continue;
         if (entry.name == 0 || !is_text(text, region_->names().text(entry.name))) entry.name = region_->intern(text);
@@ -64,6 +68,28 @@ std::uint32_t producer::name_of(const char* text) noexcept {
     std::copy_backward(set.begin(), set.end() - 1, set.end());
     set.front() = {text, region_->intern(text)};
     return set.front().name;
+}
+
+std::uint32_t producer::symbol_of(const char* symbol, std::uint32_t generation) noexcept {
+    if (generation == symbols_) [[likely]] {
+        for (const known_text& entry : set_of(symbol)) {
+            if (entry.text == symbol && entry.is_symbol) return entry.name;
+        }
+    }
+    return name_of_new(symbol, generation);
+}
+
+std::uint32_t producer::name_of_new(const char* symbol, std::uint32_t generation) noexcept {
+    if (generation != symbols_) {
+        for (auto& set : known_) {
+            for (known_text& entry : set) entry.is_symbol = false;
+        }
+        symbols_ = generation;
+    }
+    const std::uint32_t name = name_of(symbol);
+    if (generation == 0 || name == 0) return name;
+    for (known_text& entry : set_of(symbol)) entry.is_symbol = entry.is_symbol || entry.text == symbol;
+    return name;
 }
 
 }  // namespace prof

@@ -61,33 +61,42 @@ public:
 
     // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
     // One that is dropped is open all the same, so that the driver's call inside it is not taken for it.
-    void open_api(const record& r) noexcept {
+    template <typename TFill>
+    void open_api(std::uint64_t key, api_domain domain, TFill&& fill) noexcept {
         if (open_api_.is_kept) [[unlikely]]
             --reserved_;
-        const bool is_kept = out_.write(r, reserved_ + 1);
-        if (is_kept) [[likely]] {
-            ++reserved_;
-        } else {
-            drop(drop_cause::ring_full);
-        }
-        open_api_ = {r.value, r.domain, is_kept};
+        record* const slot = out_.next_slot(reserved_ + 1);
+        open_api_ = {key, domain, slot != nullptr};
+        if (slot == nullptr) [[unlikely]]
+            return drop(drop_cause::ring_full);
+        ++reserved_;
+        fill(*slot);
+        out_.publish();
     }
-    void close_api(const record& r) noexcept {
+    template <typename TFill>
+    void close_api(TFill&& fill) noexcept {
         const bool is_kept = open_api_.is_kept;
         open_api_ = {};
         if (!is_kept) [[unlikely]]
             return;
         --reserved_;
-        (void)out_.write(r);  // its place was kept
+        fill(*out_.next_slot());  // its place was kept
+        out_.publish();
     }
-    std::uint64_t open_api_key() const noexcept { return open_api_.value; }
-    bool is_open_api(const record& r) const noexcept {
-        return open_api_.value == r.value && open_api_.domain == r.domain;
+    std::uint64_t open_api_key() const noexcept { return open_api_.key; }
+    bool is_open_api(std::uint64_t key, api_domain domain) const noexcept {
+        return open_api_.key == key && open_api_.domain == domain;
     }
 
     // The name of a text, by its address: a small cache in front of the name table, checked against the bytes, since
     // another text may stand there later (a buffer used again, a module unloaded).
     std::uint32_t name_of(const char* text) noexcept;
+
+    // The name of a kernel's symbol, by its address alone: the driver's text stays as it is for as long as its module
+    // is loaded. (Its hundreds of bytes would come from far: other kernels and the program itself have had the caches
+    // meanwhile.) `generation` is another number after a module was unloaded; 0 if nobody tells of that, then the bytes
+    // are compared.
+    std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
 
 private:
     struct domain_state {
@@ -95,14 +104,17 @@ private:
         std::uint32_t suppressed = 0;  // pushes not recorded, counted from the first that found the ring full
     };
     struct api_call {
-        std::uint64_t value = 0;  // correlation key; 0: none
-        std::uint16_t domain = 0;
+        std::uint64_t key = 0;  // of correlation; 0: none
+        api_domain domain = api_domain::none;
         bool is_kept = false;  // recorded; its return has a place
     };
     struct known_text {
         const char* text = nullptr;
         std::uint32_t name = 0;
+        bool is_symbol = false;  // of the generation below
     };
+    std::uint32_t name_of_new(const char* symbol, std::uint32_t generation) noexcept;
+    std::array<known_text, 4>& set_of(const char* text) noexcept;
 
     template <typename TFill>
     int open(domain_state& d, TFill&& fill) noexcept {
@@ -148,6 +160,7 @@ private:
     region* region_ = nullptr;
     ring_header* ring_ = nullptr;
     std::uint32_t epoch_ = 0;
+    std::uint32_t symbols_ = 0;  // their generation
     std::array<domain_state, domain_limit> domains_{};
     domain_state adoptions_;
     alignas(64) std::array<std::array<known_text, 4>, 64> known_{};  // a set is a cache line, the latest first

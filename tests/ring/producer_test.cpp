@@ -97,15 +97,16 @@ TEST(Producer, KeepsThePlaceOfEveryEndOfAnAdoption) {
 TEST(Producer, KeepsThePlaceOfAnApiExit) {
     fixture f;
     for (int i = 0; i < 14; ++i) f.out.write(of(record_kind::mark));
-    f.out.open_api(of(record_kind::api_enter, 1, 77));
-    EXPECT_TRUE(f.out.is_open_api(of(record_kind::api_exit, 1, 77)));
+    f.out.open_api(77, api_domain::driver, [](record& r) { r = of(record_kind::api_enter, 1, 77); });
+    EXPECT_TRUE(f.out.is_open_api(77, api_domain::driver));
+    EXPECT_FALSE(f.out.is_open_api(77, api_domain::runtime));
     f.out.write(of(record_kind::mark));  // only the exit's place is left
-    f.out.close_api(of(record_kind::api_exit, 1, 77));
+    f.out.close_api([](record& r) { r = of(record_kind::api_exit, 1, 77); });
     const auto records = f.drain();
     ASSERT_EQ(records.size(), 16U);
     EXPECT_EQ(records.back().kind, record_kind::api_exit);
     EXPECT_EQ(f.dropped(drop_cause::ring_full), 1U);
-    EXPECT_FALSE(f.out.is_open_api(of(record_kind::api_exit, 1, 77)));
+    EXPECT_FALSE(f.out.is_open_api(77, api_domain::driver));
 }
 
 TEST(Producer, KnowsATextAgainAndSeesWhenItsAddressHoldsAnother) {
@@ -121,6 +122,28 @@ TEST(Producer, KnowsATextAgainAndSeesWhenItsAddressHoldsAnother) {
         }
     }
     EXPECT_EQ(f.out.name_of(nullptr), 0U);
+}
+
+TEST(Producer, KnowsASymbolByItsAddressUntilAModuleWasUnloaded) {
+    fixture f;
+    char text[32] = "kernel_a";
+    const std::uint32_t a = f.out.symbol_of(text, 1);
+    EXPECT_EQ(f.where.names().text(a), "kernel_a");
+    std::snprintf(text, sizeof text, "kernel_b");
+    EXPECT_EQ(f.out.symbol_of(text, 1), a) << "the bytes are not looked at";
+    const std::uint32_t b = f.out.symbol_of(text, 2);
+    EXPECT_EQ(f.where.names().text(b), "kernel_b");
+    EXPECT_EQ(f.out.symbol_of(text, 2), b);
+    // Where nobody tells of unloading, and where it is no symbol, they are looked at.
+    std::snprintf(text, sizeof text, "kernel_c");
+    EXPECT_EQ(f.where.names().text(f.out.symbol_of(text, 0)), "kernel_c");
+    std::snprintf(text, sizeof text, "kernel_d");
+    EXPECT_EQ(f.where.names().text(f.out.symbol_of(text, 0)), "kernel_d");
+    EXPECT_EQ(f.where.names().text(f.out.symbol_of(text, 3)), "kernel_d");
+    std::snprintf(text, sizeof text, "range");
+    EXPECT_EQ(f.where.names().text(f.out.name_of(text)), "range");
+    EXPECT_EQ(f.out.symbol_of(nullptr, 3), 0U);
+    EXPECT_EQ(f.out.symbol_of(nullptr, 4), 0U);
 }
 
 // A record that is dropped is not put together: its name takes no place in the table.

@@ -36,8 +36,9 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    std::atomic<bool> is_left{false};    // leave_as_it_is()
-    std::atomic<bool> is_shared{false};  // met_another_client()
+    std::atomic<std::uint32_t> symbols{0};  // the generation of kernels' symbols (producer::symbol_of)
+    std::atomic<bool> is_left{false};       // leave_as_it_is()
+    std::atomic<bool> is_shared{false};     // met_another_client()
 };
 callback_state active;
 
@@ -58,6 +59,18 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
     if (buffer != nullptr && !active.buffers.load()->complete(buffer, valid_bytes)) active.is_shared = true;
 }
 
+// All of it: another's may have been here.
+void fill_api_record(record& r, record_kind kind, std::uint64_t key, api_domain domain) noexcept {
+    r.ticks = ticks_now();
+    r.value = key;
+    r.name = 0;
+    r.color = 0;
+    r.category = 0;
+    r.domain = static_cast<std::uint16_t>(domain);
+    r.kind = kind;
+    r.flags = 0;
+}
+
 // Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
 // correlation id: only the outer one is recorded.
 void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* call) noexcept {
@@ -69,23 +82,24 @@ void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId c
         const bool is_heard = kind_of_call(static_cast<api_domain>(domain), cbid) == launch_kind::capture;
         if (out == nullptr || !is_heard) return;
     }
-    record r;
-    r.domain = static_cast<std::uint16_t>(domain);
-    r.value = correlation_key(out->epoch(), data.correlationId);
+    const auto where = static_cast<api_domain>(domain);
+    const std::uint64_t key = correlation_key(out->epoch(), data.correlationId);
     if (data.callbackSite == CUPTI_API_ENTER) {
-        if (out->open_api_key() == r.value) return;
-        r.kind = record_kind::api_enter;
-        r.category = cbid;
-        const launch_kind kind = kind_of_call(static_cast<api_domain>(domain), cbid);
-        // Only for these does CUPTI's callback data hold a symbol name.
-        if (kind == launch_kind::kernel) r.name = out->name_of(data.symbolName);
-        r.flags = static_cast<std::uint8_t>(class_of_call(kind));
-        r.ticks = ticks_now();
-        out->open_api(r);
-    } else if (out->is_open_api(r)) {
-        r.kind = record_kind::api_exit;
-        r.ticks = ticks_now();
-        out->close_api(r);
+        if (out->open_api_key() == key) return;
+        const launch_kind kind = kind_of_call(where, cbid);
+        // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no longer
+        // launches their kernels.
+        const std::uint32_t name = kind == launch_kind::kernel
+                                       ? out->symbol_of(data.symbolName, active.symbols.load(std::memory_order_relaxed))
+                                       : 0;
+        out->open_api(key, where, [&](record& r) {
+            fill_api_record(r, record_kind::api_enter, key, where);
+            r.name = name;
+            r.category = cbid;
+            r.flags = static_cast<std::uint8_t>(class_of_call(kind));
+        });
+    } else if (out->is_open_api(key, where)) {
+        out->close_api([&](record& r) { fill_api_record(r, record_kind::api_exit, key, where); });
     }
 }
 
@@ -112,9 +126,18 @@ bool hear_profiler_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, cons
     return false;
 }
 
+// With a module, or a context and all its modules, the symbols of their kernels go.
+constexpr CUpti_CallbackIdResource unloading[] = {CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+                                                  CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING};
+constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
+    return event == unloading[0] || event == unloading[1];
+}
+
 // The subscription's one callback.
 void CUPTIAPI on_event(void* data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* event) noexcept {
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE && takes_symbols_along(cbid)) [[unlikely]] {
+        ++active.symbols;
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
         note_graph_node(cbid, *static_cast<const CUpti_ResourceData*>(event), active.graph_node_id.load());
     } else if (active.heard.load(std::memory_order_relaxed) == nullptr ||
                !hear_profiler_call(domain, cbid, *static_cast<const CUpti_CallbackData*>(event))) {
@@ -260,6 +283,12 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
         if (result != CUPTI_SUCCESS) refusal = result;
     }
     if (what_.has(activity::graph_nodes)) switch_graph_nodes(true);
+    bool tells_of_unloading = true;
+    for (const CUpti_CallbackIdResource event : unloading) {
+        tells_of_unloading = tells_of_unloading &&
+                             cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event) == CUPTI_SUCCESS;
+    }
+    active.symbols = tells_of_unloading ? 1 : 0;  // producers know none from before
     return any ? CUPTI_SUCCESS : refusal;
 }
 

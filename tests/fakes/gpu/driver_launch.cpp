@@ -47,6 +47,13 @@ CUresult cuModuleLoadData(CUmodule* module, const void*) {
     return CUDA_SUCCESS;
 }
 
+CUresult cuModuleUnload(CUmodule) {
+    if (fake::tool* attached = gpu().attached_tool()) {
+        attached->resource_changed(CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, current_context(), nullptr, nullptr);
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
     *function = gpu().function(name);
     return CUDA_SUCCESS;
