@@ -19,6 +19,7 @@ bool is_text(const char* text, std::string_view known) noexcept {
 void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
     *this = producer{};
     region_ = &where;
+    names_ = where.names();
     ring_ = &ring;
     epoch_ = epoch;
     out_ = ring_producer<record>(&ring.counters, where.slots(ring), ring.capacity);
@@ -51,6 +52,17 @@ void producer::drop(drop_cause cause) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+int producer::close_dropped(domain_state& d) noexcept {
+    if (d.depth == 0) {
+        // While it is only heard, nobody misses the range.
+        if (!is_heard_only(epoch_)) drop(drop_cause::pop_without_push);
+        return -1;
+    }
+    --d.depth;
+    if (d.depth == d.first_dropped) d.first_dropped = domain_state::none;
+    return static_cast<int>(d.depth);
+}
+
 std::uint32_t producer::name_of(const char* text) noexcept {
     if (text == nullptr) return 0;
     // Multiplied, since literals lie a few bytes apart and kernels' symbols pages: the top bits have all of them.
@@ -58,12 +70,18 @@ std::uint32_t producer::name_of(const char* text) noexcept {
     auto& set = known_[mixed >> 58];
     for (known_text& entry : set) {
         if (entry.text != text) continue;
-        if (entry.name == 0 || !is_text(text, region_->names().text(entry.name))) entry.name = region_->intern(text);
+        if (entry.name == 0 || !is_text(text, {names_.bytes(entry.name), entry.length})) [[unlikely]]
+            entry = intern(text);
         return entry.name;
     }
     std::copy_backward(set.begin(), set.end() - 1, set.end());
-    set.front() = {text, region_->intern(text)};
+    set.front() = intern(text);
     return set.front().name;
+}
+
+producer::known_text producer::intern(const char* text) noexcept {
+    const std::string_view all{text};
+    return {text, region_->intern(all), static_cast<std::uint32_t>(all.size())};
 }
 
 }  // namespace prof
