@@ -9,8 +9,9 @@
 //     }
 //
 // Ranges are NVTX push/pop ranges in the domain "prof", so Nsight shows them too, and no link to libprof is needed.
-// Any thread; ranges of one thread nest. Cost of a PROF_RANGE, enter and leave together: about a nanosecond with no
-// tool in the process; with libprof recording, two clock reads and a few nanoseconds (docs/overhead.md).
+// Any thread; ranges of one thread nest. Cost of a PROF_RANGE, enter and leave together: one to two nanoseconds with no
+// tool in the process, or with libprof that is not recording; while it is, two clock reads and a few nanoseconds
+// (docs/overhead.md).
 // -DPROF_DISABLE compiles every range to nothing.
 #pragma once
 
@@ -43,9 +44,34 @@ struct range_attributes {
 
 namespace detail {
 
-inline nvtxDomainHandle_t domain() noexcept {
-    static const nvtxDomainHandle_t handle = nvtxDomainCreateA("prof");
-    return handle;
+inline constexpr std::uint32_t heard_always = 1;
+
+// The tool that NVTX found, if any.
+//
+// Ranges need not be told to it while the word at `gate` is 0. libprof is asked for its word through NVTX, by a
+// resource of this name whose identifier is the place for the address; any other tool sees a pointer with a name, and
+// hears all ranges. libprof's hooks look at the same word first, so that only the calls are saved, and nothing changes.
+struct tool {
+    tool() noexcept : domain(nvtxDomainCreateA("prof")) {
+        nvtxResourceAttributes_t question{};
+        question.version = NVTX_VERSION;
+        question.size = NVTX_RESOURCE_ATTRIB_STRUCT_SIZE;
+        question.identifierType = NVTX_RESOURCE_TYPE_GENERIC_POINTER;
+        question.identifier.pValue = &gate;
+        question.messageType = NVTX_MESSAGE_TYPE_ASCII;
+        question.message.ascii = "libprof: gate";
+        nvtxDomainResourceCreate(domain, &question);
+    }
+    // relaxed: who finds it open calls the tool, which looks again.
+    bool hears() const noexcept { return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0; }
+
+    nvtxDomainHandle_t domain;
+    const std::uint32_t* gate = &heard_always;
+};
+
+inline const tool& the_tool() noexcept {
+    static const tool found;
+    return found;
 }
 
 inline nvtxEventAttributes_t event(const range_attributes& attributes) noexcept {
@@ -71,32 +97,46 @@ inline nvtxEventAttributes_t event(const range_attributes& attributes) noexcept 
 class range_site {
 public:
     explicit range_site(const char* name, const range_attributes& attributes = {}) noexcept
-        : event_(detail::event(attributes)) {
+        : event_(detail::event(attributes)), tool_(detail::the_tool()) {
         event_.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-        event_.message.registered = nvtxDomainRegisterStringA(detail::domain(), name);
+        event_.message.registered = nvtxDomainRegisterStringA(tool_.domain, name);
     }
     const nvtxEventAttributes_t& event() const noexcept { return event_; }
+    const detail::tool& tool() const noexcept { return tool_; }
 
 private:
     nvtxEventAttributes_t event_;
+    detail::tool tool_;  // a copy: one load less for each range
 };
 
 // A range from its construction to its destruction, which must happen on the same thread, innermost first.
 class scoped_range {
 public:
-    explicit scoped_range(const range_site& site) noexcept { nvtxDomainRangePushEx(detail::domain(), &site.event()); }
+    // `site` outlives the range.
+    explicit scoped_range(const range_site& site) noexcept : tool_(site.tool()) {
+        if (tool_.hears()) nvtxDomainRangePushEx(tool_.domain, &site.event());
+    }
+    explicit scoped_range(const range_site&&) = delete;
 
     // For names made at run time: `name` is copied if a tool listens (one hash of it), and may go away at once.
-    explicit scoped_range(const char* name, const range_attributes& attributes = {}) noexcept {
+    explicit scoped_range(const char* name, const range_attributes& attributes = {}) noexcept
+        : tool_(detail::the_tool()) {
+        if (!tool_.hears()) return;
         nvtxEventAttributes_t e = detail::event(attributes);
         e.messageType = NVTX_MESSAGE_TYPE_ASCII;
         e.message.ascii = name;
-        nvtxDomainRangePushEx(detail::domain(), &e);
+        nvtxDomainRangePushEx(tool_.domain, &e);
     }
-    ~scoped_range() { nvtxDomainRangePop(detail::domain()); }
+    // Whether the beginning was told does not matter: libprof counts a pop without its push, and always has.
+    ~scoped_range() {
+        if (tool_.hears()) nvtxDomainRangePop(tool_.domain);
+    }
 
     scoped_range(const scoped_range&) = delete;
     scoped_range& operator=(const scoped_range&) = delete;
+
+private:
+    const detail::tool& tool_;
 };
 
 // A range of the process rather than of a thread: may overlap others and end on another thread.
@@ -106,11 +146,11 @@ public:
         nvtxEventAttributes_t e = detail::event(attributes);
         e.messageType = NVTX_MESSAGE_TYPE_ASCII;
         e.message.ascii = name;
-        id_ = nvtxDomainRangeStartEx(detail::domain(), &e);
+        id_ = nvtxDomainRangeStartEx(detail::the_tool().domain, &e);
     }
     ~process_range() { end(); }
     void end() noexcept {
-        if (id_ != 0) nvtxDomainRangeEnd(detail::domain(), id_);
+        if (id_ != 0) nvtxDomainRangeEnd(detail::the_tool().domain, id_);
         id_ = 0;
     }
 
@@ -130,14 +170,16 @@ private:
 
 // An instant with a name.
 inline void mark(const char* name, const range_attributes& attributes = {}) noexcept {
+    const detail::tool& tool = detail::the_tool();
+    if (!tool.hears()) return;
     nvtxEventAttributes_t e = detail::event(attributes);
     e.messageType = NVTX_MESSAGE_TYPE_ASCII;
     e.message.ascii = name;
-    nvtxDomainMarkEx(detail::domain(), &e);
+    nvtxDomainMarkEx(tool.domain, &e);
 }
 
 inline void name_category(std::uint32_t category, const char* name) noexcept {
-    nvtxDomainNameCategoryA(detail::domain(), category, name);
+    nvtxDomainNameCategoryA(detail::the_tool().domain, category, name);
 }
 
 #define PROF_JOIN_(a, b) a##b

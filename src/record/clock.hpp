@@ -37,12 +37,17 @@ inline std::uint64_t clock_ns(clockid_t clock) noexcept {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-inline std::uint64_t ticks_now() noexcept {
+// Whether ticks_now() is tick_counter(), which calls nothing.
+inline bool has_tick_counter() noexcept { return active_tick_source == tick_source::tsc; }
+inline std::uint64_t tick_counter() noexcept {
 #if defined(__x86_64__)
-    if (active_tick_source == tick_source::tsc) return __rdtsc();
+    return __rdtsc();
+#else
+    return 0;  // never asked
 #endif
-    return clock_ns(CLOCK_MONOTONIC);
 }
+
+inline std::uint64_t ticks_now() noexcept { return has_tick_counter() ? tick_counter() : clock_ns(CLOCK_MONOTONIC); }
 
 // `cupti_now` may be null; it returns CUPTI's clock in ns. A few microseconds; any thread.
 clock_snapshot take_clock_snapshot(std::uint64_t (*cupti_now)() noexcept) noexcept;

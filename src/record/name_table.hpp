@@ -53,6 +53,11 @@ public:
     // The text of an id that intern() gave (by whatever thread); empty for 0 and for anything that is no id.
     std::string_view text(std::uint32_t id) const noexcept;
 
+    // The same text's first byte. REQUIRES: intern() gave `id` to this thread, and it is not 0.
+    const char* bytes(std::uint32_t id) const noexcept {
+        return reinterpret_cast<const char*>(arena_ + std::size_t{id} * 8 + sizeof(name_entry_header));
+    }
+
     // Steps through published entries in arena order. `cursor` starts at 0. False when there is none (yet).
     bool next_entry(std::uint32_t& cursor, std::uint32_t& id, std::string_view& text) const noexcept;
 

@@ -19,6 +19,7 @@ bool is_text(const char* text, std::string_view known) noexcept {
 void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
     *this = producer{};
     region_ = &where;
+    names_ = where.names();
     ring_ = &ring;
     epoch_ = epoch;
     out_ = ring_producer<record>(&ring.counters, where.slots(ring), ring.capacity);
@@ -51,6 +52,17 @@ void producer::drop(drop_cause cause) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+int producer::close_dropped(domain_state& d) noexcept {
+    if (d.depth == 0) {
+        // While it is only heard, nobody misses the range.
+        if (!is_heard_only(epoch_)) drop(drop_cause::pop_without_push);
+        return -1;
+    }
+    --d.depth;
+    if (d.depth == d.first_dropped) d.first_dropped = domain_state::none;
+    return static_cast<int>(d.depth);
+}
+
 std::array<producer::known_text, 4>& producer::set_of(const char* text) noexcept {
     // Multiplied, since literals lie a few bytes apart and kernels' symbols pages: the top bits have all of them.
     const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15U;
@@ -62,18 +74,24 @@ std::uint32_t producer::name_of(const char* text) noexcept {
     auto& set = set_of(text);
     for (known_text& entry : set) {
         if (entry.text != text) continue;
-        if (entry.name == 0 || !is_text(text, region_->names().text(entry.name))) entry.name = region_->intern(text);
+        if (entry.name == 0 || !is_text(text, {names_.bytes(entry.name), entry.length})) [[unlikely]]
+            entry = intern(text);
         return entry.name;
     }
     std::copy_backward(set.begin(), set.end() - 1, set.end());
-    set.front() = {text, region_->intern(text)};
+    set.front() = intern(text);
     return set.front().name;
+}
+
+producer::known_text producer::intern(const char* text) noexcept {
+    const std::string_view all{text};
+    return {text, region_->intern(all), static_cast<std::uint32_t>(all.size()) & INT32_MAX};
 }
 
 std::uint32_t producer::symbol_of(const char* symbol, std::uint32_t generation) noexcept {
     if (generation == symbols_) [[likely]] {
         for (const known_text& entry : set_of(symbol)) {
-            if (entry.text == symbol && entry.is_symbol) return entry.name;
+            if (entry.text == symbol && entry.is_symbol != 0) return entry.name;
         }
     }
     return name_of_new(symbol, generation);
@@ -82,13 +100,15 @@ std::uint32_t producer::symbol_of(const char* symbol, std::uint32_t generation) 
 std::uint32_t producer::name_of_new(const char* symbol, std::uint32_t generation) noexcept {
     if (generation != symbols_) {
         for (auto& set : known_) {
-            for (known_text& entry : set) entry.is_symbol = false;
+            for (known_text& entry : set) entry.is_symbol = 0;
         }
         symbols_ = generation;
     }
     const std::uint32_t name = name_of(symbol);
     if (generation == 0 || name == 0) return name;
-    for (known_text& entry : set_of(symbol)) entry.is_symbol = entry.is_symbol || entry.text == symbol;
+    for (known_text& entry : set_of(symbol)) {
+        if (entry.text == symbol) entry.is_symbol = 1;
+    }
     return name;
 }
 

@@ -4,8 +4,8 @@
 // Touched by its own thread only. Cost of a write: one copy and one release store.
 //
 // Invariants
-//  1. A recorded push has its pop, a recorded api_enter its api_exit: an opening record is written only if, besides
-//     it, the closings of everything open would still fit (`reserved_`).
+//  1. A recorded push has its pop, a recorded api_enter its api_exit: an opening record is written only with a place
+//     for its closing, which nothing else is given.
 //  2. If a push is dropped, so is everything in its domain until its pop: pairs are dropped whole, and counted.
 #pragma once
 
@@ -37,7 +37,7 @@ public:
     region& where() const noexcept { return *region_; }  // REQUIRES: attached
 
     void write(const record& r) noexcept {
-        if (!out_.write(r, reserved_)) [[unlikely]]
+        if (!out_.write(r)) [[unlikely]]
             drop(drop_cause::ring_full);
     }
 
@@ -64,13 +64,12 @@ public:
     template <typename TFill>
     void open_api(std::uint64_t key, api_domain domain, TFill&& fill) noexcept {
         if (open_api_.is_kept) [[unlikely]]
-            --reserved_;
-        record* const slot = out_.next_slot(reserved_ + 1);
-        open_api_ = {key, domain, slot != nullptr};
-        if (slot == nullptr) [[unlikely]]
+            out_.give_back(1);
+        const bool is_kept = out_.take(2);
+        open_api_ = {key, domain, is_kept};
+        if (!is_kept) [[unlikely]]
             return drop(drop_cause::ring_full);
-        ++reserved_;
-        fill(*slot);
+        fill(out_.next_slot());
         out_.publish();
     }
     template <typename TFill>
@@ -79,8 +78,7 @@ public:
         open_api_ = {};
         if (!is_kept) [[unlikely]]
             return;
-        --reserved_;
-        fill(*out_.next_slot());  // its place was kept
+        fill(out_.next_slot());  // its place was kept
         out_.publish();
     }
     std::uint64_t open_api_key() const noexcept { return open_api_.key; }
@@ -100,8 +98,9 @@ public:
 
 private:
     struct domain_state {
+        static constexpr std::uint32_t none = UINT32_MAX;
         std::uint32_t depth = 0;
-        std::uint32_t suppressed = 0;  // pushes not recorded, counted from the first that found the ring full
+        std::uint32_t first_dropped = none;  // the level that found the ring full: it and those above are not recorded
     };
     struct api_call {
         std::uint64_t key = 0;  // of correlation; 0: none
@@ -110,54 +109,48 @@ private:
     };
     struct known_text {
         const char* text = nullptr;
-        std::uint32_t name = 0;
-        bool is_symbol = false;  // of the generation below
+        std::uint32_t name = 0;  // 0: it found no place in the table
+        std::uint32_t length : 31 = 0;
+        std::uint32_t is_symbol : 1 = 0;  // of the generation below
     };
-    std::uint32_t name_of_new(const char* symbol, std::uint32_t generation) noexcept;
+    known_text intern(const char* text) noexcept;
     std::array<known_text, 4>& set_of(const char* text) noexcept;
+    std::uint32_t name_of_new(const char* symbol, std::uint32_t generation) noexcept;
 
     template <typename TFill>
     int open(domain_state& d, TFill&& fill) noexcept {
-        const auto level = static_cast<int>(d.depth++);
-        if (d.suppressed != 0) [[unlikely]] {
-            ++d.suppressed;
+        const std::uint32_t level = d.depth++;
+        if (level >= d.first_dropped) [[unlikely]] {
             drop(drop_cause::enclosing_range_dropped);
-        } else if (record* slot = out_.next_slot(reserved_ + 1); slot == nullptr) [[unlikely]] {
-            d.suppressed = 1;
+        } else if (!out_.take(2)) [[unlikely]] {
+            d.first_dropped = level;
             drop(drop_cause::ring_full);
         } else {
-            ++reserved_;
-            fill(*slot);
+            fill(out_.next_slot());
             out_.publish();
         }
-        return level;
+        return static_cast<int>(level);
     }
 
     template <typename TFill>
     int close(domain_state& d, TFill&& fill) noexcept {
-        if (d.depth == 0) [[unlikely]] {
-            // While it is only heard, nobody misses the range.
-            if (!is_heard_only(epoch_)) drop(drop_cause::pop_without_push);
-            return -1;
-        }
-        --d.depth;
-        if (d.suppressed != 0) [[unlikely]] {
-            --d.suppressed;
-        } else if (record* slot = out_.next_slot()) [[likely]] {  // its place was kept
-            --reserved_;
-            fill(*slot);
-            out_.publish();
-        }
-        return static_cast<int>(d.depth);
+        const std::uint32_t level = d.depth - 1;  // that of a pop too many is above all others
+        if (level >= d.first_dropped) [[unlikely]]
+            return close_dropped(d);
+        d.depth = level;
+        fill(out_.next_slot());  // its place was kept
+        out_.publish();
+        return static_cast<int>(level);
     }
 
+    int close_dropped(domain_state& d) noexcept;
     void drop(drop_cause cause) noexcept;
     bool write_window(std::uint32_t epoch) noexcept;
 
     ring_producer<record> out_;
-    std::size_t reserved_ = 0;
     api_call open_api_;
     region* region_ = nullptr;
+    name_table names_;  // the region's: one load less
     ring_header* ring_ = nullptr;
     std::uint32_t epoch_ = 0;
     std::uint32_t symbols_ = 0;  // their generation

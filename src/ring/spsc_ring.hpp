@@ -35,22 +35,30 @@ public:
     ring_producer(counters* where, TSlot* slots, std::size_t capacity) noexcept
         : counters_(where),
           slots_(slots),
-          capacity_(static_cast<TIndex>(capacity)),
+          mask_(static_cast<TIndex>(capacity - 1)),
           // relaxed: the producer is the only writer of head, and takes over from a predecessor it synchronised with.
           head_(where->head.load(std::memory_order_relaxed)),
           // acquire: slots the consumer has let go may be overwritten.
-          tail_seen_(where->tail.load(std::memory_order_acquire)) {}
+          tail_seen_(where->tail.load(std::memory_order_acquire)),
+          room_(static_cast<TIndex>(static_cast<TIndex>(capacity) - static_cast<TIndex>(head_ - tail_seen_))) {}
 
-    // Where the next slot is written, if besides it `headroom` more would fit; null otherwise. The consumer sees it
-    // after publish().
-    TSlot* next_slot(std::size_t headroom = 0) noexcept {
-        if (free_seen() <= headroom) [[unlikely]] {
+    // Sets `count` free slots aside: for what is written next, and for what is to have a place later. False, and
+    // nothing has changed, if there are fewer.
+    bool take(TIndex count) noexcept {
+        if (room_ < count) [[unlikely]] {
             // acquire: pairs with the consumer's release of tail; its reads of the slots are over.
-            tail_seen_ = counters_->tail.load(std::memory_order_acquire);
-            if (free_seen() <= headroom) return nullptr;
+            const TIndex tail = counters_->tail.load(std::memory_order_acquire);
+            room_ = static_cast<TIndex>(room_ + static_cast<TIndex>(tail - tail_seen_));
+            tail_seen_ = tail;
+            if (room_ < count) return false;
         }
-        return &slot_at(head_);
+        room_ = static_cast<TIndex>(room_ - count);
+        return true;
     }
+    void give_back(TIndex count) noexcept { room_ = static_cast<TIndex>(room_ + count); }
+
+    // Where the next slot is written. REQUIRES: its place was taken. The consumer sees it after publish().
+    TSlot& next_slot() noexcept { return slot_at(head_); }
     void publish() noexcept {
         head_ = static_cast<TIndex>(head_ + 1);
         prefetch_for_writing(slot_at(static_cast<TIndex>(head_ + slots_a_line)));
@@ -58,12 +66,11 @@ public:
         counters_->head.store(head_, std::memory_order_release);
     }
 
-    // Both at once. False if it does not fit.
-    bool write(const TSlot& slot, std::size_t headroom = 0) noexcept {
-        TSlot* const to = next_slot(headroom);
-        if (to == nullptr) [[unlikely]]
+    // All at once, and `kept` places more for later. False if it does not fit.
+    bool write(const TSlot& slot, TIndex kept = 0) noexcept {
+        if (!take(static_cast<TIndex>(1 + kept))) [[unlikely]]
             return false;
-        *to = slot;
+        next_slot() = slot;
         publish();
         return true;
     }
@@ -82,19 +89,14 @@ private:
 #endif
     }
 
-    TSlot& slot_at(TIndex number) noexcept {
-        return slots_[static_cast<std::size_t>(number) & (static_cast<std::size_t>(capacity_) - 1)];
-    }
-
-    std::size_t free_seen() const noexcept {
-        return static_cast<std::size_t>(static_cast<TIndex>(capacity_ - static_cast<TIndex>(head_ - tail_seen_)));
-    }
+    TSlot& slot_at(TIndex number) noexcept { return slots_[static_cast<std::size_t>(number & mask_)]; }
 
     counters* counters_ = nullptr;
     TSlot* slots_ = nullptr;
-    TIndex capacity_ = 0;
+    TIndex mask_ = 0;
     TIndex head_ = 0;
     TIndex tail_seen_ = 0;
+    TIndex room_ = 0;  // slots that were free when the tail was seen, and are not set aside
 };
 
 // What the consumer sees: the filled slots as at most two spans (the ring may wrap inside).

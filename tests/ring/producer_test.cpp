@@ -109,6 +109,38 @@ TEST(Producer, KeepsThePlaceOfAnApiExit) {
     EXPECT_FALSE(f.out.is_open_api(77, api_domain::driver));
 }
 
+// Of each but the last the exit never came: its place is free again.
+TEST(Producer, KeepsNoPlaceForTheExitOfAnApiCallThatGaveWay) {
+    fixture f;
+    for (std::uint64_t call = 1; call <= 3; ++call) {
+        f.out.open_api(call, api_domain::driver, [&](record& r) { r = of(record_kind::api_enter, 1, call); });
+    }
+    for (int i = 0; i < 12; ++i) f.out.write(of(record_kind::mark));
+    EXPECT_EQ(f.dropped(drop_cause::ring_full), 0U);
+    f.out.write(of(record_kind::mark));
+    EXPECT_EQ(f.dropped(drop_cause::ring_full), 1U) << "but for the last one's there is one";
+    f.out.close_api([](record& r) { r = of(record_kind::api_exit, 1, 3); });
+    EXPECT_EQ(f.drain().size(), 16U);
+}
+
+TEST(Producer, RecordsADomainAgainOnceTheRangeThatWasDroppedHasEnded) {
+    fixture f;
+    f.out.push(of(record_kind::range_push, 2));
+    for (int i = 0; i < 14; ++i) f.out.write(of(record_kind::mark));
+    EXPECT_EQ(f.out.push(of(record_kind::range_push, 2)), 1);
+    EXPECT_EQ(f.dropped(drop_cause::ring_full), 1U);
+    EXPECT_EQ(f.drain().size(), 15U);
+    EXPECT_EQ(f.out.push(of(record_kind::range_push, 2)), 2);
+    EXPECT_EQ(f.dropped(drop_cause::enclosing_range_dropped), 1U);
+    EXPECT_EQ(f.out.pop(of(record_kind::range_pop, 2)), 2);
+    EXPECT_EQ(f.out.pop(of(record_kind::range_pop, 2)), 1);
+    EXPECT_EQ(f.drain().size(), 0U);
+    EXPECT_EQ(f.out.push(of(record_kind::range_push, 2)), 1);
+    EXPECT_EQ(f.out.push(of(record_kind::range_push, 2)), 2);
+    for (const int level : {2, 1, 0}) EXPECT_EQ(f.out.pop(of(record_kind::range_pop, 2)), level);
+    EXPECT_EQ(f.drain().size(), 5U);
+}
+
 TEST(Producer, KnowsATextAgainAndSeesWhenItsAddressHoldsAnother) {
     fixture f;
     char text[32];

@@ -1,92 +1,18 @@
 #include "hooks/nvtx/nvtx_hooks.hpp"
 
 #include <atomic>
+#include <cstring>
 
 #include "hooks/nvtx/event.hpp"
 #include "hooks/nvtx/torch_text.hpp"
-#include "hooks/nvtx/watched_ranges.hpp"
+#include "hooks/nvtx/write_ranges.hpp"
 #include "hooks/stream_names.hpp"
-#include "record/clock.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
 namespace {
 
-// NVTX_NO_PUSH_POP_TRACKING: "this tool does not track levels (now)".
-constexpr int no_level = NVTX_NO_PUSH_POP_TRACKING;
-
-std::atomic<std::uint64_t> next_range_id{1};
-
 std::atomic<bool> torch_texts_are_split{false};
-
-// Field by field: `r` is a slot of the ring. A record made beforehand would be put together by small stores and copied
-// by wide loads, for which the processor has to wait.
-void begin_record(record& r, record_kind kind, std::uint32_t domain, std::uint64_t ticks) noexcept {
-    r.ticks = ticks;
-    r.value = 0;
-    r.name = 0;
-    r.color = 0;
-    r.category = 0;
-    r.domain = static_cast<std::uint16_t>(domain);
-    r.kind = kind;
-    r.flags = 0;
-}
-
-// A domain that found no place: its ranges are not recorded, but counted.
-bool refused(std::uint32_t domain) noexcept {
-    if (domain < domain_limit) [[likely]]
-        return false;
-    if (region* where = installed_region()) where->count_drop(drop_cause::domains_full);
-    return true;
-}
-
-// --- the two functions behind each family ---------------------------------------------------------------------------
-//
-// The outer one is all that a hook costs while nothing is recorded: a load, a test, a return. The inner one is kept out
-// of it, or its stack frame and saved registers would be set up before the test. `fill` puts the message and attributes
-// into the record.
-
-// `text` is the range's name, as the program gave it: a range may be waited for while nothing is recorded.
-template <typename TFill, typename TText>
-[[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill, TText text) noexcept {
-    const bool is_opener = opens_window(domain, text);
-    producer* out = recording_producer();
-    int level = no_level;
-    if (out != nullptr && !refused(domain)) {
-        const std::uint64_t ticks = ticks_now();
-        level = out->push(domain, [&](record& r) {
-            begin_record(r, record_kind::range_push, domain, ticks);
-            fill(*out, r);
-        });
-    }
-    if (is_opener) [[unlikely]]
-        remember_opener(level < 0 ? nullptr : out, domain, level);
-    return level;
-}
-template <typename TFill, typename TText>
-int push(std::uint32_t domain, TFill fill, TText text) noexcept {
-    return gate_is_shut() ? no_level : write_push(domain, fill, text);
-}
-
-template <typename TFill>
-[[gnu::noinline]] int write_pop(std::uint32_t domain, TFill fill) noexcept {
-    producer* out = recording_producer();
-    if (out == nullptr || domain >= domain_limit) return no_level;
-    const std::uint64_t ticks = ticks_now();
-    const int level = out->pop(domain, [&](record& r) {
-        begin_record(r, record_kind::range_pop, domain, ticks);
-        fill(r);
-    });
-    note_pop(out, domain, level);
-    return level;
-}
-template <typename TFill>
-int pop(std::uint32_t domain, TFill fill) noexcept {
-    return gate_is_shut() ? no_level : write_pop(domain, fill);
-}
-int pop(std::uint32_t domain) noexcept {
-    return pop(domain, [](record&) {});
-}
 
 // What PyTorch's observer pushes, its numbers apart from its name.
 auto torch_message(const char* text) noexcept {
@@ -106,52 +32,6 @@ auto torch_message(const char* text) noexcept {
     };
 }
 
-template <typename TFill>
-[[gnu::noinline]] void write_mark(std::uint32_t domain, TFill fill) noexcept {
-    producer* out = recording_producer();
-    if (out == nullptr || refused(domain)) return;
-    record r;
-    begin_record(r, record_kind::mark, domain, ticks_now());
-    fill(*out, r);
-    out->write(r);
-}
-template <typename TFill>
-void mark(std::uint32_t domain, TFill fill) noexcept {
-    if (!gate_is_shut()) write_mark(domain, fill);
-}
-
-template <typename TFill>
-[[gnu::noinline]] void write_start(std::uint32_t domain, nvtxRangeId_t id, TFill fill) noexcept {
-    producer* out = recording_producer();
-    if (out == nullptr || refused(domain)) return;
-    record r;
-    begin_record(r, record_kind::range_start, domain, ticks_now());
-    fill(*out, r);
-    const record payload{r.ticks, r.value, 0, 0, 0, r.domain, record_kind::payload, r.flags};
-    r.value = id;
-    out->write(r);
-    if (payload.flags != 0) out->write(payload);
-}
-template <typename TFill>
-nvtxRangeId_t start(std::uint32_t domain, TFill fill) noexcept {
-    // relaxed: only has to be unique. Given out while nothing is recorded too: the range may end while something is.
-    const std::uint64_t id = next_range_id.fetch_add(1, std::memory_order_relaxed);
-    if (!gate_is_shut()) write_start(domain, id, fill);
-    return id;
-}
-
-[[gnu::noinline]] void write_end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
-    producer* out = recording_producer();
-    if (out == nullptr || domain >= domain_limit) return;
-    record r;
-    begin_record(r, record_kind::range_end, domain, ticks_now());
-    r.value = id;
-    out->write(r);
-}
-void end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
-    if (!gate_is_shut()) write_end(domain, id);
-}
-
 template <typename TText>
 auto message(const TText* text) noexcept {
     return [text](producer& out, record& r) { r.name = name_of(out, text); };
@@ -161,6 +41,26 @@ auto attributes(const nvtxEventAttributes_t* event) noexcept {
     return [event](producer& out, record& r) {
         if (event != nullptr) fill_from_attributes(out, *event, r);
     };
+}
+
+// An event with a registered name and no payload: filled in without a call.
+bool is_plain(const nvtxEventAttributes_t* event) noexcept {
+    return event != nullptr && event->size >= sizeof *event && event->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
+           event->payloadType == NVTX_PAYLOAD_UNKNOWN;
+}
+auto plain_attributes(const nvtxEventAttributes_t* event) noexcept {
+    return [event](producer&, record& r) {
+        r.name = number_of(event->message.registered);
+        r.category = event->category;
+        if (event->colorType == NVTX_COLOR_ARGB) r.color = event->color;
+    };
+}
+[[gnu::noinline]] int push_other_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
+    return push_range(domain, attributes(event), event);
+}
+int push_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
+    if (gate_is_shut()) return no_level;
+    return is_plain(event) ? push_range(domain, plain_attributes(event), event) : push_other_event(domain, event);
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
@@ -203,45 +103,56 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
     return where == nullptr ? nullptr : handle_of<nvtxStringHandle_t>(intern_text(*where, text));
 }
 
+// <prof/range.hpp> asks for the gate in this way, and then looks at it before it calls. A reader of its own has 32 bits
+// there and nothing else.
+void show_gate(const nvtxResourceAttributes_t& question) noexcept {
+    static_assert(sizeof recording_epoch == sizeof(std::uint32_t) && decltype(recording_epoch)::is_always_lock_free);
+    if (std::strcmp(question.message.ascii, "libprof: gate") != 0) return;
+    const void* const gate = &recording_epoch;
+    std::memcpy(const_cast<void*>(question.identifier.pValue), &gate, sizeof gate);
+}
+
 // --- what NVTX calls: one line each ---------------------------------------------------------------------------------
 
-void NVTX_API on_mark_ex(const nvtxEventAttributes_t* e) noexcept { mark(0, attributes(e)); }
-void NVTX_API on_mark_a(const char* text) noexcept { mark(0, message(text)); }
-void NVTX_API on_mark_w(const wchar_t* text) noexcept { mark(0, message(text)); }
-nvtxRangeId_t NVTX_API on_start_ex(const nvtxEventAttributes_t* e) noexcept { return start(0, attributes(e)); }
-nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start(0, message(text)); }
-nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start(0, message(text)); }
-void NVTX_API on_end(nvtxRangeId_t id) noexcept { end(0, id); }
-int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push(0, attributes(e), e); }
-[[gnu::noinline]] int write_push_text(const char* text) noexcept {
+void NVTX_API on_mark_ex(const nvtxEventAttributes_t* e) noexcept { put_mark(0, attributes(e)); }
+void NVTX_API on_mark_a(const char* text) noexcept { put_mark(0, message(text)); }
+void NVTX_API on_mark_w(const wchar_t* text) noexcept { put_mark(0, message(text)); }
+nvtxRangeId_t NVTX_API on_start_ex(const nvtxEventAttributes_t* e) noexcept { return start_range(0, attributes(e)); }
+nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start_range(0, message(text)); }
+nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start_range(0, message(text)); }
+void NVTX_API on_end(nvtxRangeId_t id) noexcept { end_range(0, id); }
+int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push_event(0, e); }
+[[gnu::noinline]] int push_text(const char* text) noexcept {
     // relaxed: a setting; nothing else is read on its account.
     const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
-    return split ? write_push(0, torch_message(text), text) : write_push(0, message(text), text);
+    return split ? write_push(0, torch_message(text), text) : push_range(0, message(text), text);
 }
-int NVTX_API on_push_a(const char* text) noexcept { return gate_is_shut() ? no_level : write_push_text(text); }
-int NVTX_API on_push_w(const wchar_t* text) noexcept { return push(0, message(text), text); }
-int NVTX_API on_pop() noexcept { return pop(0); }
+int NVTX_API on_push_a(const char* text) noexcept { return gate_is_shut() ? no_level : push_text(text); }
+int NVTX_API on_push_w(const wchar_t* text) noexcept { return push_range(0, message(text), text); }
+int NVTX_API on_pop() noexcept { return pop_range(0); }
 void NVTX_API on_name_category_a(std::uint32_t c, const char* name) noexcept { name_category(0, c, name); }
 void NVTX_API on_name_category_w(std::uint32_t c, const wchar_t* name) noexcept { name_category(0, c, name); }
 void NVTX_API on_name_thread_a(std::uint32_t tid, const char* name) noexcept { name_thread(tid, name); }
 void NVTX_API on_name_thread_w(std::uint32_t tid, const wchar_t* name) noexcept { name_thread(tid, name); }
 
 void NVTX_API on_domain_mark_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
-    mark(number_of(d), attributes(e));
+    put_mark(number_of(d), attributes(e));
 }
 nvtxRangeId_t NVTX_API on_domain_start_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
-    return start(number_of(d), attributes(e));
+    return start_range(number_of(d), attributes(e));
 }
-void NVTX_API on_domain_end(nvtxDomainHandle_t d, nvtxRangeId_t id) noexcept { end(number_of(d), id); }
+void NVTX_API on_domain_end(nvtxDomainHandle_t d, nvtxRangeId_t id) noexcept { end_range(number_of(d), id); }
 int NVTX_API on_domain_push_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
-    return push(number_of(d), attributes(e), e);
+    return push_event(number_of(d), e);
 }
-int NVTX_API on_domain_pop(nvtxDomainHandle_t d) noexcept { return pop(number_of(d)); }
+int NVTX_API on_domain_pop(nvtxDomainHandle_t d) noexcept { return pop_range(number_of(d)); }
 nvtxResourceHandle_t NVTX_API on_resource_create(nvtxDomainHandle_t, nvtxResourceAttributes_t* a) noexcept {
+    if (a == nullptr || a->messageType != NVTX_MESSAGE_TYPE_ASCII || a->message.ascii == nullptr) return nullptr;
     // A thread may be named this way too (NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE: a gettid).
-    if (a != nullptr && a->identifierType == NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE &&
-        a->messageType == NVTX_MESSAGE_TYPE_ASCII) {
+    if (a->identifierType == NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE) {
         name_thread(static_cast<std::uint32_t>(a->identifier.ullValue), a->message.ascii);
+    } else if (a->identifierType == NVTX_RESOURCE_TYPE_GENERIC_POINTER) {
+        show_gate(*a);
     }
     return nullptr;
 }
@@ -288,20 +199,20 @@ bool fill_table(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule mo
 }  // namespace
 
 void NVTX_API on_mark_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    mark(number_of(d), payloads(data, count));
+    put_mark(number_of(d), payloads(data, count));
 }
 int NVTX_API on_push_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return push(number_of(d), payloads(data, count), nullptr);
+    return push_range(number_of(d), payloads(data, count), nullptr);
 }
 int NVTX_API on_pop_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return pop(number_of(d), [&](record& r) { fill_from_payloads(nullptr, data, count, r); });
+    return pop_range(number_of(d), [&](record& r) { fill_from_payloads(nullptr, data, count, r); });
 }
 nvtxRangeId_t NVTX_API on_start_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data,
                                         std::size_t count) noexcept {
-    return start(number_of(d), payloads(data, count));
+    return start_range(number_of(d), payloads(data, count));
 }
 void NVTX_API on_end_payload(nvtxDomainHandle_t d, nvtxRangeId_t id, const nvtxPayloadData_t*, std::size_t) noexcept {
-    end(number_of(d), id);
+    end_range(number_of(d), id);
 }
 
 bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
@@ -358,7 +269,7 @@ void split_torch_texts(bool split) noexcept { torch_texts_are_split.store(split,
 void record_mark(const char* text, std::uint64_t payload) noexcept {
     region* where = installed_region();
     if (where == nullptr) return;
-    mark(where->domain("prof"), [&](producer& out, record& r) {
+    put_mark(where->domain("prof"), [&](producer& out, record& r) {
         r.name = out.name_of(text);
         r.value = payload;
         r.flags = static_cast<std::uint8_t>(payload_type::u64);

@@ -53,6 +53,11 @@ bool hear_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttribut
 inline bool hear_push(range_watch&, std::uint32_t, std::nullptr_t) noexcept { return false; }  // it has no name
 void hear_last_pop() noexcept;
 
+inline bool is_watching() noexcept {
+    // relaxed: whoever finds that something is watched looks again.
+    return active_watch.load(std::memory_order_relaxed) != nullptr;
+}
+
 // Before a push is recorded; `text` as the program gave it. True if a window opened with it.
 template <typename TText>
 bool opens_window(std::uint32_t domain, TText text) noexcept {
@@ -66,10 +71,15 @@ bool opens_window(std::uint32_t domain, TText text) noexcept {
 // After that push. `thread` null: it could not be recorded, and so will its pop not be.
 void remember_opener(const producer* thread, std::uint32_t domain, int level) noexcept;
 
+// Whether the window that is open opened with a push of this thread's.
+inline bool has_opened_window(const producer* thread) noexcept {
+    // relaxed: where it is this thread, this thread set all three.
+    return window_opened_by.thread.load(std::memory_order_relaxed) == thread;
+}
+
 // After a recorded pop.
 inline void note_pop(const producer* thread, std::uint32_t domain, int level) noexcept {
-    // relaxed: where it is this thread, this thread set all three.
-    if (window_opened_by.thread.load(std::memory_order_relaxed) != thread) [[likely]]
+    if (!has_opened_window(thread)) [[likely]]
         return;
     if (window_opened_by.domain.load(std::memory_order_relaxed) == domain &&
         window_opened_by.level.load(std::memory_order_relaxed) == level) {

@@ -1,0 +1,154 @@
+// From a call of the process's to a record in its thread's ring: what stands behind each NVTX hook.
+//
+// While nothing is recorded a hook costs a load, a test, a return. While something is, nearly every range goes the
+// short way, inlined into its hook: without a call there is no stack frame. What is unusual goes the long way, a
+// function of its own. `fill` puts the message and attributes into the record.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "hooks/nvtx/nvtx_types.hpp"
+#include "hooks/nvtx/watched_ranges.hpp"
+#include "record/clock.hpp"
+#include "ring/registry.hpp"
+
+namespace prof {
+
+// NVTX_NO_PUSH_POP_TRACKING: "this tool does not track levels (now)".
+inline constexpr int no_level = NVTX_NO_PUSH_POP_TRACKING;
+
+inline std::atomic<std::uint64_t> next_range_id{1};
+
+// Field by field: `r` is a slot of the ring. A record made beforehand would be put together by small stores and copied
+// by wide loads, for which the processor has to wait.
+inline void begin_record(record& r, record_kind kind, std::uint32_t domain, std::uint64_t ticks) noexcept {
+    r.ticks = ticks;
+    r.value = 0;
+    r.name = 0;
+    r.color = 0;
+    r.category = 0;
+    r.domain = static_cast<std::uint16_t>(domain);
+    r.kind = kind;
+    r.flags = 0;
+}
+
+// A domain that found no place: its ranges are not recorded, but counted.
+inline bool refused(std::uint32_t domain) noexcept {
+    if (domain < domain_limit) [[likely]]
+        return false;
+    if (region* where = installed_region()) where->count_drop(drop_cause::domains_full);
+    return true;
+}
+
+// This thread's producer if it has one for this recording, and the clock is one that needs no call; else null.
+inline producer* ready_producer(std::uint32_t epoch) noexcept {
+    producer* const out = this_thread_producer;
+    const bool is_ready = out != nullptr && out->epoch() == epoch && has_tick_counter();
+    return is_ready ? out : nullptr;
+}
+
+template <typename TFill>
+int put_push(producer& out, std::uint32_t domain, std::uint64_t ticks, TFill fill) noexcept {
+    return out.push(domain, [&](record& r) {
+        begin_record(r, record_kind::range_push, domain, ticks);
+        fill(out, r);
+    });
+}
+
+// `text` is the range's name, as the program gave it: a range may be waited for while nothing is recorded.
+template <typename TFill, typename TText>
+[[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill, TText text) noexcept {
+    const bool is_opener = opens_window(domain, text);
+    producer* out = recording_producer();
+    int level = no_level;
+    if (out != nullptr && !refused(domain)) level = put_push(*out, domain, ticks_now(), fill);
+    if (is_opener) [[unlikely]]
+        remember_opener(level < 0 ? nullptr : out, domain, level);
+    return level;
+}
+template <typename TFill, typename TText>
+int push_range(std::uint32_t domain, TFill fill, TText text) noexcept {
+    const std::uint32_t epoch = epoch_of(recording_epoch);
+    if (epoch == 0) return no_level;
+    producer* const out = ready_producer(epoch);
+    if (out == nullptr || domain >= domain_limit || is_watching()) [[unlikely]]
+        return write_push(domain, fill, text);
+    return put_push(*out, domain, tick_counter(), fill);
+}
+
+template <typename TFill>
+int put_pop(producer& out, std::uint32_t domain, std::uint64_t ticks, TFill fill) noexcept {
+    return out.pop(domain, [&](record& r) {
+        begin_record(r, record_kind::range_pop, domain, ticks);
+        fill(r);
+    });
+}
+template <typename TFill>
+[[gnu::noinline]] int write_pop(std::uint32_t domain, TFill fill) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr || domain >= domain_limit) return no_level;
+    const int level = put_pop(*out, domain, ticks_now(), fill);
+    note_pop(out, domain, level);
+    return level;
+}
+template <typename TFill>
+int pop_range(std::uint32_t domain, TFill fill) noexcept {
+    const std::uint32_t epoch = epoch_of(recording_epoch);
+    if (epoch == 0) return no_level;
+    producer* const out = ready_producer(epoch);
+    if (out == nullptr || domain >= domain_limit || has_opened_window(out)) [[unlikely]]
+        return write_pop(domain, fill);
+    return put_pop(*out, domain, tick_counter(), fill);
+}
+inline int pop_range(std::uint32_t domain) noexcept {
+    return pop_range(domain, [](record&) {});
+}
+
+template <typename TFill>
+[[gnu::noinline]] void write_mark(std::uint32_t domain, TFill fill) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr || refused(domain)) return;
+    record r;
+    begin_record(r, record_kind::mark, domain, ticks_now());
+    fill(*out, r);
+    out->write(r);
+}
+template <typename TFill>
+void put_mark(std::uint32_t domain, TFill fill) noexcept {
+    if (!gate_is_shut()) write_mark(domain, fill);
+}
+
+template <typename TFill>
+[[gnu::noinline]] void write_start(std::uint32_t domain, nvtxRangeId_t id, TFill fill) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr || refused(domain)) return;
+    record r;
+    begin_record(r, record_kind::range_start, domain, ticks_now());
+    fill(*out, r);
+    const record payload{r.ticks, r.value, 0, 0, 0, r.domain, record_kind::payload, r.flags};
+    r.value = id;
+    out->write(r);
+    if (payload.flags != 0) out->write(payload);
+}
+template <typename TFill>
+nvtxRangeId_t start_range(std::uint32_t domain, TFill fill) noexcept {
+    // relaxed: only has to be unique. Given out while nothing is recorded too: the range may end while something is.
+    const std::uint64_t id = next_range_id.fetch_add(1, std::memory_order_relaxed);
+    if (!gate_is_shut()) write_start(domain, id, fill);
+    return id;
+}
+
+[[gnu::noinline]] inline void write_end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
+    producer* out = recording_producer();
+    if (out == nullptr || domain >= domain_limit) return;
+    record r;
+    begin_record(r, record_kind::range_end, domain, ticks_now());
+    r.value = id;
+    out->write(r);
+}
+inline void end_range(std::uint32_t domain, nvtxRangeId_t id) noexcept {
+    if (!gate_is_shut()) write_end(domain, id);
+}
+
+}  // namespace prof

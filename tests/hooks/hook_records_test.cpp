@@ -1,0 +1,151 @@
+// The records that NVTX's calls become: the same on the short way, which nearly all take, and on the long one, which is
+// that of every push while some range is watched.
+#include <gtest/gtest.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "hooks/nvtx/nvtx_hooks.hpp"
+#include "hooks/nvtx/watched_ranges.hpp"
+#include "ring/registry.hpp"
+
+namespace prof {
+namespace {
+
+// Kind, domain, name, color, category, value, flags.
+using fields =
+    std::tuple<record_kind, std::uint16_t, std::string, std::uint32_t, std::uint32_t, std::uint64_t, std::uint8_t>;
+
+constexpr auto push = record_kind::range_push;
+constexpr auto pop = record_kind::range_pop;
+
+int NVTX_API attach(NvtxGetExportTableFunc_t get_export_table) { return install_nvtx_hooks(get_export_table) ? 1 : 0; }
+
+region& where() {
+    static region here{[] {
+        region_options options;
+        options.place = "memory";
+        return options;
+    }()};
+    return here;
+}
+
+nvtxEventAttributes_t event_of(const char* text) {
+    nvtxEventAttributes_t e{};
+    e.version = NVTX_VERSION;
+    e.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    e.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    e.message.ascii = text;
+    return e;
+}
+
+std::vector<fields> drain() {
+    std::vector<fields> out;
+    std::uint64_t before = 0;
+    for (ring_header& ring : where().rings()) {
+        ring_consumer<record> consumer(&ring.counters, where().slots(ring), ring.capacity);
+        const auto view = consumer.peek();
+        for (const auto part : {view.first, view.second}) {
+            for (const record& r : part) {
+                EXPECT_GE(r.ticks, before);
+                before = r.ticks;
+                out.emplace_back(r.kind, r.domain, where().names().text(r.name), r.color, r.category, r.value, r.flags);
+            }
+        }
+        consumer.release(view.end);
+    }
+    return out;
+}
+
+// Each push's level is what NVTX promises: 0 for the outermost of its domain.
+void make_ranges(nvtxDomainHandle_t domain, nvtxStringHandle_t registered) {
+    nvtxEventAttributes_t plain = event_of(nullptr);
+    plain.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    plain.message.registered = registered;
+    nvtxEventAttributes_t colored = plain;
+    colored.colorType = NVTX_COLOR_ARGB;
+    colored.color = 0xFF76B900;
+    colored.category = 7;
+    nvtxEventAttributes_t no_color = colored;
+    no_color.colorType = NVTX_COLOR_UNKNOWN;
+    nvtxEventAttributes_t paid = colored;
+    paid.payloadType = NVTX_PAYLOAD_TYPE_INT64;
+    paid.payload.llValue = -2;
+    nvtxEventAttributes_t short_event = plain;
+    short_event.size = 8;
+    const nvtxEventAttributes_t text = event_of("text");
+
+    EXPECT_EQ(nvtxDomainRangePushEx(domain, &plain), 0);
+    EXPECT_EQ(nvtxDomainRangePushEx(domain, &colored), 1);
+    EXPECT_EQ(nvtxRangePushEx(&no_color), 0);
+    EXPECT_EQ(nvtxDomainRangePushEx(domain, &paid), 2);
+    EXPECT_EQ(nvtxDomainRangePushEx(domain, &text), 3);
+    EXPECT_EQ(nvtxDomainRangePushEx(domain, &short_event), 4);
+    EXPECT_EQ(nvtxDomainRangePushEx(domain, nullptr), 5);
+    for (int level = 5; level >= 0; --level) EXPECT_EQ(nvtxDomainRangePop(domain), level);
+    EXPECT_EQ(nvtxRangePushA("narrow"), 1);
+    EXPECT_EQ(nvtxRangePushW(L"wide"), 2);
+    EXPECT_EQ(nvtxRangePushA(nullptr), 3);
+    for (int level = 3; level >= 0; --level) EXPECT_EQ(nvtxRangePop(), level);
+}
+
+TEST(HookRecords, AreTheSameOnTheShortWayAndTheLongOne) {
+    install_region(&where(), nullptr);
+    InitializeInjectionNvtx2_fnptr = attach;
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("app");
+    nvtxStringHandle_t registered = nvtxDomainRegisterStringA(domain, "registered");
+    const auto app = static_cast<std::uint16_t>(where().domain("app"));
+    ASSERT_NE(app, 0);
+
+    const fields app_end{pop, app, "", 0, 0, 0, 0};
+    const fields end{pop, 0, "", 0, 0, 0, 0};
+    const std::vector<fields> expected{
+        {push, app, "registered", 0, 0, 0, 0},
+        {push, app, "registered", 0xFF76B900, 7, 0, 0},
+        {push, 0, "registered", 0, 7, 0, 0},
+        {push, app, "registered", 0xFF76B900, 7, static_cast<std::uint64_t>(-2),
+         static_cast<std::uint8_t>(payload_type::i64)},
+        {push, app, "text", 0, 0, 0, 0},
+        {push, app, "", 0, 0, 0, 0},
+        {push, app, "", 0, 0, 0, 0},
+        app_end,
+        app_end,
+        app_end,
+        app_end,
+        app_end,
+        app_end,
+        {push, 0, "narrow", 0, 0, 0, 0},
+        {push, 0, "wide", 0, 0, 0, 0},
+        {push, 0, "", 0, 0, 0, 0},
+        end,
+        end,
+        end,
+        end,
+    };
+    set_gate(recording_epoch, 1);
+    make_ranges(domain, registered);  // the first of the thread goes the long way, too: it attaches
+    EXPECT_EQ(drain(), expected);
+    make_ranges(domain, registered);
+    EXPECT_EQ(drain(), expected);
+    watch_ranges({{range_use::step, "no range's name"}}, where(), [](range_use, bool) noexcept { return false; });
+    make_ranges(domain, registered);
+    EXPECT_EQ(drain(), expected);
+    watch_ranges({}, where(), nullptr);
+
+    // A domain that found no place; and what is no domain at all.
+    for (const std::uintptr_t number : {std::uintptr_t{domain_limit}, std::uintptr_t{0x7FFFFFFF}}) {
+        auto* const none = reinterpret_cast<nvtxDomainHandle_t>(number);
+        const nvtxEventAttributes_t text = event_of("text");
+        EXPECT_LT(nvtxDomainRangePushEx(none, &text), 0);
+        EXPECT_LT(nvtxDomainRangePop(none), 0);
+    }
+    EXPECT_EQ(where().drops()[static_cast<std::size_t>(drop_cause::domains_full)], 2U);
+    set_gate(recording_epoch, 0);
+    EXPECT_LT(nvtxDomainRangePop(domain), 0);
+    EXPECT_TRUE(drain().empty());
+}
+
+}  // namespace
+}  // namespace prof

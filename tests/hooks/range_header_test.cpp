@@ -1,0 +1,140 @@
+// When <prof/range.hpp> calls the tool: libprof while it listens, any other tool always.
+#include <gtest/gtest.h>
+
+#include <prof/range.hpp>
+
+#include "hooks/nvtx/nvtx_hooks.hpp"
+#include "ring/registry.hpp"
+
+namespace prof {
+namespace {
+
+NvtxFunctionTable core2_table = nullptr;
+
+// libprof's two functions, with a count before each.
+int pushes = 0;
+int pops = 0;
+int (*push_of_libprof)(nvtxDomainHandle_t, const nvtxEventAttributes_t*) = nullptr;
+int (*pop_of_libprof)(nvtxDomainHandle_t) = nullptr;
+
+int counted_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+    ++pushes;
+    return push_of_libprof(domain, event);
+}
+int counted_pop(nvtxDomainHandle_t domain) {
+    ++pops;
+    return pop_of_libprof(domain);
+}
+
+template <typename TFunction>
+TFunction* replace_hook(int callback, TFunction* by) {
+    auto* const before = reinterpret_cast<TFunction*>(*core2_table[callback]);
+    *core2_table[callback] = reinterpret_cast<NvtxFunctionPointer>(by);
+    return before;
+}
+
+int NVTX_API attach(NvtxGetExportTableFunc_t get_export_table) {
+    if (!install_nvtx_hooks(get_export_table)) return 0;
+    unsigned size = 0;
+    static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS))
+        ->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &core2_table, &size);
+    push_of_libprof = replace_hook(NVTX_CBID_CORE2_DomainRangePushEx, counted_push);
+    pop_of_libprof = replace_hook(NVTX_CBID_CORE2_DomainRangePop, counted_pop);
+    return 1;
+}
+
+nvtxResourceHandle_t silent_resource(nvtxDomainHandle_t, nvtxResourceAttributes_t*) { return nullptr; }
+
+struct RangeHeader : testing::Test {
+    static region& where() {
+        static region here{[] {
+            region_options options;
+            options.place = "memory";
+            return options;
+        }()};
+        return here;
+    }
+
+    void SetUp() override {
+        install_region(&where(), nullptr);
+        InitializeInjectionNvtx2_fnptr = attach;  // NVTX looks at it once, at its first use
+        (void)detail::the_tool();
+        pushes = 0;
+        pops = 0;
+    }
+    void TearDown() override { set_gate(recording_epoch, 0); }
+
+    static std::uint64_t lone_pops() { return where().drops()[static_cast<std::size_t>(drop_cause::pop_without_push)]; }
+};
+
+void make_both_kinds() {
+    PROF_RANGE("at its place");
+    const scoped_range at_run_time("at run time");
+}
+
+TEST_F(RangeHeader, CallsLibprofOnlyWhileItListens) {
+    make_both_kinds();
+    EXPECT_EQ(pushes, 0);
+    EXPECT_EQ(pops, 0);
+    int calls = 0;
+    for (const std::uint32_t open : {1U, watching_epoch, heard_epoch_bit | 1U}) {
+        set_gate(recording_epoch, open);
+        make_both_kinds();
+        calls += 2;
+        EXPECT_EQ(pushes, calls) << open;
+        EXPECT_EQ(pops, calls) << open;
+    }
+    set_gate(recording_epoch, 0);
+    make_both_kinds();
+    EXPECT_EQ(pushes, calls);
+    EXPECT_EQ(pops, calls);
+}
+
+// As for every other range: the end of one that began earlier is counted, the end that comes later is not missed.
+TEST_F(RangeHeader, TellsOfAnEndWhoseBeginningWasNotHeard) {
+    const std::uint64_t before = lone_pops();
+    {
+        PROF_RANGE("begins before");
+        set_gate(recording_epoch, 2);
+    }
+    EXPECT_EQ(pushes, 0);
+    EXPECT_EQ(pops, 1);
+    EXPECT_EQ(lone_pops(), before + 1);
+    {
+        PROF_RANGE("ends after");
+        set_gate(recording_epoch, 0);
+    }
+    EXPECT_EQ(pushes, 1);
+    EXPECT_EQ(pops, 1);
+    EXPECT_EQ(lone_pops(), before + 1);
+}
+
+TEST_F(RangeHeader, CallsAToolThatGivesNoAnswerAlways) {
+    EXPECT_FALSE(detail::tool{}.hears());
+    auto* const answer = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, silent_resource);
+    EXPECT_TRUE(detail::tool{}.hears());
+    replace_hook<decltype(silent_resource)>(NVTX_CBID_CORE2_DomainResourceCreate, nullptr);  // no tool
+    EXPECT_TRUE(detail::tool{}.hears());
+    replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, answer);
+}
+
+// A pointer of the program's own, with whatever name, is none of libprof's.
+TEST_F(RangeHeader, WritesToNoOtherPointer) {
+    for (const char* name : {"", "gate", "libprof: gat", "libprof: gate2", static_cast<const char*>(nullptr)}) {
+        for (const int type : {NVTX_RESOURCE_TYPE_GENERIC_POINTER, NVTX_RESOURCE_TYPE_GENERIC_HANDLE}) {
+            const void* untouched = &pushes;
+            nvtxResourceAttributes_t resource{};
+            resource.version = NVTX_VERSION;
+            resource.size = NVTX_RESOURCE_ATTRIB_STRUCT_SIZE;
+            resource.identifierType = type;
+            resource.identifier.pValue = &untouched;
+            resource.messageType = NVTX_MESSAGE_TYPE_ASCII;
+            resource.message.ascii = type == NVTX_RESOURCE_TYPE_GENERIC_POINTER ? name : "libprof: gate";
+            nvtxDomainResourceCreate(detail::the_tool().domain, &resource);
+            EXPECT_EQ(untouched, &pushes);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace prof
