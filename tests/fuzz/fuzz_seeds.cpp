@@ -8,6 +8,9 @@
 #include <string_view>
 
 #include "capture/sample_capture.hpp"
+#include "fuzz/gpu_buffer_seed.hpp"
+#include "fuzz/training_seed.hpp"
+#include "record/error.hpp"
 #include "ring/producer.hpp"
 #include "ring/region.hpp"
 
@@ -31,6 +34,8 @@ void write_rings(const std::filesystem::path& folder) {
     options.name_bytes = 512;
     options.name_slots = 16;
     options.label_capacity = 4;
+    options.buffer_bytes = prof::test::kernel_bytes + prof::test::copy_bytes;  // it is full
+    options.buffer_count = 1;
     prof::region rings(options);
     rings.publish();
     rings.add_label(prof::label_kind::domain, 1, rings.intern("data"));
@@ -40,6 +45,8 @@ void write_rings(const std::filesystem::path& folder) {
         for (int i = 0; i < 3; ++i) out.write({.name = rings.intern("step"), .kind = prof::record_kind::mark});
     }
     rings.rings()[0].counters.tail = 2;
+    if (!rings.allocate_buffer(0)) throw prof::error("no room for a buffer");
+    prof::test::fill_buffer(rings);
     std::filesystem::copy_file(rings.path(), folder / "seed.rings");
 }
 
@@ -59,15 +66,22 @@ int main(int argc, char** argv) try {
         std::filesystem::remove_all(folder / part);
         std::filesystem::create_directories(folder / part);
     }
+    prof::test::write_training((folder / "captures" / "training.prof").string());
     write_capture(folder / "captures" / "plain.prof", false);
     write_capture(folder / "captures" / "deflated.prof", true);
     write_rings(folder / "rings");
     write_texts(folder / "texts",
                 {"forward", "\\x41\\", "a\"b\n\t", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC2\x85\xFF\x7F"});
-    write_texts(folder / "symbols", {"4gemm", "N2at6native4copyIfLi4EEEvPT_", "3runIJidEEvDpT_", "NK3$_0clEv.part.0",
-                                     "1fIXplLi1ELi2EEEvv", "1gIiEDTcl1hfp_EET_"});
-    write_texts(folder / "options", {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
-                                     "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1"});
+    write_texts(folder / "symbols",
+                {"4gemm", "N2at6native4copyIfLi4EEEvPT_", "3runIJidEEvDpT_", "NK3$_0clEv.part.0", "1fIXplLi1ELi2EEEvv",
+                 "1gIiEDTcl1hfp_EET_",
+                 // Each parameter is twice as long as the one before it; a little longer, and it is refused.
+                 "1f1aIiiES_IS0_S0_ES_IS1_S1_ES_IS2_S2_ES_IS3_S3_ES_IS4_S4_ES_IS5_S5_ES_IS6_S6_ES_IS7_S7_E"});
+    write_texts(folder / "options",
+                {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
+                 "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1", "schedule=wait=1,warmup=1,active=3,repeat=2",
+                 "steps=10-12", "steps=0", "budget=0.5%", "capture_range_end=repeat:3", "step_range=step@data",
+                 "run_id=a1", "cuda_graphs=nodes", "control_signal=USR2", "adopt=pt_*", "output_dir=/tmp"});
     write_texts(folder / "control",
                 {"prof-control 1 status json", "prof-control 1 start name=a%20b fold=1", "prof-control 1 done 2\nok",
                  "prof-control 1 refused 0\n", "prof-control 1 set x=%25%0A%FF"});
