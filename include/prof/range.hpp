@@ -25,7 +25,7 @@
 // a linker run with --as-needed would leave the library out. This is the reference.
 extern "C" const char* prof_version(void);
 namespace prof::detail {
-[[gnu::used]] inline const char* (*const keep_libprof)(void) = &prof_version;
+[[gnu::used, gnu::visibility("hidden")]] inline const char* (*const keep_libprof)(void) = &prof_version;
 }
 #endif
 
@@ -43,7 +43,8 @@ struct range_attributes {
 
 namespace detail {
 
-inline nvtxDomainHandle_t domain() noexcept {
+// Hidden: what is shared by all shared objects keeps the first of them from being unloaded (GNU's unique symbols).
+[[gnu::visibility("hidden")]] inline nvtxDomainHandle_t domain() noexcept {
     static const nvtxDomainHandle_t handle = nvtxDomainCreateA("prof");
     return handle;
 }
