@@ -215,6 +215,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     region_.header().cupti_epoch.store(epoch);
     region_.header().cupti_since_ns.store(since_ns_);
     active.last_unrecorded_call.store(0);
+    buffers_.await_from_now();
     attached_ = true;
     std::string problem = enable(whole_graphs);
     if (!problem.empty()) {
@@ -281,8 +282,13 @@ void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }
 
 void cupti_tracer::flush(bool forced) noexcept {
     if (!may_be_called()) return;
+    if (forced) buffers_.note_filled();
     const CUptiResult result = cupti_.flush_all(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
-    if (result != CUPTI_SUCCESS) region_.count_drop(drop_cause::cupti_error);
+    if (result != CUPTI_SUCCESS) {
+        region_.count_drop(drop_cause::cupti_error);
+    } else if (forced && buffers_.outlasts()) {
+        active.is_shared = true;  // a client that came after us has it
+    }
 }
 
 void cupti_tracer::stop_recording() noexcept {
