@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -136,12 +138,13 @@ std::array<std::uint8_t, 16> random_id() noexcept {
     return id;
 }
 
-void complain_once(const std::string& line) noexcept {
+void complain_once(std::string_view line) noexcept {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
-    const std::string whole = "libprof: " + line + "\n";
+    const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+    const std::array parts = {part("libprof: "), part(line), part("\n")};
     // One write: it cannot be torn by the program's own output. Where stderr is closed there is nobody to tell.
-    (void)!write(STDERR_FILENO, whole.data(), whole.size());
+    (void)!writev(STDERR_FILENO, parts.data(), static_cast<int>(parts.size()));
 }
 
 }  // namespace prof

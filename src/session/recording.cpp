@@ -342,6 +342,7 @@ session_result recording_session::complete(format::end_reason reason, std::strin
         set_gate(recording_epoch, 0);  // what is drained last must come to an end
         if (is_settled) settle(drain, exits);
     }
+    if (exits) end_ = end_progress::left_cupti;
     if (!is_settled) cupti_tracer::leave_as_it_is();
     waits_for_gpu_.store(false);
     if (exits) {

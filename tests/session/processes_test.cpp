@@ -150,5 +150,53 @@ TEST_F(Processes, ExitThoughTheyAreStopping) {
     EXPECT_FALSE(captured(1).front().quality.ended);
 }
 
+// What the thread holds is nothing that others need: all is there.
+TEST_F(Processes, ExitInTheMiddleOfALaunch) {
+    EXPECT_EQ(same_with_and_without("exit_in_launch", exited(13)), "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step + 2U) << "two are open";
+    EXPECT_EQ(data.api_calls.size(), 2U * kernels_a_step + 2U) << "two waits among them";
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Processes, ExitInTheMiddleOfALaunchAmongOthers) {
+    EXPECT_EQ(same_with_and_without("exit_in_launch_among_threads", exited(13)), "");
+    EXPECT_TRUE(captured(1).front().quality.ended);
+}
+
+TEST_F(Processes, ExitWhileCuptiAsksForABuffer) {
+    EXPECT_EQ(same_with_and_without("exit_in_buffer_request", exited(13)), "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step + 2U);
+    EXPECT_TRUE(data.quality.ended);
+}
+
+// Nobody can let go of CUPTI then. What was recorded before is recovered.
+TEST_F(Processes, ExitWhileCuptiIsLocked) {
+    EXPECT_THAT(same_with_and_without("exit_in_record", exited(13)), HasSubstr("has no end"));
+    const timeline data = captured(1).front();
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step + 2U);
+    EXPECT_GE(data.ops.size(), 2U * kernels_a_step);
+}
+
+TEST_F(Processes, ExitOnTheThreadThatReturnsBuffers) {
+    EXPECT_THAT(same_with_and_without("exit_on_cuptis_thread", exited(13)), HasSubstr("has no end"));
+    const timeline data = captured(1).front();
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_GE(data.ops.size(), 2U * kernels_a_step);
+}
+
+// The other thread has the session, and waits for the one that exits.
+TEST_F(Processes, ExitWhileAnotherThreadWaitsForBuffers) {
+    EXPECT_THAT(same_with_and_without("exit_while_synced", exited(13)), HasSubstr("has no end"));
+    EXPECT_EQ(captured(1).front().ops.size(), 2U * kernels_a_step);
+}
+
+TEST_F(Processes, ExitInsideTheSession) {
+    EXPECT_THAT(same_with_and_without("exit_in_subscription", exited(13)), HasSubstr("has no end"));
+    EXPECT_EQ(captured(1).front().ranges.size(), 3U);
+}
+
 }  // namespace
 }  // namespace prof::test
