@@ -96,6 +96,39 @@ TEST_F(Processes, SayThatNothingIsRecordedIfAnotherToolHasBothVariables) {
     EXPECT_EQ(captured(0).size(), 0U);
 }
 
+// Of which one has the session, and gets what the driver and NVTX hand to the other.
+TEST_F(Processes, MayHaveTwoCopiesOfLibprof) {
+    const std::string ours = PROF_TEST_LIBRARY;
+    std::filesystem::create_directory(scratch.path + "/lib");
+    const std::string copy = scratch.path + "/lib/libprof.so.0";
+    std::filesystem::copy_file(ours, copy);
+    const environment loads[] = {
+        {{"PROF_NAME", "a"}, {"CUDA_INJECTION64_PATH", copy}, {"NVTX_INJECTION64_PATH", copy}},
+        {{"PROF_NAME", "b"}, {"LD_PRELOAD", ""}, {"CUDA_INJECTION64_PATH", copy}, {"NVTX_INJECTION64_PATH", ours}},
+        {{"PROF_NAME", "c"}, {"LD_PRELOAD", ours + ":" + copy}},
+        {{"PROF_NAME", "d"}, {"LD_PRELOAD", copy}, {"NVTX_INJECTION64_PATH", ours}},
+    };
+    const process_result bare = run("trainer", false);
+    for (const environment& e : loads) {
+        const process_result result = run("trainer", true, e);
+        EXPECT_EQ(result.status, bare.status) << e.at("PROF_NAME");
+        EXPECT_EQ(result.out, bare.out);
+        EXPECT_EQ(result.err, "") << e.at("PROF_NAME");
+    }
+    for (const timeline& data : captured(4)) {
+        expect_steps(data, 4);
+        EXPECT_FALSE(data.properties.contains("missing"));
+    }
+}
+
+TEST_F(Processes, AreToldThatASecondCopyHasNoSession) {
+    const std::string copy = scratch.path + "/libprof.so.0";
+    std::filesystem::copy_file(PROF_TEST_LIBRARY, copy);
+    EXPECT_THAT(same_with_and_without("starts_second_copy", exited(3), {{"SECOND_COPY", copy}}),
+                HasSubstr("this is a second copy of libprof; the process's session belongs to " PROF_TEST_LIBRARY));
+    expect_steps(captured(1).front(), 4);
+}
+
 TEST_F(Processes, KeepTheirOwnFilesWhenTheyCloseAll) {
     EXPECT_THAT(same_with_and_without("closes_all_files", exited(3)),
                 HasSubstr("the program closed it; what comes after is not kept"));

@@ -291,6 +291,19 @@ void exit_while_stopping() {
     for (;;) pause();
 }
 
+// Started by a copy that has not got the session.
+void starts_second_copy() {
+    train(1);
+    if (of_libprof<decltype(prof_stop)>("prof_stop") != nullptr) {
+        void* const copy = dlopen(std::getenv("SECOND_COPY"), RTLD_NOW);
+        expect(copy != nullptr, "a second copy is loaded");
+        const auto start = reinterpret_cast<decltype(&prof_start)>(dlsym(copy, "prof_start"));
+        const auto is_recording = reinterpret_cast<decltype(&prof_is_recording)>(dlsym(copy, "prof_is_recording"));
+        expect(start(nullptr) == PROF_WRONG_STATE && is_recording() == 0, "it has no session");
+    }
+    train(3);
+}
+
 // --- ends in the middle of a call
 // --------------------------------------------------------------------------------------
 
@@ -373,6 +386,7 @@ int main(int, char** argv) {
         {"ranges_in_handlers", ranges_in_handlers},
         {"quick", quick},
         {"exit_while_stopping", exit_while_stopping},
+        {"starts_second_copy", starts_second_copy},
         {"exit_in_launch", exit_in_launch},
         {"exit_in_launch_among_threads", exit_in_launch_among_threads},
         {"exit_in_record", exit_in_record},
