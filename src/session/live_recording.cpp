@@ -52,7 +52,10 @@ session_result recording_session::sync(std::string& problem) {
     const auto command = begin_command(false);
     const auto lock = lock_settled();
     if (tracer_ != nullptr) tracer_->flush(false);
-    if (const auto drain = draining()) drain->sync();
+    if (const auto drain = draining(); drain != nullptr && !drain->sync()) {
+        problem = "the capture's disk is full: what was recorded waits in memory for room on it";
+        return session_result::failed;
+    }
     if (!capture_path().empty()) return session_result::ok;
     problem = "nothing was recorded yet";
     return session_result::wrong_state;
