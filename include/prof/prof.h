@@ -52,7 +52,7 @@ int prof_resume(void);
 
 /* Comes back when all that was recorded until now is in the capture, and the window that prof_pause ended has been
  * taken in: after the two CUPTI is free for another profiler. Waits for the GPU if a window was ended. PROF_WRONG_STATE
- * where nothing was recorded yet. */
+ * where nothing was recorded yet, PROF_FAILED while the capture's disk is full. */
 int prof_sync(void);
 
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. With

@@ -26,7 +26,7 @@
 // a linker run with --as-needed would leave the library out. This is the reference.
 extern "C" const char* prof_version(void);
 namespace prof::detail {
-[[gnu::used]] inline const char* (*const keep_libprof)(void) = &prof_version;
+[[gnu::used, gnu::visibility("hidden")]] inline const char* (*const keep_libprof)(void) = &prof_version;
 }
 #endif
 
@@ -44,7 +44,9 @@ struct range_attributes {
 
 namespace detail {
 
-inline constexpr std::uint32_t heard_always = 1;
+// Hidden, as what follows: what is shared by all shared objects keeps the first of them from being unloaded (GNU's
+// unique symbols).
+[[gnu::visibility("hidden")]] inline constexpr std::uint32_t heard_always = 1;
 
 // The tool that NVTX found, if any.
 //
@@ -69,7 +71,7 @@ struct tool {
     const std::uint32_t* gate = &heard_always;
 };
 
-inline const tool& the_tool() noexcept {
+[[gnu::visibility("hidden")]] inline const tool& the_tool() noexcept {
     static const tool found;
     return found;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 
@@ -87,6 +88,7 @@ struct capture_writer::state {
     std::string failure;
     std::uint64_t records_lost = 0;
     std::uint64_t bytes_written = 0;
+    std::function<bool()> wait_for_room;
 };
 
 // At once, so that the rings of a process that dies early find the capture they belong to.
@@ -150,9 +152,14 @@ void capture_writer::state::write_out() noexcept {
         return;
     }
     if (used == 0 || !failure.empty()) return;
-    const output_file::outcome result = file.write_all(std::span{buffer}.first(used));
-    bytes_written += result.written;
-    if (result.error != 0) give_up(result.written, result.error);
+    output_file::outcome result;
+    std::size_t written = 0;
+    do {
+        result = file.write_all(std::span{buffer}.first(used).subspan(written));
+        written += result.written;
+    } while ((result.error == ENOSPC || result.error == EDQUOT) && wait_for_room && wait_for_room());
+    bytes_written += written;
+    if (result.error != 0) give_up(written, result.error);
     used = 0;
 }
 
@@ -310,6 +317,8 @@ void capture_writer::end(format::end_reason reason) noexcept {
 }
 
 void capture_writer::flush() noexcept { state_->write_out(); }
+
+void capture_writer::set_wait_for_room(std::function<bool()> wait) noexcept { state_->wait_for_room = std::move(wait); }
 
 bool capture_writer::failed() const noexcept { return !state_->failure.empty(); }
 

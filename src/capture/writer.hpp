@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,6 +64,10 @@ public:
     void end(format::end_reason reason) noexcept;
 
     void flush() noexcept;
+
+    // What waits where the disk is full, or the user's share of it, until the write may be tried again; false: the
+    // capture ends there, as it does without this. Called by whoever writes.
+    void set_wait_for_room(std::function<bool()> wait) noexcept;
 
     bool failed() const noexcept;
     // Empty while all is well; else one line: what failed, on which file, why (strerror).

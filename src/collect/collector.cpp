@@ -229,6 +229,7 @@ void collector::write_clock() {
 }
 
 void collector::write_drops() {
+    if (out_->failed()) return;
     std::vector<std::pair<drop_cause, std::uint64_t>> changed;
     const auto now = region_.drops();
     for (std::size_t i = 0; i < now.size(); ++i) {
@@ -238,6 +239,13 @@ void collector::write_drops() {
         changed.emplace_back(static_cast<drop_cause>(i), count);
     }
     if (!changed.empty()) out_->drops(changed);
+}
+
+std::uint64_t collector::unwritten_drops() const noexcept {
+    const auto now = region_.drops();
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) sum += now[i] - drops_before_[i] - drops_written_[i];
+    return sum;
 }
 
 void collector::housekeeping() {

@@ -57,6 +57,9 @@ public:
     };
     totals so_far() const noexcept;
 
+    // Counted, and not in the capture: it has failed. The drain thread's, or after its end.
+    std::uint64_t unwritten_drops() const noexcept;
+
     // The last words: everything that is left, then the end chunk. REQUIRES: the gate is shut, the tracer detached.
     void finish(format::end_reason reason);
 

@@ -1,9 +1,12 @@
 #include "collect/drain_thread.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <ctime>
 #include <new>
 
+#include "record/clock.hpp"
 #include "record/error.hpp"
 #include "record/silent_thread.hpp"
 
@@ -22,6 +25,17 @@ constexpr std::chrono::milliseconds longest_housekeeping{1024};
 
 // CUPTI hands a buffer over when it is full or when it is asked, and may keep what is new to itself until then.
 constexpr std::chrono::milliseconds gpu_records_period{500};
+
+// Of a disk that is full.
+constexpr std::chrono::milliseconds room_period{1000};
+
+std::string utc(std::uint64_t realtime_ns) {
+    const auto seconds = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
+    std::tm parts{};
+    std::array<char, 32> text{};
+    gmtime_r(&seconds, &parts);
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts)};
+}
 
 // Halve the pause while a ring is found more than an eighth full (a burst twice as fast still fits), lengthen it
 // slowly while they are nearly empty.
@@ -50,6 +64,7 @@ void* drain_thread::enter(void* self) noexcept {
 }
 
 void drain_thread::run() noexcept {
+    if (out_ != nullptr) out_->set_wait_for_room([this] { return wait_for_room(); });
     rounds();
     try {
         write_notes();
@@ -116,6 +131,7 @@ void drain_thread::rounds() {
             next_gpu_records = now + gpu_records_period;
         }
         lock.lock();
+        note_room();
         if (syncs_done_ != wanted) {
             syncs_done_ = wanted;
             synced_.notify_all();
@@ -124,11 +140,51 @@ void drain_thread::rounds() {
     }
 }
 
-void drain_thread::sync() {
+bool drain_thread::sync() {
     std::unique_lock lock(mutex_);
     const std::uint64_t mine = ++syncs_wanted_;
     wake_.notify_one();
+    synced_.wait(lock, [&] { return syncs_done_ >= mine || is_full_; });
+    return syncs_done_ >= mine;
+}
+
+void drain_thread::sync_at_last() {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t mine = ++syncs_wanted_;
+    ends_where_full_ = true;
+    wake_.notify_one();
     synced_.wait(lock, [&] { return syncs_done_ >= mine; });
+    ends_where_full_ = false;
+}
+
+// Nothing is drained meanwhile: what finds no room in rings and buffers is counted there, as with a disk that does not
+// answer. Who wants the end gets one more attempt.
+bool drain_thread::wait_for_room() {
+    exit_if_alone();
+    std::unique_lock lock(mutex_);
+    if (!is_full_) {
+        is_full_ = true;
+        latest_full_ns_ = clock_ns(CLOCK_REALTIME);
+        if (first_full_ns_ == 0) first_full_ns_ = latest_full_ns_;
+    }
+    synced_.notify_all();
+    const auto ends = [&] { return finish_ || ends_where_full_; };
+    if (ends()) return false;
+    wake_.wait_for(lock, room_period, ends);
+    return true;
+}
+
+// REQUIRES: mutex_ is held.
+void drain_thread::note_room() {
+    if (!is_full_) return;
+    is_full_ = false;
+    if (out_->failed()) return;
+    const std::uint64_t now = clock_ns(CLOCK_REALTIME);
+    full_ns_ += now - latest_full_ns_;
+    properties_.emplace_back("disk_notice", "the disk was full for " +
+                                                std::to_string((full_ns_ + 999'999'999) / 1'000'000'000) + " s, from " +
+                                                utc(first_full_ns_) + " to " + utc(now) +
+                                                ": what found no room in memory meanwhile is counted as dropped");
 }
 
 std::string drain_thread::finish(format::end_reason reason) {
@@ -140,8 +196,14 @@ std::string drain_thread::finish(format::end_reason reason) {
     }
     pthread_join(thread_, nullptr);
     if (out_ == nullptr) return {};
-    if (!out_->failed() || out_->records_lost() == 0) return out_->failure();
-    return out_->failure() + ": " + std::to_string(out_->records_lost()) + " records";
+    std::string line = out_->failure();
+    if (!out_->failed()) return line;
+    if (out_->records_lost() != 0) line += ": " + std::to_string(out_->records_lost()) + " records";
+    // Their counts did not get there, either.
+    const std::uint64_t unwritten = collector_.unwritten_drops();
+    if (unwritten != 0)
+        line += "; and " + std::to_string(unwritten) + " ranges, calls or GPU records found no room in memory";
+    return line;
 }
 
 }  // namespace prof

@@ -40,8 +40,11 @@ public:
     // What the capture has so far. Any thread, also after finish().
     collector::totals so_far() const noexcept { return collector_.so_far(); }
 
-    // Returns when everything that was in rings and queue at the call is in the file. Any thread.
-    void sync();
+    // Returns when everything that was in rings and queue at the call is in the file; false if the disk is full. Any
+    // thread.
+    bool sync();
+    // As sync(), for who cannot come back later: where the disk is full, the capture ends there.
+    void sync_at_last();
 
     // Drains what is left, closes the capture with `reason`, ends the thread. Returns the writer's failure, or "".
     std::string finish(format::end_reason reason);
@@ -51,6 +54,8 @@ private:
     void run() noexcept;
     void rounds();
     void write_notes();
+    bool wait_for_room();
+    void note_room();
 
     std::unique_ptr<capture_writer> out_;
     collector collector_;
@@ -62,6 +67,11 @@ private:
     std::uint64_t syncs_wanted_ = 0;
     std::uint64_t syncs_done_ = 0;
     bool finish_ = false;
+    bool ends_where_full_ = false;
+    bool is_full_ = false;              // the disk, and the drain thread waits
+    std::uint64_t first_full_ns_ = 0;   // these two by CLOCK_REALTIME
+    std::uint64_t latest_full_ns_ = 0;  // since when it is
+    std::uint64_t full_ns_ = 0;         // in all
     std::vector<std::pair<std::string, std::string>> properties_;
     std::vector<format::window_entry> windows_;
     format::end_reason reason_ = format::end_reason::none;

@@ -11,6 +11,7 @@
 #include "analysis/projection.hpp"
 #include "session/control.hpp"
 #include "session/exports.hpp"
+#include "session/injections.hpp"
 #include "session/plans.hpp"
 #include "session/recording.hpp"
 #include "session/version.hpp"
@@ -42,6 +43,13 @@ int guarded(TAction&& action) noexcept {
     try {
         if (in_forked_child()) {
             return fail(PROF_WRONG_STATE, "this is a forked child: it has no session (exec gives it one of its own)");
+        }
+        if (first_copy() != nullptr) {
+            const std::string line =
+                std::string{"this is a second copy of libprof; the process's session belongs to "} + first_copy() +
+                ", whose functions are to be called";
+            complain_once(line);
+            return fail(PROF_WRONG_STATE, line);
         }
         return action();
     } catch (const std::exception& failure) {
@@ -142,7 +150,9 @@ PROF_EXPORT int prof_step() {
     });
 }
 
-PROF_EXPORT int prof_is_recording() { return recording_session::instance().recording() ? 1 : 0; }
+PROF_EXPORT int prof_is_recording() {
+    return first_copy() == nullptr && recording_session::instance().recording() ? 1 : 0;
+}
 
 PROF_EXPORT size_t prof_capture_path(char* buffer, size_t size) {
     std::size_t length = 0;

@@ -18,9 +18,6 @@
 namespace prof {
 namespace {
 
-// Set when another copy of libprof, from another file, is in this process: that one has the session.
-bool is_second_copy = false;
-
 // Names this image of the process: 16 random bytes that the kernel makes anew at every exec. A pid would not do, since
 // a launcher that execs the real program passes on pid and environment.
 std::string image_name() {
@@ -46,11 +43,15 @@ std::string own_path() {
 [[gnu::constructor]] void on_load() noexcept {
     try {
         const std::string image = image_name();
-        const char* first = std::getenv("PROF_IMAGE");
-        is_second_copy = first != nullptr && image == first;
-        if (is_second_copy) return;
-        setenv("PROF_IMAGE", image.c_str(), 1);
+        const char* const known = std::getenv("PROF_IMAGE");
+        const char* const first = std::getenv("PROF_IMAGE_LIBRARY");
+        if (known != nullptr && image == known) {
+            yield_to_first_copy(first == nullptr ? "another file" : first);
+            return;
+        }
         const std::string path = own_path();
+        setenv("PROF_IMAGE", image.c_str(), 1);
+        setenv("PROF_IMAGE_LIBRARY", path.c_str(), 1);
         if (path.empty()) return;
         take_injection_variables(path);
     } catch (...) {
@@ -58,9 +59,14 @@ std::string own_path() {
     }
 }
 
-template <typename TAction>
-int enter(TAction&& action) noexcept {
-    if (is_second_copy || in_forked_child()) return 0;
+// What a way in does. Where another copy of libprof has the session, that one's does it.
+template <typename TAction, typename... TArguments>
+int enter(const char* name, int (*)(TArguments...), TAction&& action, TArguments... arguments) noexcept {
+    if (in_forked_child()) return 0;
+    if (first_copy() != nullptr) {
+        const auto first = reinterpret_cast<int (*)(TArguments...)>(function_of_first_copy(name));
+        return first == nullptr ? 0 : first(arguments...);
+    }
     try {
         return action() ? 1 : 0;
     } catch (const std::exception& failure) {
@@ -72,11 +78,13 @@ int enter(TAction&& action) noexcept {
 }  // namespace
 }  // namespace prof
 
+#define PROF_ENTER(function, ...) prof::enter(#function, function, __VA_ARGS__)
+
 extern "C" {
 
 [[gnu::visibility("default")]] int InitializeInjection() {
     // The driver wants to hear 1, or it gives up; a failure of ours is no reason for that.
-    (void)prof::enter([] {
+    (void)PROF_ENTER(InitializeInjection, [] {
         prof::recording_session::instance().cuda_is_coming();
         return true;
     });
@@ -84,15 +92,19 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
-    return prof::enter([&] {
-        prof::nvtx_has_come();
-        prof::recording_session::instance().prepare();
-        return prof::install_nvtx_hooks(get_export_table);
-    });
+    return PROF_ENTER(
+        InitializeInjectionNvtx2,
+        [&] {
+            prof::nvtx_has_come();
+            prof::recording_session::instance().prepare();
+            return prof::install_nvtx_hooks(get_export_table);
+        },
+        get_export_table);
 }
 
 [[gnu::visibility("default")]] int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
-    return prof::enter([&] { return prof::answer_nvtx_extension(module); });
+    return PROF_ENTER(
+        InitializeInjectionNvtxExtension, [&] { return prof::answer_nvtx_extension(module); }, module);
 }
 
 }  // extern "C"

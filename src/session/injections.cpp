@@ -1,9 +1,9 @@
 #include "session/injections.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <atomic>
-#include <climits>
 #include <cstdlib>
 
 #include "session/process.hpp"
@@ -26,14 +26,20 @@ std::string& cuda_tool() {
 
 std::atomic<bool> has_nvtx{false};
 
+const std::string* first_path = nullptr;  // written by the constructor alone
+
+// This one, or a copy, which hands on to the one that has the session.
+bool is_libprof(const std::string& path) {
+    return path.substr(path.rfind('/') + 1).starts_with("libprof.so") && access(path.c_str(), R_OK) == 0;
+}
+
 std::string set_unless_taken(const char* variable, const std::string& own_path) {
     const char* const set = std::getenv(variable);
     if (set == nullptr) {
         setenv(variable, own_path.c_str(), 1);
         return {};
     }
-    char resolved[PATH_MAX];
-    return realpath(set, resolved) != nullptr && own_path == resolved ? std::string{} : std::string{set};
+    return is_libprof(set) ? std::string{} : std::string{set};
 }
 
 // With both taken nobody calls us: all that can be done is to say so, where the process did use CUDA. (The driver is
@@ -50,6 +56,15 @@ void take_injection_variables(const std::string& own_path) {
     nvtx_tool() = set_unless_taken(nvtx_variable, own_path);
     cuda_tool() = set_unless_taken(cuda_variable, own_path);
     if (!nvtx_tool().empty() && !cuda_tool().empty()) std::atexit(say_that_nothing_was_recorded);
+}
+
+void yield_to_first_copy(const char* path) { first_path = new std::string(path); }
+
+const char* first_copy() noexcept { return first_path == nullptr ? nullptr : first_path->c_str(); }
+
+void* function_of_first_copy(const char* name) noexcept {
+    void* const first = dlopen(first_copy(), RTLD_NOW | RTLD_NOLOAD);
+    return first == nullptr ? nullptr : dlsym(first, name);
 }
 
 void nvtx_has_come() noexcept { has_nvtx = true; }

@@ -5,6 +5,13 @@
 
 namespace prof {
 
+// This copy of libprof came second: another, from the file `path`, has the session of this process, and gets what the
+// driver and NVTX hand to this one.
+void yield_to_first_copy(const char* path);
+const char* first_copy() noexcept;  // null if this one has the session
+// Null if it cannot be found any more.
+void* function_of_first_copy(const char* name) noexcept;
+
 // When the library is loaded, by its constructor: sets those that are not set. What is set stays.
 void take_injection_variables(const std::string& own_path);
 

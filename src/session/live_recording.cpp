@@ -26,7 +26,7 @@ bool is_among(std::span<const std::string_view> names, std::string_view name) {
 
 // Two at a time make no sense. A program that ends is not held up by another that waits for a GPU which does not end:
 // then nobody completes the capture, and it is as after a crash.
-std::unique_lock<std::timed_mutex> recording_session::begin_command(bool exits) {
+recording_session::session_lock recording_session::begin_command(bool exits) {
     std::unique_lock lock(commands_, std::defer_lock);
     if (!exits) {
         lock.lock();
@@ -40,7 +40,7 @@ std::unique_lock<std::timed_mutex> recording_session::begin_command(bool exits) 
 }
 
 // mutex_, with no window that is being settled: that may take long, and is waited for without it.
-std::unique_lock<std::timed_mutex> recording_session::lock_settled() {
+recording_session::session_lock recording_session::lock_settled() {
     for (;;) {
         background_.wait_until_idle();
         std::unique_lock lock(mutex_);
@@ -52,7 +52,10 @@ session_result recording_session::sync(std::string& problem) {
     const auto command = begin_command(false);
     const auto lock = lock_settled();
     if (tracer_ != nullptr) tracer_->flush(false);
-    if (const auto drain = draining()) drain->sync();
+    if (const auto drain = draining(); drain != nullptr && !drain->sync()) {
+        problem = "the capture's disk is full: what was recorded waits in memory for room on it";
+        return session_result::failed;
+    }
     if (!capture_path().empty()) return session_result::ok;
     problem = "nothing was recorded yet";
     return session_result::wrong_state;

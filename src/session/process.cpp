@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -138,7 +139,7 @@ std::array<std::uint8_t, 16> random_id() noexcept {
     return id;
 }
 
-void complain_once(const std::string& line) noexcept {
+void complain_once(std::string_view line) noexcept {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
     // One line and no control characters, whatever a variable's value or a file's name holds. One write: it cannot be

@@ -35,6 +35,6 @@ std::string make_directories(const std::string& path);
 std::array<std::uint8_t, 16> random_id() noexcept;
 
 // At most one line on stderr in the life of the process: the first. Never stdout.
-void complain_once(const std::string& line) noexcept;
+void complain_once(std::string_view line) noexcept;
 
 }  // namespace prof

@@ -1,4 +1,6 @@
 // How a recording ends with its process, and what a forked child does about its parent's.
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 
@@ -11,23 +13,17 @@ namespace {
 
 std::atomic<bool> forked{false};
 
-// This thread is in prof_stop, which waits for the GPU: what exits on it then is a signal's handler.
-__thread bool is_stopping __attribute__((tls_model("initial-exec"))) = false;
-
-struct stopping_mark {
-    stopping_mark() noexcept { is_stopping = true; }
-    ~stopping_mark() { is_stopping = false; }
-    stopping_mark(const stopping_mark&) = delete;
-    stopping_mark& operator=(const stopping_mark&) = delete;
-};
+// A thread that exits in the middle of a call to CUDA may hold what others need to let go of CUPTI.
+constexpr std::chrono::milliseconds longest_wait_in_call{2000};
 
 }  // namespace
+
+__thread unsigned session_mutexes_held __attribute__((tls_model("initial-exec"))) = 0;
 
 bool in_forked_child() noexcept { return forked.load(); }
 
 session_result recording_session::stop(std::string& problem) {
     const auto command = begin_command(false);
-    const stopping_mark mark;
     return complete(format::end_reason::stopped, problem);
 }
 
@@ -40,27 +36,48 @@ void recording_session::at_exit() noexcept {
     }
 }
 
-// Another thread may be in prof_stop and wait for a GPU that does not end; or this one is, and a signal's handler
-// exits. Then the capture has no end, and what it lacks stays in the rings.
+// A signal's handler may exit on a thread that is inside the session or in the middle of a call to CUDA, and another
+// thread may be in prof_stop and wait for a GPU that does not end. Where the capture cannot be completed it has no end,
+// and what it lacks stays in the rings.
 void recording_session::end_with_process() {
     process_ends_ = true;
     if (has_given_up_) return;
-    refuse_control();
-    std::unique_lock<std::timed_mutex> command;
-    if (!is_stopping) command = begin_command(true);
-    if (command.owns_lock()) {
-        std::string problem;
-        (void)complete(format::end_reason::exited, problem);
-        close_control();
-        region_->remove_file();
-        return;
+    end_ = end_progress::none;
+    if (session_mutexes_held == 0) {
+        if (cupti_tracer::is_in_call()) {
+            end_on_another_thread();
+        } else {
+            end_here();
+        }
     }
+    if (end_ != end_progress::complete) give_up();
+}
+
+void recording_session::end_here() {
+    refuse_control();
+    const auto command = begin_command(true);
+    if (!command.owns_lock()) return;
+    std::string problem;
+    (void)complete(format::end_reason::exited, problem);
+    close_control();
+    if (has_given_up_) return;
+    region_->remove_file();
+    end_ = end_progress::complete;
+}
+
+// Waits for the capture as long as that takes, but not for CUPTI.
+void recording_session::end_on_another_thread() {
+    ender_.post([this] { end_here(); });
+    if (!ender_.wait_until_idle(longest_wait_in_call) && end_ != end_progress::none) ender_.wait_until_idle();
+}
+
+void recording_session::give_up() {
     has_given_up_ = true;
     cupti_tracer::leave_as_it_is();
-    close_control();
     complain_once(
-        "the program ended while its recording was being stopped: the capture has no end; prof seal puts into it what "
-        "was kept");
+        "the program ended while a call to libprof or CUDA was under way: the capture has no end; prof seal puts into "
+        "it what was kept");
+    close_control();
 }
 
 void recording_session::in_child() noexcept {

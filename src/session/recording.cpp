@@ -204,7 +204,7 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
     if (tracer_->attached()) {
         if (!exits) wait_for_gpu();
         tracer_->flush(true);
-        if (drain != nullptr) drain->sync();
+        if (drain != nullptr) drain->sync_at_last();
     }
     tracer_->detach(!exits);
     if (!tracer_->met_another_client()) return;
@@ -342,6 +342,7 @@ session_result recording_session::complete(format::end_reason reason, std::strin
         set_gate(recording_epoch, 0);  // what is drained last must come to an end
         if (is_settled) settle(drain, exits);
     }
+    if (exits) end_ = end_progress::left_cupti;
     if (!is_settled) cupti_tracer::leave_as_it_is();
     waits_for_gpu_.store(false);
     if (exits) {

@@ -35,6 +35,7 @@
 #include "session/capture_plan.hpp"
 #include "session/options.hpp"
 #include "session/process.hpp"
+#include "session/session_mutex.hpp"
 #include "session/session_status.hpp"
 
 namespace prof {
@@ -93,12 +94,17 @@ private:
 
     static void at_exit() noexcept;
     void end_with_process();
+    void end_here();
+    void end_on_another_thread();
+    void give_up();
     session_result complete(format::end_reason reason, std::string& problem);
     static void in_child() noexcept;
     static void on_first_use() noexcept;
     static bool on_watched_range(range_use use, bool begins) noexcept;
     static void on_profiler_call(bool starts) noexcept;
 
+    enum class end_progress : std::uint8_t { none, left_cupti, complete };
+    using session_lock = std::unique_lock<session_mutex<std::timed_mutex>>;
     enum class window_state { shut, warming_up, open };
 
     void make_region(const session_options& options);
@@ -146,16 +152,16 @@ private:
     std::shared_ptr<drain_thread> take_drain();
     std::string export_problem();
     void discard_leftovers();
-    std::unique_lock<std::timed_mutex> begin_command(bool exits);
-    std::unique_lock<std::timed_mutex> lock_settled();
+    session_lock begin_command(bool exits);
+    session_lock lock_settled();
     recording_state state() const noexcept;
     std::string gpu_state();
     std::string located(const std::string& path) const;
     std::string fixed_by_now(std::string_view option) const;
 
-    std::timed_mutex commands_;
+    session_mutex<std::timed_mutex> commands_;
     std::atomic<bool> waits_for_gpu_{false};  // whoever holds commands_
-    std::timed_mutex mutex_;
+    session_mutex<std::timed_mutex> mutex_;
     session_options environment_;
     session_options options_;
     process_facts facts_;
@@ -174,17 +180,19 @@ private:
     bool cuda_seen_ = false;
     bool exit_handler_is_last_ = false;
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
-    bool has_given_up_ = false;              // of the thread that calls exit
-    tracer_options tracer_options_;          // its sizes go with the region's
-    region* region_ = nullptr;               // never unmapped: hooks may be in it until the last instruction
-    std::unique_ptr<graph_memory> memory_;   // its drain thread's, whichever that is
+    std::atomic<bool> has_given_up_{false};  // the process ends without waiting for its capture
+    std::atomic<end_progress> end_{end_progress::none};
+    tracer_options tracer_options_;         // its sizes go with the region's
+    region* region_ = nullptr;              // never unmapped: hooks may be in it until the last instruction
+    std::unique_ptr<graph_memory> memory_;  // its drain thread's, whichever that is
     std::unique_ptr<cupti_tracer> tracer_;
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures that were completed before the recording's end
+    background_thread ender_{"prof-end"};        // at exit, where the thread that exits may wait for nobody
 
     // What the first record's hook touches when it starts the drain thread, perhaps while another thread holds mutex_.
     // Taken after mutex_ where both are.
-    std::mutex drain_mutex_;
+    session_mutex<std::mutex> drain_mutex_;
     std::shared_ptr<drain_thread> drain_;
     format::window_entry window_;  // the latest
     drop_counts drops_before_{};   // before the capture's first window

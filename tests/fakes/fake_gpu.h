@@ -39,6 +39,17 @@ FAKE_GPU_EXPORT void fake_gpu_advance_ns(uint64_t ns);     /* VIRTUAL only */
 FAKE_GPU_EXPORT void fake_gpu_set_api_cost_ns(uint64_t ns);
 FAKE_GPU_EXPORT void fake_gpu_set_launch_latency_ns(uint64_t ns);
 
+/* The next time that a thread is at this place, `handler` is called there, once, as a signal's handler would be. */
+enum fake_gpu_place {
+    FAKE_GPU_IN_LAUNCH = 0,        /* a kernel has been launched, the driver has not come back */
+    FAKE_GPU_IN_SUBSCRIPTION = 1,  /* a client of CUPTI subscribes */
+    FAKE_GPU_IN_RECORD = 2,        /* CUPTI makes the record of a launch: its buffers are locked */
+    FAKE_GPU_GETTING_BUFFER = 3,   /* CUPTI has asked its client for a buffer */
+    FAKE_GPU_RETURNING_BUFFER = 4, /* CUPTI's own thread has just handed a buffer to its client */
+    FAKE_GPU_PLACES = 5
+};
+FAKE_GPU_EXPORT void fake_gpu_interrupt(enum fake_gpu_place place, void (*handler)(void));
+
 /* Hands what has ended by now to CUPTI, and waits until CUPTI's worker has delivered every full buffer. */
 FAKE_GPU_EXPORT void fake_gpu_settle(void);
 

@@ -162,5 +162,31 @@ TEST(ActivityBuffers, TellInTheMappingWhatTheyAre) {
     EXPECT_TRUE(is_zero(a));
 }
 
+// Each `ask` stands for CUPTI's being asked for all of its buffers: those in `back` are the ones that it gives.
+TEST(ActivityBuffers, ThatStayOutWithRecordsAreSomebodyElses) {
+    activity_buffers pool(where, bytes, 4);
+    const auto ask = [&](const std::vector<std::uint8_t*>& back = {}) {
+        pool.note_filled();
+        for (std::uint8_t* data : back) pool.complete(data, 8);
+        return pool.outlasts();
+    };
+    std::uint8_t* const forgotten = pool.take();
+    *forgotten = 1;
+    EXPECT_FALSE(ask()) << "once: a launch may be under way";
+    pool.await_from_now();
+    std::uint8_t* const empty = pool.take();
+    std::uint8_t* const slow = pool.take();
+    *slow = 1;
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(ask(i == 1 ? std::vector{slow} : std::vector<std::uint8_t*>{})) << i;
+    activity_buffers::completed done;
+    ASSERT_TRUE(pool.next_completed(done));
+    pool.give_back(slow);
+    ASSERT_EQ(pool.take(), slow);
+    *slow = 1;
+    EXPECT_FALSE(ask()) << "another use of the buffer";
+    EXPECT_TRUE(ask());
+    EXPECT_EQ(*empty, 0U);
+}
+
 }  // namespace
 }  // namespace prof

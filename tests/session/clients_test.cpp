@@ -75,5 +75,29 @@ TEST_F(CuptiClients, ThatDoNotSubscribeAreMetAndNotFinalizedUnder) {
     EXPECT_TRUE(data.quality.ended);
 }
 
+// It has the buffer with libprof's five kernels, and gets those that follow.
+TEST_F(CuptiClients, ThatDoNotSubscribeAndComeLaterAreNoticedByTheBufferTheyHave) {
+    const process_result result = run("activity_after", true);
+    EXPECT_EQ(result.status, exited(3));
+    EXPECT_EQ(result.out, "done\n");
+    EXPECT_THAT(result.err, HasSubstr("another client of CUPTI's activity records is in the program"));
+    expect_one_line_at_most(result.err);
+    EXPECT_EQ(calls(), "finalized 0");
+    const std::vector<timeline> captures = captured(2);  // in the order of their names: ".2.prof" comes first
+    for (const timeline& data : captures) {
+        EXPECT_TRUE(data.properties.contains("cupti_notice"));
+        EXPECT_TRUE(data.quality.ended);
+    }
+    EXPECT_EQ(captures[1].ops.size() + captures[1].quality.launches_without_completion, 15U);
+    EXPECT_GE(captures[1].quality.launches_without_completion, 10U);
+    EXPECT_EQ(captures[0].ops.size(), 5U) << "libprof registered anew";
+}
+
+// A buffer that is out while a launch is under way is no sign of another client.
+TEST_F(CuptiClients, AreNotSuspectedWhereThreadsLaunchWhileRecordingsEnd) {
+    EXPECT_EQ(run("recordings_while_threads_launch", true, {{"FAKE_GPU_CLOCK", "virtual"}}).err, "");
+    for (const timeline& data : captured(101)) EXPECT_FALSE(data.properties.contains("cupti_notice"));
+}
+
 }  // namespace
 }  // namespace prof::test

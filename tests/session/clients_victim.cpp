@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fakes/cuda/fake_cuda.h"
@@ -166,6 +168,39 @@ void activity_before() {
     activity_client::end();
 }
 
+// It gets the buffer that libprof gave CUPTI, and what is recorded from then on.
+void activity_after() {
+    train(5);
+    activity_client::begin();
+    train(10);
+    stop();
+    const auto start = of_libprof<decltype(prof_start)>("prof_start");
+    if (start != nullptr) expect(start(nullptr) == PROF_OK, "another recording");
+    train(5);
+    stop();
+    activity_client::end();
+}
+
+// Threads that launch without end, and recordings that begin and end meanwhile.
+void recordings_while_threads_launch() {
+    train(1);
+    std::atomic<bool> ends{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+            while (!ends) expect(fake_cuda_launch("step_k", 2'000, nullptr) == 0, "a launch");
+        });
+    }
+    const auto start = of_libprof<decltype(prof_start)>("prof_start");
+    for (int i = 0; i < 100; ++i) {
+        stop();
+        if (start != nullptr) expect(start(nullptr) == PROF_OK, "another recording");
+        train(1);
+    }
+    ends = true;
+    for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -177,6 +212,8 @@ int main(int, char** argv) {
         {"subscribes_while_paused", subscribes_while_paused},
         {"subscribes_where_nothing_is_recorded", subscribes_where_nothing_is_recorded},
         {"activity_before", activity_before},
+        {"activity_after", activity_after},
+        {"recordings_while_threads_launch", recordings_while_threads_launch},
     };
     const auto found = scenes.find(scene);
     if (found == scenes.end()) return 2;

@@ -96,6 +96,39 @@ TEST_F(Processes, SayThatNothingIsRecordedIfAnotherToolHasBothVariables) {
     EXPECT_EQ(captured(0).size(), 0U);
 }
 
+// Of which one has the session, and gets what the driver and NVTX hand to the other.
+TEST_F(Processes, MayHaveTwoCopiesOfLibprof) {
+    const std::string ours = PROF_TEST_LIBRARY;
+    std::filesystem::create_directory(scratch.path + "/lib");
+    const std::string copy = scratch.path + "/lib/libprof.so.0";
+    std::filesystem::copy_file(ours, copy);
+    const environment loads[] = {
+        {{"PROF_NAME", "a"}, {"CUDA_INJECTION64_PATH", copy}, {"NVTX_INJECTION64_PATH", copy}},
+        {{"PROF_NAME", "b"}, {"LD_PRELOAD", ""}, {"CUDA_INJECTION64_PATH", copy}, {"NVTX_INJECTION64_PATH", ours}},
+        {{"PROF_NAME", "c"}, {"LD_PRELOAD", ours + ":" + copy}},
+        {{"PROF_NAME", "d"}, {"LD_PRELOAD", copy}, {"NVTX_INJECTION64_PATH", ours}},
+    };
+    const process_result bare = run("trainer", false);
+    for (const environment& e : loads) {
+        const process_result result = run("trainer", true, e);
+        EXPECT_EQ(result.status, bare.status) << e.at("PROF_NAME");
+        EXPECT_EQ(result.out, bare.out);
+        EXPECT_EQ(result.err, "") << e.at("PROF_NAME");
+    }
+    for (const timeline& data : captured(4)) {
+        expect_steps(data, 4);
+        EXPECT_FALSE(data.properties.contains("missing"));
+    }
+}
+
+TEST_F(Processes, AreToldThatASecondCopyHasNoSession) {
+    const std::string copy = scratch.path + "/libprof.so.0";
+    std::filesystem::copy_file(PROF_TEST_LIBRARY, copy);
+    EXPECT_THAT(same_with_and_without("starts_second_copy", exited(3), {{"SECOND_COPY", copy}}),
+                HasSubstr("this is a second copy of libprof; the process's session belongs to " PROF_TEST_LIBRARY));
+    expect_steps(captured(1).front(), 4);
+}
+
 TEST_F(Processes, KeepTheirOwnFilesWhenTheyCloseAll) {
     EXPECT_THAT(same_with_and_without("closes_all_files", exited(3)),
                 HasSubstr("the program closed it; what comes after is not kept"));
@@ -148,6 +181,54 @@ TEST_F(Processes, ThatEndWithoutHandlersAreRecovered) {
 TEST_F(Processes, ExitThoughTheyAreStopping) {
     EXPECT_THAT(same_with_and_without("exit_while_stopping", exited(12)), HasSubstr("has no end"));
     EXPECT_FALSE(captured(1).front().quality.ended);
+}
+
+// What the thread holds is nothing that others need: all is there.
+TEST_F(Processes, ExitInTheMiddleOfALaunch) {
+    EXPECT_EQ(same_with_and_without("exit_in_launch", exited(13)), "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step + 2U) << "two are open";
+    EXPECT_EQ(data.api_calls.size(), 2U * kernels_a_step + 2U) << "two waits among them";
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Processes, ExitInTheMiddleOfALaunchAmongOthers) {
+    EXPECT_EQ(same_with_and_without("exit_in_launch_among_threads", exited(13)), "");
+    EXPECT_TRUE(captured(1).front().quality.ended);
+}
+
+TEST_F(Processes, ExitWhileCuptiAsksForABuffer) {
+    EXPECT_EQ(same_with_and_without("exit_in_buffer_request", exited(13)), "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step + 2U);
+    EXPECT_TRUE(data.quality.ended);
+}
+
+// Nobody can let go of CUPTI then. What was recorded before is recovered.
+TEST_F(Processes, ExitWhileCuptiIsLocked) {
+    EXPECT_THAT(same_with_and_without("exit_in_record", exited(13)), HasSubstr("has no end"));
+    const timeline data = captured(1).front();
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step + 2U);
+    EXPECT_GE(data.ops.size(), 2U * kernels_a_step);
+}
+
+TEST_F(Processes, ExitOnTheThreadThatReturnsBuffers) {
+    EXPECT_THAT(same_with_and_without("exit_on_cuptis_thread", exited(13)), HasSubstr("has no end"));
+    const timeline data = captured(1).front();
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_GE(data.ops.size(), 2U * kernels_a_step);
+}
+
+// The other thread has the session, and waits for the one that exits.
+TEST_F(Processes, ExitWhileAnotherThreadWaitsForBuffers) {
+    EXPECT_THAT(same_with_and_without("exit_while_synced", exited(13)), HasSubstr("has no end"));
+    EXPECT_EQ(captured(1).front().ops.size(), 2U * kernels_a_step);
+}
+
+TEST_F(Processes, ExitInsideTheSession) {
+    EXPECT_THAT(same_with_and_without("exit_in_subscription", exited(13)), HasSubstr("has no end"));
+    EXPECT_EQ(captured(1).front().ranges.size(), 3U);
 }
 
 }  // namespace

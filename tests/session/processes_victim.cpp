@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "fakes/cuda/fake_cuda.h"
+#include "fakes/fake_gpu.h"
 #include "session/scenes.hpp"
 
 namespace {
@@ -290,6 +291,82 @@ void exit_while_stopping() {
     for (;;) pause();
 }
 
+// Started by a copy that has not got the session.
+void starts_second_copy() {
+    train(1);
+    if (of_libprof<decltype(prof_stop)>("prof_stop") != nullptr) {
+        void* const copy = dlopen(std::getenv("SECOND_COPY"), RTLD_NOW);
+        expect(copy != nullptr, "a second copy is loaded");
+        const auto start = reinterpret_cast<decltype(&prof_start)>(dlsym(copy, "prof_start"));
+        const auto is_recording = reinterpret_cast<decltype(&prof_is_recording)>(dlsym(copy, "prof_is_recording"));
+        expect(start(nullptr) == PROF_WRONG_STATE && is_recording() == 0, "it has no session");
+    }
+    train(3);
+}
+
+// --- ends in the middle of a call
+// --------------------------------------------------------------------------------------
+
+// Exits in a step, there: as a signal's handler that interrupts the thread would. Without libprof nobody asks CUPTI for
+// anything, and a launch is the only such place.
+void exit_there(fake_gpu_place place) {
+    const bool is_recorded = of_libprof<decltype(prof_stop)>("prof_stop") != nullptr;
+    fake_gpu_interrupt(is_recorded ? place : FAKE_GPU_IN_LAUNCH, [] {
+        say("the handler exits");
+        std::exit(13);
+    });
+}
+
+void exit_in_launch() {
+    train(2);
+    exit_there(FAKE_GPU_IN_LAUNCH);
+    train(1);
+}
+
+void exit_in_launch_among_threads() {
+    start_endless_threads();
+    exit_there(FAKE_GPU_IN_LAUNCH);
+    for (;;) pause();
+}
+
+void exit_in_record() {
+    train(2);
+    exit_there(FAKE_GPU_IN_RECORD);
+    train(1);
+}
+
+void sync() {
+    if (const auto sync = of_libprof<decltype(prof_sync)>("prof_sync")) (void)sync();
+}
+
+void exit_in_buffer_request() {
+    train(2);
+    sync();  // the buffer before goes back
+    exit_there(FAKE_GPU_GETTING_BUFFER);
+    train(1);
+}
+
+// Whether the buffer comes back since it was asked for or since libprof asks now and then.
+void exit_on_cuptis_thread() {
+    train(2);
+    exit_there(FAKE_GPU_RETURNING_BUFFER);
+    for (;;) train(1);
+}
+
+void exit_while_synced() {
+    train(2);
+    exit_there(FAKE_GPU_RETURNING_BUFFER);
+    sync();
+    train(1);
+    for (;;) pause();
+}
+
+void exit_in_subscription() {
+    PROF_RANGE("before CUDA");
+    exit_there(FAKE_GPU_IN_SUBSCRIPTION);
+    train(1);
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -309,6 +386,14 @@ int main(int, char** argv) {
         {"ranges_in_handlers", ranges_in_handlers},
         {"quick", quick},
         {"exit_while_stopping", exit_while_stopping},
+        {"starts_second_copy", starts_second_copy},
+        {"exit_in_launch", exit_in_launch},
+        {"exit_in_launch_among_threads", exit_in_launch_among_threads},
+        {"exit_in_record", exit_in_record},
+        {"exit_in_buffer_request", exit_in_buffer_request},
+        {"exit_on_cuptis_thread", exit_on_cuptis_thread},
+        {"exit_while_synced", exit_while_synced},
+        {"exit_in_subscription", exit_in_subscription},
     };
     const auto found = scenes.find(scene);
     if (found == scenes.end()) return 2;

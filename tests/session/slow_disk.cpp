@@ -1,9 +1,11 @@
 // A disk that does not answer, for programs that are run with it preloaded: between slow_disk_block() and
 // slow_disk_release() no write to a file whose name ends in ".prof" comes back. slow_disk_await_writer() returns when a
-// thread is in one.
+// thread is in one. Or one that is full: after slow_disk_fill() the first of these writes writes a half, and the others
+// are refused until slow_disk_release(). slow_disk_await_refusals() returns when two have been.
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -15,6 +17,8 @@ std::mutex mutex;
 std::condition_variable changed;
 bool is_blocked = false;
 int writers = 0;
+bool is_full = false;
+int refusals = 0;
 
 bool is_capture(int descriptor) {
     char link[64];
@@ -24,9 +28,11 @@ bool is_capture(int descriptor) {
     return bytes > 0 && std::string_view{target, static_cast<std::size_t>(bytes)}.ends_with(".prof");
 }
 
-void set_blocked(bool blocked) {
+void set_disk(bool blocked, bool full) {
     const std::lock_guard lock(mutex);
     is_blocked = blocked;
+    is_full = full;
+    refusals = 0;
     changed.notify_all();
 }
 
@@ -34,12 +40,18 @@ void set_blocked(bool blocked) {
 
 extern "C" {
 
-__attribute__((visibility("default"))) void slow_disk_block() { set_blocked(true); }
-__attribute__((visibility("default"))) void slow_disk_release() { set_blocked(false); }
+__attribute__((visibility("default"))) void slow_disk_block() { set_disk(true, false); }
+__attribute__((visibility("default"))) void slow_disk_fill() { set_disk(false, true); }
+__attribute__((visibility("default"))) void slow_disk_release() { set_disk(false, false); }
 
 __attribute__((visibility("default"))) void slow_disk_await_writer() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [] { return writers != 0; });
+}
+
+__attribute__((visibility("default"))) void slow_disk_await_refusals() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [] { return refusals >= 3; });
 }
 
 __attribute__((visibility("default"))) ssize_t write(int descriptor, const void* bytes, std::size_t count) {
@@ -50,6 +62,12 @@ __attribute__((visibility("default"))) ssize_t write(int descriptor, const void*
         changed.notify_all();
         changed.wait(lock, [] { return !is_blocked; });
         --writers;
+        if (is_full) {
+            changed.notify_all();
+            if (++refusals == 1 && count > 1) return next(descriptor, bytes, count / 2);
+            errno = ENOSPC;
+            return -1;
+        }
     }
     return next(descriptor, bytes, count);
 }

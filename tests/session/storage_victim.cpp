@@ -1,13 +1,16 @@
 // A program that records more than its storage may take, on the simulated GPU:
 //
-//   storage_victim STEPS [remove-output | block-disk | block-first-write | kill]
+//   storage_victim STEPS [remove-output | block-disk | fill-disk | block-first-write | kill]
 //
 // Each step has three ranges and two launches. remove-output: after the first step the output directory is removed,
 // with all that is in it. block-disk: from the first step to the last no write to a capture comes back (slow_disk.cpp,
-// preloaded). block-first-write: a thread's first range waits for the disk, and meanwhile the others are pushed,
-// STEPS of them in all; nothing is launched. kill: it is killed at the end. Else prints "done", and ends with status 3.
+// preloaded). fill-disk: likewise, the disk is full until all steps
+// are done and libprof has tried again; then there is a last step. block-first-write: a thread's first range waits for
+// the disk, and meanwhile the others are pushed, STEPS of them in all; nothing is launched. kill: it is killed at the
+// end. Else prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <prof/prof.h>
 #include <signal.h>
 #include <prof/range.hpp>
 
@@ -54,6 +57,18 @@ int block_first_write(int ranges) {
     return 3;
 }
 
+void make_room_and_step(cudaStream_t stream) {
+    tell_disk("slow_disk_await_refusals");
+    if (void* const found = dlsym(RTLD_DEFAULT, "prof_sync")) {
+        if (reinterpret_cast<int (*)()>(found)() != PROF_FAILED) std::puts("a capture was written to a full disk");
+    }
+    tell_disk("slow_disk_release");
+    if (void* const found = dlsym(RTLD_DEFAULT, "prof_sync")) {
+        while (reinterpret_cast<int (*)()>(found)() != PROF_OK) std::this_thread::yield();
+    }
+    step(stream);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -68,7 +83,9 @@ int main(int argc, char** argv) {
         if (i != 0) continue;
         if (is_asked("remove-output")) std::filesystem::remove_all(std::getenv("PROF_OUTPUT_DIR"));
         if (is_asked("block-disk")) tell_disk("slow_disk_block");
+        if (is_asked("fill-disk")) tell_disk("slow_disk_fill");
     }
+    if (is_asked("fill-disk")) make_room_and_step(stream);
     (void)cudaStreamSynchronize(stream);
     if (is_asked("kill")) (void)raise(SIGKILL);
     std::puts("done");

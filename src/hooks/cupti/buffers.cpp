@@ -26,7 +26,8 @@ activity_buffers::activity_buffers(region& where, std::size_t buffer_bytes, std:
     : region_(where),
       buffer_bytes_(buffer_bytes),
       stride_((buffer_bytes + header_bytes + 4095) / 4096 * 4096),
-      count_(count) {
+      count_(count),
+      awaited_(std::max(count, where.buffers().count)) {
     if (const buffer_area shared = where.buffers(); shared.count != 0 && where.allocate_buffer(0)) {
         memory_ = shared.memory;
         buffer_bytes_ = shared.bytes;
@@ -138,6 +139,44 @@ std::uint8_t* activity_buffers::take_by_force() noexcept {
     newest->state.store(static_cast<std::uint32_t>(buffer_state::free), std::memory_order_relaxed);
     std::memset(reinterpret_cast<std::byte*>(newest) + header_bytes, 0, std::min(newest->valid_bytes, buffer_bytes_));
     return hand_out(newest);
+}
+
+// A record begins with its kind, which is not 0, and what is handed out is all zeros. CUPTI may be writing there: then
+// either answer will do, but the thread sanitizer is not to ask.
+[[gnu::no_sanitize("thread")]] bool activity_buffers::is_out_with_records(std::uint32_t index) const noexcept {
+    const header* const buffer = at(index);
+    // acquire: what was handed out is known whole.
+    if (buffer->state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(buffer_state::taken)) return false;
+    return *reinterpret_cast<const volatile std::uint32_t*>(reinterpret_cast<const std::byte*>(buffer) +
+                                                            header_bytes) != 0;
+}
+
+void activity_buffers::await_from_now() noexcept {
+    // relaxed: nothing is taken meanwhile that could be waited for.
+    awaited_after_ = last_number_.load(std::memory_order_relaxed);
+    std::fill(awaited_.begin(), awaited_.end(), awaited{});
+}
+
+void activity_buffers::note_filled() noexcept {
+    // relaxed, as below: a buffer that is taken meanwhile is noted the next time.
+    const std::uint32_t touched = std::min(untouched_.load(std::memory_order_relaxed), count_);
+    for (std::uint32_t index = 0; index < touched; ++index) {
+        if (!is_out_with_records(index)) continue;
+        const std::uint64_t number = at(index)->number.load(std::memory_order_relaxed);
+        if (number > awaited_after_ && awaited_[index].number != number) awaited_[index] = {number, 0};
+    }
+}
+
+bool activity_buffers::outlasts() noexcept {
+    const std::uint32_t touched = std::min(untouched_.load(std::memory_order_relaxed), count_);
+    bool any = false;
+    for (std::uint32_t index = 0; index < touched; ++index) {
+        awaited& noted = awaited_[index];
+        const bool is_out =
+            is_out_with_records(index) && at(index)->number.load(std::memory_order_relaxed) == noted.number;
+        if (is_out && ++noted.times == 2) any = true;
+    }
+    return any;
 }
 
 bool activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noexcept {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "ring/region.hpp"
 
@@ -44,6 +45,14 @@ public:
     // False, and nothing is touched, if it is no buffer of ours that is out.
     bool complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
 
+    // What was taken before this is not waited for: CUPTI has let go of it, or somebody else has it.
+    void await_from_now() noexcept;
+    // For whoever asks CUPTI for all of its buffers, by one thread at a time: note_filled() before each time,
+    // outlasts() after it. True if a buffer with records in it was out before, and still is after two such times: CUPTI
+    // has given it to somebody else. (After one it may be out because a launch was under way.)
+    void note_filled() noexcept;
+    bool outlasts() noexcept;
+
     bool next_completed(completed& out) noexcept;  // in order of completion, but after take_by_force()
     // REQUIRES: what was read of it is in the capture, or given up.
     void give_back(std::uint8_t* data) noexcept;
@@ -57,6 +66,7 @@ private:
     bool is_ours(const std::uint8_t* data) const noexcept;
     header* at(std::uint32_t index) const noexcept;
     static header* of(std::uint8_t* data) noexcept;
+    bool is_out_with_records(std::uint32_t index) const noexcept;
     void put_in_queue(header* newest, header* oldest) noexcept;
     std::uint8_t* take_extra() noexcept;
     void forget_extra(const header* extra) noexcept;
@@ -76,7 +86,13 @@ private:
     std::atomic<std::uint64_t> free_{0};
     std::array<std::atomic<header*>, 256> extras_{};  // those beyond the pool that there are
     std::atomic<header*> completed_{nullptr};         // newest first
-    header* ready_ = nullptr;                         // the drain thread's: oldest first
+    struct awaited {
+        std::uint64_t number = 0;  // of the buffer's use in which it was noted
+        int times = 0;             // that it was not among all of CUPTI's buffers
+    };
+    std::uint64_t awaited_after_ = 0;  // the use's number
+    std::vector<awaited> awaited_;     // by index; those beyond the pool are left out
+    header* ready_ = nullptr;          // the drain thread's: oldest first
 };
 
 }  // namespace prof

@@ -42,6 +42,10 @@ struct callback_state {
 };
 callback_state active;
 
+// Of this thread: it flushes; CUPTI has handed it buffers at another time, as it does on a thread of its own.
+__thread bool flushes __attribute__((tls_model("initial-exec"))) = false;
+__thread bool gets_buffers __attribute__((tls_model("initial-exec"))) = false;
+
 void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept {
     activity_buffers& buffers = *active.buffers.load();
     *buffer = buffers.take();
@@ -55,6 +59,7 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
 
 void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                   std::size_t valid_bytes) noexcept {
+    gets_buffers = gets_buffers || !flushes;
     // Another client's stays as it is: it is neither ours to read nor to give back.
     if (buffer != nullptr && !active.buffers.load()->complete(buffer, valid_bytes)) active.is_shared = true;
 }
@@ -238,6 +243,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     region_.header().cupti_epoch.store(epoch);
     region_.header().cupti_since_ns.store(since_ns_);
     active.last_unrecorded_call.store(0);
+    buffers_.await_from_now();
     attached_ = true;
     std::string problem = enable(whole_graphs);
     if (!problem.empty()) {
@@ -306,12 +312,23 @@ bool cupti_tracer::met_another_client() const noexcept { return active.is_shared
 
 bool cupti_tracer::may_be_called() const noexcept { return attached_ && !active.is_left; }
 
+bool cupti_tracer::is_in_call() noexcept {
+    return gets_buffers || (this_thread_producer != nullptr && this_thread_producer->open_api_key() != 0);
+}
+
 void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }
 
 void cupti_tracer::flush(bool forced) noexcept {
     if (!may_be_called()) return;
+    if (forced) buffers_.note_filled();
+    flushes = true;
     const CUptiResult result = cupti_.flush_all(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
-    if (result != CUPTI_SUCCESS) region_.count_drop(drop_cause::cupti_error);
+    flushes = false;
+    if (result != CUPTI_SUCCESS) {
+        region_.count_drop(drop_cause::cupti_error);
+    } else if (forced && buffers_.outlasts()) {
+        active.is_shared = true;  // a client that came after us has it
+    }
 }
 
 void cupti_tracer::stop_recording() noexcept {

@@ -69,6 +69,10 @@ public:
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
+    // This thread is in the middle of a call to CUDA that is recorded, or CUPTI has handed it buffers: what it holds
+    // may be what others need in these functions.
+    static bool is_in_call() noexcept;
+
     // The process ends without waiting for a thread in one of these functions: CUPTI, whose exit handlers are about to
     // run, is not called from now on. Never waits; any thread.
     static void leave_as_it_is() noexcept;

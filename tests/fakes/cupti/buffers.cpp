@@ -77,6 +77,7 @@ std::uint64_t activity_buffers::add(const record& contents, std::optional<std::u
     into->operations.emplace_back(*journal_index, false);
     places_[++last_ticket_] = {into, offset, into->operations.size() - 1};
     gpu.set_record_state(*journal_index, FAKE_GPU_RECORD_PENDING);
+    gpu.at(FAKE_GPU_IN_RECORD);
     changed_.notify_all();  // the worker starts to look for its end
     return last_ticket_;
 }
@@ -119,6 +120,7 @@ std::shared_ptr<activity_buffers::buffer> activity_buffers::ask_client(CUpti_Buf
     auto fresh = std::make_shared<buffer>();
     in_client_callback = true;
     on_request(&fresh->data, &fresh->size, &fresh->max_records);
+    simulated_gpu::instance().at(FAKE_GPU_GETTING_BUFFER);
     in_client_callback = false;
     if (fresh->data == nullptr) {
         if (cupti_version() < cuda_12_9) {
@@ -213,6 +215,7 @@ void activity_buffers::deliver(const buffer& done) {
     if (on_complete != nullptr) {
         in_client_callback = true;
         on_complete(nullptr, 0, done.data, done.size, done.used);
+        simulated_gpu::instance().at(FAKE_GPU_RETURNING_BUFFER);
         in_client_callback = false;
     }
 }

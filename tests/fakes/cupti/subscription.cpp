@@ -1,6 +1,7 @@
 #include "fakes/cupti/subscription.hpp"
 
 #include "fakes/cupti/entry.hpp"
+#include "fakes/gpu/simulated_gpu.hpp"
 
 namespace fake {
 
@@ -31,6 +32,7 @@ CUptiResult subscription::subscribe(CUpti_SubscriberHandle* handle, CUpti_Callba
     if (handle == nullptr) {
         return CUPTI_ERROR_INVALID_PARAMETER;
     }
+    simulated_gpu::instance().at(FAKE_GPU_IN_SUBSCRIPTION);
     const std::scoped_lock lock{mutex_};
     if (is_subscribed()) {
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;

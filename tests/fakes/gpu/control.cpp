@@ -53,6 +53,10 @@ void fake_gpu_set_api_cost_ns(uint64_t ns) { simulated_gpu::instance().api_cost_
 
 void fake_gpu_set_launch_latency_ns(uint64_t ns) { simulated_gpu::instance().launch_latency_ns = ns; }
 
+void fake_gpu_interrupt(fake_gpu_place place, void (*handler)(void)) {
+    simulated_gpu::instance().interrupt(place, handler);
+}
+
 void fake_gpu_settle(void) {
     simulated_gpu& gpu = simulated_gpu::instance();
     gpu.settle();

@@ -33,6 +33,7 @@ CUresult launch_kernel(CUfunction function, const launch_shape& shape, CUstream 
     }
     operation.dynamic_shared_bytes = shape.dynamic_shared_bytes;
     gpu().launch(resolved, operation, function->duration_ns);
+    gpu().at(FAKE_GPU_IN_LAUNCH);
     return CUDA_SUCCESS;
 }
 

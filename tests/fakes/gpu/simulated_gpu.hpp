@@ -36,6 +36,14 @@ public:
     // What else reset() must reset, first; one function (libcupti_fake.so's).
     void at_reset(void (*also)()) { at_reset_ = also; }
 
+    // fake_gpu_interrupt()
+    void interrupt(fake_gpu_place place, void (*handler)()) { handlers_[place] = handler; }
+    void at(fake_gpu_place place) {
+        if (void (*handler)() = handlers_[place].exchange(nullptr)) {
+            handler();
+        }
+    }
+
     gpu_clock clock;
     std::atomic<std::uint64_t> api_cost_ns{0};
     std::atomic<std::uint64_t> launch_latency_ns{0};
@@ -103,6 +111,7 @@ public:
     void set_record_state(std::uint64_t index, fake_gpu_record_state state);
 
 private:
+    std::array<std::atomic<void (*)()>, FAKE_GPU_PLACES> handlers_{};
     struct in_flight {
         std::uint64_t end_ns;
         std::uint64_t index;

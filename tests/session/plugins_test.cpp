@@ -1,0 +1,83 @@
+// Shared objects that are closed, with names in them or with libprof: each scene of plugins_victim.cpp is run without
+// libprof and with it.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "session/bare_and_profiled.hpp"
+
+namespace prof::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+struct Plugins : bare_and_profiled {
+    // The program loads `library` itself, if that is not empty, and `plugin` is its plugin A.
+    void expect_same_without_preloading(const std::string& scene, const std::string& library,
+                                        const std::string& plugin) const {
+        const process_result bare = run(scene, false, {{"PLUGIN_A", PROF_TEST_PLUGIN_A}});
+        const process_result profiled =
+            run(scene, true, {{"LD_PRELOAD", ""}, {"DLOPENED", library}, {"PLUGIN_A", plugin}});
+        EXPECT_EQ(bare.status, exited(3)) << bare.err;
+        EXPECT_EQ(profiled.status, exited(3)) << profiled.err;
+        EXPECT_EQ(profiled.out, bare.out);
+        EXPECT_EQ(profiled.err, "");
+    }
+};
+
+std::map<std::string, int> range_names(const timeline& data) {
+    std::map<std::string, int> out;
+    for (const auto& range : data.ranges) ++out[std::string(data.name(range.name))];
+    return out;
+}
+
+std::map<std::string, int> kernel_names(const timeline& data) {
+    std::map<std::string, int> out;
+    for (const gpu_op& op : data.ops) ++out[std::string(data.kernel_symbol(op))];
+    return out;
+}
+
+TEST_F(Plugins, ThatAreClosedLeaveTheirNames) {
+    const environment both = {{"PLUGIN_A", PROF_TEST_PLUGIN_A}, {"PLUGIN_B", PROF_TEST_PLUGIN_B}};
+    EXPECT_EQ(same_with_and_without("plugins", exited(3), both), "");
+    const timeline data = captured(1).front();
+    EXPECT_THAT(range_names(data), ElementsAre(Pair("plain of a", 10), Pair("plain of b", 10), Pair("site of a", 10),
+                                               Pair("site of b", 10), Pair("text of a", 10), Pair("text of b", 10)));
+    EXPECT_THAT(kernel_names(data), ElementsAre(Pair("kernel_of_a", 10), Pair("kernel_of_b", 10)));
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_TRUE(data.quality.dropped.empty());
+}
+
+TEST_F(Plugins, MayHaveOtherNamesWhereTheirsWere) {
+    EXPECT_EQ(same_with_and_without("names_at_one_place", exited(3)), "");
+    EXPECT_THAT(range_names(captured(1).front()),
+                ElementsAre(Pair("", 2), Pair("l", 2), Pair("long", 2), Pair("long nama", 2), Pair("long name", 4),
+                            Pair("longer", 2), Pair("xxxxxxxxx", 2), Pair(std::string(100, 'x'), 2)));
+}
+
+// libprof stays: its hooks may be running.
+TEST_F(Plugins, MayCloseLibprofWhichStays) {
+    for (const char* scene : {"closes_libprof", "closes_libprof_unused"}) {
+        expect_same_without_preloading(scene, PROF_TEST_LIBRARY, "");
+    }
+    for (const timeline& data : captured(2)) {
+        EXPECT_THAT(range_names(data), ElementsAre(Pair("step", 5)));
+        EXPECT_THAT(kernel_names(data), ElementsAre(Pair("step_k", 5)));
+        EXPECT_TRUE(data.quality.ended);
+    }
+}
+
+TEST_F(Plugins, ThatAreLinkedToLibprofLeaveItThere) {
+    expect_same_without_preloading("plugin_with_libprof", "", PROF_TEST_LINKED_PLUGIN);
+    const timeline data = captured(1).front();
+    EXPECT_THAT(range_names(data),
+                ElementsAre(Pair("plain of l", 1), Pair("site of l", 1), Pair("step", 5), Pair("text of l", 1)));
+    EXPECT_THAT(kernel_names(data), ElementsAre(Pair("kernel_of_l", 1), Pair("step_k", 5)));
+    EXPECT_TRUE(data.quality.ended);
+}
+
+}  // namespace
+}  // namespace prof::test

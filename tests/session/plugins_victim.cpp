@@ -1,0 +1,133 @@
+// Shared objects that come and go, one scene a run, for plugins_test.cpp. What a scene prints and its status are to be
+// the same with libprof in it and without.
+//
+//   plugins_victim SCENE
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "fakes/cuda/fake_cuda.h"
+#include "session/scenes.hpp"
+
+namespace {
+
+using prof::test::expect;
+
+void wait_for_gpu() { expect(cudaDeviceSynchronize() == cudaSuccess, "the GPU ends its work"); }
+
+void train(int steps) {
+    for (int i = 0; i < steps; ++i) {
+        PROF_RANGE("step");
+        expect(fake_cuda_launch("step_k", 2'000, nullptr) == 0, "a launch");
+    }
+    wait_for_gpu();
+}
+
+std::string from_environment(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+// Loads a plugin, has it work, and lets it go: then it is no longer there.
+void use_plugin(const std::string& path) {
+    void* const plugin = dlopen(path.c_str(), RTLD_NOW);
+    expect(plugin != nullptr, "the plugin is loaded");
+    const auto work = reinterpret_cast<int (*)()>(dlsym(plugin, "plugin_work"));
+    expect(work != nullptr && work() == 0, "the plugin works");
+    expect(dlclose(plugin) == 0, "the plugin is closed");
+    expect(dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD) == nullptr, "the plugin is gone");
+}
+
+// The kernels' records are read when the plugins are gone.
+void plugins() {
+    for (int i = 0; i < 10; ++i) {
+        use_plugin(from_environment("PLUGIN_A"));
+        use_plugin(from_environment("PLUGIN_B"));
+    }
+    wait_for_gpu();
+}
+
+// Names that stand at one address one after the other. Where the longest has been there is less room for the others:
+// they end with their page.
+void names_at_one_place() {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const place = mmap(nullptr, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    expect(place != MAP_FAILED, "a place");
+    constexpr std::size_t room = 10;
+    char* const text = static_cast<char*>(place) + page - room;
+    const auto push = [&](const std::string& name, std::size_t pages) {
+        constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+        expect(mmap(place, pages * page, PROT_READ | PROT_WRITE, flags, -1, 0) == place, "pages");
+        std::memset(text, 'x', room);
+        std::strcpy(text, name.c_str());
+        for (int i = 0; i < 2; ++i) {
+            const prof::scoped_range range(text);
+        }
+        expect(mprotect(place, 2 * page, PROT_NONE) == 0, "the pages are gone");
+    };
+    push(std::string(100, 'x'), 2);
+    for (const char* name : {"xxxxxxxxx", "long name", "long nama", "long", "longer", "l", "long name", ""}) {
+        push(name, 1);
+    }
+}
+
+void* open_libprof() {
+    const std::string path = from_environment("DLOPENED");
+    if (path.empty()) return nullptr;
+    void* const library = dlopen(path.c_str(), RTLD_NOW);
+    expect(library != nullptr, "libprof is loaded");
+    return library;
+}
+
+void close_libprof(void* library) {
+    if (library != nullptr) expect(dlclose(library) == 0, "libprof is closed");
+}
+
+// It is started, and closed while it records.
+void closes_libprof() {
+    void* const library = open_libprof();
+    if (library != nullptr) {
+        const auto start = reinterpret_cast<decltype(&prof_start)>(dlsym(library, "prof_start"));
+        expect(start != nullptr && start(nullptr) == PROF_OK, "a recording");
+    }
+    train(2);
+    close_libprof(library);
+    train(3);
+}
+
+// It is closed before the first range.
+void closes_libprof_unused() {
+    close_libprof(open_libprof());
+    train(5);
+}
+
+// What brought libprof is closed.
+void plugin_with_libprof() {
+    use_plugin(from_environment("PLUGIN_A"));
+    train(5);
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+    const std::string scene = argv[1] != nullptr ? argv[1] : "";
+    const std::map<std::string, std::function<void()>> scenes = {
+        {"plugins", plugins},
+        {"names_at_one_place", names_at_one_place},
+        {"closes_libprof", closes_libprof},
+        {"closes_libprof_unused", closes_libprof_unused},
+        {"plugin_with_libprof", plugin_with_libprof},
+    };
+    const auto found = scenes.find(scene);
+    if (found == scenes.end()) return 2;
+    found->second();
+    std::puts("done");
+    return 3;
+}
