@@ -122,7 +122,7 @@ open_range::open_range(stage& on, open_ranges& in, const std::string& name, styl
     event.message.ascii = name.c_str();
     switch (how) {
         case style::own:
-            nvtxDomainRangePushEx(prof::detail::domain(), &event);
+            nvtxDomainRangePushEx(prof::detail::the_tool().domain, &event);
             break;
         case style::default_domain:
             nvtxRangePushA(name.c_str());
@@ -136,7 +136,7 @@ open_range::open_range(stage& on, open_ranges& in, const std::string& name, styl
 open_range::~open_range() {
     switch (how_) {
         case style::own:
-            nvtxDomainRangePop(prof::detail::domain());
+            nvtxDomainRangePop(prof::detail::the_tool().domain);
             break;
         case style::default_domain:
             nvtxRangePop();
