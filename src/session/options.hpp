@@ -44,6 +44,8 @@ struct session_options {
     std::string control = "auto";         // or on, off: the socket of `prof ctl`
     std::string control_signal = "none";  // or a signal's name: what starts and stops
     std::string run_id;
+
+    bool operator==(const session_options&) const = default;
 };
 
 struct option {

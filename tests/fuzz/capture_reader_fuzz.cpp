@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
+#include <span>
+#include <string_view>
 
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
@@ -20,20 +21,53 @@ void check(bool holds) {
     if (!holds) std::abort();
 }
 
+// What is read out of a payload lies in it.
+void check_texts(const chunk& read) {
+    const auto check_inside = [&](std::string_view text) {
+        const auto begin = std::as_bytes(std::span{text}).data() - read.payload.data();
+        check(begin >= 0 && static_cast<std::size_t>(begin) + text.size() <= read.payload.size());
+    };
+    if (read.type == format::chunk_type::names) {
+        check(for_each_name(read.payload, [&](std::uint32_t, std::string_view text) { check_inside(text); }));
+    } else if (read.type == format::chunk_type::properties) {
+        check(for_each_property(read.payload, [&](std::string_view key, std::string_view value) {
+            check_inside(key);
+            check_inside(value);
+        }));
+    }
+}
+
+// The chunks that the file gives, from its beginning to its end.
+std::size_t read_once(capture_reader& reader, std::size_t size) {
+    chunk next;
+    std::size_t chunks = 0;
+    std::size_t recovered = 0;
+    std::uint64_t delivered = 0;
+    while (reader.next(next)) {
+        check(well_formed(next.type, next.payload));
+        check_texts(next);
+        check(reinterpret_cast<std::uintptr_t>(next.payload.data()) % 8 == 0);
+        check(next.payload.size() <= format::largest_chunk_bytes);
+        delivered += next.payload.size();
+        (next.recovered ? recovered : chunks) += 1;
+    }
+    check(delivered <= size + format::most_inflated_bytes(size));
+    check(reader.damage().bytes <= size);
+    check(chunks * sizeof(format::chunk_header) <= size);
+    check((reader.damage().bytes == 0) == reader.damage().first.empty());
+    check(reader.where_to_append().offset <= (size + 7) / 8 * 8 && reader.where_to_append().offset % 8 == 0);
+    return chunks + recovered;
+}
+
 void read(const memory_file& file, std::size_t size) {
     try {
         capture_reader reader(file.path());
-        chunk next;
-        std::size_t chunks = 0;
-        while (reader.next(next)) {
-            check(well_formed(next.type, next.payload));
-            check(reinterpret_cast<std::uintptr_t>(next.payload.data()) % 8 == 0);
-            check(next.payload.size() <= format::largest_chunk_bytes);
-            chunks += next.recovered ? 0 : 1;
-        }
-        check(reader.damage().bytes <= size);
-        check(chunks * sizeof(format::chunk_header) <= size);
-        check((reader.damage().bytes == 0) == reader.damage().first.empty());
+        const std::size_t chunks = read_once(reader, size);
+        const capture_damage damage = reader.damage();
+        reader.rewind();
+        check(read_once(reader, size) == chunks);
+        check(reader.damage().bytes == damage.bytes && reader.damage().chunks == damage.chunks);
+        check(reader.payload_bytes_hint(format::chunk_type::records) <= 4 * size);
     } catch (const error&) {
     }
 }

@@ -8,6 +8,19 @@
 
 #include "control/protocol.hpp"
 
+namespace {
+
+constexpr std::size_t greeting_bytes = 15;  // "prof-control 1 "
+
+// Of the number that begins at `at`: an answer's length may have some.
+std::string without_leading_zeros(std::string_view bytes, std::size_t at) {
+    std::string out(bytes);
+    while (at + 1 < out.size() && out[at] == '0' && out[at + 1] >= '0' && out[at + 1] <= '9') out.erase(at, 1);
+    return out;
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace prof;
     const auto check = [](bool holds) {
@@ -22,15 +35,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         control_request again;
         check(parse_request(line, again).empty());
         check(again.command == request.command && again.words == request.words);
-        check(!request.command.empty() && line.size() <= 3 * bytes.size());
+        check(!request.command.empty() && line.size() <= bytes.size());  // what need not be escaped is not
     } else {
         check(problem.find('\n') == std::string::npos);
         check(request.command == "untouched" && request.words.empty());
     }
     if (const auto answer = parse_answer(bytes)) {
-        const auto again = parse_answer(answer_bytes(*answer));
-        check(again && again->result == answer->result && again->text == answer->text);
-        check(bytes.ends_with(answer->text));
+        check(without_leading_zeros(bytes, answer_bytes(*answer).find(' ', greeting_bytes) + 1) ==
+              answer_bytes(*answer));
     }
     return 0;
 }

@@ -1,23 +1,58 @@
 // fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture
 // and a deflated one, the rings of a process in its midst, names, symbols, settings.
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <new>
 #include <string_view>
 
 #include "capture/sample_capture.hpp"
+#include "fuzz/training_seed.hpp"
+#include "record/cupti_layout.hpp"
+#include "record/error.hpp"
 #include "ring/producer.hpp"
 #include "ring/region.hpp"
 
 namespace {
+
+constexpr std::uint32_t cupti_version = 18;
 
 void write_capture(const std::filesystem::path& path, bool deflate) {
     prof::capture_writer_options options;
     options.deflate = deflate;
     prof::capture_writer writer(path.string(), options);
     prof::test::write_sample(writer);
+}
+
+void write_training(const std::filesystem::path& path) {
+    prof::capture_writer writer(path.string(), {});
+    prof::test::write_contents(writer, prof::test::training_contents());
+}
+
+// A kernel and a copy that have ended, as CUPTI leaves them (record/cupti_layout.hpp).
+void fill_buffer(prof::region& rings) {
+    const prof::buffer_area area = rings.buffers();
+    auto* const header = new (area.memory) prof::buffer_header;
+    header->number = 1;
+    header->state = static_cast<std::uint32_t>(prof::buffer_state::taken);
+    const auto put = [&](std::size_t at, auto value) {
+        std::memcpy(area.memory + sizeof(prof::buffer_header) + at, &value, sizeof value);
+    };
+    namespace layout = prof::layout;
+    put(0, layout::kind_concurrent_kernel);
+    put(layout::kernel::start.offset, std::uint64_t{100});
+    put(layout::kernel::end.offset, std::uint64_t{200});
+    put(layout::kernel::correlation.offset, std::uint32_t{1});
+    const std::size_t next = layout::record_bytes(layout::kind_concurrent_kernel, cupti_version);
+    put(next, layout::kind_memcpy);
+    put(next + layout::memcpy::start.offset, std::uint64_t{300});
+    put(next + layout::memcpy::end.offset, std::uint64_t{400});
+    put(next + layout::memcpy::correlation.offset, std::uint32_t{2});
+    rings.header().cupti_version = cupti_version;
+    rings.header().cupti_epoch = 1;
 }
 
 void write_rings(const std::filesystem::path& folder) {
@@ -31,6 +66,8 @@ void write_rings(const std::filesystem::path& folder) {
     options.name_bytes = 512;
     options.name_slots = 16;
     options.label_capacity = 4;
+    options.buffer_bytes = 512;
+    options.buffer_count = 1;
     prof::region rings(options);
     rings.publish();
     rings.add_label(prof::label_kind::domain, 1, rings.intern("data"));
@@ -40,6 +77,8 @@ void write_rings(const std::filesystem::path& folder) {
         for (int i = 0; i < 3; ++i) out.write({.name = rings.intern("step"), .kind = prof::record_kind::mark});
     }
     rings.rings()[0].counters.tail = 2;
+    if (!rings.allocate_buffer(0)) throw prof::error("no room for a buffer");
+    fill_buffer(rings);
     std::filesystem::copy_file(rings.path(), folder / "seed.rings");
 }
 
@@ -61,13 +100,17 @@ int main(int argc, char** argv) try {
     }
     write_capture(folder / "captures" / "plain.prof", false);
     write_capture(folder / "captures" / "deflated.prof", true);
+    write_training(folder / "captures" / "training.prof");
     write_rings(folder / "rings");
     write_texts(folder / "texts",
                 {"forward", "\\x41\\", "a\"b\n\t", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC2\x85\xFF\x7F"});
     write_texts(folder / "symbols", {"4gemm", "N2at6native4copyIfLi4EEEvPT_", "3runIJidEEvDpT_", "NK3$_0clEv.part.0",
                                      "1fIXplLi1ELi2EEEvv", "1gIiEDTcl1hfp_EET_"});
-    write_texts(folder / "options", {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
-                                     "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1"});
+    write_texts(folder / "options",
+                {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
+                 "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1", "schedule=wait=1,warmup=1,active=3,repeat=2",
+                 "steps=10-12", "steps=0", "budget=0.5%", "capture_range_end=repeat:3", "step_range=step@data",
+                 "run_id=a1", "cuda_graphs=nodes", "control_signal=USR2", "adopt=pt_*", "output_dir=/tmp"});
     write_texts(folder / "control",
                 {"prof-control 1 status json", "prof-control 1 start name=a%20b fold=1", "prof-control 1 done 2\nok",
                  "prof-control 1 refused 0\n", "prof-control 1 set x=%25%0A%FF"});

@@ -1,13 +1,21 @@
 // Any bytes as the rings of a process that died, behind a header that is accepted.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/recovery.hpp"
 #include "ring/region_layout.hpp"
+
+namespace {
+
+void check(bool holds) {
+    if (!holds) std::abort();
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace prof;
@@ -27,10 +35,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     basis.rings_path = file.path();
     basis.next_number[1] = 3;
     const recovery found = recover_rings(id, basis);
-    if (found.outcome.empty()) std::abort();
+    check(!found.outcome.empty());
+    std::size_t kept = 0;
+    std::size_t records = 0;
     for (const recovered_chunk& recovered : found.chunks) {
         const chunk c = recovered.view();
-        if (!well_formed(c.type, c.payload)) std::abort();
+        check(well_formed(c.type, c.payload));
+        kept += c.payload.size();
+        if (c.type == format::chunk_type::records) records += records_of(c.payload).records.size();
     }
+    check(kept <= (1U << 20) + 2 * size + sizeof(format::drop_entry) * drop_cause_count);
+    // A ring gives each of its slots once.
+    check(records <= size / sizeof(ring_header) * (size / sizeof(record)));
     return 0;
 }

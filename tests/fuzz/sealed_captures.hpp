@@ -88,7 +88,7 @@ byte_string mutate_capture(const byte_string& bytes, std::size_t most, unsigned 
             put_at(chunk, offsetof(format::chunk_header, aux), std::uint64_t{random() % 4});
             break;
         case 4:
-            put_at(chunk, offsetof(format::chunk_header, type), static_cast<std::uint32_t>(random() % 15));
+            put_at(chunk, offsetof(format::chunk_header, type), static_cast<std::uint32_t>(random() % 20));
             break;
         default: {
             const auto stored = value_at<std::uint32_t>(chunk, offsetof(format::chunk_header, stored_bytes));
