@@ -74,6 +74,11 @@ void read(const memory_file& file, std::size_t size) {
 
 }  // namespace
 
+// As any bytes, or chunk by chunk: a payload of another length has it in both of its header's fields.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
+    return seed % 2 == 0 ? LLVMFuzzerMutate(data, size, most) : mutate_capture_in_place(data, size, most, seed / 2);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static const memory_file file;
     byte_string bytes(data, data + size);

@@ -19,6 +19,8 @@
 namespace {
 
 constexpr std::uint32_t cupti_version = 18;
+constexpr std::size_t kernel_bytes = prof::layout::record_bytes(prof::layout::kind_concurrent_kernel, cupti_version);
+constexpr std::size_t copy_bytes = prof::layout::record_bytes(prof::layout::kind_memcpy, cupti_version);
 
 void write_capture(const std::filesystem::path& path, bool deflate) {
     prof::capture_writer_options options;
@@ -46,7 +48,7 @@ void fill_buffer(prof::region& rings) {
     put(layout::kernel::start.offset, std::uint64_t{100});
     put(layout::kernel::end.offset, std::uint64_t{200});
     put(layout::kernel::correlation.offset, std::uint32_t{1});
-    const std::size_t next = layout::record_bytes(layout::kind_concurrent_kernel, cupti_version);
+    constexpr std::size_t next = kernel_bytes;
     put(next, layout::kind_memcpy);
     put(next + layout::memcpy::start.offset, std::uint64_t{300});
     put(next + layout::memcpy::end.offset, std::uint64_t{400});
@@ -66,7 +68,7 @@ void write_rings(const std::filesystem::path& folder) {
     options.name_bytes = 512;
     options.name_slots = 16;
     options.label_capacity = 4;
-    options.buffer_bytes = 512;
+    options.buffer_bytes = kernel_bytes + copy_bytes;  // it is full
     options.buffer_count = 1;
     prof::region rings(options);
     rings.publish();
@@ -104,8 +106,11 @@ int main(int argc, char** argv) try {
     write_rings(folder / "rings");
     write_texts(folder / "texts",
                 {"forward", "\\x41\\", "a\"b\n\t", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC2\x85\xFF\x7F"});
-    write_texts(folder / "symbols", {"4gemm", "N2at6native4copyIfLi4EEEvPT_", "3runIJidEEvDpT_", "NK3$_0clEv.part.0",
-                                     "1fIXplLi1ELi2EEEvv", "1gIiEDTcl1hfp_EET_"});
+    write_texts(folder / "symbols",
+                {"4gemm", "N2at6native4copyIfLi4EEEvPT_", "3runIJidEEvDpT_", "NK3$_0clEv.part.0", "1fIXplLi1ELi2EEEvv",
+                 "1gIiEDTcl1hfp_EET_",
+                 // Each parameter is twice as long as the one before it; a little longer, and it is refused.
+                 "1f1aIiiES_IS0_S0_ES_IS1_S1_ES_IS2_S2_ES_IS3_S3_ES_IS4_S4_ES_IS5_S5_ES_IS6_S6_ES_IS7_S7_E"});
     write_texts(folder / "options",
                 {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
                  "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1", "schedule=wait=1,warmup=1,active=3,repeat=2",

@@ -5,27 +5,42 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "capture/capture_files.hpp"
+#include "capture/codec.hpp"
 #include "capture/format.hpp"
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
 namespace prof::test {
 
+// zlib's checksum: bit by bit it would take half of a fuzzer's time.
+inline std::uint32_t crc32_at(const byte_string& bytes, std::size_t begin, std::size_t count) {
+    return crc32_of(std::as_bytes(std::span{bytes}).subspan(begin, count));
+}
+
 inline void seal(byte_string& bytes) {
+    constexpr std::size_t header_bytes = sizeof(format::chunk_header);
     if (bytes.size() < sizeof(format::file_header)) return;
     put_at(bytes, 0, format::magic);
     put_at(bytes, offsetof(format::file_header, version), format::version);
     put_at(bytes, offsetof(format::file_header, header_bytes), std::uint32_t{sizeof(format::file_header)});
-    put_at(bytes, offsetof(format::file_header, crc32), crc32_by_hand(bytes.data(), 52));
-    std::size_t at = sizeof(format::file_header);
-    while (at + sizeof(format::chunk_header) <= bytes.size()) {
-        put_at(bytes, at, format::chunk_magic);
-        seal_chunk(bytes, at);
+    put_at(bytes, offsetof(format::file_header, crc32), crc32_at(bytes, 0, offsetof(format::file_header, crc32)));
+    for (std::size_t at = sizeof(format::file_header); at + header_bytes <= bytes.size();) {
         const auto stored = value_at<std::uint32_t>(bytes, at + offsetof(format::chunk_header, stored_bytes));
-        at += sizeof(format::chunk_header) + (std::size_t{stored} + 7) / 8 * 8;
+        put_at(bytes, at, format::chunk_magic);
+        if (stored <= bytes.size() - at - header_bytes) {
+            put_at(bytes, at + offsetof(format::chunk_header, payload_crc32),
+                   crc32_at(bytes, at + header_bytes, stored));
+        }
+        constexpr std::size_t checked = offsetof(format::chunk_header, header_crc32);
+        put_at(bytes, at + checked, crc32_at(bytes, at, checked));
+        at += header_bytes + (std::size_t{stored} + 7) / 8 * 8;
     }
 }
 
@@ -34,11 +49,14 @@ using chunk_list = std::vector<byte_string>;
 
 inline chunk_list split_chunks(const byte_string& bytes) {
     chunk_list out;
-    const std::vector<std::size_t> offsets = chunk_offsets(bytes);
-    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-        if (offsets[i + 1] > bytes.size() || offsets[i] + sizeof(format::chunk_header) > bytes.size()) break;
-        out.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(offsets[i]),
-                         bytes.begin() + static_cast<std::ptrdiff_t>(offsets[i + 1]));
+    std::size_t at = sizeof(format::file_header);
+    while (at + sizeof(format::chunk_header) <= bytes.size()) {
+        const auto stored = value_at<std::uint32_t>(bytes, at + offsetof(format::chunk_header, stored_bytes));
+        const std::size_t whole = sizeof(format::chunk_header) + (std::size_t{stored} + 7) / 8 * 8;
+        if (whole > bytes.size() - at) break;
+        const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+        out.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(whole));
+        at += whole;
     }
     return out;
 }
@@ -66,9 +84,8 @@ inline void set_payload(byte_string& chunk, const byte_string& payload) {
     chunk.resize((chunk.size() + 7) / 8 * 8);
 }
 
-// `mutate(bytes, most)` changes a payload in place. What comes out has the form of a capture.
-template <typename TMutate>
-byte_string mutate_capture(const byte_string& bytes, std::size_t most, unsigned seed, TMutate&& mutate) {
+// What comes out has the form of a capture: of a chunk the payload, the type or the place is another.
+inline byte_string mutate_capture(const byte_string& bytes, std::size_t most, unsigned seed) {
     chunk_list chunks = split_chunks(bytes);
     if (chunks.empty()) return bytes;
     std::minstd_rand random(seed);
@@ -97,13 +114,20 @@ byte_string mutate_capture(const byte_string& bytes, std::size_t most, unsigned 
             const std::size_t used = bytes.size() - payload.size();
             const std::size_t room = most > used ? most - used : payload.size();
             payload.resize(std::max(payload.size(), room));
-            payload.resize(mutate(payload, stored, room));
+            payload.resize(LLVMFuzzerMutate(payload.data(), stored, room));
             // Whole elements: what is not is refused at once.
             set_payload(chunk, payload);
         }
     }
     byte_string out = join_chunks(bytes, chunks);
     return out.size() <= most ? out : bytes;
+}
+
+// As LLVMFuzzerCustomMutator() has it.
+inline std::size_t mutate_capture_in_place(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
+    const byte_string changed = mutate_capture(byte_string(data, data + size), most, seed);
+    std::memcpy(data, changed.data(), changed.size());
+    return changed.size();
 }
 
 }  // namespace prof::test

@@ -25,13 +25,17 @@ inline capture_contents training_contents() {
     main.push(200, "backward").start(210, "overlap", 77);
     autograd.push(220, "checkpoint").launch(230, key(4)).pop(240);
     loader.adopt(250, 5).launch(260, key(5)).leave(270);
+    // On a stream that two threads with open ranges use, autograd's work may be either's.
+    loader.push(271, "evaluate").launch(272, key(8));
+    autograd.launch(274, key(9));
+    loader.pop(276);
     main.pop(280).end(290, 77).mark(300, "step").launch(310, key(6), "graph").wait(320, 900, key(7)).pop(910);
     main.add({.ticks = 1000, .value = 2, .kind = record_kind::window});
     main.push(1010, "iteration 2").launch(1020, key(1, 2)).pop(1030);
 
     capture.kernel(key(2), 400, 450).kernel(key(3), 450, 500, {}, "_Z4gemmPf").kernel(key(4), 480, 520, {.stream = 8});
     capture.kernel(key(5), 520, 530).kernel(key(6), 600, 650, {.graph_node = 11}).kernel(key(1, 2), 1040, 1050);
-    capture.kernel(key(99), 700, 710).graph(key(6), 600, 660, 4);
+    capture.kernel(key(8), 530, 540).kernel(key(9), 540, 550).kernel(key(99), 700, 710).graph(key(6), 600, 660, 4);
     transfer_record copy;
     copy.start_ns = 460;
     copy.end_ns = 470;
