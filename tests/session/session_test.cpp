@@ -373,6 +373,15 @@ TEST_F(Session, RefusesABadOptionInOneLineAndGoesOn) {
     EXPECT_EQ(only_capture().ranges.size(), 8U);
 }
 
+TEST_F(Session, ComplainsInOneLineOfAValueThatHasSeveral) {
+    environment e = preloaded();
+    e["PROF_RANK"] = "1\n\x1b[2J";
+    const auto result = run(e, {"steps", "1"});
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
+    EXPECT_EQ(result.err,
+              "libprof: PROF_RANK: \"1\\x0A\\x1B[2J\" is not accepted; it takes a whole number; the default is used\n");
+}
+
 TEST_F(Session, LeavesNothingBehindWhenNothingWasRecorded) {
     environment e = preloaded();
     e["PROF_AUTOSTART"] = "0";
