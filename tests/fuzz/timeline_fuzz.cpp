@@ -45,17 +45,12 @@ void check_sums(const timeline& data, const attribution& att) {
     check(total == static_cast<std::uint64_t>(projected.total_gpu_ns));
     std::uint64_t self = 0;
     std::uint64_t self_ops = 0;
-    std::uint64_t roots = 0;
-    std::uint64_t root_ops = 0;
     for (const projection_row& row : projected.rows) {
         self += static_cast<std::uint64_t>(row.gpu_self_ns);
         self_ops += row.self_ops;
-        if (row.parent != npos) continue;
-        roots += static_cast<std::uint64_t>(row.gpu_sum_ns);
-        root_ops += row.ops;
+        check(row.self_ops <= row.ops && row.adopted_ops <= row.ops && row.ops <= data.ops.size());
     }
     check(self == total && self_ops == data.ops.size());
-    check(roots == total && root_ops == data.ops.size());
 }
 
 void check_reports(const timeline& data) {
