@@ -3,13 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <random>
-#include <vector>
 
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/recovery.hpp"
+#include "fuzz/changed_number.hpp"
 #include "ring/region_layout.hpp"
 
 namespace {
@@ -18,31 +17,14 @@ void check(bool holds) {
     if (!holds) std::abort();
 }
 
-// Most of the rings' file is zero. The words that are not are its numbers: one of them becomes a little larger or
-// smaller, or another's.
-void change_number(std::uint8_t* data, std::size_t size, unsigned seed) {
-    std::minstd_rand random(seed);
-    std::vector<std::size_t> numbers;
-    std::uint32_t word = 0;
-    for (std::size_t at = 0; at + sizeof word <= size; at += sizeof word) {
-        std::memcpy(&word, data + at, sizeof word);
-        if (word != 0) numbers.push_back(at);
-    }
-    if (numbers.empty()) return;
-    const std::size_t at = numbers[random() % numbers.size()];
-    const bool takes_others = random() % 4 == 0;
-    std::memcpy(&word, data + (takes_others ? numbers[random() % numbers.size()] : at), sizeof word);
-    if (!takes_others) word += static_cast<std::uint32_t>(random() % 33) - 16;
-    std::memcpy(data + at, &word, sizeof word);
-}
-
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
     if (seed % 2 == 0) return LLVMFuzzerMutate(data, size, most);
-    change_number(data, size, seed / 2);
+    std::minstd_rand random(seed / 2);
+    prof::test::change_number(data, size, random);
     return size;
 }
 

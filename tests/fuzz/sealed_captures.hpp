@@ -14,6 +14,7 @@
 #include "capture/capture_files.hpp"
 #include "capture/codec.hpp"
 #include "capture/format.hpp"
+#include "fuzz/changed_number.hpp"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
@@ -114,8 +115,12 @@ inline byte_string mutate_capture(const byte_string& bytes, std::size_t most, un
             const std::size_t used = bytes.size() - payload.size();
             const std::size_t room = most > used ? most - used : payload.size();
             payload.resize(std::max(payload.size(), room));
-            payload.resize(LLVMFuzzerMutate(payload.data(), stored, room));
-            // Whole elements: what is not is refused at once.
+            if (random() % 2 == 0) {
+                change_number(payload.data(), stored, random);
+                payload.resize(stored);
+            } else {
+                payload.resize(LLVMFuzzerMutate(payload.data(), stored, room));
+            }
             set_payload(chunk, payload);
         }
     }
