@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "capture/writer.hpp"
 #include "timeline/capture_builder.hpp"
@@ -48,15 +49,13 @@ inline capture_contents training_contents() {
     capture.parts().clocks = {{0, 0, 1'000'000, 0, 0}, {2000, 2000, 1'002'000, 2000, 0}};
     capture.parts().drops[static_cast<std::uint32_t>(drop_cause::ring_full)] = 3;
     capture.parts().windows[2] = {.epoch = 2, .begin_ticks = 1000, .end_ticks = 1100, .first_step = 2, .last_step = 2};
-    return capture.contents(8);
+    return capture.contents(16);
 }
 
 inline void write_contents(capture_writer& out, const capture_contents& contents) {
     for (const auto& [key, value] : contents.properties) out.property(key, value);
-    for (const auto& [id, text] : contents.names) {
-        const capture_writer::name_entry entry{id, text};
-        out.names({&entry, 1});
-    }
+    const std::vector<capture_writer::name_entry> names(contents.names.begin(), contents.names.end());
+    out.names(names);
     out.labels(contents.labels);
     for (const format::thread_entry& thread : contents.threads) out.thread(thread);
     for (const record_run& run : contents.runs) out.records(run.thread_uid, run.first_number, run.records);
