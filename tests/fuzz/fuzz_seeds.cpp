@@ -1,60 +1,26 @@
 // fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture
 // and a deflated one, the rings of a process in its midst, names, symbols, settings.
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
-#include <new>
 #include <string_view>
 
 #include "capture/sample_capture.hpp"
+#include "fuzz/gpu_buffer_seed.hpp"
 #include "fuzz/training_seed.hpp"
-#include "record/cupti_layout.hpp"
 #include "record/error.hpp"
 #include "ring/producer.hpp"
 #include "ring/region.hpp"
 
 namespace {
 
-constexpr std::uint32_t cupti_version = 18;
-constexpr std::size_t kernel_bytes = prof::layout::record_bytes(prof::layout::kind_concurrent_kernel, cupti_version);
-constexpr std::size_t copy_bytes = prof::layout::record_bytes(prof::layout::kind_memcpy, cupti_version);
-
 void write_capture(const std::filesystem::path& path, bool deflate) {
     prof::capture_writer_options options;
     options.deflate = deflate;
     prof::capture_writer writer(path.string(), options);
     prof::test::write_sample(writer);
-}
-
-void write_training(const std::filesystem::path& path) {
-    prof::capture_writer writer(path.string(), {});
-    prof::test::write_contents(writer, prof::test::training_contents());
-}
-
-// A kernel and a copy that have ended, as CUPTI leaves them (record/cupti_layout.hpp).
-void fill_buffer(prof::region& rings) {
-    const prof::buffer_area area = rings.buffers();
-    auto* const header = new (area.memory) prof::buffer_header;
-    header->number = 1;
-    header->state = static_cast<std::uint32_t>(prof::buffer_state::taken);
-    const auto put = [&](std::size_t at, auto value) {
-        std::memcpy(area.memory + sizeof(prof::buffer_header) + at, &value, sizeof value);
-    };
-    namespace layout = prof::layout;
-    put(0, layout::kind_concurrent_kernel);
-    put(layout::kernel::start.offset, std::uint64_t{100});
-    put(layout::kernel::end.offset, std::uint64_t{200});
-    put(layout::kernel::correlation.offset, std::uint32_t{1});
-    constexpr std::size_t next = kernel_bytes;
-    put(next, layout::kind_memcpy);
-    put(next + layout::memcpy::start.offset, std::uint64_t{300});
-    put(next + layout::memcpy::end.offset, std::uint64_t{400});
-    put(next + layout::memcpy::correlation.offset, std::uint32_t{2});
-    rings.header().cupti_version = cupti_version;
-    rings.header().cupti_epoch = 1;
 }
 
 void write_rings(const std::filesystem::path& folder) {
@@ -68,7 +34,7 @@ void write_rings(const std::filesystem::path& folder) {
     options.name_bytes = 512;
     options.name_slots = 16;
     options.label_capacity = 4;
-    options.buffer_bytes = kernel_bytes + copy_bytes;  // it is full
+    options.buffer_bytes = prof::test::kernel_bytes + prof::test::copy_bytes;  // it is full
     options.buffer_count = 1;
     prof::region rings(options);
     rings.publish();
@@ -80,7 +46,7 @@ void write_rings(const std::filesystem::path& folder) {
     }
     rings.rings()[0].counters.tail = 2;
     if (!rings.allocate_buffer(0)) throw prof::error("no room for a buffer");
-    fill_buffer(rings);
+    prof::test::fill_buffer(rings);
     std::filesystem::copy_file(rings.path(), folder / "seed.rings");
 }
 
@@ -100,9 +66,9 @@ int main(int argc, char** argv) try {
         std::filesystem::remove_all(folder / part);
         std::filesystem::create_directories(folder / part);
     }
+    prof::test::write_training((folder / "captures" / "training.prof").string());
     write_capture(folder / "captures" / "plain.prof", false);
     write_capture(folder / "captures" / "deflated.prof", true);
-    write_training(folder / "captures" / "training.prof");
     write_rings(folder / "rings");
     write_texts(folder / "texts",
                 {"forward", "\\x41\\", "a\"b\n\t", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC2\x85\xFF\x7F"});

@@ -71,4 +71,9 @@ inline void write_contents(capture_writer& out, const capture_contents& contents
     out.end(format::end_reason::exited);
 }
 
+inline void write_training(const std::string& path) {
+    capture_writer writer(path, {});
+    write_contents(writer, training_contents());
+}
+
 }  // namespace prof::test
