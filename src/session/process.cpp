@@ -14,9 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <new>
 
-#include "export/json_text.hpp"
 #include "record/clock.hpp"
 
 namespace prof {
@@ -141,15 +139,9 @@ std::array<std::uint8_t, 16> random_id() noexcept {
 void complain_once(const std::string& line) noexcept {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
-    // One line and no control characters, whatever a variable's value or a file's name holds. One write: it cannot be
-    // torn by the program's own output. Where stderr is closed there is nobody to tell.
-    try {
-        const std::string whole = "libprof: " + terminal_safe(line) + "\n";
-        (void)!write(STDERR_FILENO, whole.data(), whole.size());
-    } catch (const std::bad_alloc&) {
-        constexpr std::string_view whole = "libprof: something went wrong, and there is no memory to say what\n";
-        (void)!write(STDERR_FILENO, whole.data(), whole.size());
-    }
+    const std::string whole = "libprof: " + line + "\n";
+    // One write: it cannot be torn by the program's own output. Where stderr is closed there is nobody to tell.
+    (void)!write(STDERR_FILENO, whole.data(), whole.size());
 }
 
 }  // namespace prof
