@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "export/json_text.hpp"
 #include "hooks/cupti/gpu_wait.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "record/clock.hpp"
@@ -39,7 +40,8 @@ recording_session::recording_session() {
     std::string complaint;
     environment_ = options_from_environment(complaint);
     options_ = environment_;
-    if (!complaint.empty()) complain_once(complaint + "; the default is used");
+    // A variable's value may have lines, and a terminal's commands.
+    if (!complaint.empty()) complain_once(terminal_safe(complaint) + "; the default is used");
 }
 
 void recording_session::make_region(const session_options& options) {
@@ -70,7 +72,9 @@ void recording_session::prepare() {
         }
         prepared_.store(true);
     }
-    if (environment_.autostart && start(environment_, problem) == session_result::failed) complain_once(problem);
+    if (environment_.autostart && start(environment_, problem) == session_result::failed) {
+        complain_once(terminal_safe(problem));  // it may name a directory
+    }
     open_control();
 }
 
