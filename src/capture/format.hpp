@@ -43,6 +43,8 @@ enum class chunk_type : std::uint32_t {
     end = 11,        // end_entry; the capture was closed
     graphs = 12,     // graph_record[]
     windows = 13,    // window_entry[]; a later one of the same epoch replaces
+    key_frame = 15,  // key_frame_entry; all that was said and still holds is said again behind it
+    open = 16,       // as records: what was open on a thread at the key frame; the number is that of its next record
 };
 
 inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream
@@ -99,6 +101,15 @@ struct window_entry {
     std::uint32_t reserved = 0;
 };
 static_assert(sizeof(window_entry) == 64);
+
+// A place where a reader may begin: what is before it may have been let go (docs/flight-recorder.md).
+struct key_frame_entry {
+    std::uint64_t begin_ticks = 0;  // everything that came later is behind it
+    std::uint64_t latest_call = 0;  // the latest correlation_key of the launches before it; 0: none
+    std::uint64_t records = 0;      // before it, from the beginning of the recording
+    std::uint64_t gpu_records = 0;
+};
+static_assert(sizeof(key_frame_entry) == 32);
 
 enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2, died = 3 };
 

@@ -86,6 +86,7 @@ struct capture_writer::state {
     std::string failure;
     std::uint64_t records_lost = 0;
     std::uint64_t bytes_written = 0;
+    std::uint64_t let_go_up_to = 0;
 };
 
 // At once, so that the rings of a process that dies early find the capture they belong to.
@@ -294,6 +295,19 @@ void capture_writer::window(const format::window_entry& entry) noexcept {
     state_->write_array(format::chunk_type::windows, 0, std::span{&entry, 1});
 }
 
+void capture_writer::key_frame(const format::key_frame_entry& entry) noexcept {
+    state_->write_array(format::chunk_type::key_frame, 0, std::span{&entry, 1});
+}
+
+void capture_writer::open(std::uint64_t thread_uid, std::uint64_t next_number,
+                          std::span<const record> records) noexcept {
+    constexpr std::size_t at_a_time = 64;  // fits any buffer: each chunk has the same number
+    for (; !records.empty() && !failed(); records = records.subspan(std::min(records.size(), at_a_time))) {
+        state_->write_array(format::chunk_type::open, thread_uid, records.first(std::min(records.size(), at_a_time)),
+                            next_number);
+    }
+}
+
 void capture_writer::end(format::end_reason reason) noexcept {
     const format::end_entry entry{reason, 0, clock_ns(CLOCK_REALTIME)};
     state_->write_array(format::chunk_type::end, 0, std::span{&entry, 1});
@@ -304,6 +318,19 @@ void capture_writer::end(format::end_reason reason) noexcept {
 }
 
 void capture_writer::flush() noexcept { state_->write_out(); }
+
+std::uint64_t capture_writer::position() const noexcept { return state_->bytes_written + state_->used; }
+
+// From a little before where it began the last time, so that the storage unit that lay across that place goes too.
+int capture_writer::let_go(std::uint64_t position) noexcept {
+    constexpr std::uint64_t largest_unit = 2U << 20;
+    constexpr std::uint64_t first_chunk = sizeof(format::file_header);
+    const std::uint64_t from = std::max(state_->let_go_up_to / largest_unit * largest_unit, first_chunk);
+    if (::getpid() != state_->owner || position <= from) return 0;
+    const int result = state_->file.punch(from, position);
+    if (result == 0) state_->let_go_up_to = position;
+    return result;
+}
 
 bool capture_writer::failed() const noexcept { return !state_->failure.empty(); }
 

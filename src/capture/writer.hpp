@@ -58,9 +58,17 @@ public:
     void devices(std::span<const device_record> devices, std::uint64_t buffer = 0) noexcept;
     void drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept;
     void window(const format::window_entry& entry) noexcept;
+    void key_frame(const format::key_frame_entry& entry) noexcept;
+    // What is open on a thread whose next record has this number.
+    void open(std::uint64_t thread_uid, std::uint64_t next_number, std::span<const record> records) noexcept;
     void end(format::end_reason reason) noexcept;
 
     void flush() noexcept;
+
+    // Where the next chunk goes: a place to let go up to, if that chunk is a key frame.
+    std::uint64_t position() const noexcept;
+    // Gives back the storage of all before `position`, the file's header excepted; to readers it is let go. 0 or errno.
+    int let_go(std::uint64_t position) noexcept;
 
     bool failed() const noexcept;
     // Empty while all is well; else one line: what failed, on which file, why (strerror).

@@ -48,6 +48,7 @@ EXIT STATUS
     prof run --adopt off -- ./trainer --steps 100
     prof run --schedule wait=8,warmup=1,active=3 --step-range step -- ./trainer
     prof run --budget 1% --step-range step -- python train.py
+    prof run --keep 60s -- python train.py
     prof run --capture-range cudaProfilerApi -- python pretrain_gpt.py --profile ...
 
 FILES

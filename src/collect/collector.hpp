@@ -9,10 +9,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "capture/writer.hpp"
+#include "collect/keeper.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "ring/region.hpp"
 
@@ -20,8 +23,10 @@ namespace prof {
 
 class collector {
 public:
-    // `out` must outlive the collector. `drops_before`: what the region had counted before the recording.
-    collector(region& where, capture_writer& out, const drop_counts& drops_before);
+    // `out` must outlive the collector. `drops_before`: what the region had counted before the recording. With limits only
+    // the latest part of the capture is kept; `said` are the properties that stand in it already.
+    collector(region& where, capture_writer& out, const drop_counts& drops_before, const keep_limits& limits = {},
+              const property_list& said = {});
 
     // The tracer may come while the collector runs (CUDA is initialised late). Any thread.
     void set_tracer(cupti_tracer* tracer) noexcept { tracer_.store(tracer); }
@@ -31,6 +36,13 @@ public:
         double fullest = 0;         // the fullest ring, 0 … 1, as it was found
     };
     round_result round();
+
+    // Written to the capture.
+    void property(const std::string& key, const std::string& value);
+    void window(const format::window_entry& window);
+
+    // After a round: a key frame if it is time for one; then what need not be kept is let go. `now_ns`: monotonic.
+    void keep(std::uint64_t now_ns);
 
     // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
     void housekeeping();
@@ -42,17 +54,24 @@ public:
     void finish(format::end_reason reason);
 
 private:
-    using thread_name = std::array<char, 32>;  // zero-terminated
+    struct known_thread {
+        format::thread_entry entry;  // as last written
+        bool has_ended = false;
+    };
     struct drained {
         ring_header* ring;
         ring_glance<ring_consumer<record>> found;
     };
 
-    void write_names();
-    void write_labels();
+    void write_names(std::uint32_t& cursor);
+    void write_labels(std::uint32_t& cursor);
+    void write_key_frame(std::uint64_t now_ns);
     void drain_rings(round_result& result);
+    void write_records(const ring_header& ring, const ring_view<record>& view);
+    void release_rings();
+    void forget_thread(std::uint64_t uid);
     void drain_gpu(round_result& result);
-    void write_drops();
+    void write_drops(bool changed_only);
     void write_drops_before();
     void write_clock();
     void describe_thread(const ring_header& ring, bool look_again);
@@ -62,7 +81,8 @@ private:
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t name_cursor_ = 0;
     std::uint32_t label_cursor_ = 0;
-    std::unordered_map<std::uint64_t, thread_name> threads_;  // by uid: as last written
+    std::unordered_map<std::uint64_t, known_thread> threads_;  // by uid
+    std::unique_ptr<keeper> keeper_;                           // null: everything is kept
     const drop_counts drops_before_;
     drop_counts drops_written_{};
     // Kept between rounds so that a round allocates nothing once warm.

@@ -32,8 +32,9 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 }  // namespace
 
-drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before)
-    : out_(std::move(out)), collector_(where, *out_, drops_before) {
+drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
+                           const keep_limits& limits, const property_list& said)
+    : out_(std::move(out)), collector_(where, *out_, drops_before, limits, said) {
     const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
@@ -66,15 +67,15 @@ void drain_thread::set_window(const format::window_entry& window) {
 }
 
 void drain_thread::write_notes() {
-    std::vector<std::pair<std::string, std::string>> properties;
+    property_list properties;
     std::vector<format::window_entry> windows;
     {
         const std::lock_guard lock(mutex_);
         properties.swap(properties_);
         windows.swap(windows_);
     }
-    for (const auto& [key, value] : properties) out_->property(key, value);
-    for (const format::window_entry& window : windows) out_->window(window);
+    for (const auto& [key, value] : properties) collector_.property(key, value);
+    for (const format::window_entry& window : windows) collector_.window(window);
 }
 
 void drain_thread::rounds() {
@@ -100,6 +101,7 @@ void drain_thread::rounds() {
             collector_.ask_for_gpu_records();
             next_gpu_records = now + gpu_records_period;
         }
+        collector_.keep(clock_ns(CLOCK_MONOTONIC));
         lock.lock();
         if (syncs_done_ != wanted) {
             syncs_done_ = wanted;

@@ -21,8 +21,9 @@ namespace prof {
 
 class drain_thread {
 public:
-    // Throws prof::error if there can be no thread.
-    drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before);
+    // Throws prof::error if there can be no thread. The rest is the collector's.
+    drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
+                 const keep_limits& limits = {}, const property_list& said = {});
     ~drain_thread();  // REQUIRES: finish() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;
@@ -57,7 +58,7 @@ private:
     std::uint64_t syncs_wanted_ = 0;
     std::uint64_t syncs_done_ = 0;
     bool finish_ = false;
-    std::vector<std::pair<std::string, std::string>> properties_;
+    property_list properties_;
     std::vector<format::window_entry> windows_;
     format::end_reason reason_ = format::end_reason::none;
 };

@@ -11,6 +11,7 @@
 
 #include "analysis/domain_filter.hpp"
 #include "session/budget_plan.hpp"
+#include "session/keep.hpp"
 #include "session/memory_plan.hpp"
 #include "session/schedule_plan.hpp"
 #include "session/trigger_plan.hpp"
@@ -161,6 +162,11 @@ bool set_budget(session_options& out, const std::string& value) {
     return parse_budget(value, share) && set_text<&session_options::budget>(out, value);
 }
 
+bool set_keep(session_options& out, const std::string& value) {
+    keep_limits limits;
+    return parse_keep(value, limits) && set_text<&session_options::keep>(out, value);
+}
+
 bool set_export_each(session_options& out, const std::string& value) {
     return set_one_of<&session_options::export_each>(out, value, "run", "window");
 }
@@ -196,6 +202,7 @@ constexpr option all_options[] = {
     {"capture_range_end", "none, stop, repeat, or repeat:N (libprof ends no program: there is no shutdown)",
      set_capture_range_end},
     {"budget", "a percentage from 0.01% to 50%", set_budget},
+    {"keep", accepted_keep, set_keep},
     {"export_each", "run or window", set_export_each},
     {"run_id", "a word", set_word<&o::run_id>},
 };

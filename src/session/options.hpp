@@ -39,6 +39,7 @@ struct session_options {
     std::string steps;                   // those of capture_range=steps
     std::string capture_range_end = "stop";
     std::string budget;               // "": none; else budget_plan.hpp parses it
+    std::string keep;                 // "": everything; else keep.hpp parses it
     std::string export_each = "run";  // or "window": a capture each
     std::string run_id;
 };

@@ -106,7 +106,7 @@ private:
     void say_how_graphs_are_recorded(bool cuda_is_new);
     void leave_before_cuda();
     void introduce_tracer();
-    std::unique_ptr<capture_writer> open_capture();
+    std::unique_ptr<capture_writer> open_capture(const property_list& properties);
     std::shared_ptr<drain_thread> draining();
     std::shared_ptr<drain_thread> take_drain();
     std::string export_problem();

@@ -132,6 +132,7 @@ sample make_sample() {
                   .drawn_among = 10,
                   .ends_with_step = 1}};
 
+    s.key_frame = {.begin_ticks = 1290, .latest_call = correlation_key(1, 17), .records = 3, .gpu_records = 2};
     s.drops = {{drop_cause::ring_full, 21}, {drop_cause::labels_full, 22}};
     return s;
 }
@@ -155,6 +156,8 @@ void write_sample(capture_writer& writer) {
     writer.graphs(s.graphs);
     writer.clocks(s.clocks);
     writer.devices(s.devices);
+    writer.key_frame(s.key_frame);
+    writer.open(1, 3, std::span{s.records}.first(1));
     writer.window(s.windows.front());
     writer.drops(s.drops);
     writer.end(format::end_reason::exited);
