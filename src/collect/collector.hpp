@@ -23,8 +23,8 @@ namespace prof {
 
 class collector {
 public:
-    // `out` must outlive the collector. `drops_before`: what the region had counted before the recording. With limits only
-    // the latest part of the capture is kept; `said` are the properties that stand in it already.
+    // `out` must outlive the collector. `drops_before`: what the region had counted before the recording. With limits
+    // only the latest part of the capture is kept; `said` are the properties that stand in it already.
     collector(region& where, capture_writer& out, const drop_counts& drops_before, const keep_limits& limits = {},
               const property_list& said = {});
 
