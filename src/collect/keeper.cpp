@@ -37,7 +37,11 @@ void keeper::begin_key_frame(std::uint64_t begin_ticks, std::uint64_t now_ns, co
 void keeper::end_key_frame(capture_writer& out) { frames_.add(frame_ns_, frame_position_, out.position()); }
 
 void keeper::let_go(std::uint64_t now_ns, capture_writer& out) {
-    if (const std::uint64_t position = frames_.begin(now_ns, out.position()); position != 0) (void)out.let_go(position);
+    const std::uint64_t position = frames_.begin(now_ns, out.position());
+    if (position == 0 || out.let_go(position) == 0 || properties_.contains("keep_notice")) return;
+    const std::string notice = "keep: the file system does not let go of a file's front: everything is kept, and grows";
+    out.property("keep_notice", notice);
+    note_property("keep_notice", notice);
 }
 
 }  // namespace prof

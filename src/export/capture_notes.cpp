@@ -130,6 +130,7 @@ std::vector<std::string> capture_notes(const timeline& data) {
     std::vector<std::string> out;
     if (const std::string missing = property(data, "missing"); !missing.empty()) out.push_back(missing);
     if (const std::string notice = property(data, "cuda_graphs_notice"); !notice.empty()) out.push_back(notice);
+    if (const std::string notice = property(data, "keep_notice"); !notice.empty()) out.push_back(notice);
     if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
     if (!quality.ended) {
         if (quality.died || quality.recovery.empty()) out.push_back(how_it_ended(data));
