@@ -37,7 +37,8 @@ const char* prof_last_error(void);
 int prof_start(const char* const* settings);
 
 /* Ends the recording: the capture is complete and exported when this returns, CUPTI is free for others, and launches
- * cost what they cost before. Waits for the GPU (all contexts are synchronised). */
+ * cost what they cost before. Waits for the GPU (all contexts are synchronised). With idle_graph_nodes=1 ranges and the
+ * nodes of CUDA graphs are heard on, and CUPTI stays subscribed, here and while paused. */
 int prof_stop(void);
 
 /* Ends the window in which everything is recorded, and opens another one in the same capture. In between nothing is
@@ -48,6 +49,11 @@ int prof_stop(void);
  * (docs/schedule.md). */
 int prof_pause(void);
 int prof_resume(void);
+
+/* Comes back when all that was recorded until now is in the capture, and the window that prof_pause ended has been
+ * taken in: after the two CUPTI is free for another profiler. Waits for the GPU if a window was ended. PROF_WRONG_STATE
+ * where nothing was recorded yet. */
+int prof_sync(void);
 
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. With
  * a schedule (docs/schedule.md) it opens and ends the windows of the recording: takes hold of CUPTI where there was no

@@ -110,6 +110,9 @@ public:
     void pause() { check(prof_pause()); }
     void resume() { check(prof_resume()); }
 
+    // Comes back when what was recorded is in the capture and, after pause(), CUPTI is free for another profiler.
+    void sync() { check(prof_sync()); }
+
     void step() { check(prof_step()); }
 
     std::string capture_path() const {

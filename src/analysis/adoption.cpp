@@ -16,7 +16,8 @@ void insert_sorted(std::vector<std::uint32_t>& set, std::uint32_t value) {
 
 }  // namespace
 
-adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes)
+adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes,
+                             bool with_earlier)
     : works_for_others_(data.threads.size(), 0), states_(data.threads.size()) {
     if (pattern.empty()) return;
     bool any = false;
@@ -27,7 +28,7 @@ adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, s
     }
     if (!any) return;
     find_launchers(data);
-    record_states(data, extra_nodes);
+    record_states(data, extra_nodes, with_earlier);
 }
 
 void adoption_rule::find_launchers(const timeline& data) {
@@ -46,12 +47,14 @@ void adoption_rule::find_launchers(const timeline& data) {
 
 // What is open at a moment follows from the ranges' times alone: those that began and have not ended, in the order in
 // which they began. Of several states within one nanosecond the last holds.
-void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes) {
+void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_earlier) {
     std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
         const bool ever_open = range.start_ns < range.end_ns && !range.is_operator;
-        if (range.style == range_style::push_pop && range.works_for == npos && ever_open &&
+        const bool counts =
+            range.style == range_style::push_pop || (with_earlier && range.style == range_style::earlier);
+        if (counts && range.works_for == npos && ever_open &&
             std::binary_search(launchers_.begin(), launchers_.end(), range.thread)) {
             opened[range.thread].push_back(i);
         }

@@ -31,7 +31,9 @@ class adoption_rule {
 public:
     // Threads whose system name matches `pattern` work for others; "" means none does. The states of the other threads
     // become nodes in `extra_nodes`, numbered after the timeline's own.
-    adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes);
+    // `with_earlier`: ranges of times in which nothing was recorded are among what threads had open.
+    adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes,
+                  bool with_earlier = false);
 
     bool works_for_others(std::uint32_t thread) const noexcept { return works_for_others_[thread] != 0; }
 
@@ -48,7 +50,7 @@ private:
     using thread_set = std::vector<std::uint32_t>;  // sorted
 
     void find_launchers(const timeline& data);
-    void record_states(const timeline& data, std::vector<open_node>& extra_nodes);
+    void record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_earlier);
     // Of one thread, whose push/pop ranges are `opened`.
     static std::vector<state> states_of(const timeline& data, const std::vector<std::uint32_t>& opened,
                                         std::vector<open_node>& extra_nodes);

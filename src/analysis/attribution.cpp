@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,7 +25,11 @@ constexpr std::size_t nodes_a_record = 16;
 class attributor {
 public:
     attributor(const timeline& data, const attribution_options& options)
-        : data_(data), domains_(options.domains), rule_(data, options.adopt_pattern, out_.extra_nodes) {}
+        : data_(data), domains_(options.domains), rule_(data, options.adopt_pattern, out_.extra_nodes) {
+        const bool any_earlier = std::any_of(data.graph_nodes.begin(), data.graph_nodes.end(),
+                                             [](const timeline_graph_node& node) { return node.is_earlier; });
+        if (any_earlier) earlier_rule_.emplace(data, options.adopt_pattern, out_.extra_nodes, true);
+    }
 
     attribution run() {
         place_own_ranges();
@@ -42,7 +47,7 @@ public:
         if (out_.hidden.any()) pass_over_hidden_ranges();
         captured_ranges captured{data_, out_};
         captured.add([&](const timeline_graph_node& node, const gpu_op& first) {
-            const target to = choose({node.open, node.thread, node.works_for, node.created_ns}, first);
+            const target to = choose({node.open, node.thread, node.works_for, node.created_ns, node.is_earlier}, first);
             return captured_at{node.open, to.adopted_open, to.owner == owner_ambiguous};
         });
         return std::move(out_);
@@ -55,6 +60,7 @@ private:
         std::uint32_t thread = npos;
         std::uint32_t works_for = npos;
         std::int64_t time_ns = 0;
+        bool is_earlier = false;  // while nothing was recorded
     };
     // Where the work goes.
     struct target {
@@ -70,6 +76,11 @@ private:
     std::uint32_t innermost(std::uint32_t head) const noexcept { return head == npos ? npos : node(head).range; }
     const gpu_op& first_op(const timeline_api_call& call) const noexcept {
         return data_.ops[data_.ops_by_launch[call.first_op]];
+    }
+
+    // What was open when nothing was recorded is nothing that recorded work could hang under.
+    const adoption_rule& rule(bool is_earlier) const noexcept {
+        return is_earlier && earlier_rule_ ? *earlier_rule_ : rule_;
     }
 
     // The tree of each thread by itself. A parent opened on the same thread, before its child.
@@ -104,7 +115,7 @@ private:
     }
 
     bool may_be_adopted(const timeline_range& range) const noexcept {
-        return range.style == range_style::push_pop && !range.is_operator &&
+        return range.style != range_style::start_end && !range.is_operator &&
                (range.works_for != npos || rule_.works_for_others(range.thread));
     }
 
@@ -161,13 +172,14 @@ private:
         if (!may_be_adopted(range)) return {};
         const auto [found, is_new] = adopted_roots_.try_emplace(root);
         if (!is_new) return found->second;  // in a ring of places (a damaged capture) still "for nobody"
+        const bool is_earlier = range.style == range_style::earlier;
         adoption choice;
         if (range.works_for != npos) {
             choice = declared(range.works_for, range.start_ns);
         } else if (first_work_[root] == nullptr) {
-            choice = rule_.decide(range.start_ns);
+            choice = rule(is_earlier).decide(range.start_ns);
         } else {
-            choice = rule_.decide(range.start_ns, *first_work_[root]);
+            choice = rule(is_earlier).decide(range.start_ns, *first_work_[root]);
         }
         return adopted_roots_[root] = choice;
     }
@@ -200,7 +212,7 @@ private:
         } else if (parent.works_for != npos) {
             whole = declared(parent.works_for, parent.time_ns);
         } else if (parent.thread != npos && rule_.works_for_others(parent.thread)) {
-            whole = rule_.decide(parent.time_ns);
+            whole = rule(parent.is_earlier).decide(parent.time_ns);
         }
         --descent_;
         return places_[place] = whole;
@@ -213,7 +225,7 @@ private:
         if (given.works_for != npos) {
             choice = declared(given.works_for, given.time_ns);
         } else if (rule_.works_for_others(given.thread)) {
-            choice = rule_.decide(given.time_ns, first);
+            choice = rule(given.is_earlier).decide(given.time_ns, first);
         }
         switch (choice.kind) {
             case adoption::outcome::none:
@@ -335,8 +347,9 @@ private:
     const domain_filter& domains_;
     attribution out_;
     adoption_rule rule_;
-    std::vector<std::uint32_t> root_;        // per range: the root above it on its own thread
-    std::vector<const gpu_op*> first_work_;  // per root; null: none
+    std::optional<adoption_rule> earlier_rule_;  // for nodes of graphs that were captured while nothing was recorded
+    std::vector<std::uint32_t> root_;            // per range: the root above it on its own thread
+    std::vector<const gpu_op*> first_work_;      // per root; null: none
     std::unordered_map<std::uint32_t, adoption> adopted_roots_;
     std::unordered_map<std::uint32_t, adoption> places_;  // of work_parents
     std::size_t descent_ = 0;                             // calls of open_at_place in one another

@@ -11,7 +11,9 @@ namespace prof {
 // The earliest of all that a capture holds.
 inline std::int64_t earliest_moment(const timeline& data) {
     std::int64_t earliest = data.start_ns;
-    if (!data.ranges.empty()) earliest = std::min(earliest, data.ranges.front().start_ns);
+    const auto recorded = std::find_if(data.ranges.begin(), data.ranges.end(),
+                                       [](const timeline_range& range) { return range.style != range_style::earlier; });
+    if (recorded != data.ranges.end()) earliest = std::min(earliest, recorded->start_ns);
     if (!data.api_calls.empty()) earliest = std::min(earliest, data.api_calls.front().start_ns);
     if (!data.marks.empty()) earliest = std::min(earliest, data.marks.front().time_ns);
     if (!data.ops.empty()) earliest = std::min(earliest, data.ops.front().start_ns);

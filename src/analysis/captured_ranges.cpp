@@ -12,9 +12,7 @@ constexpr std::size_t replayed_an_op = 32;
 
 captured_ranges::captured_ranges(const timeline& data, attribution& att)
     : data_(data), att_(att), captures_(data.threads.size()) {
-    for (const timeline_api_call& call : data.api_calls) {
-        if (call.kind == api_class::begins_capture) captures_[call.thread].push_back(call.start_ns);
-    }
+    for (const capture_begin& begin : data.capture_begins) captures_[begin.thread].push_back(begin.time_ns);
 }
 
 void captured_ranges::add(const finder& find) {

@@ -43,8 +43,10 @@ enum class chunk_type : std::uint32_t {
     end = 11,        // end_entry; the capture was closed
     graphs = 12,     // graph_record[]
     windows = 13,    // window_entry[]; a later one of the same epoch replaces
+    earlier = 14,    // as records, of a time that is no window's: under which ranges graphs were captured
     key_frame = 15,  // key_frame_entry; all that was said and still holds is said again behind it
     open = 16,       // as records: what was open on a thread at the key frame; the number is that of its next record
+    known_graphs = 17,  // as earlier: all that is known of graphs at the key frame
 };
 
 inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream

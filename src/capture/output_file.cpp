@@ -27,39 +27,27 @@ output_file::output_file(const std::string& path, write_function write) : write_
         descriptor_ = ::open(path.c_str(), flags, S_IRUSR | S_IWUSR);
     } while (descriptor_ < 0 && errno == EINTR);
     if (descriptor_ < 0) throw_cannot_create(path, errno);
-    if (descriptor_ <= STDERR_FILENO) {
-        const int low = descriptor_;
-        descriptor_ = ::fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    descriptor_ = above_standard_streams(descriptor_);
+    if (descriptor_ < 0) {
         const int reason = errno;
-        ::close(low);
-        if (descriptor_ < 0) {
-            ::unlink(path.c_str());
-            throw_cannot_create(path, reason);
-        }
+        ::unlink(path.c_str());
+        throw_cannot_create(path, reason);
     }
-    struct stat status {};
-    ::fstat(descriptor_, &status);
-    device_ = status.st_dev;
-    inode_ = status.st_ino;
+    file_ = file_identity(descriptor_);
 }
 
 output_file::~output_file() {
-    if (is_still_ours()) ::close(descriptor_);
-}
-
-bool output_file::is_still_ours() const noexcept {
-    struct stat status {};
-    return ::fstat(descriptor_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+    if (file_.is_still(descriptor_)) ::close(descriptor_);
 }
 
 bool output_file::is_removed() const noexcept {
     struct stat status {};
-    return is_still_ours() && ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
+    return file_.is_still(descriptor_) && ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
 }
 
 output_file::outcome output_file::write_all(std::span<const std::byte> bytes) noexcept {
     outcome result;
-    if (!is_still_ours()) {
+    if (!file_.is_still(descriptor_)) {
         result.error = EBADF;
         return result;
     }
@@ -79,7 +67,7 @@ output_file::outcome output_file::write_all(std::span<const std::byte> bytes) no
 }
 
 int output_file::punch(std::uint64_t from, std::uint64_t to) noexcept {
-    if (!is_still_ours()) return EBADF;
+    if (!file_.is_still(descriptor_)) return EBADF;
     int result = 0;
     do {
         result = ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),

@@ -12,6 +12,8 @@
 #include <span>
 #include <string>
 
+#include "record/own_descriptor.hpp"
+
 namespace prof {
 
 using write_function = ssize_t (*)(int, const void*, std::size_t);
@@ -37,11 +39,8 @@ public:
     bool is_removed() const noexcept;
 
 private:
-    bool is_still_ours() const noexcept;
-
     int descriptor_ = -1;
-    dev_t device_ = 0;
-    ino_t inode_ = 0;
+    file_identity file_;
     write_function write_;
 };
 

@@ -23,8 +23,7 @@ bool is_record_block(std::span<const std::byte> payload) noexcept {
 }  // namespace
 
 bool is_known(format::chunk_type type) noexcept {
-    return (type >= format::chunk_type::properties && type <= format::chunk_type::windows) ||
-           type == format::chunk_type::key_frame || type == format::chunk_type::open;
+    return type >= format::chunk_type::properties && type <= format::chunk_type::known_graphs;
 }
 
 bool well_formed(format::chunk_type type, std::span<const std::byte> payload) noexcept {
@@ -39,6 +38,8 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
             return payload.size() == sizeof(format::thread_entry);
         case format::chunk_type::records:
         case format::chunk_type::open:
+        case format::chunk_type::earlier:
+        case format::chunk_type::known_graphs:
             return is_record_block(payload);
         case format::chunk_type::kernels:
             return is_whole_array<kernel_record>(payload);

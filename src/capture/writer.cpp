@@ -34,6 +34,7 @@ std::size_t name_bytes(std::size_t text_bytes) noexcept {
 std::uint64_t records_in(const format::chunk_header& chunk) noexcept {
     switch (static_cast<format::chunk_type>(chunk.type)) {
         case format::chunk_type::records:
+        case format::chunk_type::earlier:
             return (chunk.raw_bytes - sizeof(std::uint64_t)) / sizeof(record);
         case format::chunk_type::kernels:
             return chunk.raw_bytes / sizeof(kernel_record);
@@ -170,7 +171,7 @@ void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
     failure.assign("cannot write capture ");
     failure.append(file_path);
     failure.append(": ");
-    failure.append(strerror_r(reason, text, sizeof text));
+    failure.append(reason == EBADF ? "the program closed it" : strerror_r(reason, text, sizeof text));
     failure.append("; what comes after is not kept");
 }
 
@@ -259,6 +260,11 @@ void capture_writer::thread(const format::thread_entry& entry) noexcept {
 void capture_writer::records(std::uint64_t thread_uid, std::uint64_t first_number,
                              std::span<const record> records) noexcept {
     state_->write_array(format::chunk_type::records, thread_uid, records, first_number);
+}
+
+void capture_writer::earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
+                             format::chunk_type as) noexcept {
+    state_->write_array(as, thread_uid, records, first_number);
 }
 
 void capture_writer::kernels(std::span<const kernel_record> kernels, std::uint64_t buffer) noexcept {

@@ -50,6 +50,10 @@ public:
     void labels(std::span<const label> entries) noexcept;
     void thread(const format::thread_entry& entry) noexcept;
     void records(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records) noexcept;
+    // As records(), of a time that is no window's. A section of it begins with a window record.
+    // `as`: or known_graphs.
+    void earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
+                 format::chunk_type as = format::chunk_type::earlier) noexcept;
     // `buffer`: the number of the buffer of CUPTI's that they come from; 0 if from none.
     void kernels(std::span<const kernel_record> kernels, std::uint64_t buffer = 0) noexcept;
     void transfers(std::span<const transfer_record> transfers, std::uint64_t buffer = 0) noexcept;

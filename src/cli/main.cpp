@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/cli.hpp"
+#include "cli/ctl.hpp"
 #include "cli/export.hpp"
 #include "cli/manual.hpp"
 #include "cli/report.hpp"
@@ -26,7 +27,7 @@ int usage_error(const CLI::App& app, const std::string& what) {
 }
 
 int no_command(const std::string& what) {
-    prof::complain(what + "; there are run, report, export and seal (see prof --help)");
+    prof::complain(what + "; there are run, report, export, seal and ctl (see prof --help)");
     return prof::exit_usage;
 }
 
@@ -43,10 +44,12 @@ int run_main(std::vector<std::string> arguments) {
     CLI::App& report_app = add_command("report");
     CLI::App& export_app = add_command("export");
     CLI::App& seal_app = add_command("seal");
+    CLI::App& ctl_app = add_command("ctl");
     const prof::run_command run(run_app);
     const prof::report_command report(report_app);
     const prof::export_command exporting(export_app);
     const prof::seal_command sealing(seal_app);
+    const prof::ctl_command controlling(ctl_app);
 
     if (arguments.empty()) return no_command("there is no command");
     const std::string& first = arguments.front();
@@ -70,6 +73,7 @@ int run_main(std::vector<std::string> arguments) {
         app.parse(std::move(reversed));
         if (run_app.parsed()) return run(command);
         if (seal_app.parsed()) return sealing();
+        if (ctl_app.parsed()) return controlling();
         return report_app.parsed() ? report() : exporting();
     } catch (const CLI::Success& wanted) {  // --help, --version
         return app.exit(wanted);

@@ -22,6 +22,7 @@ constexpr std::array pages = std::to_array<page>({
      "prof report [options] file...\n"
      "prof export [options] file\n"
      "prof seal file...\n"
+     "prof ctl [PID [command [name=value...]]]\n"
      "prof --version",
      "Runs a program with libprof in it, unchanged, and tells for each of its NVTX ranges (forward, backward, ...) how "
      "much GPU time the work launched there took. Makes tables and traces of what was recorded.",
@@ -125,6 +126,40 @@ EXIT STATUS
     1  a file could not be read or written, or its process still runs (the others
        are sealed)
     2  the options make no sense
+)"},
+    {"ctl", "control a process that runs: its state, start, stop, options",
+     "prof ctl [options] [--list]\n"
+     "prof ctl [options] PID [command [name=value...]]",
+     "Asks a process that has libprof in it, over a private socket that only its own user and root can use. The "
+     "program is not restarted, and its threads wait for none of it. Without a process number, lists the processes "
+     "that can be asked; without a command, status.",
+     R"(COMMANDS
+    status    What it records, since when, where to, what was lost, and whether
+              GPU work is recorded, or why not
+    start [name=value...]
+              Start a recording, with options as in docs/options.md
+    stop      End it; the capture and its exports are complete when this returns,
+              and the capture's path is printed
+    pause, resume
+              Record nothing in between, in the same capture
+    sync      Bring what was recorded into the capture; its path is printed
+    set name=value...
+              Change options of the next recording; while one runs, those that are
+              read at its end: export, adopt, fold, nvtx_domain_include,
+              nvtx_domain_exclude
+
+EXAMPLES
+    prof ctl
+    prof ctl 4711
+    prof ctl 4711 start output_dir=/data/captures activities=kernels,copies
+    prof ctl 4711 stop
+    prof ctl 4711 status --json
+
+EXIT STATUS
+    0  done
+    1  the process refused, or failed; one line says why
+    2  the command line makes no sense
+    3  the process could not be reached
 )"},
 });
 

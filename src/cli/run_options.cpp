@@ -39,6 +39,8 @@ constexpr std::array help = std::to_array<flag_help>({
      "Record a kernel's launch as the CUDA runtime's call (runtime, the default), or as the driver's inside it "
      "(driver), "
      "which costs the program less: calls are named cuLaunchKernel then, not cudaLaunchKernel"},
+    {"idle_graph_nodes", "--idle-graph-nodes", "0|1",
+     "1: while nothing is recorded, go on noting under which ranges CUDA graphs are captured"},
     {"pytorch", "--pytorch", "WHAT",
      "Of PyTorch: ranges (record_function's, the default), ops (operators and backward nodes too), or off"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},
@@ -72,6 +74,10 @@ constexpr std::array help = std::to_array<flag_help>({
     {"rings", "--rings", "WHERE", "Memory of what is not yet written: auto (default), memory, or a directory"},
     {"memory", "--memory", "SIZE",
      "Memory of the recording in the process, whatever the load: a power of two from 16M to 4G (default: 64M)"},
+    {"control", "--control", "HOW",
+     "Let prof ctl control the processes: auto (default), on (say so where that cannot be), or off"},
+    {"control_signal", "--control-signal", "NAME",
+     "A signal starts the recording, or stops it: USR1, USR2, HUP, WINCH, or none (default)"},
     {"cupti_library", "--cupti-library", "FILE", "Use this libcupti.so and no other"},
 });
 
@@ -80,8 +86,9 @@ std::string_view group_of(std::string_view option) {
         return std::find(std::begin(names), std::end(names), option) != std::end(names);
     };
     constexpr std::array to_output = {"output_dir", "name", "rank", "export", "export_each", "compress"};
-    constexpr std::array to_time = {"schedule", "step_range",        "capture_range", "autostart", "nvtx_capture",
-                                    "steps",    "capture_range_end", "budget",        "keep"};
+    constexpr std::array to_time = {"schedule",     "step_range", "capture_range",     "autostart",
+                                    "nvtx_capture", "steps",      "capture_range_end", "budget",
+                                    "keep",         "control",    "control_signal"};
     return is_one_of(to_output) ? output : is_one_of(to_time) ? when : recording;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <string>
 
 #include "record/clock.hpp"
@@ -33,13 +34,22 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 
 }  // namespace
 
-collector::collector(region& where, capture_writer& out, const drop_counts& drops_before, const keep_limits& limits,
-                     const property_list& said)
-    : region_(where), out_(out), drops_before_(drops_before) {
-    if (limits.any()) keeper_ = std::make_unique<keeper>(limits, said);
+collector::collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory,
+                     const keep_limits& limits, const property_list& said)
+    : region_(where), out_(&out), memory_(memory), drops_before_(drops_before) {
+    drained_.reserve(where.rings().size());  // what is written is always given back
+    if (limits.any()) {
+        keeper_ = std::make_unique<keeper>(limits, said);
+        // What was captured in the part that is let go is told again.
+        if (memory_ == nullptr) own_memory_ = std::make_unique<graph_memory>(where);
+        if (memory_ == nullptr) memory_ = own_memory_.get();
+    }
+    if (memory_ != nullptr) memory_->begin_capture();
     write_drops_before();
     write_clock();
 }
+
+collector::collector(region& where, graph_memory& memory) : region_(where), memory_(&memory) {}
 
 // The counters of the mapping go on from recording to recording, and whoever recovers them must know where this began.
 void collector::write_drops_before() {
@@ -51,32 +61,36 @@ void collector::write_drops_before() {
     }
     if (counts.empty()) return;
     property("drops_before", counts);
-    out_.flush();  // who recovers this may come at once
+    out_->flush();  // who recovers this may come at once
 }
 
 void collector::property(const std::string& key, const std::string& value) {
-    out_.property(key, value);
+    out_->property(key, value);
     if (keeper_ != nullptr) keeper_->note_property(key, value);
 }
 
 void collector::window(const format::window_entry& window) {
-    out_.window(window);
+    out_->window(window);
     if (keeper_ != nullptr) keeper_->note_window(window);
+    is_open_ = window.end_ticks == 0;
+    tells_ = tells_ || is_open_;
 }
 
 collector::round_result collector::round() {
     round_result result;
     region_.extend_names();
-    write_names(name_cursor_);
-    write_labels(label_cursor_);
-    drain_rings(result);
-    drain_gpu(result);
-    out_.flush();
+    try {
+        drain(result);
+    } catch (const std::bad_alloc&) {
+        // The process has no memory left. What was not read stays in its ring for the next round.
+    }
     release_rings();
+    if (out_ != nullptr) note_totals(result.records);
     return result;
 }
 
 void collector::release_rings() {
+    if (out_ != nullptr) out_->flush();
     for (drained& d : drained_) {
         d.found.consumer.release(d.found.view.end);
         if (d.found.state == ring_state::retired) {
@@ -88,14 +102,58 @@ void collector::release_rings() {
     drained_.clear();
 }
 
-// A key frame may still have to name it: what it started others may end.
 void collector::forget_thread(std::uint64_t uid) {
+    if (memory_ != nullptr) memory_->end_thread(uid, ticks_now());
     if (keeper_ == nullptr) {
         threads_.erase(uid);
         return;
     }
+    // A key frame may still have to name it: what it started others may end.
     keeper_->open().end_thread(uid);
     if (const auto known = threads_.find(uid); known != threads_.end()) known->second.has_ended = true;
+}
+
+void collector::drain(round_result& result) {
+    if (out_ != nullptr) {
+        write_names(name_cursor_);
+        write_labels(label_cursor_);
+    }
+    drain_rings(result);
+    if (memory_ != nullptr) tell_news();
+    if (out_ != nullptr) drain_gpu(result);
+}
+
+void collector::note_totals(std::uint64_t more_records) noexcept {
+    // relaxed: figures for people.
+    records_.fetch_add(more_records, std::memory_order_relaxed);
+    bytes_.store(out_->bytes_written(), std::memory_order_relaxed);
+}
+
+collector::totals collector::so_far() const noexcept {
+    totals out{.records = records_.load(std::memory_order_relaxed),
+               .bytes = bytes_.load(std::memory_order_relaxed),
+               .dropped = region_.drops()};
+    for (std::size_t i = 0; i < out.dropped.size(); ++i) out.dropped[i] -= drops_before_[i];
+    return out;
+}
+
+// A thread may have passed the gate before the window began, and written behind it: so in each round while one is open,
+// and after it until all is said.
+void collector::tell_news() {
+    memory_->end_round();
+    if (out_ == nullptr || !tells_) return;
+    tells_ = is_open_ || memory_->expects_news();
+    if (memory_->has_news() && !memory_->expects_news()) tell(format::chunk_type::earlier);
+}
+
+// What the capture does not have yet.
+void collector::tell(format::chunk_type as) {
+    memory_->tell([&](const format::thread_entry& thread, std::span<const record> section) {
+        if (threads_.try_emplace(thread.uid, known_thread{thread, true}).second) out_->thread(thread);
+        std::uint64_t& number = told_[thread.uid];
+        out_->earlier(thread.uid, number, section, as);
+        number += section.size();
+    });
 }
 
 void collector::write_names(std::uint32_t& cursor) {
@@ -106,14 +164,14 @@ void collector::write_names(std::uint32_t& cursor) {
         while (names_.size() < names_at_a_time && region_.names().next_entry(cursor, id, text)) {
             names_.emplace_back(id, text);
         }
-        if (!names_.empty()) out_.names(names_);
+        if (!names_.empty()) out_->names(names_);
     } while (names_.size() == names_at_a_time);
 }
 
 void collector::write_labels(std::uint32_t& cursor) {
     labels_.clear();
     for (label l; region_.label_at(cursor, l); ++cursor) labels_.push_back(l);
-    if (!labels_.empty()) out_.labels(labels_);
+    if (!labels_.empty()) out_->labels(labels_);
 }
 
 void collector::describe_thread(const ring_header& ring, bool look_again) {
@@ -121,6 +179,7 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     const std::uint64_t uid = ring.thread_uid.load(std::memory_order_acquire);
     if (uid == 0) return;  // being claimed just now
     const auto [known, is_new] = threads_.try_emplace(uid);
+    known->second.has_ended = false;
     if (!is_new && !look_again) return;
     format::thread_entry& entry = known->second.entry;
     const auto before = entry.name;
@@ -129,36 +188,57 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     entry.tid = ring.tid.load(std::memory_order_relaxed);
     // The name it has now: a pool may name its threads after their first range.
     if (!read_thread_name(entry.tid, entry.name) && is_new) entry.name = ring.name;
-    if (is_new || entry.name != before) out_.thread(entry);
+    if (!is_new && entry.name == before) return;
+    if (out_ != nullptr) out_->thread(entry);
+    if (memory_ != nullptr) memory_->describe(entry);
+}
+
+// Stretches that are heard only are the memory's; of each the capture has the record with which it begins.
+void collector::take(std::uint64_t uid, std::uint64_t number, std::span<const record> records) {
+    if (memory_ == nullptr) return write_records(uid, number, records);
+    const auto is_window = [](const record& r) { return r.kind == record_kind::window; };
+    bool heard = memory_->hears_only(uid);
+    while (!records.empty()) {
+        const bool begins = is_window(records.front());
+        if (begins) heard = is_heard_only(records.front().value);
+        const auto end = std::find_if(records.begin() + 1, records.end(), is_window);
+        const auto stretch = records.first(static_cast<std::size_t>(end - records.begin()));
+        if (out_ != nullptr && (begins || !heard)) write_records(uid, number, heard ? stretch.first(1) : stretch);
+        memory_->hear(uid, stretch, !heard);
+        number += stretch.size();
+        records = records.subspan(stretch.size());
+    }
+}
+
+void collector::write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records) {
+    while (!records.empty()) {
+        const auto some = records.first(std::min(records.size(), records_at_a_time));
+        out_->records(uid, number, some);
+        if (keeper_ != nullptr) keeper_->note_records(uid, number, some);
+        number += some.size();
+        records = records.subspan(some.size());
+    }
 }
 
 void collector::drain_rings(round_result& result) {
-    drained_.clear();
     for (ring_header& ring : region_.rings()) {
         const auto found = glance<record>(ring, region_.slots(ring));
         const auto& view = found.view;
         if (found.state == ring_state::free) continue;
         if (view.size() == 0 && found.state != ring_state::retired) continue;
-        if (view.size() != 0) write_records(ring, view);
+        if (view.size() != 0) {
+            describe_thread(ring, false);
+            // relaxed: whoever wrote these records wrote the uid before.
+            const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
+            std::uint64_t number = view.begin;
+            for (const std::span<const record> part : {view.first, view.second}) {
+                take(uid, number, part);
+                number += part.size();
+            }
+        }
         result.records += view.size();
         result.fullest = std::max(result.fullest, static_cast<double>(view.size()) / ring.capacity);
         drained_.push_back({&ring, found});
-    }
-}
-
-void collector::write_records(const ring_header& ring, const ring_view<record>& view) {
-    describe_thread(ring, false);
-    // relaxed: whoever wrote these records wrote the uid before.
-    const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
-    std::uint64_t number = view.begin;
-    for (std::span<const record> part : {view.first, view.second}) {
-        while (!part.empty()) {
-            const auto some = part.first(std::min(part.size(), records_at_a_time));
-            out_.records(uid, number, some);
-            if (keeper_ != nullptr) keeper_->note_records(uid, number, some);
-            number += some.size();
-            part = part.subspan(some.size());
-        }
     }
 }
 
@@ -169,11 +249,11 @@ void collector::drain_gpu(round_result& result) {
         batch_.clear();
         if (!tracer->read_completed(batch_)) return;
         write_names(name_cursor_);  // the kernels'
-        if (!batch_.kernels.empty()) out_.kernels(batch_.kernels, batch_.number);
-        if (!batch_.transfers.empty()) out_.transfers(batch_.transfers, batch_.number);
-        if (!batch_.graphs.empty()) out_.graphs(batch_.graphs, batch_.number);
-        if (!batch_.devices.empty()) out_.devices(batch_.devices, batch_.number);
-        out_.flush();
+        if (!batch_.kernels.empty()) out_->kernels(batch_.kernels, batch_.number);
+        if (!batch_.transfers.empty()) out_->transfers(batch_.transfers, batch_.number);
+        if (!batch_.graphs.empty()) out_->graphs(batch_.graphs, batch_.number);
+        if (!batch_.devices.empty()) out_->devices(batch_.devices, batch_.number);
+        out_->flush();
         const std::uint64_t count = batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
         if (keeper_ != nullptr) {
             keeper_->note_gpu_records(count);
@@ -187,7 +267,7 @@ void collector::drain_gpu(round_result& result) {
 void collector::write_clock() {
     cupti_tracer* tracer = tracer_.load();
     const clock_snapshot now = tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
-    out_.clocks({&now, 1});
+    out_->clocks({&now, 1});
     if (keeper_ != nullptr) keeper_->note_clock(now);
 }
 
@@ -200,35 +280,7 @@ void collector::write_drops(bool changed_only) {
         drops_written_[i] = count;
         changed.emplace_back(static_cast<drop_cause>(i), count);
     }
-    if (!changed.empty()) out_.drops(changed);
-}
-
-void collector::keep(std::uint64_t now_ns) {
-    // Of a capture that goes on no more nothing is let go either.
-    if (keeper_ == nullptr || out_.failed()) return;
-    if (keeper_->wants_key_frame(now_ns, out_)) write_key_frame(now_ns);
-    keeper_->let_go(now_ns, out_);
-}
-
-// The rings once more, so that of all GPU work that is before the key frame the launch is, too.
-void collector::write_key_frame(std::uint64_t now_ns) {
-    const std::uint64_t begin_ticks = ticks_now();
-    round_result ignored;
-    drain_rings(ignored);
-    out_.flush();
-    release_rings();
-    const auto open = keeper_->open().all();
-    keeper_->begin_key_frame(begin_ticks, now_ns, open, out_);
-    std::uint32_t names = 0;
-    std::uint32_t labels = 0;
-    write_names(names);
-    write_labels(labels);
-    std::erase_if(threads_, [&](const auto& known) { return known.second.has_ended && !open.contains(known.first); });
-    for (const auto& [uid, known] : threads_) out_.thread(known.entry);
-    write_drops(false);
-    write_clock();
-    out_.flush();
-    keeper_->end_key_frame(out_);
+    if (!changed.empty()) out_->drops(changed);
 }
 
 void collector::housekeeping() {
@@ -239,10 +291,11 @@ void collector::housekeeping() {
             if (threads_.contains(uid)) describe_thread(ring, true);
         }
     }
+    if (out_ == nullptr) return;
     if (cupti_tracer* tracer = tracer_.load()) tracer->count_dropped();
     write_clock();
     write_drops(true);
-    out_.flush();
+    out_->flush();
 }
 
 void collector::ask_for_gpu_records() noexcept {
@@ -252,9 +305,11 @@ void collector::ask_for_gpu_records() noexcept {
 void collector::finish(format::end_reason reason) {
     while (round().records != 0) {
     }
+    if (out_ == nullptr) return;
     housekeeping();
-    out_.end(reason);
-    out_.flush();
+    out_->end(reason);
+    out_->flush();
+    note_totals(0);
 }
 
 }  // namespace prof

@@ -10,11 +10,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "capture/writer.hpp"
+#include "collect/graph_memory.hpp"
 #include "collect/keeper.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "ring/region.hpp"
@@ -23,10 +25,13 @@ namespace prof {
 
 class collector {
 public:
-    // `out` must outlive the collector. `drops_before`: what the region had counted before the recording. With limits
+    // All that is given must outlive the collector. `drops_before`: what the region had counted before the recording.
+    // `memory`, if there is one, hears of all that is drained, and tells the capture what came before it. With limits
     // only the latest part of the capture is kept; `said` are the properties that stand in it already.
-    collector(region& where, capture_writer& out, const drop_counts& drops_before, const keep_limits& limits = {},
-              const property_list& said = {});
+    collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory = nullptr,
+              const keep_limits& limits = {}, const property_list& said = {});
+    // Without a capture: nothing is recorded, the memory listens.
+    collector(region& where, graph_memory& memory);
 
     // The tracer may come while the collector runs (CUDA is initialised late). Any thread.
     void set_tracer(cupti_tracer* tracer) noexcept { tracer_.store(tracer); }
@@ -39,6 +44,7 @@ public:
 
     // Written to the capture.
     void property(const std::string& key, const std::string& value);
+    // Likewise: a window begins or has ended. From its beginning on the capture knows what the memory does.
     void window(const format::window_entry& window);
 
     // After a round: a key frame if it is time for one; then what need not be kept is let go. `now_ns`: monotonic.
@@ -50,41 +56,62 @@ public:
     // GPU records that CUPTI holds back come soon after. For a thread that may wait for CUPTI.
     void ask_for_gpu_records() noexcept;
 
+    // What has been taken in so far; any thread.
+    struct totals {
+        std::uint64_t records = 0;  // from rings, and GPU records
+        std::uint64_t bytes = 0;    // of the capture
+        drop_counts dropped{};
+    };
+    totals so_far() const noexcept;
+
     // The last words: everything that is left, then the end chunk. REQUIRES: the gate is shut, the tracer detached.
     void finish(format::end_reason reason);
 
 private:
     struct known_thread {
         format::thread_entry entry;  // as last written
-        bool has_ended = false;
+        bool has_ended = false;      // or is known by what was told of it alone
     };
     struct drained {
         ring_header* ring;
         ring_glance<ring_consumer<record>> found;
     };
 
+    void take(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
+    void write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
+    void tell_news();
+    void tell(format::chunk_type as);
     void write_names(std::uint32_t& cursor);
     void write_labels(std::uint32_t& cursor);
     void write_key_frame(std::uint64_t now_ns);
+    void settle_rings();
+    void drain(round_result& result);
     void drain_rings(round_result& result);
-    void write_records(const ring_header& ring, const ring_view<record>& view);
     void release_rings();
     void forget_thread(std::uint64_t uid);
     void drain_gpu(round_result& result);
     void write_drops(bool changed_only);
     void write_drops_before();
     void write_clock();
+    void note_totals(std::uint64_t more_records) noexcept;
     void describe_thread(const ring_header& ring, bool look_again);
 
     region& region_;
-    capture_writer& out_;
+    capture_writer* out_ = nullptr;
+    std::unique_ptr<graph_memory> own_memory_;
+    graph_memory* memory_ = nullptr;  // or that of the process
+    bool is_open_ = false;            // a window
+    bool tells_ = false;              // in the next round at least
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t name_cursor_ = 0;
     std::uint32_t label_cursor_ = 0;
     std::unordered_map<std::uint64_t, known_thread> threads_;  // by uid
+    std::unordered_map<std::uint64_t, std::uint64_t> told_;    // by uid: earlier records written
     std::unique_ptr<keeper> keeper_;                           // null: everything is kept
-    const drop_counts drops_before_;
+    const drop_counts drops_before_{};
     drop_counts drops_written_{};
+    std::atomic<std::uint64_t> records_{0};
+    std::atomic<std::uint64_t> bytes_{0};
     // Kept between rounds so that a round allocates nothing once warm.
     std::vector<capture_writer::name_entry> names_;
     std::vector<label> labels_;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
-#include "collect/silent_thread.hpp"
 #include "record/error.hpp"
+#include "record/silent_thread.hpp"
 
 namespace prof {
 namespace {
@@ -33,8 +34,10 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 }  // namespace
 
 drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
-                           const keep_limits& limits, const property_list& said)
-    : out_(std::move(out)), collector_(where, *out_, drops_before, limits, said) {
+                           graph_memory* memory, const keep_limits& limits, const property_list& said)
+    : out_(std::move(out)),
+      collector_(out_ != nullptr ? collector(where, *out_, drops_before, memory, limits, said)
+                                 : collector(where, *memory)) {
     const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
@@ -49,8 +52,12 @@ void* drain_thread::enter(void* self) noexcept {
 
 void drain_thread::run() noexcept {
     rounds();
-    write_notes();
-    collector_.finish(reason_);
+    try {
+        write_notes();
+        collector_.finish(reason_);
+    } catch (const std::bad_alloc&) {
+        // The process has no memory left. The capture has no end, and what it lacks stays in the rings.
+    }
     const std::lock_guard lock(mutex_);
     syncs_done_ = syncs_wanted_;
     synced_.notify_all();
@@ -88,20 +95,25 @@ void drain_thread::rounds() {
         const std::uint64_t wanted = syncs_wanted_;
         const bool is_asked = syncs_done_ != wanted;
         lock.unlock();
-        write_notes();
-        const auto result = collector_.round();
-        pause = next_pause(pause, result.fullest);
-        // Who asks for a sync reads the file: it is to have the clock and the counts of this moment.
-        if (const auto now = std::chrono::steady_clock::now(); is_asked || now >= next_housekeeping) {
-            collector_.housekeeping();
+        const auto now = std::chrono::steady_clock::now();
+        try {
+            write_notes();
+            pause = next_pause(pause, collector_.round().fullest);
+            // Who asks for a sync reads the file: it is to have the clock and the counts of this moment.
+            if (is_asked || now >= next_housekeeping) collector_.housekeeping();
+            collector_.keep(clock_ns(CLOCK_MONOTONIC));
+        } catch (const std::bad_alloc&) {
+            // The process has no memory left: it goes on, and so do we, as far as it lets us.
+        }
+        if (is_asked || now >= next_housekeeping) {
             period = std::min(2 * period, longest_housekeeping);
             next_housekeeping = now + period;
+            exit_if_alone();
         }
-        if (const auto now = std::chrono::steady_clock::now(); now >= next_gpu_records) {
+        if (now >= next_gpu_records) {
             collector_.ask_for_gpu_records();
             next_gpu_records = now + gpu_records_period;
         }
-        collector_.keep(clock_ns(CLOCK_MONOTONIC));
         lock.lock();
         if (syncs_done_ != wanted) {
             syncs_done_ = wanted;
@@ -126,6 +138,7 @@ std::string drain_thread::finish(format::end_reason reason) {
         wake_.notify_one();
     }
     pthread_join(thread_, nullptr);
+    if (out_ == nullptr) return {};
     if (!out_->failed() || out_->records_lost() == 0) return out_->failure();
     return out_->failure() + ": " + std::to_string(out_->records_lost()) + " records";
 }

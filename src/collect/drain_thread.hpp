@@ -21,9 +21,10 @@ namespace prof {
 
 class drain_thread {
 public:
-    // Throws prof::error if there can be no thread. The rest is the collector's.
+    // Throws prof::error if there can be no thread. The rest as collector's. Without `out` nothing is recorded, and it
+    // listens: then there is a memory.
     drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
-                 const keep_limits& limits = {}, const property_list& said = {});
+                 graph_memory* memory = nullptr, const keep_limits& limits = {}, const property_list& said = {});
     ~drain_thread();  // REQUIRES: finish() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;
@@ -35,6 +36,9 @@ public:
 
     // Likewise: a window began or ended.
     void set_window(const format::window_entry& window);
+
+    // What the capture has so far. Any thread, also after finish().
+    collector::totals so_far() const noexcept { return collector_.so_far(); }
 
     // Returns when everything that was in rings and queue at the call is in the file. Any thread.
     void sync();

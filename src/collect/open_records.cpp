@@ -1,6 +1,7 @@
 #include "collect/open_records.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace prof {
 namespace {
@@ -21,10 +22,15 @@ void erase_last(std::vector<record>& records, TIs&& is) {
 
 }  // namespace
 
-void open_records::follow(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records) {
+// Where the process has no memory left, nothing is known to be open.
+void open_records::follow(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records) try {
     thread_state& at = threads_[thread];
     at.next_number = first_number + records.size();
     for (const record& r : records) visit(thread, at, r);
+} catch (const std::bad_alloc&) {
+    threads_.clear();
+    started_.clear();
+    ended_early_.clear();
 }
 
 void open_records::end_thread(std::uint64_t thread) { threads_.erase(thread); }
@@ -60,11 +66,12 @@ void open_records::visit(std::uint64_t thread, thread_state& at, const record& r
             if (at.wait.value == r.value) at.wait = {};
             break;
         case record_kind::window:
-            end_window(at);
+            enter_window(at, r);
             break;
         case record_kind::mark:
         case record_kind::graph_node:
         case record_kind::graph_clone:
+        case record_kind::graph_node_gone:
         case record_kind::none:
             break;
     }
@@ -96,10 +103,11 @@ void open_records::close_range(thread_state& at, const record& r) {
 }
 
 // What the thread opened before is known to it no longer; places stay, with nothing open.
-void open_records::end_window(thread_state& at) {
+void open_records::enter_window(thread_state& at, const record& r) {
     std::erase_if(at.open, [](const record& o) { return o.kind != record_kind::parent_here; });
     at.left_out.clear();
     at.wait = {};
+    at.heard = is_heard_only(r.value) ? r : record{};
 }
 
 void open_records::start(std::uint64_t thread, thread_state& at, const record& r) {
@@ -127,6 +135,7 @@ open_by_thread open_records::all() const {
     for (const auto& [thread, at] : threads_) {
         for (const record& r : at.open) add(thread, r);
         add(thread, at.wait);
+        add(thread, at.heard);
     }
     for (const auto& [id, range] : started_) {
         add(range.thread, range.start);

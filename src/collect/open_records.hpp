@@ -44,6 +44,7 @@ private:
         std::uint64_t next_number = 0;
         std::vector<record> open;                                   // in the order in which they came
         record wait;                                                // api_enter, or none
+        record heard;                                               // window, while the thread is heard only; or none
         std::uint64_t last_started = 0;                             // id of the range that a payload belongs to
         std::unordered_map<std::uint16_t, std::uint64_t> left_out;  // pushes, by domain
     };
@@ -61,7 +62,7 @@ private:
     static void open(thread_state& at, const record& r);
     static void note_place(thread_state& at, const record& r);
     static void close_range(thread_state& at, const record& r);
-    static void end_window(thread_state& at);
+    static void enter_window(thread_state& at, const record& r);
     void start(std::uint64_t thread, thread_state& at, const record& r);
     void end(std::uint64_t thread, const record& r);
     void enter_call(thread_state& at, const record& r);

@@ -128,9 +128,9 @@ std::string capture_title(const timeline& data) {
 std::vector<std::string> capture_notes(const timeline& data) {
     const timeline_quality& quality = data.quality;
     std::vector<std::string> out;
-    if (const std::string missing = property(data, "missing"); !missing.empty()) out.push_back(missing);
-    if (const std::string notice = property(data, "cuda_graphs_notice"); !notice.empty()) out.push_back(notice);
-    if (const std::string notice = property(data, "keep_notice"); !notice.empty()) out.push_back(notice);
+    for (const char* key : {"missing", "cupti_notice", "cuda_graphs_notice", "keep_notice"}) {
+        if (const std::string notice = property(data, key); !notice.empty()) out.push_back(notice);
+    }
     if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
     if (!quality.ended) {
         if (quality.died || quality.recovery.empty()) out.push_back(how_it_ended(data));

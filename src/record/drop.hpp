@@ -23,14 +23,27 @@ enum class drop_cause : std::uint32_t {
     cupti_error,              // a CUPTI call failed while recording
     write_failed,             // records that could not be written to the capture (disk full, …)
     labels_full,              // names of threads, streams, categories beyond the label table
+    forked_child,             // forked children that would have recorded something: each counts once
+    graph_memory_full,        // nodes of graphs beyond what is kept from recording to recording
 };
-inline constexpr std::size_t drop_cause_count = 13;
+inline constexpr std::size_t drop_cause_count = 15;
 
 inline constexpr std::array<std::string_view, drop_cause_count> drop_cause_names = {
-    "ring_full",          "enclosing_range_dropped", "no_ring",       "names_full",
-    "domains_full",       "pop_without_push",        "cupti_dropped", "cupti_no_buffer",
-    "cupti_no_timestamp", "cupti_unknown_record",    "cupti_error",   "write_failed",
+    "ring_full",
+    "enclosing_range_dropped",
+    "no_ring",
+    "names_full",
+    "domains_full",
+    "pop_without_push",
+    "cupti_dropped",
+    "cupti_no_buffer",
+    "cupti_no_timestamp",
+    "cupti_unknown_record",
+    "cupti_error",
+    "write_failed",
     "labels_full",
+    "forked_child",
+    "graph_memory_full",
 };
 
 // By cause.

@@ -26,8 +26,9 @@ enum class record_kind : std::uint8_t {
     parent_here = 12,  // value = a number that stands for what is open on this thread here
     adopt_push = 13,   // value = such a number: what follows belongs under what was open there
     adopt_pop = 14,    // ends the latest adopt_push of this thread
-    window = 15,       // the thread's first record in a further window of the recording: value = its epoch. What the
-                       // thread opened in earlier ones is known to it no longer
+    window = 15,  // the thread's first record in a further epoch of the process: value = it. What the thread opened
+                  // in earlier ones is known to it no longer
+    graph_node_gone = 16,  // a node of a graph is destroyed: value = its id
 };
 
 // How the 8 bytes of a payload are to be read (nvtxPayloadType_t); kept in `flags`. The last three are no types of
@@ -84,6 +85,11 @@ static_assert(sizeof(record) == 32 && std::is_trivially_copyable_v<record>);
 constexpr std::uint64_t original_node(const record& clone) noexcept {
     return (static_cast<std::uint64_t>(clone.color) << 32) | clone.name;
 }
+
+// While nothing is recorded, ranges and the nodes of graphs may be *heard* all the same, for the graphs' sake. That is
+// an epoch of its own, with this bit.
+inline constexpr std::uint32_t heard_epoch_bit = 1U << 31;
+constexpr bool is_heard_only(std::uint64_t epoch) noexcept { return (epoch & heard_epoch_bit) != 0; }
 
 // A launch and the GPU work it caused share this key. CUPTI's correlation id has 32 bits and starts anew when CUPTI is
 // attached again, so the attach epoch (1, 2, …) stands above it.

@@ -10,6 +10,8 @@ namespace prof {
 
 inline std::atomic<std::uint32_t> recording_epoch{0};
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
+// In a child that was forked during a recording: its first record is counted, and the gate shut.
+inline constexpr std::uint32_t orphan_epoch = 0xFFFFFFFE;
 
 // Templates, so that the tests run the same code with atomics that are a memory model's.
 template <typename TGate>

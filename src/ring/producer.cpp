@@ -24,17 +24,25 @@ void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noe
     out_ = ring_producer<record>(&ring.counters, where.slots(ring), ring.capacity);
 }
 
+void producer::attach_anew(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
+    attach(where, ring, epoch);
+    if (is_heard_only(epoch)) (void)write_window(epoch);
+}
+
 bool producer::begin_epoch(region& where, std::uint32_t epoch) noexcept {
+    if (!write_window(epoch)) return false;
+    attach(where, *ring_, epoch);
+    return true;
+}
+
+bool producer::write_window(std::uint32_t epoch) noexcept {
     record r;
     r.ticks = ticks_now();
     r.kind = record_kind::window;
     r.value = epoch;
-    if (!out_.write(r)) {
-        drop(drop_cause::ring_full);
-        return false;
-    }
-    attach(where, *ring_, epoch);
-    return true;
+    const bool written = out_.write(r);
+    if (!written) drop(drop_cause::ring_full);
+    return written;
 }
 
 void producer::drop(drop_cause cause) noexcept {

@@ -27,6 +27,8 @@ class producer {
 
 public:
     void attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept;
+    // As attach(), for a ring of which this is the first record: one that is heard only says so.
+    void attach_anew(region& where, ring_header& ring, std::uint32_t epoch) noexcept;
     // Begins a later epoch in the same ring, with a record that says so. False if there is no room for it: then nothing
     // has changed.
     bool begin_epoch(region& where, std::uint32_t epoch) noexcept;
@@ -122,7 +124,8 @@ private:
     template <typename TFill>
     int close(domain_state& d, TFill&& fill) noexcept {
         if (d.depth == 0) [[unlikely]] {
-            drop(drop_cause::pop_without_push);
+            // While it is only heard, nobody misses the range.
+            if (!is_heard_only(epoch_)) drop(drop_cause::pop_without_push);
             return -1;
         }
         --d.depth;
@@ -137,6 +140,7 @@ private:
     }
 
     void drop(drop_cause cause) noexcept;
+    bool write_window(std::uint32_t epoch) noexcept;
 
     ring_producer<record> out_;
     std::size_t reserved_ = 0;

@@ -126,6 +126,7 @@ bool region::map_file(const std::string& directory) {
     int fd = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     const bool nameless = fd >= 0;
     if (!nameless) fd = open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600);
+    fd = above_standard_streams(fd);
     if (fd < 0) {
         notice_ = reason("cannot create a file", directory);
         return false;
@@ -148,6 +149,7 @@ bool region::map_file(const std::string& directory) {
     (void)flock(fd, LOCK_SH | LOCK_NB);
     base_ = static_cast<std::byte*>(base);
     path_ = path;
+    file_ = file_identity(fd);
     // relaxed: nobody else has the region yet.
     named_.store(!nameless, std::memory_order_relaxed);
     return true;
@@ -162,7 +164,8 @@ void region::map_memory() {
 
 // Storage for a part of the file, so that writing to it can never be a SIGBUS. True at once for anonymous memory.
 bool region::allocate(std::size_t offset, std::size_t bytes) noexcept {
-    if (fd_ < 0) return true;
+    if (path_.empty()) return true;
+    if (!file_.is_still(fd_)) return false;
     const std::size_t begin = offset / page * page;
     const file_size_signal_guard guard;
     return posix_fallocate(fd_, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) == 0;
@@ -224,14 +227,13 @@ region::~region() {
 }
 
 void region::remove_file() noexcept {
-    if (fd_ < 0) return;
     if (named_.exchange(false)) unlink(path_.c_str());
-    close(fd_);
+    if (file_.is_still(fd_)) close(fd_);
     fd_ = -1;
 }
 
 void region::publish() noexcept {
-    if (fd_ < 0 || named_.exchange(true)) return;
+    if (!file_.is_still(fd_) || named_.exchange(true)) return;
     char self[64];
     std::snprintf(self, sizeof self, "/proc/self/fd/%d", fd_);
     // A failure costs only the recovery after a crash.

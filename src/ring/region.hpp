@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "record/name_table.hpp"
+#include "record/own_descriptor.hpp"
 #include "ring/region_layout.hpp"
 
 namespace prof {
@@ -109,6 +110,7 @@ private:
     std::atomic<std::uint32_t> rings_ever_claimed_{0};  // a prefix: the first free ring is always taken
     std::size_t arena_file_offset_ = 0;
     int fd_ = -1;
+    file_identity file_;
     std::string path_;
     std::string notice_;
     std::atomic<bool> named_{false};

@@ -16,6 +16,7 @@ namespace {
 __thread std::uint32_t ringless_epoch __attribute__((tls_model("initial-exec"))) = 0;
 
 std::atomic<region*> current_region{nullptr};
+region* parents_region = nullptr;  // in a forked child: its counters are shared with the parent
 std::atomic<void (*)() noexcept> on_first_use{nullptr};
 pthread_key_t thread_end_key;
 pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
@@ -54,9 +55,12 @@ region* installed_region() noexcept {
     return current_region.load(std::memory_order_acquire);
 }
 
-void abandon_region_in_child() noexcept {
-    set_gate(recording_epoch, 0);
-    if (region* where = current_region.exchange(nullptr)) where->disown();
+void abandon_region_in_child(bool counts) noexcept {
+    const bool was_recording = !gate_is_shut() && !is_heard_only(epoch_of(recording_epoch));
+    region* const where = current_region.exchange(nullptr);
+    if (where != nullptr) where->disown();
+    parents_region = where;
+    set_gate(recording_epoch, counts && was_recording && where != nullptr ? orphan_epoch : 0);
     // The one thread of the child. Its producer writes into the parent's ring: it goes, and the ring is not retired.
     if (this_thread_producer != nullptr) {
         pthread_setspecific(thread_end_key, nullptr);
@@ -67,6 +71,10 @@ void abandon_region_in_child() noexcept {
 
 producer* attach_this_thread(std::uint32_t epoch) noexcept {
     if (epoch == watching_epoch) return nullptr;
+    if (epoch == orphan_epoch) {
+        if (recording_epoch.exchange(0) == orphan_epoch) parents_region->count_drop(drop_cause::forked_child);
+        return nullptr;
+    }
     region* where = installed_region();
     if (where == nullptr) return nullptr;
     pthread_once(&thread_end_once, make_thread_end_key);
@@ -85,7 +93,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         where->count_drop(drop_cause::no_ring);
         return nullptr;
     }
-    out->attach(*where, *ring, epoch);
+    out->attach_anew(*where, *ring, epoch);
     this_thread_producer = out;
     pthread_setspecific(thread_end_key, out);
     return out;

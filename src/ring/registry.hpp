@@ -24,8 +24,10 @@ extern __thread producer* this_thread_producer __attribute__((tls_model("initial
 void install_region(region* where, void (*first_use)() noexcept) noexcept;
 region* installed_region() noexcept;
 
-// In a forked child, from pthread_atfork: shuts the gate for good and lets go of the parent's rings.
-void abandon_region_in_child() noexcept;
+// In a forked child, from pthread_atfork: lets go of the parent's rings and shuts the gate, at the child's first record
+// at the latest. `counts`: if that comes, the parent's capture says that there was a child that it lacks
+// (forked_child).
+void abandon_region_in_child(bool counts) noexcept;
 
 // Slow path of recording_producer(). Null in a forked child, while hooks only watch, and for a thread that finds no
 // ring free: then each call counts one record as no_ring, and the thread looks for a ring again in the next epoch.

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "collect/silent_thread.hpp"
+#include "record/silent_thread.hpp"
 
 namespace prof {
 
@@ -51,6 +51,11 @@ void background_thread::post(std::function<void()> task) {
     task();
 }
 
+bool background_thread::is_idle() {
+    const std::lock_guard lock(mutex_);
+    return tasks_.empty() && !busy_;
+}
+
 bool background_thread::wait_until_idle(std::chrono::milliseconds longest) {
     std::unique_lock lock(mutex_);
     const auto idle = [&] { return tasks_.empty() && !busy_; };
@@ -58,7 +63,8 @@ bool background_thread::wait_until_idle(std::chrono::milliseconds longest) {
         changed_.wait(lock, idle);
         return true;
     }
-    return changed_.wait_for(lock, longest, idle);
+    // By the clock of pthread_cond_timedwait, which the thread sanitizer follows.
+    return changed_.wait_until(lock, std::chrono::system_clock::now() + longest, idle);
 }
 
 }  // namespace prof

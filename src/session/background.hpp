@@ -23,7 +23,7 @@ public:
 
     // Returns when all tasks given so far are done; false if that takes longer than `longest`.
     bool wait_until_idle(std::chrono::milliseconds longest = std::chrono::milliseconds::max());
-    bool is_idle() { return wait_until_idle(std::chrono::milliseconds{0}); }
+    bool is_idle();
 
 private:
     static void* enter(void* self) noexcept;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "analysis/projection.hpp"
+#include "session/control.hpp"
 #include "session/exports.hpp"
 #include "session/plans.hpp"
 #include "session/recording.hpp"
@@ -96,25 +97,21 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         recording_session& session = recording_session::instance();
         session_options options = session.environment_options();
         for (; settings != nullptr && *settings != nullptr; ++settings) {
-            const std::string_view setting = *settings;
-            const std::size_t equals = setting.find('=');
-            if (equals == std::string_view::npos) {
-                return fail(PROF_INVALID_ARGUMENT, "\"" + std::string(setting) + "\" is no name=value");
-            }
-            const std::string problem =
-                set_option(options, setting.substr(0, equals), std::string(setting.substr(equals + 1)));
+            const std::string problem = set_from_text(options, *settings);
             if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
         }
         std::string problem = plan_problem(options);
         if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
-        return as_result(session.start(options, problem), problem);
+        const session_result result = session.start(options, problem);
+        if (result == session_result::ok) open_control();
+        return as_result(result, problem);
     });
 }
 
 PROF_EXPORT int prof_stop() {
     return guarded([] {
         std::string problem;
-        return as_result(recording_session::instance().stop(format::end_reason::stopped, problem), problem);
+        return as_result(recording_session::instance().stop(problem), problem);
     });
 }
 
@@ -129,6 +126,13 @@ PROF_EXPORT int prof_resume() {
     return guarded([] {
         std::string problem;
         return as_result(recording_session::instance().resume(problem), problem);
+    });
+}
+
+PROF_EXPORT int prof_sync() {
+    return guarded([] {
+        std::string problem;
+        return as_result(recording_session::instance().sync(problem), problem);
     });
 }
 

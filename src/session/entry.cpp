@@ -12,12 +12,11 @@
 
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "session/injections.hpp"
 #include "session/recording.hpp"
 
 namespace prof {
 namespace {
-
-constexpr const char* injection_variables[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH"};
 
 // Set when another copy of libprof, from another file, is in this process: that one has the session.
 bool is_second_copy = false;
@@ -53,7 +52,7 @@ std::string own_path() {
         setenv("PROF_IMAGE", image.c_str(), 1);
         const std::string path = own_path();
         if (path.empty()) return;
-        for (const char* variable : injection_variables) setenv(variable, path.c_str(), 0);
+        take_injection_variables(path);
     } catch (...) {
         // No memory at start-up: the program goes on without us.
     }
@@ -86,6 +85,7 @@ extern "C" {
 
 [[gnu::visibility("default")]] int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
     return prof::enter([&] {
+        prof::nvtx_has_come();
         prof::recording_session::instance().prepare();
         return prof::install_nvtx_hooks(get_export_table);
     });

@@ -7,7 +7,8 @@
 //    7  what each thread that has a ring remembers (sizeof(producer))
 //    4  the rest: the capture's write buffer, labels, the drain thread's stack, libprof's own data
 //
-// Whatever the load, none of them grows beyond its part: what finds no room is dropped and counted.
+// Whatever the load, none of them grows beyond its part: what finds no room is dropped and counted. Beside them is what
+// is remembered of CUDA graphs, in programs that have any; it has a bound of its own (collect/graph_memory.hpp).
 #pragma once
 
 #include <cstdint>

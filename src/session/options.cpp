@@ -1,5 +1,6 @@
 #include "session/options.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -171,6 +172,22 @@ bool set_export_each(session_options& out, const std::string& value) {
     return set_one_of<&session_options::export_each>(out, value, "run", "window");
 }
 
+bool set_control(session_options& out, const std::string& value) {
+    return set_one_of<&session_options::control>(out, value, "auto", "on", "off");
+}
+
+struct named_signal {
+    std::string_view name;
+    int number;
+};
+// Those that a program has no other use for unless it says so.
+constexpr named_signal control_signals[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"WINCH", SIGWINCH}};
+
+bool set_control_signal(session_options& out, const std::string& value) {
+    const bool good = value == "none" || signal_number(value) != 0;
+    return good && set_text<&session_options::control_signal>(out, value);
+}
+
 using o = session_options;
 constexpr option all_options[] = {
     {"output_dir", "a directory; it is made if need be", set_nonempty<&o::output_dir>},
@@ -185,6 +202,7 @@ constexpr option all_options[] = {
     {"activities", accepted_activities, set_activities},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
     {"kernel_launches", "runtime or driver", set_kernel_launches},
+    {"idle_graph_nodes", "0 or 1", set_switch<&o::idle_graph_nodes>},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
     {"pytorch", "ranges, ops, or off", set_pytorch},
@@ -204,6 +222,8 @@ constexpr option all_options[] = {
     {"budget", "a percentage from 0.01% to 50%", set_budget},
     {"keep", accepted_keep, set_keep},
     {"export_each", "run or window", set_export_each},
+    {"control", "auto, on, or off", set_control},
+    {"control_signal", "none, USR1, USR2, HUP, or WINCH", set_control_signal},
     {"run_id", "a word", set_word<&o::run_id>},
 };
 
@@ -220,6 +240,10 @@ activity_set activities_of(const session_options& options) noexcept {
     return out;
 }
 
+bool hears_idle_graphs(const session_options& options) noexcept {
+    return options.idle_graph_nodes && activities_of(options).has(activity::graph_nodes);
+}
+
 std::string set_option(session_options& out, std::string_view name, const std::string& value) {
     for (const option& known : all_options) {
         if (known.name != name) continue;
@@ -229,6 +253,19 @@ std::string set_option(session_options& out, std::string_view name, const std::s
     std::string line = "there is no option \"" + std::string(name) + "\"; there are";
     for (const option& known : all_options) line += (&known == all_options ? " " : ", ") + std::string(known.name);
     return line;
+}
+
+std::string set_from_text(session_options& out, std::string_view setting) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string_view::npos) return "\"" + std::string(setting) + "\" is no name=value";
+    return set_option(out, setting.substr(0, equals), std::string(setting.substr(equals + 1)));
+}
+
+int signal_number(std::string_view name) noexcept {
+    for (const named_signal& known : control_signals) {
+        if (known.name == name) return known.number;
+    }
+    return 0;
 }
 
 session_options options_from_environment(std::string& complaint) {

@@ -27,6 +27,7 @@ struct session_options {
     std::string cuda_graphs = "nodes";        // or "graphs": one record a launch
     std::string kernel_launches = "runtime";  // or "driver": by the driver's call only
     std::string activities = "all";           // a list that record/activities.hpp parses
+    bool idle_graph_nodes = false;
     std::string adopt = "auto";
     bool fold = true;
     std::string pytorch = "ranges";
@@ -38,9 +39,11 @@ struct session_options {
     std::string nvtx_capture;            // the range of capture_range=nvtx
     std::string steps;                   // those of capture_range=steps
     std::string capture_range_end = "stop";
-    std::string budget;               // "": none; else budget_plan.hpp parses it
-    std::string keep;                 // "": everything; else keep.hpp parses it
-    std::string export_each = "run";  // or "window": a capture each
+    std::string budget;                   // "": none; else budget_plan.hpp parses it
+    std::string keep;                     // "": everything; else keep.hpp parses it
+    std::string export_each = "run";      // or "window": a capture each
+    std::string control = "auto";         // or on, off: the socket of `prof ctl`
+    std::string control_signal = "none";  // or a signal's name: what starts and stops
     std::string run_id;
 };
 
@@ -53,9 +56,17 @@ struct option {
 std::span<const option> option_table() noexcept;
 
 activity_set activities_of(const session_options& options) noexcept;
+// Graphs are listened for while nothing is recorded: idle_graph_nodes, where their nodes are recorded at all.
+bool hears_idle_graphs(const session_options& options) noexcept;
 
 // Sets one option. Returns "" or one line that says what is wrong and what is accepted.
 std::string set_option(session_options& out, std::string_view name, const std::string& value);
+
+// The same of "name=value".
+std::string set_from_text(session_options& out, std::string_view setting);
+
+// The signal of such a name (USR1); 0 for none.
+int signal_number(std::string_view name) noexcept;
 
 // Reads PROF_… from the environment. Bad values keep the default; `complaint` gets the first one's line.
 session_options options_from_environment(std::string& complaint);

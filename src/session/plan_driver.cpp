@@ -33,9 +33,10 @@ void recording_session::begin_plan() {
     plan_ = make_plan(options_);
     hears_steps_.store(plan_ != nullptr || range_counts_steps());
     idle_gate_ = watched.empty() ? 0 : watching_epoch;
-    set_gate(recording_epoch, idle_gate_);
+    if (!hears_idle_graphs(options_)) set_gate(recording_epoch, idle_gate_);
     listens_ = options_.capture_range == "cudaProfilerApi";
     if (listens_ && (cuda_seen_ || cuda_is_initialised())) listen();
+    if (plan_ != nullptr) listen_while_idle();  // before the background thread may have CUPTI to itself
     perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0, false);
 }
 
@@ -169,12 +170,18 @@ void recording_session::perform(plan_action action, std::uint64_t last_step, boo
 // completed and exported.
 void recording_session::end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture) {
     close_window(last_step, ends_with_step);
+    if (completes_capture) set_gate(recording_epoch, idle_gate_);  // what is drained last must come to an end
     const std::string path = capture_path();
-    background_.post([this, drain = completes_capture ? take_drain() : draining(), path, steps = steps_.load(),
-                      completes_capture, listens = listens_] {
+    background_.post([this, drain = completes_capture ? take_drain() : draining(), options = options_, path,
+                      steps = steps_.load(), completes_capture, listens = listens_] {
         settle(drain, false);
-        if (completes_capture && drain != nullptr) complete_capture(*drain, path, steps);
+        if (completes_capture && drain != nullptr) complete_capture(*drain, options, path, steps);
         if (listens) listen();
+        if (completes_capture) {
+            listen_while_idle();
+        } else {
+            listen_to_graphs();
+        }
     });
 }
 
@@ -187,11 +194,13 @@ void recording_session::begin_warm_up() {
     background_.post([this] { attach_tracer(false); });
 }
 
-void recording_session::complete_capture(drain_thread& drain, const std::string& path, std::uint64_t steps) {
+void recording_session::complete_capture(drain_thread& drain, const session_options& options, const std::string& path,
+                                         std::uint64_t steps) {
     drain.set_property("steps", std::to_string(steps));
     std::string problem = drain.finish(format::end_reason::stopped);
-    exporter_.post([this, problem, path]() mutable {
-        if (problem.empty()) problem = write_exports(options_, path);
+    keep_totals(drain);
+    exporter_.post([this, problem, options, path]() mutable {
+        if (problem.empty()) problem = write_exports(options, path);
         if (problem.empty()) return;
         complain_once(problem);
         const std::lock_guard lock(drain_mutex_);

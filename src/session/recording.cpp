@@ -5,12 +5,16 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "hooks/cupti/gpu_wait.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "record/clock.hpp"
 #include "record/error.hpp"
 #include "ring/registry.hpp"
+#include "session/control.hpp"
 #include "session/exports.hpp"
+#include "session/injections.hpp"
 #include "session/keep.hpp"
 #include "session/memory_plan.hpp"
 #include "session/plans.hpp"
@@ -19,14 +23,13 @@
 namespace prof {
 namespace {
 
-std::atomic<bool> forked{false};
-
 constexpr std::chrono::milliseconds longest_wait = std::chrono::milliseconds::max();
 constexpr std::chrono::milliseconds longest_wait_at_exit{5000};
 
-}  // namespace
+constexpr const char* another_client_notice =
+    "another client of CUPTI's activity records is in the program: it and this recording took records from each other";
 
-bool in_forked_child() noexcept { return forked.load(); }
+}  // namespace
 
 recording_session& recording_session::instance() {
     static recording_session* const session = new recording_session;
@@ -48,6 +51,8 @@ void recording_session::make_region(const session_options& options) {
     wanted.id = random_id();
     divide_memory(options.memory, wanted, tracer_options_);
     region_ = new region(wanted);
+    changed_ns_ = clock_ns(CLOCK_MONOTONIC);
+    memory_ = std::make_unique<graph_memory>(*region_);
     pthread_atfork(nullptr, nullptr, in_child);
     std::atexit(at_exit);
 }
@@ -60,10 +65,14 @@ void recording_session::prepare() {
         if (prepared_.load()) return;
         make_region(environment_);
         split_torch_texts(environment_.pytorch != "off");
-        if (!recording()) install_region(region_, nullptr);  // else start() came first, and waits for its first record
+        if (!recording()) {  // else start() came first, and waits for its first record
+            install_region(region_, nullptr);
+            if (!environment_.autostart) listen_while_idle();
+        }
         prepared_.store(true);
     }
     if (environment_.autostart && start(environment_, problem) == session_result::failed) complain_once(problem);
+    open_control();
 }
 
 void recording_session::cuda_is_coming() {
@@ -73,9 +82,12 @@ void recording_session::cuda_is_coming() {
     cuda_seen_ = true;
     if (window_state_ == window_state::open || (window_state_ == window_state::warming_up && is_new)) {
         attach_tracer(is_new);
-    } else if (listens_) {
-        listen();
+        return;
     }
+    if (completes_) return;  // who completes the recording listens then
+    if (hears_idle_graphs(options_)) background_.wait_until_idle();
+    if (listens_) listen();
+    listen_to_graphs();
 }
 
 // What stayed in the rings when the last recording ended: a thread was between its look at the gate and its write.
@@ -83,12 +95,21 @@ void recording_session::discard_leftovers() {
     for (ring_header& ring : region_->rings()) {
         auto found = glance<record>(ring, region_->slots(ring));
         if (found.state == ring_state::free) continue;
+        // relaxed: whoever wrote these records wrote the uid before.
+        const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
+        for (const std::span<const record> part : {found.view.first, found.view.second}) {
+            if (!part.empty() && hears_idle_graphs(options_)) memory_->hear(uid, part, false);
+        }
         found.consumer.release(found.view.end);
-        if (found.state == ring_state::retired) region_->free_ring(ring);
+        if (found.state == ring_state::retired) {
+            memory_->end_thread(uid, ticks_now());
+            region_->free_ring(ring);
+        }
     }
 }
 
 session_result recording_session::start(const session_options& options, std::string& problem) {
+    const auto command = begin_command(false);
     const std::lock_guard lock(mutex_);
     if (recording()) {
         problem = "a recording is running already";
@@ -101,7 +122,13 @@ session_result recording_session::start(const session_options& options, std::str
         return session_result::failed;
     }
     if (problem = plan_problem(options); !problem.empty()) return session_result::failed;
+    if (!hears_idle_graphs(options)) {
+        stop_listening();
+        memory_ = std::make_unique<graph_memory>(*region_);  // from now on it would miss what becomes of graphs
+        if (tracer_ != nullptr) tracer_->detach(false);
+    }
     options_ = options;
+    completes_ = false;
     split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options);
     steps_.store(0);
@@ -112,9 +139,11 @@ session_result recording_session::start(const session_options& options, std::str
         missing_.clear();
         graphs_notice_.clear();
         attached_ = nullptr;
+        totals_ = {};
     }
     install_region(region_, on_first_use);
     recording_.store(true);
+    changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     begin_plan();
     return session_result::ok;
 }
@@ -129,6 +158,7 @@ void recording_session::open_window() {
     const bool warm = window_state_ == window_state::warming_up;
     if (!warm) ++epoch_;
     if (draining() == nullptr) {  // the first window of its capture
+        stop_listening();
         discard_leftovers();
         drops_before_ = region_->drops();
         install_region(region_, on_first_use);
@@ -146,6 +176,7 @@ void recording_session::open_window() {
     }
     note_window();
     window_state_ = window_state::open;
+    changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     set_gate(recording_epoch, epoch_);
     if (!warm && (cuda_seen_ || cuda_is_initialised())) attach_tracer(false);
 }
@@ -161,9 +192,10 @@ void recording_session::close_window(std::uint64_t last_step, bool ends_with_ste
         window_.last_step = last_step;
         window_.ends_with_step = ends_with_step ? 1 : 0;
     }
-    set_gate(recording_epoch, idle_gate_);
+    set_gate(recording_epoch, next_idle_epoch());
     note_window();
     window_state_ = window_state::shut;
+    changed_ns_ = clock_ns(CLOCK_MONOTONIC);
 }
 
 // Everything is read before CUPTI is let go: kernel names are its memory. When the process exits the driver may be half
@@ -176,6 +208,9 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
         if (drain != nullptr) drain->sync();
     }
     tracer_->detach(!exits);
+    if (!tracer_->met_another_client()) return;
+    if (drain != nullptr) drain->set_property("cupti_notice", another_client_notice);
+    complain_once(another_client_notice);
 }
 
 session_result recording_session::pause(std::string& problem) {
@@ -189,12 +224,11 @@ session_result recording_session::pause(std::string& problem) {
 }
 
 session_result recording_session::resume(std::string& problem) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_settled();
     if (plan_ != nullptr || !recording() || window_state_ == window_state::open) {
         problem = refusal("the recording is not paused");
         return session_result::wrong_state;
     }
-    background_.wait_until_idle();
     open_window();
     return session_result::ok;
 }
@@ -203,6 +237,7 @@ void recording_session::make_tracer() {
     if (tracer_ != nullptr) return;
     tracer_options_.library = options_.cupti_library;
     tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
+    if (tracer_->problem().empty()) std::atexit(at_exit);  // at once: another thread may call exit now
 }
 
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
@@ -212,6 +247,8 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     std::string problem;
     try {
         make_tracer();
+        // Another thread may have called exit since libcupti was loaded, before our handler stood in front of its own.
+        if (process_ends_) return;
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
         problem = tracer_->attach(epoch_, what, whole_graphs, options_.kernel_launches == "driver");
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
@@ -272,12 +309,15 @@ void recording_session::on_first_use() noexcept {
 // few system calls, once.
 void recording_session::begin_drain() {
     const std::lock_guard lock(drain_mutex_);
+    if (listening_) begin_idle_drain();
     if (!accepting_ || drain_ != nullptr) return;
     region_->publish();
     const property_list properties = capture_properties(options_, facts_, *region_);
+    graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
     keep_limits limits;
     (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
-    drain_ = std::make_shared<drain_thread>(*region_, open_capture(properties), drops_before_, limits, properties);
+    drain_ =
+        std::make_shared<drain_thread>(*region_, open_capture(properties), drops_before_, memory, limits, properties);
     drain_->set_window(window_);
     introduce_tracer();
 }
@@ -295,17 +335,55 @@ std::unique_ptr<capture_writer> recording_session::open_capture(const property_l
     return out;
 }
 
-session_result recording_session::stop(format::end_reason reason, std::string& problem) {
-    const std::lock_guard lock(mutex_);
+// REQUIRES: commands_ is held.
+session_result recording_session::complete(format::end_reason reason, std::string& problem) {
     const bool exits = reason == format::end_reason::exited;
-    leave_plan();
-    if (window_state_ == window_state::open) close_window(current_step(), false);
-    window_state_ = window_state::shut;
-    const bool was_recording = recording_.exchange(false);
+    const auto [was_recording, options] = end_recording(exits);
+    waits_for_gpu_.store(true);
     // A program that ends is not held up by a GPU that does not.
     const bool is_settled = background_.wait_until_idle(exits ? longest_wait_at_exit : longest_wait);
     const std::shared_ptr<drain_thread> drain = take_drain();
-    if (is_settled) settle(drain, exits);
+    if (was_recording || exits) {
+        set_gate(recording_epoch, 0);  // what is drained last must come to an end
+        if (is_settled) settle(drain, exits);
+    }
+    if (!is_settled) cupti_tracer::leave_as_it_is();
+    waits_for_gpu_.store(false);
+    if (exits) {
+        const std::lock_guard lock(mutex_);
+        stop_listening();
+    }
+    const session_result result = complete_recording(was_recording, drain, options, reason, problem);
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(completes_, false)) changed_ns_ = clock_ns(CLOCK_MONOTONIC);
+    return result;
+}
+
+// From here on nobody but stop() touches what the recording leaves: hooks are shut out, and there is no plan.
+std::pair<bool, session_options> recording_session::end_recording(bool exits) {
+    const std::lock_guard lock(mutex_);
+    if (recording() || exits) leave_plan();
+    if (window_state_ == window_state::open) close_window(current_step(), false);
+    window_state_ = window_state::shut;
+    const bool was_recording = recording_.exchange(false);
+    completes_ = was_recording;
+    if (was_recording) changed_ns_ = clock_ns(CLOCK_MONOTONIC);
+    return {was_recording, options_};
+}
+
+session_result recording_session::complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
+                                                     const session_options& options, format::end_reason reason,
+                                                     std::string& problem) {
+    if (drain != nullptr) {
+        drain->set_property("steps", std::to_string(steps_.load()));
+        say_what_others_took(*drain);
+        problem = drain->finish(reason);
+        keep_totals(*drain);
+    }
+    if (was_recording && reason != format::end_reason::exited) {
+        const std::lock_guard lock(mutex_);
+        listen_while_idle();
+    }
     exporter_.wait_until_idle();
     if (drain == nullptr) {
         // Nothing was recorded, so that there is no file, or all of it is written already.
@@ -313,13 +391,20 @@ session_result recording_session::stop(format::end_reason reason, std::string& p
         if (!was_recording) return session_result::wrong_state;
         return problem.empty() ? session_result::ok : session_result::failed;
     }
-    drain->set_property("steps", std::to_string(steps_.load()));
-    problem = drain->finish(reason);
-    if (problem.empty()) problem = write_exports(options_, capture_path_);
+    if (problem.empty()) problem = write_exports(options, capture_path());
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
     complain_once(problem);
     return session_result::failed;
+}
+
+void recording_session::say_what_others_took(drain_thread& drain) {
+    const std::lock_guard lock(drain_mutex_);
+    if (!missing_.empty()) return;
+    missing_ = taken_by_others(attached_ == nullptr && !activities_of(options_).is_empty());
+    if (missing_.empty()) return;
+    drain.set_property("missing", missing_);
+    complain_once(missing_);
 }
 
 std::string recording_session::capture_path() {
@@ -330,33 +415,6 @@ std::string recording_session::capture_path() {
 std::shared_ptr<drain_thread> recording_session::draining() {
     const std::lock_guard lock(drain_mutex_);
     return drain_;
-}
-
-session_result recording_session::sync(std::string& problem) {
-    const std::lock_guard lock(mutex_);
-    background_.wait_until_idle();
-    if (tracer_ != nullptr) tracer_->flush(false);
-    if (const auto drain = draining()) drain->sync();
-    if (!capture_path().empty()) return session_result::ok;
-    problem = "nothing was recorded yet";
-    return session_result::wrong_state;
-}
-
-void recording_session::at_exit() noexcept {
-    std::string problem;
-    if (in_forked_child()) return;
-    recording_session& session = instance();
-    try {
-        (void)session.stop(format::end_reason::exited, problem);
-        session.region_->remove_file();
-    } catch (const std::exception& failure) {
-        complain_once(failure.what());
-    }
-}
-
-void recording_session::in_child() noexcept {
-    forked.store(true);
-    abandon_region_in_child();
 }
 
 }  // namespace prof

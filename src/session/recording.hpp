@@ -9,24 +9,33 @@
 // If the options name a plan (capture_plan.hpp), it opens and ends the windows, by the steps and ranges that it is told
 // of.
 //
-// prepare() is called by every way in, as often as they like; the others by the C interface, by autostart and at exit.
-// All are serialised by one mutex, which no hook ever takes but the one that meets the first record of a recording.
+// prepare() is called by every way in, as often as they like; the others by the C interface, by autostart, by control
+// (control.hpp) and at exit. Two mutexes serialise them. `commands_` is held by start, stop and sync to their end,
+// which may be long: for a capture to be completed and exported. `mutex_`, taken after it, holds the state of windows
+// and plan: a step, a watched range or CUDA's beginning may wait for it on a thread of the program, so nobody who holds
+// it waits for the GPU or for a file, but a plan that opens one window right after another.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "collect/drain_thread.hpp"
+#include "collect/graph_memory.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
 #include "session/background.hpp"
 #include "session/capture_plan.hpp"
 #include "session/options.hpp"
 #include "session/process.hpp"
+#include "session/session_status.hpp"
 
 namespace prof {
 
@@ -47,7 +56,7 @@ public:
 
     // `problem` gets one line on failure.
     session_result start(const session_options& options, std::string& problem);
-    session_result stop(format::end_reason reason, std::string& problem);
+    session_result stop(std::string& problem);
 
     // Between start() and stop(), also between windows.
     bool recording() const noexcept { return recording_.load(); }
@@ -57,15 +66,25 @@ public:
     session_result pause(std::string& problem);
     // Opens the next window; waits for the one before to be settled. wrong_state if one is open.
     session_result resume(std::string& problem);
-    // Options as the environment has them.
-    const session_options& environment_options() const noexcept { return environment_; }
-    const session_options& options() const noexcept { return options_; }
+    // Options of a recording that is started without any: the environment's, and what was set since.
+    session_options environment_options();
+    session_options options();  // of this recording, or of the latest
+
+    // Sets `out` by "name=value", for start(); refuses what this process cannot change any more. Returns "" or one
+    // line.
+    std::string merge(std::span<const std::string> settings, session_options& out);
+    // Sets them for the next recording and, while one runs, for that: those options only that are read at its end.
+    // Takes all of them ("name=value") or none.
+    session_result set(std::span<const std::string> settings, std::string& problem);
+    // The session's part of a status. False if the state could not be had within `patience`.
+    bool look(session_status& out, std::chrono::milliseconds patience);
 
     // prof_step: the next step begins, and windows with it. False if there is no recording. Any thread.
     bool step();
 
     // "" while there is none.
     std::string capture_path();
+    std::string absolute_capture_path();
     // Brings what has completed into the capture file. wrong_state if nothing was ever recorded.
     session_result sync(std::string& problem);
 
@@ -73,6 +92,8 @@ private:
     recording_session();
 
     static void at_exit() noexcept;
+    void end_with_process();
+    session_result complete(format::end_reason reason, std::string& problem);
     static void in_child() noexcept;
     static void on_first_use() noexcept;
     static bool on_watched_range(range_use use, bool begins) noexcept;
@@ -81,14 +102,27 @@ private:
     enum class window_state { shut, warming_up, open };
 
     void make_region(const session_options& options);
+    // While nothing is recorded, ranges and graphs' nodes are heard, if the options say so (recording_idle.cpp).
+    // Between two windows the capture's own drain thread listens, else one that has no capture.
+    std::uint32_t next_idle_epoch() noexcept;
+    void listen_while_idle();
+    void listen_to_graphs();
+    void stop_listening();
+    void begin_idle_drain();
     void open_window();
     // `ends_with_step`: the last one is over.
     void close_window(std::uint64_t last_step, bool ends_with_step);
     void settle(const std::shared_ptr<drain_thread>& drain, bool exits);
     void end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture);
     void begin_warm_up();
-    void complete_capture(drain_thread& drain, const std::string& path, std::uint64_t steps);
+    void complete_capture(drain_thread& drain, const session_options& options, const std::string& path,
+                          std::uint64_t steps);
+    void keep_totals(const drain_thread& drain);
     void leave_plan();
+    // Whether there was a recording, and its options.
+    std::pair<bool, session_options> end_recording(bool exits);
+    session_result complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
+                                      const session_options& options, format::end_reason reason, std::string& problem);
 
     // With a plan. REQUIRES: mutex_ is held.
     void begin_plan();
@@ -102,33 +136,48 @@ private:
     void note_window();
     void begin_drain();
     void make_tracer();
+    void leave_before_cuda();
     void attach_tracer(bool cuda_is_new);
     void say_how_graphs_are_recorded(bool cuda_is_new);
-    void leave_before_cuda();
     void introduce_tracer();
+    void say_what_others_took(drain_thread& drain);
     std::unique_ptr<capture_writer> open_capture(const property_list& properties);
     std::shared_ptr<drain_thread> draining();
     std::shared_ptr<drain_thread> take_drain();
     std::string export_problem();
     void discard_leftovers();
+    std::unique_lock<std::timed_mutex> begin_command(bool exits);
+    std::unique_lock<std::timed_mutex> lock_settled();
+    recording_state state() const noexcept;
+    std::string gpu_state();
+    std::string located(const std::string& path) const;
+    std::string fixed_by_now(std::string_view option) const;
 
+    std::timed_mutex commands_;
+    std::atomic<bool> waits_for_gpu_{false};  // whoever holds commands_
     std::timed_mutex mutex_;
     session_options environment_;
     session_options options_;
     process_facts facts_;
-    std::uint32_t epoch_ = 0;  // of the latest window of any recording
+    std::uint32_t epoch_ = 0;       // of the latest window of any recording
+    std::uint32_t idle_epoch_ = 0;  // of the latest time in which nothing is recorded and something heard
     window_state window_state_ = window_state::shut;
     std::atomic<bool> recording_{false};
     std::atomic<std::uint64_t> steps_{0};  // begun
     std::unique_ptr<capture_plan> plan_;
     std::atomic<bool> hears_steps_{false};  // a step is more than a number
+    bool completes_ = false;                // stop() is not done yet
+    std::uint64_t changed_ns_ = 0;          // when the state did, by CLOCK_MONOTONIC
     bool listens_ = false;                  // for cudaProfilerStart and cudaProfilerStop
     std::uint32_t idle_gate_ = 0;           // what the gate is on between windows
     std::atomic<bool> prepared_{false};
     bool cuda_seen_ = false;
     bool exit_handler_is_last_ = false;
-    tracer_options tracer_options_;  // its sizes go with the region's
-    region* region_ = nullptr;       // never unmapped: hooks may be in it until the last instruction
+    std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
+    bool has_given_up_ = false;              // of the thread that calls exit
+    tracer_options tracer_options_;          // its sizes go with the region's
+    region* region_ = nullptr;               // never unmapped: hooks may be in it until the last instruction
+    std::unique_ptr<graph_memory> memory_;   // its drain thread's, whichever that is
     std::unique_ptr<cupti_tracer> tracer_;
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures that were completed before the recording's end
@@ -137,14 +186,17 @@ private:
     // Taken after mutex_ where both are.
     std::mutex drain_mutex_;
     std::shared_ptr<drain_thread> drain_;
-    format::window_entry window_;       // the latest
-    drop_counts drops_before_{};        // before the capture's first window
-    bool accepting_ = false;            // a drain thread may be started
+    format::window_entry window_;  // the latest
+    drop_counts drops_before_{};   // before the capture's first window
+    bool accepting_ = false;       // a drain thread may be started
+    std::shared_ptr<drain_thread> idle_drain_;
+    bool listening_ = false;            // outside any recording: an idle drain thread may be started
     cupti_tracer* attached_ = nullptr;  // tracer_, once it records
     std::string missing_;               // why GPU work is not recorded although the process uses CUDA; else ""
     std::string graphs_notice_;         // why CUDA graphs are not recorded as the options say; else ""
     std::string capture_path_;
     std::string export_problem_;  // the exporter's first
+    collector::totals totals_;    // of the latest capture that is complete
 };
 
 }  // namespace prof

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -47,8 +48,8 @@ void take_quality(timeline& out, const capture_contents& contents) {
 // By uid; of a thread whose entry was lost only the records tell.
 void take_threads(timeline& out, const capture_contents& contents) {
     std::map<std::uint64_t, timeline_thread> by_uid;
-    for (const record_run& run : contents.runs) {
-        by_uid[run.thread_uid].name = fmt::format("thread {}", run.thread_uid);
+    for (const auto* runs : {&contents.runs, &contents.earlier}) {
+        for (const record_run& run : *runs) by_uid[run.thread_uid].name = fmt::format("thread {}", run.thread_uid);
     }
     for (const format::thread_entry& entry : contents.threads) {
         const std::string name{thread_name(entry)};
@@ -58,6 +59,13 @@ void take_threads(timeline& out, const capture_contents& contents) {
         thread.uid = uid;
         out.threads.push_back(std::move(thread));
     }
+}
+
+// REQUIRES: there is one of this uid.
+std::uint32_t thread_of(const timeline& data, std::uint64_t uid) {
+    const auto found = std::lower_bound(data.threads.begin(), data.threads.end(), uid,
+                                        [](const timeline_thread& t, std::uint64_t wanted) { return t.uid < wanted; });
+    return static_cast<std::uint32_t>(found - data.threads.begin());
 }
 
 void grow_domains(timeline& out, std::uint64_t index) {
@@ -172,7 +180,8 @@ struct survey {
     std::size_t marks = 0;
 };
 
-survey survey_records(const std::vector<record_run>& runs) {
+// Places are counted from `first_place` on.
+survey survey_records(const std::vector<record_run>& runs, std::size_t first_place = 0) {
     survey out;
     for (const record_run& run : runs) {
         for (const record& r : run.records) {
@@ -181,12 +190,18 @@ survey survey_records(const std::vector<record_run>& runs) {
             out.api_calls += r.kind == record_kind::api_enter ? 1 : 0;
             out.marks += r.kind == record_kind::mark ? 1 : 0;
             if (r.kind == record_kind::parent_here) {
-                out.parents.try_emplace(r.value, static_cast<std::uint32_t>(out.parents.size()));
+                out.parents.try_emplace(r.value, static_cast<std::uint32_t>(first_place + out.parents.size()));
             }
         }
     }
     if (out.earliest_ticks == UINT64_MAX) out.earliest_ticks = 0;
     return out;
+}
+
+// What was heard between two windows is not written, but for the record with which it begins and the next window's.
+bool may_leave_out(const thread_walk& walk, const record_run& next) {
+    return walk.is_earlier() &&
+           (next.recovered || next.records.empty() || next.records.front().kind == record_kind::window);
 }
 
 // The runs [first, last) are those of one thread, by number.
@@ -203,15 +218,17 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
     }
     for (; run != last; ++run) {
         if (run->first_number > next_number) {
-            missing += run->first_number - next_number;
-            walk.skip_hole();
+            if (!may_leave_out(walk, *run)) {
+                missing += run->first_number - next_number;
+                walk.skip_hole();
+            }
             next_number = run->first_number;
         }
         // A process that died between writing a chunk and saying so left the same records in its ring.
         const std::uint64_t seen = next_number - run->first_number;
         for (std::uint64_t i = seen; i < run->records.size(); ++i) {
             walk.visit(run->records[i]);
-            include(out, walk.now_ns());
+            if (!walk.is_earlier()) include(out, walk.now_ns());
         }
         if (seen < run->records.size()) {
             next_number = run->first_number + run->records.size();
@@ -230,13 +247,40 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
     count_drops(out, "unknown_parent", walk.counts().unknown_parents);
 }
 
-void walk_threads(timeline& out, std::vector<record_run>& runs, const survey& found, graph_node_events& nodes,
-                  const tick_clock& clock) {
+void sort_runs(std::vector<record_run>& runs) {
     // Of what was open several runs may have one number, and are in order.
     std::stable_sort(runs.begin(), runs.end(), [](const record_run& a, const record_run& b) {
         return std::tuple{a.thread_uid, !a.is_open, a.first_number} <
                std::tuple{b.thread_uid, !b.is_open, b.first_number};
     });
+}
+
+// What was heard before the windows. Each section tells of its ranges from the beginning.
+void walk_earlier(timeline& out, std::vector<record_run>& runs, graph_node_events& nodes, const tick_clock& clock) {
+    sort_runs(runs);
+    start_end_events none;
+    const parent_places parents = survey_records(runs, out.work_parents.size()).parents;
+    out.work_parents.resize(out.work_parents.size() + parents.size());
+    std::optional<thread_walk> walk;
+    std::uint64_t uid = 0;
+    for (record_run& run : runs) {
+        const bool begins_section = !run.records.empty() && run.records.front().kind == record_kind::window;
+        if (walk && (begins_section || run.thread_uid != uid)) {
+            walk->finish();
+            walk.reset();
+        }
+        if (!walk && !begins_section) continue;  // its beginning is lost
+        uid = run.thread_uid;
+        if (!walk) walk.emplace(out, none, nodes, parents, clock, thread_of(out, uid));
+        for (const record& r : run.records) walk->visit(r);
+        run.records = {};
+    }
+    if (walk) walk->finish();
+}
+
+void walk_threads(timeline& out, std::vector<record_run>& runs, const survey& found, graph_node_events& nodes,
+                  const tick_clock& clock) {
+    sort_runs(runs);
     start_end_events events;
     out.work_parents.resize(found.parents.size());
     out.ranges.reserve(found.ranges);
@@ -290,8 +334,11 @@ void end_open_ranges(timeline& out) {
                 out.windows.begin(), out.windows.end(), range.start_ns,
                 [](std::int64_t start, const timeline_window& window) { return start < window.start_ns; });
             const timeline_window& window = next == out.windows.begin() ? *next : next[-1];
-            range.end_ns = std::max(range.start_ns, window.end_ns);
+            const bool is_earlier = range.style == range_style::earlier;
+            const std::int64_t latest_ns = is_earlier && next != out.windows.end() ? next->start_ns : window.end_ns;
+            range.end_ns = std::max(range.start_ns, latest_ns);
         }
+        if (range.style == range_style::earlier) range.open_at_end = false;
         if (range.open_at_end) ++out.quality.ranges_open_at_end;
         if (range.open_at_start) ++out.quality.ranges_open_at_start;
     }
@@ -327,11 +374,13 @@ timeline build_timeline(capture_contents contents) {
     take_windows(out, contents, clock);
     graph_node_events nodes;
     walk_threads(out, contents.runs, found, nodes, clock);
+    walk_earlier(out, contents.earlier, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
     for (const timeline_mark& mark : out.marks) grow_domains(out, mark.domain);
     sort_by(out.marks, &timeline_mark::time_ns);
     sort_by(out.api_calls, &timeline_api_call::start_ns);
+    sort_by(out.capture_begins, &capture_begin::time_ns);
     sort_ranges(out);
     out.quality.launched_before = leave_out_launched_before(contents, out);
     out.kernels = std::move(contents.kernels);

@@ -16,13 +16,13 @@ void append(std::vector<TElement>& to, std::span<const std::byte> payload) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-void add_records(capture_contents& contents, const chunk& added) {
+void add_records(std::vector<record_run>& runs, const chunk& added) {
     const record_block block = records_of(added.payload);
-    contents.runs.push_back({.thread_uid = added.aux,
-                             .first_number = block.first_number,
-                             .records = {block.records.begin(), block.records.end()},
-                             .recovered = added.recovered,
-                             .is_open = added.type == format::chunk_type::open});
+    runs.push_back({.thread_uid = added.aux,
+                    .first_number = block.first_number,
+                    .records = {block.records.begin(), block.records.end()},
+                    .recovered = added.recovered,
+                    .is_open = added.type == format::chunk_type::open});
 }
 
 void add_key_frame(capture_contents& contents, const chunk& added) {
@@ -57,7 +57,10 @@ void add_chunk(capture_contents& contents, const chunk& added) {
             append(contents.threads, added.payload);
             break;
         case format::chunk_type::records:
-            add_records(contents, added);
+            add_records(contents.runs, added);
+            break;
+        case format::chunk_type::earlier:
+            add_records(contents.earlier, added);
             break;
         case format::chunk_type::kernels:
             append(contents.kernels, added.payload);
@@ -89,9 +92,12 @@ void add_chunk(capture_contents& contents, const chunk& added) {
         case format::chunk_type::key_frame:
             add_key_frame(contents, added);
             break;
+        // Where later ones stand, the records tell.
         case format::chunk_type::open:
-            // Where a later one stands, the records tell.
-            if (contents.begins && contents.key_frames == 1) add_records(contents, added);
+            if (contents.begins && contents.key_frames == 1) add_records(contents.runs, added);
+            break;
+        case format::chunk_type::known_graphs:
+            if (contents.begins && contents.key_frames == 1) add_records(contents.earlier, added);
             break;
         case format::chunk_type::end:
             contents.ended = true;

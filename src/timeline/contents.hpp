@@ -37,6 +37,7 @@ struct capture_contents {
     std::vector<label> labels;
     std::vector<format::thread_entry> threads;
     std::vector<record_run> runs;
+    std::vector<record_run> earlier;  // of times that are no window's; a section begins with a window record
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
     std::vector<graph_record> graphs;

@@ -58,13 +58,13 @@ void thread_walk::visit(const record& r) {
             close_range(r);
             break;
         case record_kind::range_start:
-            start_range(r);
+            if (!is_earlier_) start_range(r);
             break;
         case record_kind::range_end:
-            events_->ends.push_back({r.value, now_ns_, thread_});
+            if (!is_earlier_) events_->ends.push_back({r.value, now_ns_, thread_});
             break;
         case record_kind::mark:
-            add_mark(r);
+            if (!is_earlier_) add_mark(r);
             break;
         case record_kind::payload:
             if (last_started_ != npos) {
@@ -94,8 +94,9 @@ void thread_walk::visit(const record& r) {
             end_adoption();
             break;
         case record_kind::window:
-            enter_window();
+            enter_window(r);
             break;
+        case record_kind::graph_node_gone:
         case record_kind::none:
             break;
     }
@@ -132,12 +133,13 @@ void thread_walk::open_range(const record& r) {
         ++counts_.nested_too_deep;
         return;
     }
-    const std::uint32_t index = add_range(r, range_style::push_pop);
+    const std::uint32_t index = add_range(r, is_earlier_ ? range_style::earlier : range_style::push_pop);
     timeline_range& range = out_->ranges[index];
     range.payload = r.value;
     range.payload_kind = static_cast<payload_type>(r.flags);
     range.end_thread = thread_;
     range.is_operator = is_operator(range);
+    if (is_earlier_) range.sequence = -1;  // no backward node of the recording is its
     range.parent = open_.innermost();
     if (range.is_operator && torch_open_.innermost() != npos) {
         // npos + 1 is 0: none is earlier than any
@@ -208,7 +210,7 @@ void thread_walk::close_range(const record& r) {
         if (torch_open_.innermost() == index) torch_open_.remove(torch_open_.size() - 1);
         return;
     }
-    ++counts_.pops_without_push;
+    if (!is_earlier_) ++counts_.pops_without_push;
 }
 
 void thread_walk::start_range(const record& r) {
@@ -229,6 +231,9 @@ void thread_walk::add_mark(const record& r) {
 }
 
 void thread_walk::enter_api(const record& r) {
+    const bool begins_capture = r.flags == static_cast<std::uint8_t>(api_class::begins_capture);
+    if (begins_capture) out_->capture_begins.push_back({now_ns_, thread_});
+    if (is_earlier_) return;
     timeline_api_call call;
     call.start_ns = now_ns_;
     call.correlation = r.value;
@@ -254,21 +259,28 @@ void thread_walk::exit_api(const record& r) {
 
 void thread_walk::add_graph_node(const record& r) {
     nodes_->add_node(r.value, now_ns_, static_cast<std::uint32_t>(out_->graph_nodes.size()));
-    out_->graph_nodes.push_back(
-        {.created_ns = now_ns_, .thread = thread_, .open = open_.head(), .works_for = works_for()});
+    out_->graph_nodes.push_back({.created_ns = now_ns_,
+                                 .thread = thread_,
+                                 .open = open_.head(),
+                                 .works_for = works_for(),
+                                 .is_earlier = is_earlier_});
     if (open_call_ != npos) out_->api_calls[open_call_].is_captured = true;
 }
 
 void thread_walk::note_parent(const record& r) {
     work_parent& parent = out_->work_parents[parents_->at(r.value)];
-    parent = {.time_ns = now_ns_, .thread = thread_, .open = open_.head(), .works_for = works_for()};
+    parent = {.time_ns = now_ns_,
+              .thread = thread_,
+              .open = open_.head(),
+              .works_for = works_for(),
+              .is_earlier = is_earlier_};
 }
 
 // A place that is not in the capture leaves everything as it was: the work is this thread's own.
 void thread_walk::begin_adoption(const record& r) {
     const auto known = parents_->find(r.value);
     if (known == parents_->end()) {
-        ++counts_.unknown_parents;
+        if (!is_earlier_) ++counts_.unknown_parents;
         adoptions_.push_back({works_for(), false});
         return;
     }
@@ -288,10 +300,16 @@ void thread_walk::skip_hole() {
     forget_open();
 }
 
-// What the thread closed while nothing was recorded is unknown, so all that was open ended with the window before.
-void thread_walk::enter_window() {
-    finish();
+// What the thread closed while nothing was recorded is unknown, so all that was open ended with the window before. What
+// was heard then ends here: the thread did nothing meanwhile.
+void thread_walk::enter_window(const record& r) {
+    if (is_earlier_) {
+        end_open([&](timeline_range& range) { range.end_ns = now_ns_; });
+    } else {
+        finish();
+    }
     forget_open();
+    is_earlier_ = is_heard_only(r.value);
 }
 
 void thread_walk::forget_open() noexcept {

@@ -51,6 +51,9 @@ public:
     void finish();
 
     const walk_counts& counts() const noexcept { return counts_; }
+    // The records are of a time in which nothing was recorded: they tell of graphs' nodes, and of the ranges around
+    // them.
+    bool is_earlier() const noexcept { return is_earlier_; }
     // Of the latest record visited.
     std::int64_t now_ns() const noexcept { return now_ns_; }
 
@@ -73,7 +76,7 @@ private:
     void note_parent(const record& r);
     void begin_adoption(const record& r);
     void end_adoption() noexcept;
-    void enter_window();
+    void enter_window(const record& r);
     void forget_open() noexcept;
     std::uint32_t works_for() const noexcept { return adoptions_.empty() ? npos : adoptions_.back().works_for; }
 
@@ -94,6 +97,7 @@ private:
     open_stack torch_open_;            // what PyTorch's observer pushed: operators, and ranges that stand in open_ too
     std::size_t operators_open_ = 0;
     bool has_operators_ = false;
+    bool is_earlier_ = false;
     std::vector<adoption_frame> adoptions_;
     std::unordered_map<std::uint16_t, std::uint64_t> too_deep_;  // domain → ranges open that were left out
     std::uint32_t last_started_ = npos;                          // range_start whose payload may follow

@@ -29,7 +29,9 @@ struct timeline_thread {
     std::string system_name;  // the kernel's (comm): what adoption's pattern looks at
 };
 
-enum class range_style : std::uint8_t { push_pop, start_end };
+// `earlier`: a push/pop range of a time in which nothing was recorded. It is known for the sake of the graphs' nodes
+// that were captured in it, and takes part in nothing else.
+enum class range_style : std::uint8_t { push_pop, start_end, earlier };
 
 struct timeline_range {
     std::int64_t start_ns = 0;
@@ -78,6 +80,7 @@ struct work_parent {
     std::uint32_t thread = npos;
     std::uint32_t open = npos;       // index into open_nodes
     std::uint32_t works_for = npos;  // index into work_parents: whom the thread itself worked for then
+    bool is_earlier = false;         // as timeline_graph_node's
 };
 
 struct timeline_api_call {
@@ -106,12 +109,19 @@ struct timeline_graph_node {
     std::uint32_t thread = npos;
     std::uint32_t open = npos;       // index into open_nodes: what was open on its thread when it was made
     std::uint32_t works_for = npos;  // as timeline_api_call's
+    bool is_earlier = false;         // made while nothing was recorded: its ranges are of style `earlier`
+};
+
+// A stream began to be captured into a graph.
+struct capture_begin {
+    std::int64_t time_ns = 0;
+    std::uint32_t thread = npos;
 };
 
 enum class op_kind : std::uint8_t { kernel, memcpy, memset, graph };  // memcpy includes peer copies
 constexpr bool is_transfer(op_kind kind) noexcept { return kind == op_kind::memcpy || kind == op_kind::memset; }
 
-// Of a gpu_op::graph_node: a node of a graph that was captured before the recording, or in records that were lost.
+// Of a gpu_op::graph_node: a node of a graph that was captured when nobody listened, or in records that were lost.
 inline constexpr std::uint32_t capture_not_seen = npos - 1;
 
 struct gpu_op {
@@ -189,6 +199,7 @@ struct timeline {
     std::vector<transfer_record> transfers;
     std::vector<graph_record> graphs;
     std::vector<timeline_graph_node> graph_nodes;
+    std::vector<capture_begin> capture_begins;  // by time_ns; also while nothing was recorded
     std::vector<device_record> devices;
     std::vector<timeline_window> windows;  // by start_ns; at least one
     timeline_quality quality;

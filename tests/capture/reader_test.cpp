@@ -133,6 +133,12 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
                 EXPECT_EQ(records_of(c.payload).first_number, 0U);
                 EXPECT_TRUE(same_bytes(copy_of(records_of(c.payload).records), given.records));
                 break;
+            case format::chunk_type::earlier:
+            case format::chunk_type::known_graphs:
+                EXPECT_EQ(c.aux, 1U);
+                EXPECT_EQ(records_of(c.payload).first_number, 7U);
+                EXPECT_TRUE(same_bytes(copy_of(records_of(c.payload).records), given.earlier));
+                break;
             case format::chunk_type::kernels:
                 EXPECT_TRUE(same_bytes(copy_of(elements<kernel_record>(c.payload)), given.kernels));
                 break;
@@ -177,7 +183,7 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
         }
     }
     EXPECT_EQ(properties, given.properties);
-    EXPECT_EQ(seen.size(), 15U);
+    EXPECT_EQ(seen.size(), 17U);
     EXPECT_EQ(reader.damage().bytes + reader.damage().chunks + reader.damage().unknown_chunks, 0U);
     EXPECT_EQ(reader.damage().first, "");
     EXPECT_EQ(reader.recovery_outcome(), "");

@@ -60,7 +60,7 @@ class CommandLine(unittest.TestCase):
 
 class Usage(CommandLine):
     def test_help_is_a_manual_page(self):
-        for command in ([], ["run"], ["report"], ["export"]):
+        for command in ([], ["run"], ["report"], ["export"], ["seal"], ["ctl"]):
             result = self.prof(*command, "--help")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             sections = re.findall(r"^[A-Z ]+$", result.stdout, re.MULTILINE)
@@ -73,8 +73,8 @@ class Usage(CommandLine):
         self.assertRegex(self.prof("--version").stdout, r"^prof \d+\.\d+\.\d+\n$")
 
     def test_what_is_no_command_is_refused(self):
-        self.assert_one_line(self.prof(), 2, "run, report, export and seal")
-        self.assert_one_line(self.prof("rnu"), 2, '"rnu"', "run, report, export and seal")
+        self.assert_one_line(self.prof(), 2, "run, report, export, seal and ctl")
+        self.assert_one_line(self.prof("rnu"), 2, '"rnu"', "run, report, export, seal and ctl")
         self.assert_one_line(self.prof("run"), 2, "no command to run")
         self.assert_one_line(self.prof("run", "--"), 2, "no command to run")
 
@@ -92,6 +92,8 @@ class Usage(CommandLine):
             "--activities": ("kernel", "all, none, or a list"),
             "--fold": ("2", "0 or 1"),
             "--autostart": ("on", "0 or 1"),
+            "--control": ("yes", "auto, on, or off"),
+            "--control-signal": ("KILL", "none, USR1, USR2"),
             "--memory": ("48M", "a power of two from 16M to 4G"),
             "--nvtx-domain-include": ("a,,b", "domain names or patterns"),
             "--nvtx-domain-exclude": (",", "domain names or patterns"),

@@ -3,7 +3,7 @@
 
     end_to_end_test.py PROF FAKE_CUPTI TRAINER
 
-The trainer (tests/session/victim.cpp) does three steps of data_to_device, forward with three layers, backward on an
+The trainer (tests/session/plain_victim.cpp) does three steps of data_to_device, forward with three layers, backward on an
 autograd thread, and optimizer_step; which range launches what is known from there.
 """
 import gzip

@@ -1,5 +1,5 @@
-// fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture
-// and a deflated one, the rings of a process in its midst, names, symbols, settings.
+// fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture,
+// a deflated one, and one whose front was let go, the rings of a process in its midst, names, symbols, settings.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -18,6 +18,16 @@ void write_capture(const std::filesystem::path& path, bool deflate) {
     options.deflate = deflate;
     prof::capture_writer writer(path.string(), options);
     prof::test::write_sample(writer);
+}
+
+// What is before the sample was let go.
+void write_latest_part(const std::filesystem::path& path) {
+    prof::capture_writer writer(path.string(), {});
+    writer.property("hostname", "node17");
+    const std::uint64_t begin = writer.position();
+    writer.key_frame(prof::test::sample_values().key_frame);
+    prof::test::write_sample(writer);
+    writer.let_go(begin);
 }
 
 void write_rings(const std::filesystem::path& folder) {
@@ -55,12 +65,13 @@ void write_texts(const std::filesystem::path& folder, std::initializer_list<std:
 int main(int argc, char** argv) try {
     if (argc != 2) return 2;
     const std::filesystem::path folder = argv[1];
-    for (const char* part : {"captures", "rings", "texts", "symbols", "options"}) {
+    for (const char* part : {"captures", "rings", "texts", "symbols", "options", "control"}) {
         std::filesystem::remove_all(folder / part);
         std::filesystem::create_directories(folder / part);
     }
     write_capture(folder / "captures" / "plain.prof", false);
     write_capture(folder / "captures" / "deflated.prof", true);
+    write_latest_part(folder / "captures" / "latest_part.prof");
     write_rings(folder / "rings");
     write_texts(folder / "texts",
                 {"forward", "\\x41\\", "a\"b\n\t", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC2\x85\xFF\x7F"});
@@ -68,6 +79,9 @@ int main(int argc, char** argv) try {
                                      "1fIXplLi1ELi2EEEvv", "1gIiEDTcl1hfp_EET_"});
     write_texts(folder / "options", {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
                                      "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1"});
+    write_texts(folder / "control",
+                {"prof-control 1 status json", "prof-control 1 start name=a%20b fold=1", "prof-control 1 done 2\nok",
+                 "prof-control 1 refused 0\n", "prof-control 1 set x=%25%0A%FF"});
     return 0;
 } catch (const std::exception& problem) {
     std::fprintf(stderr, "%s\n", problem.what());

@@ -3,6 +3,7 @@
 
 import pathlib
 import random
+import struct
 import sys
 import tempfile
 import unittest
@@ -17,6 +18,7 @@ import check_truth
 import compare_torch
 import export_speed
 import graphs
+import idle_graphs
 import launch_rate
 import overhead
 import pytorch_ranges
@@ -51,6 +53,28 @@ class PytorchOperators(unittest.TestCase):
                       [operator("aten::mm", 4, 1040), right[1]], [right[0], operator("aten::add", 2, 104)], []):
             self.assertTrue(pytorch_ranges.compare(wrong, right, 0.03), wrong)
         self.assertTrue(pytorch_ranges.compare([operator("a", 1, 0)], [operator("a", 1, 0)], 0.03))
+
+
+class IdleGraphs(unittest.TestCase):
+    def test_remembered_nodes_are_counted_in_earlier_chunks_only(self):
+        def chunk(kind, *record_kinds):
+            records = b"".join(struct.pack("<2Q3IH2B", 1, 2, 0, 0, 0, 0, record_kind, 0) for record_kind in record_kinds)
+            payload = struct.pack("<Q", 0) + records
+            return struct.pack("<4IQ4I", 0x4B4E4843, kind, 0, 0, 1, len(payload), len(payload), 0, 0) + payload
+
+        with tempfile.NamedTemporaryFile() as capture:
+            capture.write(bytes(64) + chunk(5, 9, 10) + chunk(14, 15, 1, 9, 9, 2, 10) + chunk(14, 15, 9) + chunk(11))
+            capture.flush()
+            self.assertEqual(idle_graphs.remembered_nodes(capture.name), (3, 1))
+
+    def test_the_other_graph_owns_all_that_its_launches_did(self):
+        rows = [row("other #", ops=20, self_ops=0, captured=False),
+                row("other #/other", ops=20, self_ops=20, captured=True)]
+        self.assertEqual(idle_graphs.other_faults({"rows": rows}), [])
+        self.assertTrue(idle_graphs.other_faults({"rows": rows[:1]}))
+        for wrong in ({"ops": 21}, {"self_ops": 1}):
+            self.assertTrue(idle_graphs.other_faults({"rows": [rows[0] | wrong, rows[1]]}), wrong)
+        self.assertTrue(idle_graphs.other_faults({"rows": [rows[0], rows[1] | {"captured": False}]}))
 
 
 class Budget(unittest.TestCase):

@@ -21,9 +21,10 @@ ARROWS = {
     "timeline": ["record", "capture"],
     "analysis": ["record", "timeline"],
     "export": ["record", "timeline", "analysis"],
+    "control": ["record"],
     "session": ["record", "ring", "hooks", "hooks/nvtx", "hooks/cupti", "hooks/torch", "capture",
-                "collect", "timeline", "analysis", "export"],
-    "cli": ["record", "ring", "capture", "collect", "timeline", "analysis", "export", "session"],
+                "collect", "timeline", "analysis", "export", "control"],
+    "cli": ["record", "ring", "capture", "collect", "timeline", "analysis", "export", "control", "session"],
 }
 
 # The public headers are the session's face: below it, and in no hook, does libprof use its own API.

@@ -100,6 +100,41 @@ def own_profiler():
         pass
 
 
+def own_cuda_profiler():
+    """With CUPTI, of which there is one subscription. Without libprof it gets it; so it does with libprof."""
+    import ctypes
+
+    from torch import _C
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    cuda = ctypes.CDLL(os.environ["FAKE_CUDA"])
+
+    def launch(kernel):
+        cuda.fake_cuda_launch(kernel, ctypes.c_uint64(2000), None)
+        cuda.cudaDeviceSynchronize()
+
+    with record_function("before"):
+        launch(b"before_k")
+    for _ in range(2):
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+            print("subscribed:", _C.Cupti.result)
+            with record_function("seen by the program's own"):
+                launch(b"own_k")
+        print("events:", profiler.events)
+        with record_function("between"):
+            launch(b"between_k")
+    try:
+        with profile(activities=[ProfilerActivity.CUDA]):
+            profile(activities=[ProfilerActivity.CUDA]).__enter__()
+    except RuntimeError as failure:
+        print("nested:", failure)
+    with profile():
+        with record_function("without CUDA"):
+            launch(b"without_k")
+    with record_function("after"):
+        launch(b"after_k")
+
+
 def left_on():
     """The program forgets to end its profiler: it is complained of with and without us."""
     from torch.profiler import profile, record_function

@@ -134,6 +134,18 @@ class TorchRanges(unittest.TestCase):
         self.assertEqual(self.paths(self.report()), {"before": 1, "aten::detach": 1, "aten::detach/detach": 1, "after": 1})
         self.run_case("left_on")
 
+    def test_give_cupti_to_a_profiler_of_the_programs_own(self):
+        if "FAKE_CUDA" not in os.environ:
+            self.skipTest("the simulated GPU was not built")
+        printed = self.run_case("own_cuda_profiler", PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"])
+        self.assertEqual(printed.count("subscribed: 0\n"), 2)
+        rows = {row["path"]: (row["instances"], row["ops"]) for row in self.report()["rows"]}
+        self.assertEqual({path: rows.get(path) for path in ("before", "between", "after")},
+                         {"before": (1, 1), "between": (2, 2), "after": (1, 1)})
+        self.assertNotIn("seen by the program's own", rows)
+        total = sum(row["self_ops"] for row in self.report()["rows"])
+        self.assertEqual(total, 5, "before, between twice, after, and the one launched while no CUDA was recorded")
+
     def test_cost_a_program_without_torch_nothing(self):
         for path in ("", FAKE_TORCH):
             self.run_case("no_torch", PYTHONPATH=path)

@@ -9,7 +9,6 @@
 //
 // Prints "done", and ends with status 3. Every kernel is launched in a range "work" of its own, but for names.
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/range.hpp>
 
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "fakes/fake_cupti.h"
+#include "session/loaded_fake_cupti.hpp"
 
 namespace {
 
@@ -40,12 +40,6 @@ void on_threads(int count, TWork&& what) {
     std::vector<std::thread> threads;
     for (int t = 0; t < count; ++t) threads.emplace_back(what);
     for (std::thread& thread : threads) thread.join();
-}
-
-// libcupti_fake.so is loaded by libprof, later than this program.
-template <typename TFunction>
-TFunction* of_fake_cupti(const char* name) {
-    return reinterpret_cast<TFunction*>(dlsym(dlopen(std::getenv("PROF_CUPTI_LIBRARY"), RTLD_NOW), name));
 }
 
 }  // namespace
@@ -72,10 +66,10 @@ int main(int argc, char** argv) {
     } else if (scene == "churn") {
         for (int begun = 0; begun < count; begun += 50) on_threads(50, [stream] { work(stream); });
     } else if (scene == "late") {
-        of_fake_cupti<void()>("fake_cupti_hold_buffers")();
+        prof::test::of_the_fake_cupti<void()>("fake_cupti_hold_buffers")();
         for (int i = 0; i < count; ++i) work(stream);
         (void)cudaDeviceSynchronize();
-        of_fake_cupti<void(fake_cupti_order)>("fake_cupti_release_buffers")(FAKE_CUPTI_REVERSED);
+        prof::test::of_the_fake_cupti<void(fake_cupti_order)>("fake_cupti_release_buffers")(FAKE_CUPTI_REVERSED);
     } else if (scene == "never") {
         fake_gpu_next_never_completes();
         cudaStream_t other = nullptr;

@@ -10,7 +10,6 @@
 // child is forked, which goes through steps and ranges, too.
 #include <cupti.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
 #include <sys/wait.h>
@@ -28,9 +27,11 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_cupti.h"
 #include "fakes/fake_gpu.h"
+#include "session/loaded_fake_cupti.hpp"
 
 namespace {
 
+using prof::test::of_the_fake_cupti;
 using stretch = std::pair<int, int>;
 
 struct program {
@@ -101,14 +102,6 @@ void iterate(const program& wanted, int i, cudaStream_t stream) {
     if (wanted.mark == "range") nvtxRangePop();
     if (in_domain) pop_in_domain();
     if (wanted.mark == "end") prof_step();
-}
-
-template <typename TFunction>
-TFunction* of_the_fake_cupti(const char* name) {
-    void* const library = dlopen(std::getenv("PROF_CUPTI_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
-    auto* const found = library == nullptr ? nullptr : reinterpret_cast<TFunction*>(dlsym(library, name));
-    if (found == nullptr) std::abort();
-    return found;
 }
 
 // CUPTI was finalized `windows` times, and has a subscriber again. Gives up after a while: then the test fails.

@@ -102,7 +102,27 @@ std::uint8_t* activity_buffers::take_extra() noexcept {
     if (memory == nullptr) return nullptr;
     auto* fresh = ::new (memory) header;
     fresh->index = extra_buffer;
-    return hand_out(fresh);
+    for (std::atomic<header*>& known : extras_) {
+        header* none = nullptr;
+        if (known.compare_exchange_strong(none, fresh)) return hand_out(fresh);
+    }
+    munmap(memory, stride_);
+    return nullptr;
+}
+
+void activity_buffers::forget_extra(const header* extra) noexcept {
+    for (std::atomic<header*>& known : extras_) {
+        if (known.load() == extra) known.store(nullptr);
+    }
+}
+
+bool activity_buffers::is_ours(const std::uint8_t* data) const noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory_) + header_bytes;
+    if (address >= begin && address < begin + stride_ * count_) return (address - begin) % stride_ == 0;
+    return std::any_of(extras_.begin(), extras_.end(), [&](const std::atomic<header*>& known) {
+        return known.load() != nullptr && reinterpret_cast<std::uintptr_t>(known.load()) + header_bytes == address;
+    });
 }
 
 std::uint8_t* activity_buffers::take_by_force() noexcept {
@@ -120,12 +140,14 @@ std::uint8_t* activity_buffers::take_by_force() noexcept {
     return hand_out(newest);
 }
 
-void activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noexcept {
+bool activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noexcept {
+    if (!is_ours(data)) return false;
     header* done = of(data);
     done->valid_bytes = valid_bytes;
     // release: the length comes before the state.
     done->state.store(static_cast<std::uint32_t>(buffer_state::completed), std::memory_order_release);
     put_in_queue(done, done);
+    return true;
 }
 
 // A list, newest first.
@@ -160,6 +182,7 @@ bool activity_buffers::next_completed(completed& out) noexcept {
 void activity_buffers::give_back(std::uint8_t* data) noexcept {
     header* buffer = of(data);
     if (buffer->index == extra_buffer) {
+        forget_extra(buffer);
         munmap(buffer, stride_);
         return;
     }

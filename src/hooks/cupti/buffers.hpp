@@ -9,6 +9,7 @@
 // written.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +41,8 @@ public:
     // read yet, whose records are lost; else one beyond the pool (one mmap), which may be null too. So there are never
     // more beyond the pool than CUPTI holds at a time.
     std::uint8_t* take_by_force() noexcept;
-    void complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
+    // False, and nothing is touched, if it is no buffer of ours that is out.
+    bool complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
 
     bool next_completed(completed& out) noexcept;  // in order of completion, but after take_by_force()
     // REQUIRES: what was read of it is in the capture, or given up.
@@ -52,10 +54,12 @@ private:
     using header = buffer_header;
     static constexpr std::size_t header_bytes = sizeof(buffer_header);
 
+    bool is_ours(const std::uint8_t* data) const noexcept;
     header* at(std::uint32_t index) const noexcept;
     static header* of(std::uint8_t* data) noexcept;
     void put_in_queue(header* newest, header* oldest) noexcept;
     std::uint8_t* take_extra() noexcept;
+    void forget_extra(const header* extra) noexcept;
     std::uint8_t* hand_out(header* buffer) noexcept;
 
     region& region_;
@@ -70,8 +74,9 @@ private:
     // index + 1 in the low half, a tag that grows with each change above it: without it a buffer taken and given back
     // between another thread's load and exchange would corrupt the list.
     std::atomic<std::uint64_t> free_{0};
-    std::atomic<header*> completed_{nullptr};  // newest first
-    header* ready_ = nullptr;                  // the drain thread's: oldest first
+    std::array<std::atomic<header*>, 256> extras_{};  // those beyond the pool that there are
+    std::atomic<header*> completed_{nullptr};         // newest first
+    header* ready_ = nullptr;                         // the drain thread's: oldest first
 };
 
 }  // namespace prof

@@ -13,6 +13,7 @@ void note_graph_node(CUpti_CallbackId event, const CUpti_ResourceData& resource,
     record r;
     r.kind = record_kind::graph_node;
     if (node_id(graph.node, &r.value) != CUPTI_SUCCESS) return;
+    if (event == CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING) r.kind = record_kind::graph_node_gone;
     if (event == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) {
         std::uint64_t original = 0;
         if (node_id(graph.originalNode, &original) != CUPTI_SUCCESS) return;

@@ -36,6 +36,8 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
+    std::atomic<bool> is_left{false};    // leave_as_it_is()
+    std::atomic<bool> is_shared{false};  // met_another_client()
 };
 callback_state active;
 
@@ -52,7 +54,8 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
 
 void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                   std::size_t valid_bytes) noexcept {
-    if (buffer != nullptr) active.buffers.load()->complete(buffer, valid_bytes);
+    // Another client's stays as it is: it is neither ours to read nor to give back.
+    if (buffer != nullptr && !active.buffers.load()->complete(buffer, valid_bytes)) active.is_shared = true;
 }
 
 // Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
@@ -60,10 +63,11 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
 void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* call) noexcept {
     producer* out = recording_producer();
     const auto& data = *static_cast<const CUpti_CallbackData*>(call);
-    if (out == nullptr) [[unlikely]] {
+    if (out == nullptr || is_heard_only(out->epoch())) [[unlikely]] {
         // relaxed: of two threads' calls at the same moment either is the latest.
         active.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
-        return;
+        const bool is_heard = kind_of_call(static_cast<api_domain>(domain), cbid) == launch_kind::capture;
+        if (out == nullptr || !is_heard) return;
     }
     record r;
     r.domain = static_cast<std::uint16_t>(domain);
@@ -151,9 +155,38 @@ std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
 std::string cupti_tracer::subscribe() noexcept {
     if (subscriber_ != nullptr) return {};
     const CUptiResult result = cupti_.subscribe(&subscriber_, on_event, nullptr);
-    if (result == CUPTI_SUCCESS) return {};
-    subscriber_ = nullptr;
-    return failed("cuptiSubscribe", result);
+    if (result != CUPTI_SUCCESS) {
+        subscriber_ = nullptr;
+        return failed("cuptiSubscribe", result);
+    }
+    active.buffers.store(&buffers_);
+    active.where.store(&region_);
+    active.version.store(cupti_.version);
+    active.timestamp.store(cupti_.timestamp);
+    active.stream_id.store(cupti_.stream_id);
+    active.graph_node_id.store(cupti_.graph_node_id);
+    return {};
+}
+
+CUptiResult cupti_tracer::switch_call(const launch_call& call, bool on) noexcept {
+    return cupti_.enable_callback(on ? 1 : 0, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+}
+
+void cupti_tracer::switch_graph_nodes(bool on) noexcept {
+    for (const CUpti_CallbackIdResource event : graph_node_events) {
+        (void)cupti_.enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
+    }
+}
+
+std::string cupti_tracer::hear_graphs() noexcept {
+    if (!problem_.empty()) return problem_;
+    if (std::string problem = subscribe(); !problem.empty()) return problem;
+    hears_graphs_ = true;
+    for (const launch_call& call : launch_calls) {
+        if (call.kind == launch_kind::capture) (void)switch_call(call, true);
+    }
+    switch_graph_nodes(true);
+    return {};
 }
 
 std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
@@ -170,6 +203,7 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
 std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
                                  bool kernels_by_driver) noexcept {
     if (!problem_.empty()) return problem_;
+    if (active.is_left) return "the process ends";
     if (attached_) return {};
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     epoch_ = epoch;
@@ -180,12 +214,6 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     region_.header().cupti_version.store(cupti_.version);
     region_.header().cupti_epoch.store(epoch);
     region_.header().cupti_since_ns.store(since_ns_);
-    active.buffers.store(&buffers_);
-    active.where.store(&region_);
-    active.version.store(cupti_.version);
-    active.timestamp.store(cupti_.timestamp);
-    active.stream_id.store(cupti_.stream_id);
-    active.graph_node_id.store(cupti_.graph_node_id);
     active.last_unrecorded_call.store(0);
     attached_ = true;
     std::string problem = enable(whole_graphs);
@@ -227,16 +255,11 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
     for (const launch_call& call : launch_calls) {
         if (!is_recorded(call.kind, what_)) continue;
         if (kernels_by_driver_ && is_runtime_kernel_launch(call)) continue;
-        const CUptiResult result =
-            cupti_.enable_callback(1, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+        const CUptiResult result = switch_call(call, true);
         any = any || result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS) refusal = result;
     }
-    if (what_.has(activity::graph_nodes)) {
-        for (const CUpti_CallbackIdResource event : graph_node_events) {
-            (void)cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
-        }
-    }
+    if (what_.has(activity::graph_nodes)) switch_graph_nodes(true);
     return any ? CUPTI_SUCCESS : refusal;
 }
 
@@ -250,14 +273,20 @@ CUptiResult cupti_tracer::enable_records() noexcept {
     return result;
 }
 
+bool cupti_tracer::met_another_client() const noexcept { return active.is_shared; }
+
+bool cupti_tracer::may_be_called() const noexcept { return attached_ && !active.is_left; }
+
+void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }
+
 void cupti_tracer::flush(bool forced) noexcept {
-    if (!attached_) return;
+    if (!may_be_called()) return;
     const CUptiResult result = cupti_.flush_all(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
     if (result != CUPTI_SUCCESS) region_.count_drop(drop_cause::cupti_error);
 }
 
 void cupti_tracer::stop_recording() noexcept {
-    if (!attached_) return;
+    if (!may_be_called()) return;
     (void)cupti_.disable(device_kind);
     for (const activity_kind& kind : activity_kinds) {
         if (what_.has(kind.of)) (void)cupti_.disable(static_cast<CUpti_ActivityKind>(kind.number));
@@ -266,26 +295,25 @@ void cupti_tracer::stop_recording() noexcept {
 }
 
 void cupti_tracer::detach(bool finalize) noexcept {
-    if (subscriber_ == nullptr) return;
+    if (subscriber_ == nullptr || active.is_left) return;
     active.heard.store(nullptr);
     stop_recording();
     stream_id_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
-        if (!is_recorded(call.kind, what_)) continue;
-        (void)cupti_.enable_callback(0, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+        const bool is_heard = hears_graphs_ && call.kind == launch_kind::capture;
+        if (is_recorded(call.kind, what_) || is_heard) (void)switch_call(call, false);
     }
-    for (const CUpti_CallbackIdResource event : graph_node_events) {
-        if (!what_.has(activity::graph_nodes)) break;
-        (void)cupti_.enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
-    }
+    if (what_.has(activity::graph_nodes) || hears_graphs_) switch_graph_nodes(false);
     flush(true);
     count_dropped();
     const std::lock_guard lock(leaving_);
     attached_ = false;
     // Finalizing lets go of the subscription, too.
-    const bool is_final = finalize && !must_not_finalize_ && cupti_.finalize() == CUPTI_SUCCESS;
+    const bool is_final =
+        finalize && !must_not_finalize_ && !met_another_client() && cupti_.finalize() == CUPTI_SUCCESS;
     if (!is_final) (void)cupti_.unsubscribe(subscriber_);
     subscriber_ = nullptr;
+    hears_graphs_ = false;
     whole_graphs_ = false;
 }
 
@@ -310,14 +338,14 @@ void cupti_tracer::ask_for_completed() noexcept {
 void cupti_tracer::count_dropped() noexcept {
     const std::unique_lock lock(leaving_, std::try_to_lock);
     std::size_t dropped = 0;
-    if (lock && attached_ && cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
+    if (lock && may_be_called() && cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
         region_.count_drop(drop_cause::cupti_dropped, dropped);
     }
 }
 
 clock_snapshot cupti_tracer::snapshot() noexcept {
     const std::unique_lock lock(leaving_, std::try_to_lock);
-    return take_clock_snapshot(lock && attached_ ? cupti_now : nullptr);
+    return take_clock_snapshot(lock && may_be_called() ? cupti_now : nullptr);
 }
 
 }  // namespace prof

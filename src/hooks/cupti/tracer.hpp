@@ -13,6 +13,7 @@
 
 #include "hooks/cupti/activity.hpp"
 #include "hooks/cupti/buffers.hpp"
+#include "hooks/cupti/launch_calls.hpp"
 #include "hooks/cupti/library.hpp"
 #include "record/activities.hpp"
 #include "record/clock.hpp"
@@ -47,7 +48,11 @@ public:
     // not wait for a thread that is in another function of this class. Returns "" or one line.
     std::string listen(void (*heard)(bool starts) noexcept) noexcept;
 
-    // The latest correlation id of a call that was made while this was attached and the gate shut; 0 if there was none.
+    // Hears of the nodes that CUDA graphs get, and of the calls that begin a capture: what is to be known while nothing
+    // is recorded. As listen(), attach() goes on from there and detach() ends it. Returns "" or one line.
+    std::string hear_graphs() noexcept;
+
+    // The latest correlation id of a call that was made while this was attached and not recorded; 0 if there was none.
     static std::uint32_t last_unrecorded_call() noexcept;
     bool attached() const noexcept { return attached_.load(); }
     bool records_whole_graphs() const noexcept { return whole_graphs_; }
@@ -64,6 +69,10 @@ public:
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
 
+    // The process ends without waiting for a thread in one of these functions: CUPTI, whose exit handlers are about to
+    // run, is not called from now on. Never waits; any thread.
+    static void leave_as_it_is() noexcept;
+
     // The drain thread's. read_completed() reads a completed buffer into `out`, and says false if there is none; then
     // give_back(), once what was read is in the capture: until that a process that is killed still has it.
     bool read_completed(activity_batch& out);
@@ -73,6 +82,10 @@ public:
     // Collects CUPTI's own count of records it dropped into the region's counters.
     void count_dropped() noexcept;
 
+    // Another client of CUPTI's activity records was met, which has not subscribed: records went to the one or the
+    // other. CUPTI is never finalized from then on. Certain once detach() was called.
+    bool met_another_client() const noexcept;
+
     const std::string& problem() const noexcept { return problem_; }
     const cupti_library& library() const noexcept { return cupti_; }
     // The clocks now, CUPTI's among them while it is attached. Any thread.
@@ -80,10 +93,13 @@ public:
 
 private:
     std::string subscribe() noexcept;
+    CUptiResult switch_call(const launch_call& call, bool on) noexcept;
+    void switch_graph_nodes(bool on) noexcept;
     std::string enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
     CUptiResult enable_records() noexcept;
     std::string failed(const char* what, CUptiResult result) const;
+    bool may_be_called() const noexcept;
 
     region& region_;
     cupti_library cupti_;
@@ -93,6 +109,7 @@ private:
     std::uint32_t epoch_ = 0;
     std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
+    bool hears_graphs_ = false;          // hear_graphs() was called since the subscription
     std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
     activity_set what_;
     bool kernels_by_driver_ = false;

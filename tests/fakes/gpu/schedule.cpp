@@ -28,6 +28,16 @@ constexpr auto ends_later = [](const auto& one, const auto& other) {
 // What tools are told of every node, whatever it is.
 constexpr CUgraphNodeType announced_node_type = CU_GRAPH_NODE_TYPE_KERNEL;
 
+void announce_end_of_nodes(tool* attached, const CUgraph_st& graph) {
+    for (auto node = graph.nodes.begin(); attached != nullptr && node != graph.nodes.end(); ++node) {
+        CUpti_GraphData data{};
+        data.graph = const_cast<CUgraph>(&graph);
+        data.node = node->get();
+        data.nodeType = announced_node_type;
+        attached->resource_changed(CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING, nullptr, nullptr, &data);
+    }
+}
+
 }  // namespace
 
 simulated_gpu::issued simulated_gpu::issue(fake_gpu_operation operation) {
@@ -240,11 +250,13 @@ void simulated_gpu::break_graphs_made_after(std::uint32_t graph_id) {
 }
 
 void simulated_gpu::destroy_graph(CUgraph graph) {
+    announce_end_of_nodes(attached_tool(), *graph);
     const std::scoped_lock lock{mutex_};
     std::erase_if(graphs_, [graph](const auto& each) { return each.get() == graph; });
 }
 
 void simulated_gpu::destroy_graph_exec(CUgraphExec exec) {
+    announce_end_of_nodes(attached_tool(), exec->graph);
     const std::scoped_lock lock{mutex_};
     std::erase_if(graph_execs_, [exec](const auto& each) { return each.get() == exec; });
 }

@@ -7,7 +7,9 @@ taken off, and put back when that has ended. The program does not see ours: torc
 it would say without it.
 """
 import atexit
+import ctypes
 import functools
+import os
 import sys
 import threading
 
@@ -84,22 +86,68 @@ class ThreadState:
         self.take_off()
 
 
-def giving_way(observer, begin):
-    """The program's own profiler begins; if it does not, ours goes on."""
+class Recording:
+    """libprof's, which is paused while a profiler of the program's own records CUDA: CUPTI has one subscriber."""
+
+    def __init__(self, torch):
+        self.cuda = getattr(getattr(torch._C._profiler, "ProfilerActivity", None), "CUDA", None)
+        self.is_paused = False
+        self.library = None
+
+    def give_way(self, config=None, activities=(), *_, **__):
+        """To one that begins with these arguments: True if it does now. Where options say when to record it goes on."""
+        if self.cuda is None or self.is_paused or self.cuda not in activities:
+            return False
+        try:
+            self.library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])  # another tool's has no such functions
+            self.is_paused = self.library.prof_pause() == 0
+            if self.is_paused:
+                self.library.prof_sync()
+        except Exception:
+            pass
+        return self.is_paused
+
+    def come_back(self):
+        if self.is_paused:
+            self.is_paused = False
+            self.library.prof_resume()
+
+
+def preparing(_, recording, prepare):
+    """The program's own profiler warms up, which takes CUPTI already."""
+
+    @functools.wraps(prepare)
+    def prepare_profiler(*arguments, **options):
+        has_given_way = recording.give_way(*arguments, **options)
+        try:
+            return prepare(*arguments, **options)
+        except BaseException:
+            if has_given_way:
+                recording.come_back()
+            raise
+
+    return prepare_profiler
+
+
+def giving_way(observer, recording, begin):
+    """It begins; if it does not, ours goes on."""
 
     @functools.wraps(begin)
     def begin_profiler(*arguments, **options):
+        has_given_way = recording.give_way(*arguments, **options)
         observer.give_way()
         try:
             return begin(*arguments, **options)
         except BaseException:
             observer.put_back()
+            if has_given_way:
+                recording.come_back()
             raise
 
     return begin_profiler
 
 
-def coming_back(observer, end):
+def coming_back(observer, recording, end):
     """It ends. Called without one running, it is to fail as ever, not to end ours."""
 
     @functools.wraps(end)
@@ -109,11 +157,12 @@ def coming_back(observer, end):
             return end(*arguments, **options)
         finally:
             observer.put_back()
+            recording.come_back()
 
     return end_profiler
 
 
-def wrap(observer):
+def wrap(observer, recording):
     def unseen(any_is_on):
         @functools.wraps(any_is_on)
         def profiler_enabled():
@@ -122,15 +171,16 @@ def wrap(observer):
         return profiler_enabled
 
     wrappers = {
+        "_prepare_profiler": preparing,
         "_enable_profiler": giving_way, "_enable_profiler_legacy": giving_way,
         "_disable_profiler": coming_back, "_disable_profiler_legacy": coming_back,
-        "_profiler_enabled": lambda _, function: unseen(function),
+        "_profiler_enabled": lambda _, __, function: unseen(function),
     }
     for module in ("torch.autograd", "torch.autograd.profiler", "torch.autograd.profiler_legacy"):
         for name, wrapper in wrappers.items():
             function = getattr(sys.modules.get(module), name, None)
             if function is not None:
-                setattr(sys.modules[module], name, wrapper(observer, function))
+                setattr(sys.modules[module], name, wrapper(observer, recording, function))
 
 
 def attach_new_threads(observer):
@@ -158,7 +208,6 @@ def on_main_thread(action):
     if threading.current_thread() is threading.main_thread():
         action()
         return
-    import ctypes
 
     def call(_):
         try:
@@ -181,7 +230,7 @@ def start(mode):
     observer = Observer(torch, mode)
     if not threading.current_thread().daemon:
         observer.attach()  # fails here, with nothing changed, where PyTorch was built without CUDA
-    wrap(observer)
+    wrap(observer, Recording(torch))
     attach_new_threads(observer)
     atexit.register(observer.end)
     on_main_thread(observer.attach)

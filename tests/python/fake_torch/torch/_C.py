@@ -38,6 +38,38 @@ class State:
         self.config, self.scopes, self.events = config, scopes, []
 
 
+class ProfilerActivity:
+    CPU, CUDA = range(2)
+
+
+class Cupti:
+    """What records CUDA's work: one subscriber at a time has it."""
+
+    result = None  # of the latest subscription
+
+    @classmethod
+    def take(cls):
+        cls.library = ctypes.CDLL(os.environ["PROF_CUPTI_LIBRARY"])
+        cls.handle = ctypes.c_void_p()
+        heard = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)
+        cls.heard = heard(lambda *_: None)
+        cls.result = cls.library.cuptiSubscribe(ctypes.byref(cls.handle), cls.heard, None)
+
+    @classmethod
+    def give_back(cls):
+        if cls.result == 0:
+            cls.library.cuptiUnsubscribe(cls.handle)
+        cls.is_prepared = False
+
+    is_prepared = False
+
+
+def prepare_profiler(config, activities):
+    if ProfilerActivity.CUDA in activities and not Cupti.is_prepared:
+        Cupti.take()
+        Cupti.is_prepared = True
+
+
 def current():
     return states.get(threading.get_ident())
 
@@ -56,6 +88,8 @@ def disable_profiler():
     if state is None:
         raise RuntimeError("Can't disable Kineto profiler when it's not running")
     del states[threading.get_ident()]
+    if Cupti.is_prepared:
+        Cupti.give_back()
     push_library.set_state(0)
     return state.events
 
@@ -85,6 +119,7 @@ class RecordFunction:
 
 
 _profiler = types.SimpleNamespace(ProfilerConfig=ProfilerConfig, ProfilerState=ProfilerState, RecordScope=RecordScope,
-                                  _ExperimentalConfig=_ExperimentalConfig)
-_autograd = types.SimpleNamespace(_enable_profiler=enable_profiler, _disable_profiler=disable_profiler,
+                                  ProfilerActivity=ProfilerActivity, _ExperimentalConfig=_ExperimentalConfig)
+_autograd = types.SimpleNamespace(_prepare_profiler=prepare_profiler, _enable_profiler=enable_profiler,
+                                  _disable_profiler=disable_profiler,
                                   _profiler_enabled=lambda: current() is not None)

@@ -1,5 +1,5 @@
 from torch import _C
-from torch.autograd import _disable_profiler, _enable_profiler
+from torch.autograd import _disable_profiler, _enable_profiler, _prepare_profiler
 
 
 def config(state):
@@ -21,8 +21,12 @@ class record_function:
 class profile:
     state = _C.ProfilerState.KINETO
 
+    def __init__(self, activities=(_C.ProfilerActivity.CPU,)):
+        self.activities = set(activities)
+
     def __enter__(self):
-        _enable_profiler(config(self.state), {0})
+        _prepare_profiler(config(self.state), self.activities)
+        _enable_profiler(config(self.state), self.activities)
         return self
 
     def __exit__(self, *_):

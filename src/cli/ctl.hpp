@@ -1,0 +1,28 @@
+// `prof ctl`: what a running process is to do, or to tell.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace prof {
+
+class ctl_command {
+public:
+    explicit ctl_command(CLI::App& app);
+
+    // Returns the exit status: 0 done, 1 refused or failed, 3 the process could not be reached. Throws
+    // CLI::ValidationError for what makes no sense.
+    int operator()() const;
+
+private:
+    int list() const;
+    int ask() const;
+
+    std::vector<std::string> words_;  // PID COMMAND name=value...
+    bool list_ = false;
+    bool json_ = false;
+    double timeout_s_ = 0;  // 0: as long as it takes
+};
+
+}  // namespace prof

@@ -1,0 +1,300 @@
+#include "control/server.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "control/place.hpp"
+#include "control/socket_address.hpp"
+#include "record/silent_thread.hpp"
+
+namespace prof {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds pause_without_descriptors{1};
+// After so long it is seen whether the program has closed our descriptors, and with them the way to be woken.
+constexpr std::chrono::seconds longest_sleep{1};
+
+constexpr char for_work = 'w';
+constexpr char for_signal = 's';
+
+// A descriptor that may be copied in a child just forked: hung up on for all.
+void hang_up_on(own_descriptor& socket) noexcept {
+    if (const int fd = socket.get(); fd >= 0) shutdown(fd, SHUT_RDWR);
+    socket.close();
+}
+
+bool somebody_listens(const std::string& path) noexcept {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return false;
+    const bool refused = with_address(connect, fd, path) != 0 && (errno == ECONNREFUSED || errno == ENOENT);
+    close(fd);
+    return !refused;
+}
+
+// The uid at the other end, as the kernel has it; our own user's and root's are let in.
+bool may_ask(int fd, uid_t& who) noexcept {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+    who = peer.uid;
+    return who == geteuid() || who == 0;
+}
+
+}  // namespace
+
+control_server::control_server(handlers what, std::chrono::milliseconds patience)
+    : handlers_(std::move(what)), patience_(patience) {}
+
+control_server::~control_server() { stop(); }
+
+std::string control_server::listen_in(const std::string& directory, pid_t pid) {
+    const std::string path = control_socket_path(directory, pid);
+    if (path.empty()) return directory + " is too long a name for a socket's directory";
+    if (somebody_listens(path)) return path + " is another process's (of a container with the same process numbers?)";
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return std::string("no socket: ") + std::strerror(errno);
+    // It gets its name when it listens, so that one that refuses is known to be a dead process's.
+    const std::string unready = path + ".new";
+    unlink(unready.c_str());
+    struct stat made {};
+    if (with_address(bind, fd, unready) != 0 || chmod(unready.c_str(), 0600) != 0 ||
+        listen(fd, most_control_clients) != 0 || lstat(unready.c_str(), &made) != 0 ||
+        std::rename(unready.c_str(), path.c_str()) != 0) {
+        std::string problem = "cannot make " + path + ": " + std::strerror(errno);
+        unlink(unready.c_str());
+        close(fd);
+        return problem;
+    }
+    listener_.take(fd);
+    path_ = path;
+    device_ = made.st_dev;
+    inode_ = made.st_ino;
+    return {};
+}
+
+std::string control_server::start() {
+    std::array<int, 2> pair{-1, -1};
+    int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0 ? errno : 0;
+    woken_.take(pair[0]);
+    wake_.take(pair[1]);
+    if (failed == 0) failed = create_silent_thread(thread_, enter, this);
+    has_thread_ = failed == 0;
+    if (has_thread_) return {};
+    stop();
+    return std::string("no thread for control: ") + std::strerror(failed);
+}
+
+void control_server::stop() noexcept {
+    stopping_.store(true);
+    if (std::exchange(has_thread_, false)) {
+        wake(for_work);
+        pthread_join(thread_, nullptr);
+    }
+    remove_socket();
+    listener_.close();
+    wake_.close();
+    woken_.close();
+}
+
+// Also from a signal's handler. A pipe that is full has woken the thread already.
+void control_server::wake(char why) const noexcept { (void)send(wake_.get(), &why, 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
+
+void control_server::raise() noexcept { wake(for_signal); }
+
+void control_server::abandon_in_child() noexcept {
+    listener_.close();
+    wake_.close();
+    woken_.close();
+    for (client& who : clients_) who.socket.close();
+}
+
+// Unless another has taken its place.
+void control_server::remove_socket() noexcept {
+    struct stat found {};
+    const bool is_ours =
+        !path_.empty() && lstat(path_.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == inode_;
+    if (is_ours) unlink(path_.c_str());
+    path_.clear();
+}
+
+void* control_server::enter(void* self) noexcept {
+    pthread_setname_np(pthread_self(), "prof-control");
+    try {
+        static_cast<control_server*>(self)->run();
+    } catch (const std::bad_alloc&) {
+        // The process has no memory left: it goes on without control.
+    }
+    return nullptr;
+}
+
+int control_server::poll_timeout() const {
+    auto first = steady_clock::now() + longest_sleep;
+    if (deaf_until_ > steady_clock::now()) first = std::min(first, deaf_until_);
+    for (const client& who : clients_) {
+        if (who.state == client_state::asking || who.state == client_state::taking) first = std::min(first, who.end);
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - steady_clock::now()).count();
+    return static_cast<int>(std::max<long long>(left, 0));
+}
+
+// As daemons do. The numbers may be the program's files by now.
+bool control_server::is_closed_by_program() const noexcept {
+    return woken_.get() < 0 || (listener_.is_taken() && listener_.get() < 0);
+}
+
+bool control_server::take_signals() const noexcept {
+    std::array<char, 64> why{};
+    bool is_signalled = false;
+    for (ssize_t bytes = 0; (bytes = recv(woken_.get(), why.data(), why.size(), MSG_DONTWAIT)) > 0;) {
+        is_signalled = is_signalled || std::find(why.begin(), why.begin() + bytes, for_signal) != why.begin() + bytes;
+    }
+    return is_signalled;
+}
+
+void control_server::run() {
+    std::array<pollfd, 2 + most_control_clients> all{};
+    while (!stopping_.load() && !is_closed_by_program()) {
+        all[0] = {.fd = woken_.get(), .events = POLLIN, .revents = 0};
+        const bool is_deaf = deaf_until_ > steady_clock::now();
+        all[1] = {.fd = is_deaf ? -1 : listener_.get(), .events = POLLIN, .revents = 0};
+        for (std::size_t i = 0; i < clients_.size(); ++i) {
+            const client& who = clients_[i];
+            const short events = who.state == client_state::asking   ? POLLIN
+                                 : who.state == client_state::taking ? POLLOUT
+                                                                     : 0;  // it is noticed if it goes
+            all[2 + i] = {.fd = who.socket.get(), .events = events, .revents = 0};
+        }
+        if (poll(all.data(), all.size(), poll_timeout()) < 0) continue;
+        const bool is_signalled = take_signals();
+        take_answers();
+        if (is_signalled && handlers_.signalled) handlers_.signalled();
+        for (std::size_t i = 0; i < clients_.size(); ++i) look_at(clients_[i], all[2 + i].revents);
+        if (all[1].revents != 0) accept_client();
+    }
+    take_answers();
+    for (client& who : clients_) hang_up(who);
+}
+
+void control_server::accept_client() {
+    own_descriptor socket;
+    socket.take(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const int fd = socket.get();
+    if (fd < 0) {
+        const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+        if (is_short) deaf_until_ = steady_clock::now() + pause_without_descriptors;
+        return;
+    }
+    uid_t who = 0;
+    std::string refusal;
+    const auto place =
+        std::find_if(clients_.begin(), clients_.end(), [](const client& c) { return c.state == client_state::free; });
+    if (!may_ask(fd, who)) {
+        refusal = "user " + std::to_string(who) + " may not control this process; its own user and root may";
+    } else if (place == clients_.end()) {
+        refusal = "the process answers " + std::to_string(clients_.size()) + " others just now: try again";
+    }
+    if (!refusal.empty()) {
+        const std::string bytes = answer_bytes({control_result::refused, refusal});
+        (void)send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);  // into a buffer that is empty
+        hang_up_on(socket);
+        return;
+    }
+    place->socket.take(fd);
+    place->state = client_state::asking;
+    place->text.clear();
+    place->end = steady_clock::now() + patience_;
+}
+
+void control_server::look_at(client& who, short events) {
+    const bool has_gone = (events & (POLLHUP | POLLERR)) != 0;
+    if (who.state == client_state::asking && (events & (POLLIN | POLLHUP)) != 0) {
+        read_request(who);
+    } else if (who.state == client_state::waiting && has_gone) {
+        // Its command goes on; the place is free when that is done, so that there are never more of them than places.
+        hang_up_on(who.socket);
+    } else if (who.state == client_state::taking && events != 0) {
+        write_answer(who);
+    }
+    const bool may_wait = who.state == client_state::free || who.state == client_state::waiting;
+    if (!may_wait && steady_clock::now() >= who.end) hang_up(who);
+}
+
+void control_server::read_request(client& who) {
+    char part[4096];
+    const ssize_t bytes = recv(who.socket.get(), part, sizeof part, 0);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (bytes <= 0) {
+        hang_up(who);
+        return;
+    }
+    who.text.append(part, static_cast<std::size_t>(bytes));
+    const std::size_t end = who.text.find('\n');
+    if (std::min(end, who.text.size()) >= longest_request) {
+        begin_answer(who,
+                     {control_result::refused, "a request has at most " + std::to_string(longest_request) + " bytes"});
+        return;
+    }
+    if (end == std::string::npos) return;
+    control_request request;
+    const std::string problem = parse_request(std::string_view(who.text).substr(0, end), request);
+    if (!problem.empty()) {
+        begin_answer(who, {control_result::refused, problem});
+        return;
+    }
+    who.state = client_state::waiting;
+    handlers_.requested(request, [this, asker = &who](control_answer answer) {
+        {
+            const std::lock_guard lock(answers_mutex_);
+            answers_.emplace_back(asker, std::move(answer));
+        }
+        wake(for_work);
+    });
+}
+
+void control_server::take_answers() {
+    std::vector<std::pair<client*, control_answer>> ready;
+    {
+        const std::lock_guard lock(answers_mutex_);
+        ready.swap(answers_);
+    }
+    for (const auto& [who, answer] : ready) {
+        if (!who->socket.is_taken()) {
+            hang_up(*who);  // it did not wait
+        } else {
+            begin_answer(*who, answer);
+        }
+    }
+}
+
+void control_server::begin_answer(client& who, const control_answer& answer) {
+    who.state = client_state::taking;
+    who.text = answer_bytes(answer);
+    who.end = steady_clock::now() + patience_;
+    write_answer(who);
+}
+
+void control_server::write_answer(client& who) {
+    const ssize_t bytes = send(who.socket.get(), who.text.data(), who.text.size(), MSG_NOSIGNAL);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (bytes > 0) who.text.erase(0, static_cast<std::size_t>(bytes));
+    if (bytes <= 0 || who.text.empty()) hang_up(who);
+}
+
+void control_server::hang_up(client& who) noexcept {
+    hang_up_on(who.socket);
+    who.state = client_state::free;
+    who.text = {};
+}
+
+}  // namespace prof

@@ -1,0 +1,75 @@
+#include "record/silent_thread.hpp"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace prof {
+namespace {
+
+std::atomic<unsigned> silent_threads{0};
+
+struct beginning {
+    void* (*run)(void*);
+    void* argument;
+};
+
+void* run_counted(void* what) noexcept {
+    const beginning begun = *static_cast<beginning*>(what);
+    delete static_cast<beginning*>(what);
+    void* const result = begun.run(begun.argument);
+    silent_threads.fetch_sub(1);
+    return result;
+}
+
+// No descriptor is opened for it: a program that closes and opens its standard streams counts on their numbers.
+bool main_thread_has_ended() noexcept {
+    char path[64];
+    char target[1];
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/cwd", static_cast<int>(getpid()));
+    return readlink(path, target, sizeof target) < 0;
+}
+
+bool only_ours_are_left() noexcept {
+    constexpr unsigned links_of_a_directory = 2;
+    struct stat tasks {};
+    if (stat("/proc/self/task", &tasks) != 0) return false;
+    return tasks.st_nlink == links_of_a_directory + 1 + silent_threads.load() && main_thread_has_ended();
+}
+
+}  // namespace
+
+int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept {
+    auto* const begun = new (std::nothrow) beginning{run, argument};
+    if (begun == nullptr) return ENOMEM;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
+    silent_threads.fetch_add(1);
+    const int result = pthread_create(&thread, nullptr, run_counted, begun);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (result != 0) {
+        silent_threads.fetch_sub(1);
+        delete begun;
+    }
+    return result;
+}
+
+void exit_if_alone() noexcept {
+    static bool is_ending = false;
+    if (is_ending || !only_ours_are_left()) return;
+    is_ending = true;
+    // Not on this thread: exit handlers wait for it.
+    pthread_t ending{};
+    const auto end = [](void*) -> void* { std::exit(0); };
+    if (create_silent_thread(ending, end, nullptr) == 0) pthread_detach(ending);
+}
+
+}  // namespace prof

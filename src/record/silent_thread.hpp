@@ -1,0 +1,16 @@
+// Threads of ours in somebody else's program.
+#pragma once
+
+#include <pthread.h>
+
+namespace prof {
+
+// pthread_create, of a thread that blocks every signal, so that no handler of the program ever runs on it.
+int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
+
+// A process whose main thread has ended by pthread_exit goes on until its last thread ends, and then exits with status
+// 0. Threads of ours would keep it for ever: when no others are left, this ends it so, on a thread of its own. Two
+// system calls. To be called now and then, by one thread.
+void exit_if_alone() noexcept;
+
+}  // namespace prof

@@ -1,0 +1,237 @@
+#include "session/control.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "control/place.hpp"
+#include "control/server.hpp"
+#include "record/clock.hpp"
+#include "session/background.hpp"
+#include "session/control_signal.hpp"
+#include "session/plans.hpp"
+#include "session/process.hpp"
+#include "session/recording.hpp"
+#include "session/version.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::chrono::milliseconds status_patience{1000};
+constexpr std::chrono::milliseconds longest_wait_for_answers{1000};
+
+control_answer as_answer(session_result result, std::string text) {
+    if (result == session_result::ok) return {control_result::done, std::move(text)};
+    return {result == session_result::failed ? control_result::failed : control_result::refused, std::move(text)};
+}
+
+class process_control {
+public:
+    // Never destroyed: its threads end with the process.
+    static process_control& instance();
+
+    void open();
+    void refuse();
+    bool ends();
+    void close();
+    void abandon_in_child() noexcept;
+
+private:
+    process_control();
+
+    void requested(const control_request& request, const control_server::answer_function& answer);
+    void toggle();
+    control_answer execute(const control_request& request);
+    control_answer start(const control_request& request);
+    control_answer stop();
+    control_answer set(const control_request& request);
+    control_answer status(const control_request& request);
+
+    control_server server_;
+    background_thread worker_{"prof-command"};
+    std::mutex starting_;  // held while a recording is started, so that none begins when the process ends
+    bool ends_ = false;
+    std::uint64_t opened_ns_ = 0;
+    process_facts facts_;
+};
+
+std::atomic<bool> is_opened{false};
+std::atomic<bool> is_there{false};  // instance() was made
+
+process_control& process_control::instance() {
+    static process_control* const control = new process_control;
+    is_there.store(true);
+    return *control;
+}
+
+process_control::process_control()
+    : server_({.requested = [this](const control_request& request,
+                                   const control_server::answer_function& answer) { requested(request, answer); },
+               .signalled = [this] { worker_.post([this] { toggle(); }); }}) {}
+
+void process_control::open() {
+    const session_options options = recording_session::instance().environment_options();
+    opened_ns_ = clock_ns(CLOCK_MONOTONIC);
+    facts_ = read_process_facts(options);
+    bool has_socket = false;
+    if (options.control != "off") {
+        std::string problem;
+        const std::string directory = make_control_directory(problem);
+        if (!directory.empty()) problem = server_.listen_in(directory, getpid());
+        has_socket = problem.empty();
+        // By default nobody is bothered where there can be no socket.
+        if (!has_socket && options.control == "on") complain_once("control=on: " + problem);
+    }
+    const int signal = signal_number(options.control_signal);
+    if (!has_socket && signal == 0) return;
+    if (const std::string problem = server_.start(); !problem.empty()) {
+        if (options.control == "on" || signal != 0) complain_once(problem);
+        return;
+    }
+    if (signal == 0) return;
+    const std::string problem = listen_to_signal(signal, server_);
+    if (!problem.empty()) complain_once("control_signal=" + options.control_signal + ": " + problem);
+}
+
+bool process_control::ends() {
+    const std::lock_guard lock(starting_);
+    return ends_;
+}
+
+void process_control::refuse() {
+    const std::lock_guard lock(starting_);
+    ends_ = true;
+}
+
+// Whoever waits for a command that is done is to hear so.
+void process_control::close() {
+    worker_.wait_until_idle(longest_wait_for_answers);
+    server_.stop();
+}
+
+void process_control::abandon_in_child() noexcept {
+    leave_signal_in_child();
+    server_.abandon_in_child();
+}
+
+void process_control::requested(const control_request& request, const control_server::answer_function& answer) {
+    if (request.command == "status") {
+        answer(status(request));
+        return;
+    }
+    worker_.post([this, request, answer] {
+        try {
+            answer(execute(request));
+        } catch (const std::exception& failure) {
+            answer({control_result::failed, failure.what()});
+        }
+    });
+}
+
+void process_control::toggle() {
+    try {
+        const control_answer answer = recording_session::instance().recording()
+                                          ? stop()
+                                          : start(control_request{.command = "start", .words = {}});
+        if (answer.result != control_result::done) complain_once(answer.text);
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+    }
+}
+
+control_answer process_control::execute(const control_request& request) {
+    const control_command* const known = find_control_command(request.command);
+    if (known == nullptr) return {control_result::refused, unknown_control_command(request.command)};
+    if (!known->takes_settings && !request.words.empty()) {
+        return {control_result::refused, request.command + " takes no name=value"};
+    }
+    if (ends()) return {control_result::refused, "the process is about to end"};
+    recording_session& session = recording_session::instance();
+    std::string problem;
+    if (request.command == "start") return start(request);
+    if (request.command == "stop") return stop();
+    if (request.command == "set") return set(request);
+    session_result result = session_result::ok;
+    if (request.command == "pause") {
+        result = session.pause(problem);
+    } else if (request.command == "resume") {
+        result = session.resume(problem);
+    } else {
+        result = session.sync(problem);
+        if (result == session_result::ok) problem = session.absolute_capture_path();
+    }
+    return as_answer(result, problem);
+}
+
+control_answer process_control::start(const control_request& request) {
+    const std::lock_guard lock(starting_);
+    if (ends_) return {control_result::refused, "the process is about to end"};
+    recording_session& session = recording_session::instance();
+    session_options options = session.environment_options();
+    std::string problem = session.merge(request.words, options);
+    if (problem.empty()) problem = plan_problem(options);
+    if (!problem.empty()) return {control_result::refused, problem};
+    const session_result result = session.start(options, problem);
+    return as_answer(result, problem);
+}
+
+control_answer process_control::stop() {
+    std::string problem;
+    recording_session& session = recording_session::instance();
+    const session_result result = session.stop(problem);
+    if (result != session_result::ok) return as_answer(result, problem);
+    const std::string path = session.absolute_capture_path();
+    return {control_result::done, path.empty() ? "nothing was recorded: there is no capture" : path};
+}
+
+control_answer process_control::set(const control_request& request) {
+    if (request.words.empty()) return {control_result::refused, "set takes name=value"};
+    std::string problem;
+    const session_result result = recording_session::instance().set(request.words, problem);
+    return as_answer(result, problem);
+}
+
+control_answer process_control::status(const control_request& request) {
+    session_status out;
+    out.pid = static_cast<std::uint64_t>(getpid());
+    out.hostname = facts_.hostname;
+    out.command = facts_.command;
+    out.version = library_version;
+    out.loaded_ns = clock_ns(CLOCK_MONOTONIC) - opened_ns_;
+    if (!recording_session::instance().look(out, status_patience)) {
+        return {control_result::failed, "the process is opening or ending a window just now: try again"};
+    }
+    const std::string form = request.words.empty() ? "text" : request.words.front();
+    if (form == "json") return {control_result::done, status_json(out)};
+    return {control_result::done, form == "line" ? status_line(out) : status_text(out)};
+}
+
+}  // namespace
+
+void open_control() noexcept {
+    if (is_opened.load() || is_opened.exchange(true)) return;
+    try {
+        process_control::instance().open();
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+    }
+}
+
+void refuse_control() {
+    if (is_there.load()) process_control::instance().refuse();
+}
+
+void close_control() {
+    if (is_there.load()) process_control::instance().close();
+}
+
+void abandon_control_in_child() noexcept {
+    if (is_there.load()) process_control::instance().abandon_in_child();
+}
+
+}  // namespace prof

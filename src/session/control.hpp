@@ -1,0 +1,21 @@
+// Control of the running process from outside, as docs/control.md tells: `prof ctl` over a private socket
+// (control/server.hpp), and a signal that starts and stops.
+//
+// Commands run on a thread of ours, one after the other; a status is answered at once. The program's threads wait for
+// none of it.
+#pragma once
+
+namespace prof {
+
+// At the process's first use of NVTX, of CUDA, or of prof_start; later calls do nothing. Setup code: a few system calls
+// and a thread. Any thread.
+void open_control() noexcept;
+
+// At exit, in this order around the end of the recording: no command begins any more; then what is ready is answered,
+// and the socket is removed.
+void refuse_control();
+void close_control();
+
+void abandon_control_in_child() noexcept;
+
+}  // namespace prof

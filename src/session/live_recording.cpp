@@ -1,0 +1,168 @@
+// What is asked of a session while the program runs, from outside it (control.hpp): how it is, and other options.
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "hooks/cupti/library.hpp"
+#include "record/clock.hpp"
+#include "session/plans.hpp"
+#include "session/recording.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::chrono::milliseconds longest_wait_for_command{5000};
+
+// Read when a recording ends, so they may still change while it runs.
+constexpr std::array<std::string_view, 5> read_at_the_end = {"export", "adopt", "fold", "nvtx_domain_include",
+                                                             "nvtx_domain_exclude"};
+constexpr std::array<std::string_view, 4> read_at_the_start = {"autostart", "control", "control_signal", "run_id"};
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+// Two at a time make no sense. A program that ends is not held up by another that waits for a GPU which does not end:
+// then nobody completes the capture, and it is as after a crash.
+std::unique_lock<std::timed_mutex> recording_session::begin_command(bool exits) {
+    std::unique_lock lock(commands_, std::defer_lock);
+    if (!exits) {
+        lock.lock();
+        return lock;
+    }
+    do {
+        // By the clock of pthread_mutex_timedlock, which the thread sanitizer follows.
+        if (lock.try_lock_until(std::chrono::system_clock::now() + longest_wait_for_command)) return lock;
+    } while (!waits_for_gpu_.load());
+    return lock;
+}
+
+// mutex_, with no window that is being settled: that may take long, and is waited for without it.
+std::unique_lock<std::timed_mutex> recording_session::lock_settled() {
+    for (;;) {
+        background_.wait_until_idle();
+        std::unique_lock lock(mutex_);
+        if (background_.is_idle()) return lock;
+    }
+}
+
+session_result recording_session::sync(std::string& problem) {
+    const auto command = begin_command(false);
+    const auto lock = lock_settled();
+    if (tracer_ != nullptr) tracer_->flush(false);
+    if (const auto drain = draining()) drain->sync();
+    if (!capture_path().empty()) return session_result::ok;
+    problem = "nothing was recorded yet";
+    return session_result::wrong_state;
+}
+
+session_options recording_session::environment_options() {
+    const std::lock_guard lock(mutex_);
+    return environment_;
+}
+
+session_options recording_session::options() {
+    const std::lock_guard lock(mutex_);
+    return options_;
+}
+
+std::string recording_session::fixed_by_now(std::string_view setting) const {
+    const std::string name(setting.substr(0, setting.find('=')));
+    if (is_among(read_at_the_start, name)) return name + " is read when the program begins; it cannot change any more";
+    if ((name == "memory" || name == "rings") && region_ != nullptr) {
+        return name + " is fixed at the program's first use of NVTX or CUDA; it cannot change any more";
+    }
+    if (name == "cupti_library" && tracer_ != nullptr) return name + ": a libcupti is loaded already, and stays";
+    return {};
+}
+
+std::string recording_session::merge(std::span<const std::string> settings, session_options& out) {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& setting : settings) {
+        std::string problem = set_from_text(out, setting);
+        if (problem.empty()) problem = fixed_by_now(setting);
+        if (!problem.empty()) return problem;
+    }
+    return {};
+}
+
+session_result recording_session::set(std::span<const std::string> settings, std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    session_options next = environment_;
+    session_options now = options_;
+    for (const std::string& setting : settings) {
+        problem = set_from_text(next, setting);
+        if (problem.empty()) problem = fixed_by_now(setting);
+        const std::string name = setting.substr(0, setting.find('='));
+        if (problem.empty() && recording() && !is_among(read_at_the_end, name)) {
+            problem = name + " stays as it is while a recording runs: stop that first";
+        }
+        if (!problem.empty()) return session_result::wrong_state;
+        (void)set_from_text(now, setting);  // it is good: `next` took it
+    }
+    if (problem = plan_problem(next); !problem.empty()) return session_result::wrong_state;
+    environment_ = next;
+    if (recording()) options_ = now;
+    return session_result::ok;
+}
+
+// REQUIRES: mutex_ is held. For who is somewhere else than the program was when the recording began.
+std::string recording_session::located(const std::string& path) const {
+    return path.empty() || path.front() == '/' ? path : facts_.working_directory + "/" + path;
+}
+
+std::string recording_session::absolute_capture_path() {
+    const std::lock_guard lock(mutex_);
+    return located(capture_path());
+}
+
+void recording_session::keep_totals(const drain_thread& drain) {
+    const std::lock_guard lock(drain_mutex_);
+    totals_ = drain.so_far();
+}
+
+// REQUIRES: mutex_ is held.
+recording_state recording_session::state() const noexcept {
+    if (completes_) return recording_state::completing;
+    if (!recording()) return recording_state::idle;
+    if (window_state_ == window_state::open) return recording_state::recording;
+    if (window_state_ == window_state::warming_up) return recording_state::warming_up;
+    return plan_ == nullptr ? recording_state::paused : recording_state::between_windows;
+}
+
+// REQUIRES: mutex_ and drain_mutex_ are held.
+std::string recording_session::gpu_state() {
+    if (!recording()) return "no recording";
+    if (!missing_.empty()) return missing_;
+    if (activities_of(options_).is_empty()) return "no GPU work is recorded: activities=none";
+    if (attached_ == nullptr) {
+        return cuda_seen_ || cuda_is_initialised() ? "CUPTI is not asked yet" : "the program does not use CUDA yet";
+    }
+    return "recorded by CUPTI " + std::to_string(attached_->library().version) + " (" + attached_->library().path + ")";
+}
+
+bool recording_session::look(session_status& out, std::chrono::milliseconds patience) {
+    const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + patience);
+    if (!lock.owns_lock()) return false;
+    out.state = state();
+    out.state_ns = clock_ns(CLOCK_MONOTONIC) - changed_ns_;
+    out.steps = steps_.load();
+    out.plan = recording() ? plan_text(options_) : "";
+    out.memory = environment_.memory;
+    out.rings = region_ == nullptr ? "" : region_->path();
+    const std::lock_guard drain_lock(drain_mutex_);
+    out.gpu = gpu_state();
+    out.capture = located(capture_path_);
+    const collector::totals totals = drain_ != nullptr ? drain_->so_far() : totals_;
+    out.records = totals.records;
+    out.bytes = totals.bytes;
+    for (std::size_t cause = 0; cause < totals.dropped.size(); ++cause) {
+        if (totals.dropped[cause] == 0) continue;
+        out.dropped.emplace_back(to_string(static_cast<drop_cause>(cause)), totals.dropped[cause]);
+    }
+    return true;
+}
+
+}  // namespace prof

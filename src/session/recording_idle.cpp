@@ -1,0 +1,73 @@
+// The session while nothing is recorded, with idle_graph_nodes: what it then hears is for the graphs' sake alone.
+#include <exception>
+
+#include "hooks/cupti/gpu_wait.hpp"
+#include "ring/registry.hpp"
+#include "session/process.hpp"
+#include "session/recording.hpp"
+
+namespace prof {
+namespace {
+
+void say_not_seen(const std::string& problem) {
+    complain_once("idle_graph_nodes: graphs made while nothing is recorded are not seen: " + problem);
+}
+
+}  // namespace
+
+// What the gate shows while nothing is recorded.
+std::uint32_t recording_session::next_idle_epoch() noexcept {
+    return hears_idle_graphs(options_) ? heard_epoch_bit | ++idle_epoch_ : idle_gate_;
+}
+
+// From now on there is no capture that is drained to. REQUIRES: mutex_ is held, or the background thread runs this, for
+// which whoever opens a window waits.
+void recording_session::listen_while_idle() {
+    if (!hears_idle_graphs(options_)) return;
+    {
+        const std::lock_guard lock(drain_mutex_);
+        listening_ = true;
+    }
+    install_region(region_, on_first_use);
+    set_gate(recording_epoch, next_idle_epoch());
+    listen_to_graphs();
+}
+
+void recording_session::listen_to_graphs() {
+    if (!hears_idle_graphs(options_) || !(cuda_seen_ || cuda_is_initialised())) return;
+    std::string problem;
+    try {
+        make_tracer();
+        problem = tracer_->hear_graphs();
+        if (problem.empty()) leave_before_cuda();
+    } catch (const std::exception& failure) {
+        problem = failure.what();
+    }
+    if (!problem.empty()) say_not_seen(problem);
+}
+
+// REQUIRES: drain_mutex_ is held.
+void recording_session::begin_idle_drain() {
+    if (idle_drain_ != nullptr) return;
+    try {
+        idle_drain_ = std::make_shared<drain_thread>(*region_, nullptr, drop_counts{}, memory_.get());
+    } catch (const std::exception& failure) {
+        set_gate(recording_epoch, idle_gate_);  // or rings would fill that nobody reads
+        say_not_seen(failure.what());
+    }
+}
+
+// The last records of this time are read. REQUIRES: mutex_ is held.
+void recording_session::stop_listening() {
+    std::shared_ptr<drain_thread> drain;
+    {
+        const std::lock_guard lock(drain_mutex_);
+        if (!listening_) return;
+        listening_ = false;
+        drain = std::move(idle_drain_);
+    }
+    set_gate(recording_epoch, 0);
+    if (drain != nullptr) (void)drain->finish(format::end_reason::none);
+}
+
+}  // namespace prof

@@ -1,0 +1,42 @@
+// What a process records, for people and scripts: `prof ctl PID status`. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace prof {
+
+// In the order in which they follow each other. `paused` is without a plan, `between_windows` with one; a recording
+// that has been stopped is `completing` until its capture and its exports are.
+enum class recording_state { idle, recording, paused, between_windows, warming_up, completing };
+
+std::string_view to_string(recording_state state) noexcept;
+
+struct session_status {
+    std::uint64_t pid = 0;
+    std::string hostname;
+    std::string command;
+    std::string version;
+    std::uint64_t loaded_ns = 0;  // for how long libprof has known that this process is one to record
+    recording_state state = recording_state::idle;
+    std::uint64_t state_ns = 0;  // for how long it has been in that state
+    std::uint64_t steps = 0;     // begun in the recording
+    std::string plan;            // "": none
+    std::string gpu;             // whether GPU work is recorded, and why not
+    std::uint64_t memory = 0;    // bytes, the option
+    std::string rings;           // their file; "": anonymous memory
+    // Of the capture of this recording, or of the latest.
+    std::string capture;  // "": there is none
+    std::uint64_t records = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::pair<std::string, std::uint64_t>> dropped;  // by cause
+};
+
+std::string status_text(const session_status& status);  // lines "name  value"
+std::string status_json(const session_status& status);  // one object on one line; times in seconds
+std::string status_line(const session_status& status);  // for a list of processes
+
+}  // namespace prof

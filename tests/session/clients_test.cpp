@@ -1,0 +1,79 @@
+// Another client of CUPTI in the program, before libprof, with it and after it: who gets what, and that CUPTI is never
+// finalized under it (clients_victim.cpp).
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "session/bare_and_profiled.hpp"
+
+namespace prof::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct CuptiClients : bare_and_profiled {
+    std::string calls() const { return read_file(folder(true) + "/calls"); }
+};
+
+TEST_F(CuptiClients, ThatSubscribedBeforeKeepAllAndLibprofSaysSo) {
+    const std::string line = same_with_and_without("subscribed_before", exited(3));
+    EXPECT_THAT(line, HasSubstr("no GPU work is recorded: cuptiSubscribe: "));
+    EXPECT_THAT(line, HasSubstr("another profiler has CUPTI"));
+    EXPECT_THAT(run("subscribed_before", true).out, HasSubstr("subscribed: 0, kernels: 20\n"));
+    EXPECT_EQ(calls(), "finalized 0");
+    for (const timeline& data : captured(2)) {
+        EXPECT_EQ(data.ranges.size(), 10U);
+        EXPECT_EQ(data.ops.size(), 0U);
+        EXPECT_EQ("libprof: " + data.properties.at("missing") + "\n", line);
+    }
+}
+
+TEST_F(CuptiClients, ThatComeDuringARecordingAreRefusedByCupti) {
+    const process_result result = run("subscribes_during", true);
+    EXPECT_EQ(result.out, "subscribed: 39, kernels: 0\ndone\n");
+    EXPECT_EQ(result.err, "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ops.size(), 10U);
+    EXPECT_TRUE(data.quality.dropped.empty());
+}
+
+TEST_F(CuptiClients, ThatComeAfterTheRecordingGetAll) {
+    EXPECT_EQ(same_with_and_without("subscribes_after_stop", exited(3)), "");
+    EXPECT_THAT(run("subscribes_after_stop", true).out, HasSubstr("subscribed: 0, kernels: 10\n"));
+    EXPECT_EQ(calls(), "finalized 1") << "libprof, once, when it stopped";
+    for (const timeline& data : captured(2)) EXPECT_EQ(data.ops.size(), 5U);
+}
+
+TEST_F(CuptiClients, ThatComeWhileItIsPausedGetAll) {
+    EXPECT_EQ(same_with_and_without("subscribes_while_paused", exited(3)), "");
+    EXPECT_THAT(run("subscribes_while_paused", true).out, HasSubstr("subscribed: 0, kernels: 10\n"));
+    for (const timeline& data : captured(2)) {
+        EXPECT_EQ(data.ops.size(), 8U);
+        EXPECT_EQ(data.ranges.size(), 8U);
+    }
+}
+
+TEST_F(CuptiClients, GetAllWhereNothingIsRecorded) {
+    const environment idle = {{"PROF_AUTOSTART", "0"}};
+    EXPECT_EQ(same_with_and_without("subscribes_where_nothing_is_recorded", exited(3), idle), "");
+    const environment ranges_only = {{"PROF_ACTIVITIES", "none"}};
+    EXPECT_EQ(same_with_and_without("subscribes_where_nothing_is_recorded", exited(3), ranges_only), "");
+    EXPECT_EQ(calls(), "finalized 0");
+    EXPECT_EQ(captured(1).front().ranges.size(), 10U);
+}
+
+// The simulated CUPTI hands a buffer back to whoever registered last, as the real one does.
+TEST_F(CuptiClients, ThatDoNotSubscribeAreMetAndNotFinalizedUnder) {
+    const process_result result = run("activity_before", true, {{"PROF_AUTOSTART", "0"}});
+    EXPECT_EQ(result.status, exited(3));
+    EXPECT_EQ(result.out, "done\n") << "its memory is as it was";
+    EXPECT_THAT(result.err, HasSubstr("another client of CUPTI's activity records is in the program"));
+    expect_one_line_at_most(result.err);
+    EXPECT_EQ(calls(), "finalized 0");
+    const timeline data = captured(1).front();
+    EXPECT_TRUE(data.properties.contains("cupti_notice"));
+    EXPECT_TRUE(data.quality.ended);
+}
+
+}  // namespace
+}  // namespace prof::test

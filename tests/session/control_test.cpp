@@ -1,0 +1,416 @@
+// A job that is controlled from outside while it runs (control_victim.cpp), by the code that `prof ctl` runs.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "capture/payload.hpp"
+#include "capture/reader.hpp"
+#include "control/client.hpp"
+#include "control/place.hpp"
+#include "record/error.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+constexpr std::chrono::milliseconds patience{60'000};
+
+using settings = std::map<std::string, std::string>;
+
+// The victim, and the two pipes by which it is told what to do.
+class controlled {
+public:
+    explicit controlled(settings more = {}) {
+        EXPECT_EQ(chmod(scratch.path.c_str(), 0700), 0);
+        EXPECT_EQ(setenv("XDG_RUNTIME_DIR", scratch.path.c_str(), 1), 0);  // for us and for the victim
+        const std::string orders = scratch.path + "/orders";
+        const std::string answers = scratch.path + "/answers";
+        EXPECT_EQ(mkfifo(orders.c_str(), 0600), 0);
+        EXPECT_EQ(mkfifo(answers.c_str(), 0600), 0);
+        orders_ = open(orders.c_str(), O_RDWR | O_CLOEXEC);
+        answers_ = open(answers.c_str(), O_RDWR | O_CLOEXEC);
+        settings variables{{"PROF_OUTPUT_DIR", scratch.path},
+                           {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                           {"PROF_AUTOSTART", "0"},
+                           {"PROF_RINGS", scratch.path},
+                           {"PROF_EXPORT", "none"},
+                           {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
+                           {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}};
+        more.merge(variables);
+        pid = start_process({PROF_TEST_VICTIM, orders, answers}, more, scratch.path, out_, err_);
+        EXPECT_EQ(answer(), "here");
+    }
+    ~controlled() {
+        if (status_ < 0) kill(pid, SIGKILL);
+        if (status_ < 0) waitpid(pid, nullptr, 0);
+        close(orders_);
+        close(answers_);
+    }
+    controlled(const controlled&) = delete;
+    controlled& operator=(const controlled&) = delete;
+
+    void order(const std::string& text) const {
+        const std::string line = text + "\n";
+        EXPECT_EQ(write(orders_, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    }
+    std::string answer() const {
+        std::string line;
+        for (char c = 0; c != '\n'; line += c) {
+            pollfd one{.fd = answers_, .events = POLLIN, .revents = 0};
+            if (poll(&one, 1, static_cast<int>(patience.count())) != 1 || read(answers_, &c, 1) != 1) return "nothing";
+        }
+        return line.substr(0, line.size() - 1);
+    }
+    std::string tell(const std::string& text) const {
+        order(text);
+        return answer();
+    }
+    control_answer ask(const std::string& command, std::vector<std::string> words = {}) const {
+        return ask_process(pid, {command, std::move(words)}, patience);
+    }
+    // What is done; else the test fails.
+    std::string done(const std::string& command, std::vector<std::string> words = {}) const {
+        const control_answer answer = ask(command, std::move(words));
+        EXPECT_EQ(answer.result, control_result::done) << command << ": " << answer.text;
+        return answer.text;
+    }
+    std::string refused(const std::string& command, std::vector<std::string> words = {}) const {
+        const control_answer answer = ask(command, std::move(words));
+        EXPECT_EQ(answer.result, control_result::refused) << command << ": " << answer.text;
+        return answer.text;
+    }
+    nlohmann::json status() const { return nlohmann::json::parse(done("status", {"json"})); }
+    bool reachable() const {
+        try {
+            (void)ask("status");
+            return true;
+        } catch (const error&) {
+            return false;
+        }
+    }
+    int end() {
+        waitpid(pid, &status_, 0);
+        return status_;
+    }
+    std::string errors() const { return read_file(err_); }
+    std::string socket_path() const { return control_socket_path(scratch.path + "/prof", pid); }
+
+    scratch_directory scratch;
+    pid_t pid = 0;
+
+private:
+    std::string out_ = scratch.path + "/out";
+    std::string err_ = scratch.path + "/err";
+    int orders_ = -1;
+    int answers_ = -1;
+    int status_ = -1;
+};
+
+std::size_t kernels_in(const std::string& capture) { return load_timeline(capture).ops.size(); }
+
+// Of the file itself, by the chunks that it has.
+std::uint64_t records_in(const std::string& path) {
+    capture_reader reader(path);
+    std::uint64_t count = 0;
+    chunk part;
+    while (reader.next(part)) {
+        if (part.type == format::chunk_type::records) count += records_of(part.payload).records.size();
+        if (part.type == format::chunk_type::kernels) count += elements<kernel_record>(part.payload).size();
+        if (part.type == format::chunk_type::transfers) count += elements<transfer_record>(part.payload).size();
+    }
+    return count;
+}
+
+TEST(Control, StartsAndStopsALiveJob) {
+    controlled job;
+    EXPECT_FALSE(job.reachable());
+    EXPECT_FALSE(std::filesystem::exists(job.scratch.path + "/prof"));  // nothing before the first range
+    job.tell("train 2");
+    EXPECT_EQ(job.status()["state"], "idle");
+    EXPECT_EQ(job.status()["capture"], "");
+    for (int recording = 1; recording <= 2; ++recording) {
+        job.done("start");
+        EXPECT_EQ(job.status()["state"], "recording");
+        EXPECT_EQ(job.refused("start"), "a recording is running already");
+        job.tell("step 1");
+        job.tell("train " + std::to_string(3 * recording));
+        EXPECT_EQ(job.status()["steps"], 1);
+        EXPECT_NE(std::string(job.status()["gpu"]).find("recorded by CUPTI"), std::string::npos);
+        const std::string path = job.done("stop");
+        EXPECT_EQ(job.status()["state"], "idle");
+        const timeline data = load_timeline(path);
+        EXPECT_EQ(data.ops.size(), 15U * static_cast<unsigned>(recording));
+        EXPECT_TRUE(data.quality.ended);
+        job.tell("train 1");  // not recorded
+    }
+    EXPECT_EQ(job.scratch.files(".prof").size(), 2U);
+    EXPECT_EQ(job.refused("stop"), "no recording is running");
+    job.order("exit");
+    EXPECT_EQ(job.end(), 0);
+    EXPECT_EQ(job.errors(), "");
+    EXPECT_FALSE(std::filesystem::exists(job.socket_path()));
+}
+
+TEST(Control, StatusHasTheNumbersOfTheCapture) {
+    controlled job(settings{{"PROF_AUTOSTART", "1"}});
+    job.tell("train 100");
+    EXPECT_EQ(job.status()["state"], "recording");
+    const std::string path = job.done("sync");
+    EXPECT_EQ(job.status()["capture"], path);
+    EXPECT_GE(job.status()["records"], 100U * 2);
+    EXPECT_EQ(kernels_in(path), 500U);
+    EXPECT_EQ(job.done("stop"), path);
+    const nlohmann::json status = job.status();
+    EXPECT_EQ(status["bytes"], std::filesystem::file_size(path));
+    EXPECT_EQ(status["records"], records_in(path));
+    EXPECT_EQ(status["dropped"], nlohmann::json::object());
+    EXPECT_EQ(status["pid"], job.pid);
+}
+
+TEST(Control, PausesAndResumes) {
+    const controlled job;
+    job.tell("train 1");
+    EXPECT_EQ(job.refused("pause"), "no recording is running");
+    job.done("start");
+    job.tell("train 1");
+    job.done("pause");
+    EXPECT_EQ(job.status()["state"], "paused");
+    EXPECT_EQ(job.refused("pause"), "the recording is paused already");
+    job.tell("train 10");
+    job.done("resume");
+    job.tell("train 1");
+    const timeline data = load_timeline(job.done("stop"));
+    EXPECT_EQ(data.ops.size(), 10U);
+    EXPECT_EQ(data.windows.size(), 2U);
+}
+
+TEST(Control, SetsWhatMayChange) {
+    const controlled job;
+    job.tell("train 1");
+    job.done("set", {"name=first", "activities=none"});
+    EXPECT_NE(job.refused("set", {"memory=32M"}).find("memory is fixed"), std::string::npos);
+    EXPECT_NE(job.refused("set", {"autostart=1"}).find("when the program begins"), std::string::npos);
+    EXPECT_NE(job.refused("set", {"fold=2"}).find("it takes 0 or 1"), std::string::npos);
+    EXPECT_NE(job.refused("set", {"capture_range=nvtx"}).find("go together"), std::string::npos);
+    EXPECT_NE(job.refused("set").find("name=value"), std::string::npos);
+    EXPECT_NE(job.refused("start", {"rings=memory"}).find("rings is fixed"), std::string::npos);
+    job.done("start", {"activities=all"});
+    job.tell("train 1");
+    // All or nothing: export would be taken.
+    EXPECT_NE(job.refused("set", {"export=trace,summary", "name=second"}).find("stop that first"), std::string::npos);
+    job.done("set", {"export=summary"});
+    const std::string first = job.done("stop");
+    EXPECT_NE(first.find("/first.0."), std::string::npos);
+    EXPECT_EQ(kernels_in(first), 5U);
+    EXPECT_EQ(job.scratch.files(".summary.txt").size(), 1U);  // complete when stop was answered
+    EXPECT_EQ(job.scratch.files(".trace.json.gz").size(), 0U);
+    job.done("start");
+    job.tell("train 1");
+    EXPECT_EQ(job.status()["gpu"], "no GPU work is recorded: activities=none");
+    EXPECT_EQ(kernels_in(job.done("stop")), 0U);
+}
+
+TEST(Control, RefusesUnknownCommandsAndWords) {
+    const controlled job;
+    job.tell("train 1");
+    EXPECT_NE(job.refused("begin").find("there are status, start"), std::string::npos);
+    EXPECT_NE(job.refused("stop", {"now=1"}).find("takes no name=value"), std::string::npos);
+}
+
+// Two at once: each command is done by one of them, and both get an answer.
+TEST(Control, TakesOneCommandAfterTheOther) {
+    const controlled job;
+    job.tell("train 1");
+    int started = 0;
+    int stopped = 0;
+    std::vector<std::thread> threads;
+    std::mutex mutex;
+    for (int t = 0; t < 2; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 20; ++i) {
+                const bool starts = job.ask("start").result == control_result::done;
+                const bool stops = job.ask("stop").result == control_result::done;
+                const std::lock_guard lock(mutex);
+                started += starts ? 1 : 0;
+                stopped += stops ? 1 : 0;
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(started, stopped);
+    EXPECT_GE(started, 20);
+    EXPECT_EQ(job.status()["state"], "idle");
+}
+
+TEST(Control, LeavesForkedChildrenAlone) {
+    const controlled job(settings{{"PROF_CONTROL_SIGNAL", "USR1"}});
+    job.tell("train 1");
+    EXPECT_EQ(job.tell("fork 0"), "exited 0");  // and exit() in the child takes nothing from us
+    EXPECT_TRUE(job.reachable());
+    EXPECT_EQ(job.tell("fork " + std::to_string(SIGUSR1)), "signal " + std::to_string(SIGUSR1));
+    EXPECT_EQ(job.status()["state"], "idle");
+}
+
+TEST(Control, BeginsAnewAfterExec) {
+    const controlled job;
+    job.tell("train 1");
+    EXPECT_EQ(job.tell("exec"), "here");
+    EXPECT_FALSE(job.reachable());
+    job.tell("train 1");
+    job.done("start");
+    job.tell("train 1");
+    EXPECT_EQ(kernels_in(job.done("stop")), 5U);
+}
+
+TEST(Control, EndsWithTheProcess) {
+    controlled job;
+    job.tell("train 1");
+    job.done("start");
+    job.tell("train 1");
+    const pid_t pid = job.pid;
+    job.order("_exit");
+    EXPECT_EQ(WEXITSTATUS(job.end()), 5);
+    EXPECT_TRUE(std::filesystem::exists(job.socket_path()));  // nobody could remove it
+    EXPECT_THROW((void)ask_process(pid, {"status", {}}, patience), error);
+    EXPECT_EQ(std::ranges::count(controlled_processes(), pid), 0);
+    EXPECT_FALSE(std::filesystem::exists(job.socket_path()));  // whoever lists removes it
+}
+
+// Who waits for an answer when the process ends gets one, or is told; the process ends as it would.
+TEST(Control, AnswersAtTheEnd) {
+    for (int i = 0; i < 10; ++i) {
+        controlled job(settings{{"PROF_EXPORT", "trace"}});
+        job.tell("train 1");
+        job.done("start");
+        job.tell("train 50");
+        std::string path;
+        std::thread asker([&] {
+            try {
+                path = job.ask("stop").text;
+            } catch (const error& failure) {
+                path = failure.what();
+            }
+        });
+        job.order("exit");
+        EXPECT_EQ(job.end(), 0);
+        asker.join();
+        EXPECT_NE(path, "");
+        const auto captures = job.scratch.files(".prof");
+        ASSERT_EQ(captures.size(), 1U);
+        EXPECT_TRUE(load_timeline(captures.front()).quality.ended);
+        EXPECT_EQ(job.scratch.files(".trace.json.gz").size(), 1U);
+    }
+}
+
+// A GPU that does not end its work holds up who waits for `stop`, but not the program's exit. Its capture is left as
+// after a crash, with what could be had.
+TEST(Control, DoesNotHoldUpExit) {
+    controlled job;
+    job.tell("train 1");
+    job.done("start");
+    job.tell("train 1");
+    job.tell("occupy 1000000");
+    std::string heard;
+    std::thread asker([&] {
+        try {
+            heard = "answered: " + job.ask("stop").text;
+        } catch (const error& failure) {
+            heard = failure.what();
+        }
+    });
+    while (job.status()["state"] != "completing") {
+    }
+    job.order("exit");
+    EXPECT_EQ(job.end(), 0);
+    asker.join();
+    EXPECT_NE(heard.find("ended before it had answered"), std::string::npos) << heard;
+    const auto captures = job.scratch.files(".prof");
+    ASSERT_EQ(captures.size(), 1U);
+    const timeline data = load_timeline(captures.front());
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_GE(data.api_calls.size(), 6U);
+}
+
+// The program goes on launching, in ranges and with prof_step, while CUPTI takes hold and lets go.
+TEST(Control, DoesNotHoldUpLaunches) {
+    const controlled job;
+    job.tell("train 1");
+    job.tell("storm");
+    for (int i = 0; i < 50; ++i) {
+        job.done("start");
+        job.done("stop");
+    }
+    RecordProperty("longest_us", job.tell("calm"));  // between two launches; no figure for a test to insist on
+    job.done("start");
+    job.tell("train 1");
+    EXPECT_EQ(kernels_in(job.done("stop")), 5U);
+}
+
+// A recording that ends waits for the GPU, and its program's steps do not wait for that, though with a schedule they
+// open and end windows.
+TEST(Control, StopsWhileStepsGoOn) {
+    const controlled job(settings{{"PROF_SCHEDULE", "wait=1,active=1000000000"}});
+    job.tell("train 1");
+    job.done("start");
+    job.tell("storm");
+    while (job.status()["state"] != "recording") {
+    }
+    job.tell("occupy 3000");
+    control_answer stopped;
+    std::thread asker([&] { stopped = job.ask("stop"); });
+    while (job.status()["state"] == "recording") {
+    }
+    std::vector<unsigned long long> launches;
+    while (job.status()["state"] == "completing") launches.push_back(std::stoull(job.tell("launches")));
+    asker.join();
+    EXPECT_EQ(stopped.result, control_result::done) << stopped.text;
+    ASSERT_GE(launches.size(), 3U);
+    EXPECT_GT(launches[launches.size() - 2], launches.front() + 10);
+}
+
+TEST(ControlSignal, StartsAndStops) {
+    controlled job(settings{{"PROF_CONTROL_SIGNAL", "USR2"}, {"PROF_CONTROL", "off"}});
+    job.tell("train 1");
+    EXPECT_FALSE(job.reachable());
+    const auto captures = [&] { return job.scratch.files(".prof"); };
+    job.tell("raise " + std::to_string(SIGUSR2));
+    while (captures().empty()) job.tell("train 1");
+    job.tell("raise " + std::to_string(SIGUSR2));
+    while (!load_timeline(captures().front()).quality.ended) job.tell("train 1");
+    job.order("exit");
+    EXPECT_EQ(job.end(), 0);
+    EXPECT_EQ(job.errors(), "");
+}
+
+TEST(ControlSignal, LeavesTheProgramsHandlerAlone) {
+    controlled job(settings{{"PROF_CONTROL_SIGNAL", "USR1"}});
+    job.tell("handler " + std::to_string(SIGUSR1));
+    job.tell("train 1");
+    EXPECT_EQ(job.tell("raise " + std::to_string(SIGUSR1)), "1");
+    EXPECT_EQ(job.status()["state"], "idle");
+    EXPECT_NE(job.errors().find("control_signal=USR1: the program has a handler of its own"), std::string::npos);
+}
+
+TEST(Control, IsOffWhereItIsSaidTo) {
+    const controlled job(settings{{"PROF_CONTROL", "off"}});
+    job.tell("train 1");
+    EXPECT_FALSE(job.reachable());
+    EXPECT_FALSE(std::filesystem::exists(job.scratch.path + "/prof"));
+}
+
+}  // namespace
+}  // namespace prof::test

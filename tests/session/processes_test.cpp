@@ -1,0 +1,154 @@
+// Children, daemons, files closed behind libprof's back, threads and handlers that outlive main: each scene of
+// processes_victim.cpp is run without libprof and with it; status and output are to be the same, and the captures are
+// to have what the scene says.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "session/bare_and_profiled.hpp"
+
+namespace prof::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr int ranges_a_step = 3;
+constexpr int kernels_a_step = 2;
+
+struct Processes : bare_and_profiled {};
+
+void expect_steps(const timeline& data, std::size_t steps) {
+    EXPECT_EQ(data.ranges.size(), steps * ranges_a_step);
+    EXPECT_EQ(data.ops.size(), steps * kernels_a_step);
+    EXPECT_EQ(data.quality.launches_without_completion, 0U);
+    EXPECT_THAT(data.quality.dropped, IsEmpty());
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Processes, AreRecordedEachForItselfIfTheyWereForkedBeforeTheFirstUse) {
+    EXPECT_EQ(same_with_and_without("forked_trainers", exited(3)), "");
+    std::map<std::string, std::size_t> steps;
+    for (const timeline& data : captured(3)) {
+        steps[data.properties.at("rank")] = data.ops.size() / kernels_a_step;
+        expect_steps(data, data.ops.size() / kernels_a_step);
+    }
+    EXPECT_THAT(steps, ElementsAre(Pair("0", 2U), Pair("1", 3U), Pair("2", 4U)));
+}
+
+TEST_F(Processes, AreRecordedAsDaemons) {
+    EXPECT_EQ(same_with_and_without("daemon_that_trains", exited(3)), "");
+    expect_steps(captured(1).front(), 5);
+}
+
+TEST_F(Processes, LeaveNothingOfTheirChildrenInTheirCapture) {
+    EXPECT_EQ(same_with_and_without("children_of_a_trainer", exited(3)), "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 3U * ranges_a_step);
+    EXPECT_EQ(data.ops.size(), 3U * kernels_a_step);
+    EXPECT_THAT(data.quality.dropped, ElementsAre(Pair("forked_child", 3U))) << "the fourth made no range";
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Processes, ThatAreLaunchedHaveTheirRanksAndTheLauncherNone) {
+    EXPECT_EQ(same_with_and_without("launcher", exited(3)), "");
+    std::vector<std::string> ranks;
+    for (const timeline& data : captured(3)) {
+        expect_steps(data, 4);
+        ranks.push_back(data.properties.at("rank"));
+    }
+    EXPECT_THAT(ranks, testing::UnorderedElementsAre("0", "1", "2"));
+}
+
+// What NVTX and CUDA's driver load is another tool's: that stays, and is said.
+TEST_F(Processes, SayWhatAnotherToolsVariablesTakeFromThem) {
+    const std::string other = PROF_TEST_OTHER_TOOL;
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), {{"CUDA_INJECTION64_PATH", other}, {"PROF_NAME", "a"}}),
+              "libprof: no GPU work is recorded: CUDA_INJECTION64_PATH names another tool, " + other + "\n");
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), {{"NVTX_INJECTION64_PATH", other}, {"PROF_NAME", "b"}}),
+              "libprof: no ranges are recorded: NVTX_INJECTION64_PATH names another tool, " + other + "\n");
+    const std::vector<timeline> captures = captured(2);  // in the order of their names
+    EXPECT_EQ(captures[0].ranges.size(), 4U * ranges_a_step);
+    EXPECT_EQ(captures[0].ops.size(), 0U);
+    EXPECT_EQ(captures[0].properties.at("missing"),
+              "no GPU work is recorded: CUDA_INJECTION64_PATH names another tool, " + other);
+    EXPECT_EQ(captures[1].ranges.size(), 0U);
+    EXPECT_EQ(captures[1].ops.size(), 4U * kernels_a_step);
+}
+
+TEST_F(Processes, SayThatNothingIsRecordedIfAnotherToolHasBothVariables) {
+    environment e = {{"CUDA_INJECTION64_PATH", PROF_TEST_OTHER_TOOL}, {"NVTX_INJECTION64_PATH", PROF_TEST_OTHER_TOOL}};
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), e), "") << "there is no driver in the process";
+    std::filesystem::copy_file(PROF_TEST_FAKE_CUDA, scratch.path + "/libcuda.so.1");
+    e.insert(
+        {{"LD_PRELOAD", PROF_TEST_LIBRARY ":libcuda.so.1"},
+         {"LD_LIBRARY_PATH", scratch.path + ":" + std::filesystem::path(PROF_TEST_FAKE_CUDA).parent_path().string()}});
+    const process_result result = run("trainer", true, e);
+    EXPECT_EQ(result.status, exited(3));
+    EXPECT_EQ(result.err,
+              "libprof: nothing is recorded: NVTX_INJECTION64_PATH and CUDA_INJECTION64_PATH name another "
+              "tool, " PROF_TEST_OTHER_TOOL "\n");
+    EXPECT_EQ(captured(0).size(), 0U);
+}
+
+TEST_F(Processes, KeepTheirOwnFilesWhenTheyCloseAll) {
+    EXPECT_THAT(same_with_and_without("closes_all_files", exited(3)),
+                HasSubstr("the program closed it; what comes after is not kept"));
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step);
+    EXPECT_EQ(data.ops.size(), 2U * kernels_a_step);
+    EXPECT_FALSE(data.quality.ended);
+}
+
+TEST_F(Processes, EndWhileThreadsWorkOn) {
+    EXPECT_EQ(same_with_and_without("threads_outlive_main", exited(3)), "");
+    EXPECT_TRUE(captured(1).front().quality.ended);
+}
+
+TEST_F(Processes, EndByExitOnAnyThread) {
+    EXPECT_EQ(same_with_and_without("exit_on_another_thread", exited(4)), "");
+    EXPECT_TRUE(captured(1).front().quality.ended);
+}
+
+TEST_F(Processes, OutliveTheirMainThread) {
+    EXPECT_EQ(same_with_and_without("main_ends_first", exited(0)), "");
+    const timeline data = captured(1).front();
+    EXPECT_EQ(data.ranges.size(), 5U);
+    EXPECT_TRUE(data.quality.ended);
+}
+
+TEST_F(Processes, MayExitWithinExit) {
+    EXPECT_EQ(same_with_and_without("exit_within_exit", exited(9)), "");
+    EXPECT_TRUE(captured(1).front().quality.ended);
+}
+
+TEST_F(Processes, MayAbortWithinExit) {
+    EXPECT_EQ(same_with_and_without("abort_within_exit", SIGABRT), "");
+    EXPECT_EQ(captured(1).front().ranges.size(), 3U * ranges_a_step);
+}
+
+TEST_F(Processes, RecordWhatHandlersDoBeforeTheEndOfTheCapture) {
+    EXPECT_EQ(same_with_and_without("ranges_in_handlers", exited(3)), "");
+    expect_steps(captured(1).front(), 3);
+}
+
+TEST_F(Processes, ThatEndWithoutHandlersAreRecovered) {
+    EXPECT_EQ(same_with_and_without("quick", exited(6)), "");
+    const timeline data = captured(1).front();
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_EQ(data.ranges.size(), 3U * ranges_a_step);
+    EXPECT_EQ(data.ops.size(), 3U * kernels_a_step);
+}
+
+TEST_F(Processes, ExitThoughTheyAreStopping) {
+    EXPECT_THAT(same_with_and_without("exit_while_stopping", exited(12)), HasSubstr("has no end"));
+    EXPECT_FALSE(captured(1).front().quality.ended);
+}
+
+}  // namespace
+}  // namespace prof::test

@@ -1,0 +1,318 @@
+// Processes and their ends, one scene a run, for processes_test.cpp. What a scene prints and its status are to be the
+// same with libprof in it and without.
+//
+//   processes_victim SCENE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fakes/cuda/fake_cuda.h"
+#include "session/scenes.hpp"
+
+namespace {
+
+using prof::test::expect;
+using prof::test::of_libprof;
+
+// Three ranges and two kernels, which take 3 us each.
+void train_step() {
+    PROF_RANGE("step");
+    {
+        PROF_RANGE("forward");
+        expect(fake_cuda_launch("forward_k", 3'000, nullptr) == 0, "a launch");
+    }
+    PROF_RANGE("backward");
+    expect(fake_cuda_launch("backward_k", 3'000, nullptr) == 0, "a launch");
+}
+
+void train(int steps) {
+    for (int i = 0; i < steps; ++i) train_step();
+    expect(cudaDeviceSynchronize() == cudaSuccess, "the GPU ends its work");
+}
+
+void say(const char* text) {
+    std::puts(text);
+    std::fflush(stdout);
+}
+
+// Forks; the child does `work` and exits with `status`.
+pid_t child_that(const std::function<void()>& work, int status) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    work();
+    std::exit(status);
+}
+
+int status_of(pid_t child) {
+    int status = 0;
+    expect(waitpid(child, &status, 0) == child, "the child ends");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+// --- children --------------------------------------------------------------------------------------------------------
+
+// The trainers are children of one that does nothing itself, as with multiprocessing.
+void forked_trainers() {
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < 3; ++rank) {
+        children.push_back(child_that(
+            [rank] {
+                setenv("RANK", std::to_string(rank).c_str(), 1);
+                train(2 + rank);
+            },
+            40 + rank));
+    }
+    for (const pid_t child : children) std::printf("a child ended with %d\n", status_of(child));
+}
+
+// Twice forked, all files closed, in a session of its own: only then it trains.
+void daemon_that_trains() {
+    int ends[2];
+    expect(pipe(ends) == 0, "a pipe");
+    const pid_t first = child_that(
+        [&] {
+            setsid();
+            if (fork() != 0) _exit(0);
+            constexpr int kept = 10;
+            expect(dup2(ends[1], kept) == kept, "an end of the pipe that closes when the daemon has ended");
+            close_range(0, kept - 1, 0);
+            close_range(kept + 1, ~0U, 0);
+            train(5);
+            for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+                if (write(stream, "!", 1) != -1) (void)!write(kept, "!", 1);  // something has taken its number
+            }
+        },
+        0);
+    expect(status_of(first) == 0, "the first child ends");
+    close(ends[1]);
+    char nothing = 0;
+    expect(read(ends[0], &nothing, 1) == 0, "the daemon ends, and nothing has the numbers of its standard streams");
+}
+
+// Children of one that records: they record nothing, and end as they would.
+void children_of_a_trainer() {
+    train(2);
+    std::vector<pid_t> children;
+    for (int i = 0; i < 3; ++i) {
+        children.push_back(child_that(
+            [] {
+                for (int range = 0; range < 10; ++range) {
+                    PROF_RANGE("in the child");
+                }
+            },
+            50));
+    }
+    children.push_back(child_that([] {}, 51));  // no range: nothing is missed
+    for (const pid_t child : children) std::printf("a child ended with %d\n", status_of(child));
+    train(1);
+}
+
+// As torchrun: the environment is handed on, and the launcher itself does nothing.
+void launcher(const char* self) {
+    for (int rank = 0; rank < 3; ++rank) {
+        const pid_t child = fork();
+        if (child == 0) {
+            setenv("RANK", std::to_string(rank).c_str(), 1);
+            setenv("WORLD_SIZE", "3", 1);
+            execl(self, self, "trainer", nullptr);
+            _exit(127);
+        }
+        std::printf("rank %d ended with %d\n", rank, status_of(child));
+    }
+}
+
+// --- files -----------------------------------------------------------------------------------------------------------
+
+// Closes all files and opens its own, which get the numbers that were closed.
+void closes_all_files() {
+    static std::vector<int> own;
+    std::atexit([] {  // after libprof's, which is registered at the first range
+        for (const int file : own) {
+            struct stat status {};
+            char text[5] = {};
+            const bool is_whole = fstat(file, &status) == 0 && status.st_size == 4 && pread(file, text, 4, 0) == 4 &&
+                                  std::strcmp(text, "mine") == 0;
+            if (!is_whole) say("a file of its own was changed or closed");
+        }
+        say("its files were looked at");
+    });
+    train(2);
+    // What was recorded until now is in the capture when this comes back.
+    if (const auto read = of_libprof<decltype(prof_summary_open)>("prof_summary_open"))
+        expect(read() != nullptr, "read");
+    close_range(3, ~0U, 0);
+    for (int i = 0; i < 20; ++i) {
+        own.push_back(open(("own." + std::to_string(i)).c_str(), O_CREAT | O_RDWR | O_EXCL, 0600));
+        expect(write(own.back(), "mine", 4) == 4, "a file of its own");
+    }
+    // More of everything that wants storage: threads, names, GPU records.
+    for (int i = 0; i < 40; ++i) {
+        std::thread([i] {
+            for (int name = 0; name < 400; ++name) {
+                const std::string text = std::string(100, 'n') + std::to_string(1000 * i + name);
+                const prof::scoped_range range(text.c_str());
+            }
+            train_step();
+        }).join();
+    }
+    train(50);
+}
+
+// --- ends ------------------------------------------------------------------------------------------------------------
+
+std::atomic<int> rounds{0};
+
+// Work and ranges without end, on threads that nobody waits for.
+void start_endless_threads() {
+    for (int i = 0; i < 4; ++i) {
+        std::thread([] {
+            for (;;) {
+                train_step();
+                rounds.fetch_add(1);
+            }
+        }).detach();
+    }
+    while (rounds.load() < 200) std::this_thread::yield();
+}
+
+// They go on while handlers run, and new ones begin.
+void threads_outlive_main() {
+    std::atexit([] {
+        const int before = rounds.load();
+        while (rounds.load() < before + 100) std::this_thread::yield();
+        std::thread([] { train_step(); }).join();
+        say("the handler ran");
+    });
+    start_endless_threads();
+}
+
+void exit_on_another_thread() {
+    std::thread([] {
+        start_endless_threads();
+        std::exit(4);
+    }).detach();
+    for (;;) train_step();
+}
+
+void main_ends_first() {
+    std::thread([main_thread = pthread_self()] {
+        pthread_join(main_thread, nullptr);
+        for (int i = 0; i < 5; ++i) {
+            PROF_RANGE("without main");
+        }
+        say("without main");
+    }).detach();
+    pthread_exit(nullptr);
+}
+
+// glibc goes on with the handlers that are left, and takes the new status.
+void exit_within_exit() {
+    std::atexit([] {
+        train_step();
+        std::exit(9);
+    });
+    train(2);
+    std::atexit([] {
+        train_step();
+        std::exit(8);
+    });
+}
+
+void abort_within_exit() {
+    train(2);
+    std::atexit([] {
+        train_step();
+        std::abort();
+    });
+}
+
+struct at_destruction {
+    ~at_destruction() { train(1); }
+};
+
+void ranges_in_handlers() {
+    std::atexit([] {
+        train(1);
+        say("a handler from before");
+    });
+    static const at_destruction before_first_use;
+    train(1);
+    static const at_destruction after_first_use;
+    std::atexit([] {
+        train(1);
+        say("a handler from after");
+    });
+}
+
+void quick() {
+    train(3);
+    say("quick");
+    std::quick_exit(6);
+}
+
+// The simulated GPU's waits are sleeps.
+bool sleeps(pid_t thread) {
+    const std::string path = "/proc/self/task/" + std::to_string(thread) + "/syscall";
+    std::FILE* const file = std::fopen(path.c_str(), "r");
+    expect(file != nullptr, "the kernel says in which system call a thread is");
+    long call = -1;
+    const bool is_in_one = std::fscanf(file, "%ld", &call) == 1;
+    std::fclose(file);
+    return is_in_one && call == SYS_clock_nanosleep;
+}
+
+// A handler that exits while the thread it interrupts is in prof_stop, which waits for a GPU that does not end.
+void exit_while_stopping() {
+    static const pthread_t main_thread = pthread_self();
+    train(1);
+    expect(fake_cuda_launch("endless_k", 3'600'000'000'000, nullptr) == 0, "a launch");
+    const auto stop = of_libprof<decltype(prof_stop)>("prof_stop");
+    signal(SIGUSR1, [](int) { std::exit(12); });
+    std::thread([waits = stop != nullptr, main = gettid()] {
+        while (waits && !sleeps(main)) std::this_thread::yield();
+        pthread_kill(main_thread, SIGUSR1);
+    }).detach();
+    if (stop != nullptr) (void)stop();
+    for (;;) pause();
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+    const std::string scene = argv[1] != nullptr ? argv[1] : "";
+    const std::map<std::string, std::function<void()>> scenes = {
+        {"trainer", [] { train(4); }},
+        {"forked_trainers", forked_trainers},
+        {"daemon_that_trains", daemon_that_trains},
+        {"children_of_a_trainer", children_of_a_trainer},
+        {"launcher", [&] { launcher(argv[0]); }},
+        {"closes_all_files", closes_all_files},
+        {"threads_outlive_main", threads_outlive_main},
+        {"exit_on_another_thread", exit_on_another_thread},
+        {"main_ends_first", main_ends_first},
+        {"exit_within_exit", exit_within_exit},
+        {"abort_within_exit", abort_within_exit},
+        {"ranges_in_handlers", ranges_in_handlers},
+        {"quick", quick},
+        {"exit_while_stopping", exit_while_stopping},
+    };
+    const auto found = scenes.find(scene);
+    if (found == scenes.end()) return 2;
+    found->second();
+    say("done");
+    return 3;
+}
