@@ -113,7 +113,7 @@ struct key_frame_entry {
 };
 static_assert(sizeof(key_frame_entry) == 32);
 
-enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2, died = 3 };
+enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2, died = 3, dumped = 4 };
 
 struct end_entry {
     end_reason reason = end_reason::none;

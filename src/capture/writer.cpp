@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "capture/codec.hpp"
+#include "capture/input_file.hpp"
 #include "capture/output_file.hpp"
 #include "record/error.hpp"
 
@@ -60,12 +61,18 @@ struct capture_writer::state {
             deflate.emplace();
             deflated.resize(largest_payload());
         }
-        write_header(options);
+        if (options.copy_of.empty()) {
+            write_header(options);
+        } else {
+            copy(options);
+        }
     }
 
     std::size_t largest_payload() const noexcept { return buffer.size() - sizeof(format::chunk_header); }
 
     void write_header(const capture_writer_options& options);
+    void copy(const capture_writer_options& options);
+    void write_first(std::span<const std::byte> bytes);
     std::byte* open_chunk(std::size_t payload_bytes) noexcept;
     void close_chunk(format::chunk_type type, std::uint64_t aux, std::size_t payload_bytes) noexcept;
     void write_out() noexcept;
@@ -102,13 +109,36 @@ void capture_writer::state::write_header(const capture_writer_options& options) 
     header.id = options.id;
     const auto bytes = std::as_bytes(std::span{&header, 1});
     header.crc32 = crc32_of(bytes.first(offsetof(format::file_header, crc32)));
+    write_first(bytes);
+}
+
+void capture_writer::state::write_first(std::span<const std::byte> bytes) {
     const output_file::outcome result = file.write_all(bytes);
-    if (result.error != 0) {
+    bytes_written += result.written;
+    if (result.error == 0) return;
+    ::unlink(file_path.c_str());
+    give_up(0, result.error);
+    throw error(failure);
+}
+
+void capture_writer::state::copy(const capture_writer_options& options) {
+    constexpr std::size_t at_a_time = 1U << 20;
+    constexpr std::uint64_t first_chunk = sizeof(format::file_header);
+    try {
+        input_file from(options.copy_of);
+        write_first(from.view(0, first_chunk));
+        std::uint64_t at = from.skip_zeros(first_chunk);
+        while (at < options.copied.bytes) {
+            const auto some = from.view(at, std::min<std::uint64_t>(at_a_time, options.copied.bytes - at));
+            if (some.empty()) throw error("cannot copy " + options.copy_of + ": it ends before its time");
+            write_first(some);
+            at += some.size();
+        }
+    } catch (const error&) {
         ::unlink(file_path.c_str());
-        give_up(0, result.error);
-        throw error(failure);
+        throw;
     }
-    bytes_written = sizeof header;
+    sequence = options.copied.next_sequence;
 }
 
 // Where the payload goes; null once the capture has failed. `payload_bytes` is at most largest_payload().
@@ -324,6 +354,8 @@ void capture_writer::end(format::end_reason reason) noexcept {
 }
 
 void capture_writer::flush() noexcept { state_->write_out(); }
+
+capture_extent capture_writer::extent() const noexcept { return {state_->bytes_written, state_->sequence}; }
 
 std::uint64_t capture_writer::position() const noexcept { return state_->bytes_written + state_->used; }
 

@@ -28,18 +28,28 @@
 
 namespace prof {
 
+// What a capture that is being written has up to a moment: whole chunks, `bytes` of the file, header included.
+struct capture_extent {
+    std::uint64_t bytes = 0;
+    std::uint32_t next_sequence = 0;
+};
+
 struct capture_writer_options {
     bool deflate = false;  // zlib level 1 on each chunk that gets smaller by it
     std::size_t buffer_bytes = 256U << 10;
     std::array<std::uint8_t, 16> id{};                          // the capture's id (format::file_header)
     ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
+    // Begins as this capture does, without what was let go of it. REQUIRES: nothing of it is let go meanwhile.
+    std::string copy_of;
+    capture_extent copied;
 };
 
 class capture_writer {
 public:
     using name_entry = std::pair<std::uint32_t, std::string_view>;
 
-    // Creates `path` (mode 0600, O_EXCL | O_NOFOLLOW: an existing file or link is never touched). Throws prof::error.
+    // Creates `path` (mode 0600, O_EXCL | O_NOFOLLOW: an existing file or link is never touched). Throws prof::error,
+    // and leaves no file then.
     capture_writer(const std::string& path, const capture_writer_options& options);
     ~capture_writer();  // flushes; writes no end chunk
     capture_writer(const capture_writer&) = delete;
@@ -69,6 +79,8 @@ public:
 
     void flush() noexcept;
 
+    // What is in the file. REQUIRES: it is flushed.
+    capture_extent extent() const noexcept;
     // Where the next chunk goes: a place to let go up to, if that chunk is a key frame.
     std::uint64_t position() const noexcept;
     // Gives back the storage of all before `position`, the file's header excepted; to readers it is let go. 0 or errno.

@@ -143,6 +143,8 @@ EXIT STATUS
     pause, resume
               Record nothing in between, in the same capture
     sync      Bring what was recorded into the capture; its path is printed
+    dump      Write what the recording has, or what keep has kept of it, as a
+              capture of its own while recording goes on; its path is printed
     set name=value...
               Change options of the next recording; while one runs, those that are
               read at its end: export, adopt, fold, nvtx_domain_include,

@@ -47,8 +47,9 @@ public:
     // Likewise: a window begins or has ended. From its beginning on the capture knows what the memory does.
     void window(const format::window_entry& window);
 
-    // After a round: a key frame if it is time for one; then what need not be kept is let go. `now_ns`: monotonic.
-    void keep(std::uint64_t now_ns);
+    // After a round: a key frame if it is time for one; then, if it may be, what need not be kept is let go. `now_ns`:
+    // monotonic.
+    void keep(std::uint64_t now_ns, bool may_let_go = true);
 
     // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
     void housekeeping();

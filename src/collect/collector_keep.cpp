@@ -6,11 +6,11 @@
 
 namespace prof {
 
-void collector::keep(std::uint64_t now_ns) {
+void collector::keep(std::uint64_t now_ns, bool may_let_go) {
     // Of a capture that goes on no more nothing is let go either.
     if (keeper_ == nullptr || out_->failed()) return;
     if (keeper_->wants_key_frame(now_ns, *out_)) write_key_frame(now_ns);
-    keeper_->let_go(now_ns, *out_);
+    if (may_let_go) keeper_->let_go(now_ns, *out_);
 }
 
 // The rings once more, so that of all GPU work that is before the key frame the launch is, too.

@@ -1,6 +1,11 @@
 #include "collect/drain_thread.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -60,7 +65,16 @@ void drain_thread::run() noexcept {
     }
     const std::lock_guard lock(mutex_);
     syncs_done_ = syncs_wanted_;
+    note_sync(true);
     synced_.notify_all();
+}
+
+// REQUIRES: mutex_ is held.
+void drain_thread::note_sync(bool has_end) {
+    synced_state_.has_end = has_end;
+    if (out_ == nullptr) return;
+    synced_state_.extent = out_->extent();
+    synced_state_.failure = out_->failure();
 }
 
 void drain_thread::set_property(const std::string& key, const std::string& value) {
@@ -101,7 +115,8 @@ void drain_thread::rounds() {
             pause = next_pause(pause, collector_.round().fullest);
             // Who asks for a sync reads the file: it is to have the clock and the counts of this moment.
             if (is_asked || now >= next_housekeeping) collector_.housekeeping();
-            collector_.keep(clock_ns(CLOCK_MONOTONIC));
+            const std::unique_lock front(front_, std::try_to_lock);
+            collector_.keep(clock_ns(CLOCK_MONOTONIC), front.owns_lock());
         } catch (const std::bad_alloc&) {
             // The process has no memory left: it goes on, and so do we, as far as it lets us.
         }
@@ -117,6 +132,7 @@ void drain_thread::rounds() {
         lock.lock();
         if (syncs_done_ != wanted) {
             syncs_done_ = wanted;
+            note_sync(false);
             synced_.notify_all();
         }
         if (!finish_ && syncs_wanted_ == wanted) wake_.wait_for(lock, pause);
@@ -127,7 +143,34 @@ void drain_thread::sync() {
     std::unique_lock lock(mutex_);
     const std::uint64_t mine = ++syncs_wanted_;
     wake_.notify_one();
-    synced_.wait(lock, [&] { return syncs_done_ >= mine; });
+    synced_.wait(lock, [&] { return syncs_done_ >= mine || synced_state_.has_end; });
+}
+
+// Under another name first: whoever finds a dump finds a whole one.
+void drain_thread::dump(const std::string& from, const std::string& path, const std::string& reason) {
+    const std::lock_guard front(front_);
+    collector_.ask_for_gpu_records();
+    sync();
+    synced_state now;
+    {
+        const std::lock_guard lock(mutex_);
+        now = synced_state_;
+    }
+    if (!now.failure.empty()) throw error("no dump: " + now.failure);
+    const std::string unfinished = path + ".tmp-" + std::to_string(getpid());
+    unlink(unfinished.c_str());
+    capture_writer out(unfinished, {.copy_of = from, .copied = now.extent});
+    if (!now.has_end) {
+        out.property("dump", reason);
+        out.end(format::end_reason::dumped);
+    }
+    std::string problem = out.failure();
+    if (problem.empty() && renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) {
+        problem = "cannot create " + path + ": " + std::strerror(errno);
+    }
+    if (problem.empty()) return;
+    unlink(unfinished.c_str());
+    throw error(problem);
 }
 
 std::string drain_thread::finish(format::end_reason reason) {

@@ -43,6 +43,11 @@ public:
     // Returns when everything that was in rings and queue at the call is in the file. Any thread.
     void sync();
 
+    // Writes what the capture, the file `from`, has now, with all that was recorded before the call, as one of its own,
+    // which says why (`reason`, one line). Recording goes on, and nothing is let go meanwhile. Throws prof::error: then
+    // there is no such file. `path` must be none yet. Any thread of ours: it takes as long as copying the file does.
+    void dump(const std::string& from, const std::string& path, const std::string& reason);
+
     // Drains what is left, closes the capture with `reason`, ends the thread. Returns the writer's failure, or "".
     std::string finish(format::end_reason reason);
 
@@ -51,9 +56,11 @@ private:
     void run() noexcept;
     void rounds();
     void write_notes();
+    void note_sync(bool has_end);
 
     std::unique_ptr<capture_writer> out_;
     collector collector_;
+    std::mutex front_;  // held while the capture's front must stay where it is, or is let go
     pthread_t thread_{};
 
     std::mutex mutex_;
@@ -61,6 +68,12 @@ private:
     std::condition_variable synced_;
     std::uint64_t syncs_wanted_ = 0;
     std::uint64_t syncs_done_ = 0;
+    struct synced_state {
+        capture_extent extent;
+        bool has_end = false;  // the capture is closed, and the thread at its end
+        std::string failure;   // of the writer
+    };
+    synced_state synced_state_;  // at the latest of them
     bool finish_ = false;
     property_list properties_;
     std::vector<format::window_entry> windows_;

@@ -141,6 +141,9 @@ std::vector<std::string> capture_notes(const timeline& data) {
                               "bytes of the file are damaged and were") +
                       " passed over");
     }
+    if (const std::string reason = property(data, "dump"); !reason.empty()) {
+        out.push_back("a dump of a recording that went on: " + reason);
+    }
     if (quality.is_latest_part) out.push_back(let_go(data));
     if (quality.ranges_open_at_start != 0) {
         out.push_back(counted(quality.ranges_open_at_start, "range was", "ranges were") +
