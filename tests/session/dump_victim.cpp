@@ -2,12 +2,16 @@
 // their range, and prof_step's.
 //
 //   dump_victim dumps N PATH    N steps, a dump; N more, a dump to PATH; N more
+//   dump_victim latest PATH     steps until the capture's front is gone, a dump to PATH, as many steps again; prints
+//   the
+//                               number of those before the dump
 //   dump_victim refused         asks for dumps that there cannot be, and prints the lines that it is told
 //   dump_victim slow            steps, now and then a slow one, until there is a dump
 //   dump_victim fork            dumps, as its child tries to, and prints what the child is told
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,9 +66,18 @@ private:
 
 void say(int result) { std::printf("%d %s\n", result, prof_last_error()); }
 
-bool has_dump() {
+std::string capture_path() {
     char path[4096];
-    const std::string capture(path, prof_capture_path(path, sizeof path));
+    return {path, prof_capture_path(path, sizeof path)};
+}
+
+bool front_is_gone() {
+    struct stat status {};
+    return stat(capture_path().c_str(), &status) == 0 && status.st_size > 4 * 512 * status.st_blocks;
+}
+
+bool has_dump() {
+    const std::string capture = capture_path();
     return access((capture.substr(0, capture.rfind(".prof")) + ".dump-1.prof").c_str(), F_OK) == 0;
 }
 
@@ -85,6 +98,12 @@ int main(int argc, char** argv) {
         job.steps(count);
         if (prof_dump(argv[3]) != PROF_OK) return 5;
         job.steps(count);
+    } else if (scene == "latest" && argc == 3) {
+        std::uint64_t count = 0;
+        for (; !front_is_gone(); count += 1000) job.steps(1000);
+        if (prof_dump(argv[2]) != PROF_OK) return 8;
+        job.steps(count);
+        std::printf("%llu\n", static_cast<unsigned long long>(count));
     } else if (scene == "refused") {
         job.steps(10);
         for (const char* path : {"dump.txt", ".prof", "/nowhere/at/all/a.prof", "taken.prof"}) say(prof_dump(path));
