@@ -113,6 +113,10 @@ public:
     // Comes back when what was recorded is in the capture and, after pause(), CUPTI is free for another profiler.
     void sync() { check(prof_sync()); }
 
+    // Has what was kept written as a capture of its own, while recording goes on (prof_dump).
+    void dump() { check(prof_dump(nullptr)); }
+    void dump(const std::string& path) { check(prof_dump(path.c_str())); }
+
     void step() { check(prof_step()); }
 
     std::string capture_path() const {

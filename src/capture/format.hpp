@@ -44,6 +44,9 @@ enum class chunk_type : std::uint32_t {
     graphs = 12,     // graph_record[]
     windows = 13,    // window_entry[]; a later one of the same epoch replaces
     earlier = 14,    // as records, of a time that is no window's: under which ranges graphs were captured
+    key_frame = 15,  // key_frame_entry; all that was said and still holds is said again behind it
+    open = 16,       // as records: what was open on a thread at the key frame; the number is that of its next record
+    known_graphs = 17,  // as earlier: all that is known of graphs at the key frame
 };
 
 inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream
@@ -101,7 +104,16 @@ struct window_entry {
 };
 static_assert(sizeof(window_entry) == 64);
 
-enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2, died = 3 };
+// A place where a reader may begin: what is before it may have been let go (docs/flight-recorder.md).
+struct key_frame_entry {
+    std::uint64_t begin_ticks = 0;  // everything that came later is behind it
+    std::uint64_t latest_call = 0;  // the latest correlation_key of the launches before it; 0: none
+    std::uint64_t records = 0;      // before it, from the beginning of the recording
+    std::uint64_t gpu_records = 0;
+};
+static_assert(sizeof(key_frame_entry) == 32);
+
+enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2, died = 3, dumped = 4 };
 
 struct end_entry {
     end_reason reason = end_reason::none;

@@ -57,6 +57,23 @@ std::span<const std::byte> input_file::view(std::uint64_t offset, std::size_t by
                                  : all.subspan(skipped, std::min(bytes, held_ - skipped));
 }
 
+std::uint64_t input_file::skip_zeros(std::uint64_t offset) {
+    constexpr std::size_t word = sizeof(std::uint64_t);
+    constexpr std::size_t at_a_time = 64U << 10;
+    while (offset < size_) {
+        // Where the file system does not say, all is data.
+        const off_t data = ::lseek(descriptor_, static_cast<off_t>(offset), SEEK_DATA);
+        if (data < 0 && errno == ENXIO) return size_;
+        if (data >= 0) offset = std::max(offset, static_cast<std::uint64_t>(data) / word * word);
+        const auto bytes = view(offset, at_a_time);
+        if (bytes.empty()) return size_;
+        const auto other = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; });
+        offset += static_cast<std::uint64_t>(other - bytes.begin());
+        if (other != bytes.end()) return offset / word * word;
+    }
+    return size_;
+}
+
 std::size_t input_file::read(std::uint64_t offset, std::span<std::byte> to) const noexcept {
     std::size_t done = 0;
     while (done < to.size()) {

@@ -25,6 +25,10 @@ public:
     // when the offset is a multiple of 8. Valid until the next call.
     std::span<const std::byte> view(std::uint64_t offset, std::size_t bytes);
 
+    // Where from `offset` on the file holds something else than zeros, in whole words of 8 bytes; its end if nowhere.
+    // Fast over what takes no storage. REQUIRES: offset is a multiple of 8.
+    std::uint64_t skip_zeros(std::uint64_t offset);
+
     // Reads into `to` what the file holds there now, past the buffer. How many bytes it was: fewer as above.
     std::size_t read(std::uint64_t offset, std::span<std::byte> to) const noexcept;
 

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -30,6 +31,9 @@ public:
         int error = 0;  // errno; 0 when all was written
     };
     outcome write_all(std::span<const std::byte> bytes) noexcept;
+    // Gives the storage of the bytes [from, to) back; they read as zeros, and all others stay where they are. 0 or
+    // errno: EOPNOTSUPP where the file system cannot.
+    int punch(std::uint64_t from, std::uint64_t to) noexcept;
 
     // It has no name any more: it will be gone as soon as it is closed.
     bool is_removed() const noexcept;

@@ -23,7 +23,7 @@ bool is_record_block(std::span<const std::byte> payload) noexcept {
 }  // namespace
 
 bool is_known(format::chunk_type type) noexcept {
-    return type >= format::chunk_type::properties && type <= format::chunk_type::earlier;
+    return type >= format::chunk_type::properties && type <= format::chunk_type::known_graphs;
 }
 
 bool well_formed(format::chunk_type type, std::span<const std::byte> payload) noexcept {
@@ -37,7 +37,9 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
         case format::chunk_type::thread:
             return payload.size() == sizeof(format::thread_entry);
         case format::chunk_type::records:
+        case format::chunk_type::open:
         case format::chunk_type::earlier:
+        case format::chunk_type::known_graphs:
             return is_record_block(payload);
         case format::chunk_type::kernels:
             return is_whole_array<kernel_record>(payload);
@@ -55,6 +57,8 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
             return is_whole_array<graph_record>(payload);
         case format::chunk_type::windows:
             return is_whole_array<format::window_entry>(payload);
+        case format::chunk_type::key_frame:
+            return payload.size() == sizeof(format::key_frame_entry);
     }
     return false;
 }

@@ -16,8 +16,8 @@
 
 namespace prof {
 
-// The array that the payload of labels, kernels, transfers, graphs, clocks, devices, drops (and, of one element, thread
-// and end) is.
+// The array that the payload of labels, kernels, transfers, graphs, clocks, devices, drops (and, of one element,
+// thread, key_frame and end) is.
 template <typename TElement>
 std::span<const TElement> elements(std::span<const std::byte> payload) noexcept {
     return {reinterpret_cast<const TElement*>(payload.data()), payload.size() / sizeof(TElement)};

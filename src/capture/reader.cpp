@@ -31,6 +31,10 @@ std::optional<format::chunk_header> chunk_header_in(std::span<const std::byte> b
     return header;
 }
 
+bool is_key_frame(const format::chunk_header& header) noexcept {
+    return header.type == static_cast<std::uint32_t>(format::chunk_type::key_frame);
+}
+
 bool has_possible_lengths(const format::chunk_header& header) noexcept {
     return header.raw_bytes <= format::largest_chunk_bytes && header.stored_bytes <= format::largest_chunk_bytes &&
            ((header.flags & format::chunk_deflated) != 0 || header.stored_bytes == header.raw_bytes);
@@ -43,12 +47,16 @@ struct capture_reader::state {
 
     void read_header(const std::string& path);
     void start_over();
-    std::uint64_t payload_bytes_hint(format::chunk_type type) const noexcept;
+    std::uint64_t payload_bytes_hint(format::chunk_type type);
     bool next_in_file(chunk& out);
     bool next_recovered(chunk& out);
     bool take(const format::chunk_header& found, chunk& out);
     const char* inflate(std::uint32_t raw_bytes, std::span<const std::byte>& payload);
     void search_chunk(const char* what_is_wrong);
+    bool pass_over_let_go();
+    bool begins_with(const format::chunk_header& found) const noexcept;
+    void begin_here(const format::chunk_header& found);
+    capture_damage damage_of_header() const;
     void pass_over(std::uint64_t bytes, const char* what_is_wrong);
 
     input_file file;
@@ -57,6 +65,8 @@ struct capture_reader::state {
     std::uint64_t first_chunk = sizeof(format::file_header);
     std::uint64_t offset = 0;
     std::uint32_t expected_sequence = 0;
+    std::uint64_t let_go_up_to = 0;       // where the zeros end that stand where a chunk should begin
+    bool wants_key_frame = false;         // the one behind them is damaged: the capture begins with the next
     std::optional<append_point> cut_off;  // where the chunk begins that the file's end cuts off
     capture_damage damage;
     std::vector<std::uint64_t> inflated;  // in words: the payload is aligned
@@ -88,14 +98,19 @@ void capture_reader::state::read_header(const std::string& path) {
 }
 
 void capture_reader::state::start_over() {
-    damage = {};
-    offset = 0;
+    damage = damage_of_header();
     inflated_bytes = 0;
     expected_sequence = 0;
+    let_go_up_to = 0;
+    wants_key_frame = false;
     cut_off.reset();
     recovered_given = 0;
-    if (!header_is_intact) pass_over(first_chunk, "the file's header fails its checksum");
     offset = first_chunk;
+}
+
+capture_damage capture_reader::state::damage_of_header() const {
+    if (header_is_intact) return {};
+    return {.bytes = first_chunk, .first = "at byte 0: the file's header fails its checksum"};
 }
 
 void capture_reader::state::pass_over(std::uint64_t bytes, const char* what_is_wrong) {
@@ -123,6 +138,37 @@ void capture_reader::state::search_chunk(const char* what_is_wrong) {
     pass_over(at - offset, what_is_wrong);
 }
 
+// From zeros where a chunk should begin to the key frame behind them, if one is there.
+bool capture_reader::state::pass_over_let_go() {
+    const std::uint64_t at = file.skip_zeros(offset);
+    if (at == offset || at == file.size()) return false;
+    const auto found = chunk_header_in(file.view(at, sizeof(format::chunk_header)));
+    const bool is_let_go = found && is_key_frame(*found);
+    if (is_let_go || offset == first_chunk) let_go_up_to = at;
+    wants_key_frame = !is_let_go && offset == first_chunk;
+    if (is_let_go) offset = at;
+    return is_let_go;
+}
+
+// Whether the capture begins with this chunk: a key frame behind what was let go, or at the very front, where every
+// other capture has chunk 0.
+bool capture_reader::state::begins_with(const format::chunk_header& found) const noexcept {
+    return is_key_frame(found) && (wants_key_frame || offset == let_go_up_to || offset == first_chunk);
+}
+
+// What was wrong with that which is let go by now does not matter any more.
+void capture_reader::state::begin_here(const format::chunk_header& found) {
+    damage = damage_of_header();
+    if (wants_key_frame) {
+        damage.bytes += offset - let_go_up_to;
+        ++damage.chunks;
+        if (damage.first.empty())
+            damage.first = "at byte " + std::to_string(let_go_up_to) + ": no key frame begins here";
+    }
+    wants_key_frame = false;
+    expected_sequence = std::max(expected_sequence, found.sequence);
+}
+
 // Replaces a deflated payload by what it inflates to; says what is wrong with it otherwise.
 const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<const std::byte>& payload) {
     constexpr std::uint64_t most_per_stored_byte = 1100;  // zlib's own limit is 1032
@@ -141,6 +187,8 @@ const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<co
 bool capture_reader::state::take(const format::chunk_header& found, chunk& out) {
     const std::uint64_t left = file.size() - offset - sizeof found;
     const std::uint64_t whole = std::min(sizeof found + round_up(found.stored_bytes), sizeof found + left);
+    const bool begins = begins_with(found);
+    if (begins) begin_here(found);
     if (found.sequence < expected_sequence) {
         pass_over(whole, "a chunk comes a second time");
         return false;
@@ -177,11 +225,16 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
     }
     if (wrong == nullptr && !well_formed(type, payload)) wrong = "a chunk does not have the form of its type";
     if (wrong != nullptr) {
+        if (begins) {
+            wants_key_frame = true;
+            let_go_up_to = offset;
+        }
         ++damage.chunks;
         pass_over(whole, wrong);
         return false;
     }
-    out = {type, found.aux, payload, false};
+    out = {type, found.aux, payload, false, begins};
+    if (begins) contents = {};
     contents.add(out);
     cut_off.reset();
     offset += whole;
@@ -191,6 +244,7 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
 bool capture_reader::state::next_in_file(chunk& out) {
     while (offset < file.size()) {
         const auto found = chunk_header_in(file.view(offset, sizeof(format::chunk_header)));
+        if (!found && pass_over_let_go()) continue;
         if (!found) {
             if (file.size() - offset < sizeof(format::chunk_header) && !cut_off) cut_off = {offset, expected_sequence};
             search_chunk(file.size() - offset < sizeof(format::chunk_header) ? "the file ends inside a chunk"
@@ -210,10 +264,11 @@ bool capture_reader::state::next_recovered(chunk& out) {
     return true;
 }
 
-std::uint64_t capture_reader::state::payload_bytes_hint(format::chunk_type type) const noexcept {
+std::uint64_t capture_reader::state::payload_bytes_hint(format::chunk_type type) {
     std::uint64_t bytes = 0;
     format::chunk_header next;
-    for (std::uint64_t at = first_chunk; at < file.size(); at += sizeof next + round_up(next.stored_bytes)) {
+    for (std::uint64_t at = file.skip_zeros(first_chunk); at < file.size();
+         at += sizeof next + round_up(next.stored_bytes)) {
         const auto into = std::as_writable_bytes(std::span{&next, 1});
         if (file.read(at, into) < sizeof next || !chunk_header_in(into) || !has_possible_lengths(next)) break;
         if (next.type == static_cast<std::uint32_t>(type)) bytes += next.raw_bytes;
@@ -231,7 +286,7 @@ const format::file_header& capture_reader::header() const noexcept { return stat
 
 bool capture_reader::next(chunk& out) { return state_->next_in_file(out) || state_->next_recovered(out); }
 
-std::uint64_t capture_reader::payload_bytes_hint(format::chunk_type type) const noexcept {
+std::uint64_t capture_reader::payload_bytes_hint(format::chunk_type type) const {
     return state_->payload_bytes_hint(type);
 }
 

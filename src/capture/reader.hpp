@@ -5,6 +5,9 @@
 // that recovery finds in the rings of a process that died (capture/recovery.hpp), in the same form, so that a reader
 // need not know the difference.
 //
+// The front of a capture may have been let go (docs/flight-recorder.md): zeros up to a key frame. They are no damage,
+// and cost no time where they take no storage.
+//
 // One reader, one thread. The file is read as it goes, and never mapped: it may shrink, or its disk fail, meanwhile.
 #pragma once
 
@@ -23,6 +26,9 @@ struct chunk {
     std::uint64_t aux = 0;
     std::span<const std::byte> payload;  // inflated; 8-byte aligned; valid until the next call of next()
     bool recovered = false;              // from the rings, not from the file
+    // A key frame with which the capture begins: what came before it, if anything was delivered, has been let go since
+    // and is to be forgotten.
+    bool begins = false;
 };
 
 struct capture_damage {
@@ -45,7 +51,7 @@ public:
     bool next(chunk& out);  // false at the end
     // What the chunks of a type hold in all, going by the headers: a hint of how much room to make, wrong where the
     // file is damaged, and at most four times its size. Reads the headers only.
-    std::uint64_t payload_bytes_hint(format::chunk_type type) const noexcept;
+    std::uint64_t payload_bytes_hint(format::chunk_type type) const;
     void rewind();                                  // start again at the first chunk; damage() is counted anew
     const capture_damage& damage() const noexcept;  // complete once next() has returned false
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "capture/codec.hpp"
+#include "capture/input_file.hpp"
 #include "capture/output_file.hpp"
 #include "record/error.hpp"
 
@@ -61,12 +62,18 @@ struct capture_writer::state {
             deflate.emplace();
             deflated.resize(largest_payload());
         }
-        write_header(options);
+        if (options.copy_of.empty()) {
+            write_header(options);
+        } else {
+            copy(options);
+        }
     }
 
     std::size_t largest_payload() const noexcept { return buffer.size() - sizeof(format::chunk_header); }
 
     void write_header(const capture_writer_options& options);
+    void copy(const capture_writer_options& options);
+    void write_first(std::span<const std::byte> bytes);
     std::byte* open_chunk(std::size_t payload_bytes) noexcept;
     void close_chunk(format::chunk_type type, std::uint64_t aux, std::size_t payload_bytes) noexcept;
     void write_out() noexcept;
@@ -89,6 +96,7 @@ struct capture_writer::state {
     std::uint64_t records_lost = 0;
     std::uint64_t bytes_written = 0;
     std::function<bool()> wait_for_room;
+    std::uint64_t let_go_up_to = 0;
 };
 
 // At once, so that the rings of a process that dies early find the capture they belong to.
@@ -103,13 +111,36 @@ void capture_writer::state::write_header(const capture_writer_options& options) 
     header.id = options.id;
     const auto bytes = std::as_bytes(std::span{&header, 1});
     header.crc32 = crc32_of(bytes.first(offsetof(format::file_header, crc32)));
+    write_first(bytes);
+}
+
+void capture_writer::state::write_first(std::span<const std::byte> bytes) {
     const output_file::outcome result = file.write_all(bytes);
-    if (result.error != 0) {
+    bytes_written += result.written;
+    if (result.error == 0) return;
+    ::unlink(file_path.c_str());
+    give_up(0, result.error);
+    throw error(failure);
+}
+
+void capture_writer::state::copy(const capture_writer_options& options) {
+    constexpr std::size_t at_a_time = 1U << 20;
+    constexpr std::uint64_t first_chunk = sizeof(format::file_header);
+    try {
+        input_file from(options.copy_of);
+        write_first(from.view(0, first_chunk));
+        std::uint64_t at = from.skip_zeros(first_chunk);
+        while (at < options.copied.bytes) {
+            const auto some = from.view(at, std::min<std::uint64_t>(at_a_time, options.copied.bytes - at));
+            if (some.empty()) throw error("cannot copy " + options.copy_of + ": it ends before its time");
+            write_first(some);
+            at += some.size();
+        }
+    } catch (const error&) {
         ::unlink(file_path.c_str());
-        give_up(0, result.error);
-        throw error(failure);
+        throw;
     }
-    bytes_written = sizeof header;
+    sequence = options.copied.next_sequence;
 }
 
 // Where the payload goes; null once the capture has failed. `payload_bytes` is at most largest_payload().
@@ -268,9 +299,9 @@ void capture_writer::records(std::uint64_t thread_uid, std::uint64_t first_numbe
     state_->write_array(format::chunk_type::records, thread_uid, records, first_number);
 }
 
-void capture_writer::earlier(std::uint64_t thread_uid, std::uint64_t first_number,
-                             std::span<const record> records) noexcept {
-    state_->write_array(format::chunk_type::earlier, thread_uid, records, first_number);
+void capture_writer::earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
+                             format::chunk_type as) noexcept {
+    state_->write_array(as, thread_uid, records, first_number);
 }
 
 void capture_writer::kernels(std::span<const kernel_record> kernels, std::uint64_t buffer) noexcept {
@@ -307,6 +338,19 @@ void capture_writer::window(const format::window_entry& entry) noexcept {
     state_->write_array(format::chunk_type::windows, 0, std::span{&entry, 1});
 }
 
+void capture_writer::key_frame(const format::key_frame_entry& entry) noexcept {
+    state_->write_array(format::chunk_type::key_frame, 0, std::span{&entry, 1});
+}
+
+void capture_writer::open(std::uint64_t thread_uid, std::uint64_t next_number,
+                          std::span<const record> records) noexcept {
+    constexpr std::size_t at_a_time = 64;  // fits any buffer: each chunk has the same number
+    for (; !records.empty() && !failed(); records = records.subspan(std::min(records.size(), at_a_time))) {
+        state_->write_array(format::chunk_type::open, thread_uid, records.first(std::min(records.size(), at_a_time)),
+                            next_number);
+    }
+}
+
 void capture_writer::end(format::end_reason reason) noexcept {
     const format::end_entry entry{reason, 0, clock_ns(CLOCK_REALTIME)};
     state_->write_array(format::chunk_type::end, 0, std::span{&entry, 1});
@@ -319,6 +363,21 @@ void capture_writer::end(format::end_reason reason) noexcept {
 void capture_writer::flush() noexcept { state_->write_out(); }
 
 void capture_writer::set_wait_for_room(std::function<bool()> wait) noexcept { state_->wait_for_room = std::move(wait); }
+
+capture_extent capture_writer::extent() const noexcept { return {state_->bytes_written, state_->sequence}; }
+
+std::uint64_t capture_writer::position() const noexcept { return state_->bytes_written + state_->used; }
+
+// From a little before where it began the last time, so that the storage unit that lay across that place goes too.
+int capture_writer::let_go(std::uint64_t position) noexcept {
+    constexpr std::uint64_t largest_unit = 2U << 20;
+    constexpr std::uint64_t first_chunk = sizeof(format::file_header);
+    const std::uint64_t from = std::max(state_->let_go_up_to / largest_unit * largest_unit, first_chunk);
+    if (::getpid() != state_->owner || position <= from) return 0;
+    const int result = state_->file.punch(from, position);
+    if (result == 0) state_->let_go_up_to = position;
+    return result;
+}
 
 bool capture_writer::failed() const noexcept { return !state_->failure.empty(); }
 

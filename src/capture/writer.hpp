@@ -29,18 +29,28 @@
 
 namespace prof {
 
+// What a capture that is being written has up to a moment: whole chunks, `bytes` of the file, header included.
+struct capture_extent {
+    std::uint64_t bytes = 0;
+    std::uint32_t next_sequence = 0;
+};
+
 struct capture_writer_options {
     bool deflate = false;  // zlib level 1 on each chunk that gets smaller by it
     std::size_t buffer_bytes = 256U << 10;
     std::array<std::uint8_t, 16> id{};                          // the capture's id (format::file_header)
     ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
+    // Begins as this capture does, without what was let go of it. REQUIRES: nothing of it is let go meanwhile.
+    std::string copy_of;
+    capture_extent copied;
 };
 
 class capture_writer {
 public:
     using name_entry = std::pair<std::uint32_t, std::string_view>;
 
-    // Creates `path` (mode 0600, O_EXCL | O_NOFOLLOW: an existing file or link is never touched). Throws prof::error.
+    // Creates `path` (mode 0600, O_EXCL | O_NOFOLLOW: an existing file or link is never touched). Throws prof::error,
+    // and leaves no file then.
     capture_writer(const std::string& path, const capture_writer_options& options);
     ~capture_writer();  // flushes; writes no end chunk
     capture_writer(const capture_writer&) = delete;
@@ -52,7 +62,9 @@ public:
     void thread(const format::thread_entry& entry) noexcept;
     void records(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records) noexcept;
     // As records(), of a time that is no window's. A section of it begins with a window record.
-    void earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records) noexcept;
+    // `as`: or known_graphs.
+    void earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
+                 format::chunk_type as = format::chunk_type::earlier) noexcept;
     // `buffer`: the number of the buffer of CUPTI's that they come from; 0 if from none.
     void kernels(std::span<const kernel_record> kernels, std::uint64_t buffer = 0) noexcept;
     void transfers(std::span<const transfer_record> transfers, std::uint64_t buffer = 0) noexcept;
@@ -61,6 +73,9 @@ public:
     void devices(std::span<const device_record> devices, std::uint64_t buffer = 0) noexcept;
     void drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept;
     void window(const format::window_entry& entry) noexcept;
+    void key_frame(const format::key_frame_entry& entry) noexcept;
+    // What is open on a thread whose next record has this number.
+    void open(std::uint64_t thread_uid, std::uint64_t next_number, std::span<const record> records) noexcept;
     void end(format::end_reason reason) noexcept;
 
     void flush() noexcept;
@@ -68,6 +83,13 @@ public:
     // What waits where the disk is full, or the user's share of it, until the write may be tried again; false: the
     // capture ends there, as it does without this. Called by whoever writes.
     void set_wait_for_room(std::function<bool()> wait) noexcept;
+
+    // What is in the file. REQUIRES: it is flushed.
+    capture_extent extent() const noexcept;
+    // Where the next chunk goes: a place to let go up to, if that chunk is a key frame.
+    std::uint64_t position() const noexcept;
+    // Gives back the storage of all before `position`, the file's header excepted; to readers it is let go. 0 or errno.
+    int let_go(std::uint64_t position) noexcept;
 
     bool failed() const noexcept;
     // Empty while all is well; else one line: what failed, on which file, why (strerror).

@@ -49,6 +49,7 @@ EXIT STATUS
     prof run --adopt off -- ./trainer --steps 100
     prof run --schedule wait=8,warmup=1,active=3 --step-range step -- ./trainer
     prof run --budget 1% --step-range step -- python train.py
+    prof run --keep 60s -- python train.py
     prof run --capture-range cudaProfilerApi -- python pretrain_gpt.py --profile ...
 
 FILES
@@ -142,6 +143,8 @@ EXIT STATUS
     pause, resume
               Record nothing in between, in the same capture
     sync      Bring what was recorded into the capture; its path is printed
+    dump      Write what the recording has, or what keep has kept of it, as a
+              capture of its own while recording goes on; its path is printed
     set name=value...
               Change options of the next recording; while one runs, those that are
               read at its end: export, adopt, fold, nvtx_domain_include,

@@ -64,6 +64,12 @@ constexpr std::array help = std::to_array<flag_help>({
      "all), or go on recording (none)"},
     {"budget", "--budget", "PERCENT",
      "Record steps chosen at random, as many as slow the whole run by PERCENT at most (such as 1%)"},
+    {"keep", "--keep", "HOW_MUCH",
+     "Keep only the latest part of the run, so that it may go on for ever: a time (60s, 10m), a size (500M), or both "
+     "with a comma between"},
+    {"dump_on_slow_step", "--dump-on-slow-step", "TIMES",
+     "With --keep: after a step that took TIMES as long as the median of the latest, write out what has been kept"},
+    {"dump_limit", "--dump-limit", "N", "Make at most N dumps for slow steps (default: 10)"},
     {"export_each", "--export-each", "WHAT",
      "One capture for the whole run (run, the default), or for each window that is recorded (window)"},
     {"autostart", "--autostart", "0|1", "0: record nothing until the program calls prof_start"},
@@ -83,8 +89,10 @@ std::string_view group_of(std::string_view option) {
         return std::find(std::begin(names), std::end(names), option) != std::end(names);
     };
     constexpr std::array to_output = {"output_dir", "name", "rank", "export", "export_each", "compress"};
-    constexpr std::array to_time = {"schedule", "step_range",        "capture_range", "autostart", "nvtx_capture",
-                                    "steps",    "capture_range_end", "budget",        "control",   "control_signal"};
+    constexpr std::array to_time = {
+        "schedule",   "step_range",        "capture_range", "autostart", "nvtx_capture",
+        "steps",      "capture_range_end", "budget",        "keep",      "dump_on_slow_step",
+        "dump_limit", "control",           "control_signal"};
     return is_one_of(to_output) ? output : is_one_of(to_time) ? when : recording;
 }
 

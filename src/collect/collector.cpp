@@ -34,9 +34,16 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 
 }  // namespace
 
-collector::collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory)
+collector::collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory,
+                     const keep_limits& limits, const property_list& said)
     : region_(where), out_(&out), memory_(memory), drops_before_(drops_before) {
     drained_.reserve(where.rings().size());  // what is written is always given back
+    if (limits.any()) {
+        keeper_ = std::make_unique<keeper>(limits, said);
+        // What was captured in the part that is let go is told again.
+        if (memory_ == nullptr) own_memory_ = std::make_unique<graph_memory>(where);
+        if (memory_ == nullptr) memory_ = own_memory_.get();
+    }
     if (memory_ != nullptr) memory_->begin_capture();
     write_drops_before();
     write_clock();
@@ -53,8 +60,20 @@ void collector::write_drops_before() {
         counts += std::to_string(cause) + ':' + std::to_string(drops_before_[cause]);
     }
     if (counts.empty()) return;
-    out_->property("drops_before", counts);
+    property("drops_before", counts);
     out_->flush();  // who recovers this may come at once
+}
+
+void collector::property(const std::string& key, const std::string& value) {
+    out_->property(key, value);
+    if (keeper_ != nullptr) keeper_->note_property(key, value);
+}
+
+void collector::window(const format::window_entry& window) {
+    out_->window(window);
+    if (keeper_ != nullptr) keeper_->note_window(window);
+    is_open_ = window.end_ticks == 0;
+    tells_ = tells_ || is_open_;
 }
 
 collector::round_result collector::round() {
@@ -65,26 +84,39 @@ collector::round_result collector::round() {
     } catch (const std::bad_alloc&) {
         // The process has no memory left. What was not read stays in its ring for the next round.
     }
+    release_rings();
+    if (out_ != nullptr) note_totals(result.records);
+    return result;
+}
+
+void collector::release_rings() {
     if (out_ != nullptr) out_->flush();
     for (drained& d : drained_) {
         d.found.consumer.release(d.found.view.end);
         if (d.found.state == ring_state::retired) {
             // relaxed: the retired thread's claim was published with the state.
-            const std::uint64_t uid = d.ring->thread_uid.load(std::memory_order_relaxed);
-            threads_.erase(uid);
-            if (memory_ != nullptr) memory_->end_thread(uid, ticks_now());
+            forget_thread(d.ring->thread_uid.load(std::memory_order_relaxed));
             region_.free_ring(*d.ring);
         }
     }
-    if (out_ != nullptr) note_totals(result.records);
-    return result;
+    drained_.clear();
+}
+
+void collector::forget_thread(std::uint64_t uid) {
+    if (memory_ != nullptr) memory_->end_thread(uid, ticks_now());
+    if (keeper_ == nullptr) {
+        threads_.erase(uid);
+        return;
+    }
+    // A key frame may still have to name it: what it started others may end.
+    keeper_->open().end_thread(uid);
+    if (const auto known = threads_.find(uid); known != threads_.end()) known->second.has_ended = true;
 }
 
 void collector::drain(round_result& result) {
-    drained_.clear();
     if (out_ != nullptr) {
-        write_names();
-        write_labels();
+        write_names(name_cursor_);
+        write_labels(label_cursor_);
     }
     drain_rings(result);
     if (memory_ != nullptr) tell_news();
@@ -111,30 +143,34 @@ void collector::tell_news() {
     memory_->end_round();
     if (out_ == nullptr || !tells_) return;
     tells_ = is_open_ || memory_->expects_news();
-    if (!memory_->has_news() || memory_->expects_news()) return;
+    if (memory_->has_news() && !memory_->expects_news()) tell(format::chunk_type::earlier);
+}
+
+// What the capture does not have yet.
+void collector::tell(format::chunk_type as) {
     memory_->tell([&](const format::thread_entry& thread, std::span<const record> section) {
-        if (threads_.try_emplace(thread.uid, thread.name).second) out_->thread(thread);
+        if (threads_.try_emplace(thread.uid, known_thread{thread, true}).second) out_->thread(thread);
         std::uint64_t& number = told_[thread.uid];
-        out_->earlier(thread.uid, number, section);
+        out_->earlier(thread.uid, number, section, as);
         number += section.size();
     });
 }
 
-void collector::write_names() {
+void collector::write_names(std::uint32_t& cursor) {
     std::uint32_t id = 0;
     std::string_view text;
     do {
         names_.clear();
-        while (names_.size() < names_at_a_time && region_.names().next_entry(name_cursor_, id, text)) {
+        while (names_.size() < names_at_a_time && region_.names().next_entry(cursor, id, text)) {
             names_.emplace_back(id, text);
         }
         if (!names_.empty()) out_->names(names_);
     } while (names_.size() == names_at_a_time);
 }
 
-void collector::write_labels() {
+void collector::write_labels(std::uint32_t& cursor) {
     labels_.clear();
-    for (label l; region_.label_at(label_cursor_, l); ++label_cursor_) labels_.push_back(l);
+    for (label l; region_.label_at(cursor, l); ++cursor) labels_.push_back(l);
     if (!labels_.empty()) out_->labels(labels_);
 }
 
@@ -143,16 +179,16 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     const std::uint64_t uid = ring.thread_uid.load(std::memory_order_acquire);
     if (uid == 0) return;  // being claimed just now
     const auto [known, is_new] = threads_.try_emplace(uid);
+    known->second.has_ended = false;
     if (!is_new && !look_again) return;
-    format::thread_entry entry;
+    format::thread_entry& entry = known->second.entry;
+    const auto before = entry.name;
     entry.uid = uid;
     // relaxed: ordered by the uid.
     entry.tid = ring.tid.load(std::memory_order_relaxed);
-    entry.name = known->second;
     // The name it has now: a pool may name its threads after their first range.
     if (!read_thread_name(entry.tid, entry.name) && is_new) entry.name = ring.name;
-    if (!is_new && entry.name == known->second) return;
-    known->second = entry.name;
+    if (!is_new && entry.name == before) return;
     if (out_ != nullptr) out_->thread(entry);
     if (memory_ != nullptr) memory_->describe(entry);
 }
@@ -178,6 +214,7 @@ void collector::write_records(std::uint64_t uid, std::uint64_t number, std::span
     while (!records.empty()) {
         const auto some = records.first(std::min(records.size(), records_at_a_time));
         out_->records(uid, number, some);
+        if (keeper_ != nullptr) keeper_->note_records(uid, number, some);
         number += some.size();
         records = records.subspan(some.size());
     }
@@ -211,14 +248,19 @@ void collector::drain_gpu(round_result& result) {
     do {
         batch_.clear();
         if (!tracer->read_completed(batch_)) return;
-        write_names();  // the kernels'
+        write_names(name_cursor_);  // the kernels'
         if (!batch_.kernels.empty()) out_->kernels(batch_.kernels, batch_.number);
         if (!batch_.transfers.empty()) out_->transfers(batch_.transfers, batch_.number);
         if (!batch_.graphs.empty()) out_->graphs(batch_.graphs, batch_.number);
         if (!batch_.devices.empty()) out_->devices(batch_.devices, batch_.number);
         out_->flush();
+        const std::uint64_t count = batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
+        if (keeper_ != nullptr) {
+            keeper_->note_gpu_records(count);
+            keeper_->note_devices(batch_.devices);
+        }
         tracer->give_back(batch_);
-        result.records += batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
+        result.records += count;
     } while (true);
 }
 
@@ -226,15 +268,16 @@ void collector::write_clock() {
     cupti_tracer* tracer = tracer_.load();
     const clock_snapshot now = tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
     out_->clocks({&now, 1});
+    if (keeper_ != nullptr) keeper_->note_clock(now);
 }
 
-void collector::write_drops() {
+void collector::write_drops(bool changed_only) {
     if (out_->failed()) return;
     std::vector<std::pair<drop_cause, std::uint64_t>> changed;
     const auto now = region_.drops();
     for (std::size_t i = 0; i < now.size(); ++i) {
         const std::uint64_t count = now[i] - drops_before_[i];
-        if (count == drops_written_[i]) continue;
+        if (count == (changed_only ? drops_written_[i] : 0)) continue;
         drops_written_[i] = count;
         changed.emplace_back(static_cast<drop_cause>(i), count);
     }
@@ -259,7 +302,7 @@ void collector::housekeeping() {
     if (out_ == nullptr) return;
     if (cupti_tracer* tracer = tracer_.load()) tracer->count_dropped();
     write_clock();
-    write_drops();
+    write_drops(true);
     out_->flush();
 }
 

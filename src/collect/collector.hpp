@@ -9,12 +9,15 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "capture/writer.hpp"
 #include "collect/graph_memory.hpp"
+#include "collect/keeper.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "ring/region.hpp"
 
@@ -23,8 +26,10 @@ namespace prof {
 class collector {
 public:
     // All that is given must outlive the collector. `drops_before`: what the region had counted before the recording.
-    // `memory`, if there is one, hears of all that is drained, and tells the capture what came before it.
-    collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory = nullptr);
+    // `memory`, if there is one, hears of all that is drained, and tells the capture what came before it. With limits
+    // only the latest part of the capture is kept; `said` are the properties that stand in it already.
+    collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory = nullptr,
+              const keep_limits& limits = {}, const property_list& said = {});
     // Without a capture: nothing is recorded, the memory listens.
     collector(region& where, graph_memory& memory);
 
@@ -37,11 +42,14 @@ public:
     };
     round_result round();
 
-    // A window of the recording begins or has ended: from its beginning on the capture knows what the memory does.
-    void note_window(bool begins) noexcept {
-        is_open_ = begins;
-        tells_ = tells_ || begins;
-    }
+    // Written to the capture.
+    void property(const std::string& key, const std::string& value);
+    // Likewise: a window begins or has ended. From its beginning on the capture knows what the memory does.
+    void window(const format::window_entry& window);
+
+    // After a round: a key frame if it is time for one; then, if it may be, what need not be kept is let go. `now_ns`:
+    // monotonic.
+    void keep(std::uint64_t now_ns, bool may_let_go = true);
 
     // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
     void housekeeping();
@@ -64,7 +72,10 @@ public:
     void finish(format::end_reason reason);
 
 private:
-    using thread_name = std::array<char, 32>;  // zero-terminated
+    struct known_thread {
+        format::thread_entry entry;  // as last written
+        bool has_ended = false;      // or is known by what was told of it alone
+    };
     struct drained {
         ring_header* ring;
         ring_glance<ring_consumer<record>> found;
@@ -73,12 +84,17 @@ private:
     void take(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
     void write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
     void tell_news();
-    void write_names();
-    void write_labels();
+    void tell(format::chunk_type as);
+    void write_names(std::uint32_t& cursor);
+    void write_labels(std::uint32_t& cursor);
+    void write_key_frame(std::uint64_t now_ns);
+    void settle_rings();
     void drain(round_result& result);
     void drain_rings(round_result& result);
+    void release_rings();
+    void forget_thread(std::uint64_t uid);
     void drain_gpu(round_result& result);
-    void write_drops();
+    void write_drops(bool changed_only);
     void write_drops_before();
     void write_clock();
     void note_totals(std::uint64_t more_records) noexcept;
@@ -86,14 +102,16 @@ private:
 
     region& region_;
     capture_writer* out_ = nullptr;
-    graph_memory* memory_ = nullptr;
-    bool is_open_ = false;  // a window
-    bool tells_ = false;    // in the next round at least
+    std::unique_ptr<graph_memory> own_memory_;
+    graph_memory* memory_ = nullptr;  // or that of the process
+    bool is_open_ = false;            // a window
+    bool tells_ = false;              // in the next round at least
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t name_cursor_ = 0;
     std::uint32_t label_cursor_ = 0;
-    std::unordered_map<std::uint64_t, thread_name> threads_;  // by uid: as last written
-    std::unordered_map<std::uint64_t, std::uint64_t> told_;   // by uid: earlier records written
+    std::unordered_map<std::uint64_t, known_thread> threads_;  // by uid
+    std::unordered_map<std::uint64_t, std::uint64_t> told_;    // by uid: earlier records written
+    std::unique_ptr<keeper> keeper_;                           // null: everything is kept
     const drop_counts drops_before_{};
     drop_counts drops_written_{};
     std::atomic<std::uint64_t> records_{0};

@@ -1,7 +1,12 @@
 #include "collect/drain_thread.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <new>
@@ -48,9 +53,10 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 }  // namespace
 
 drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
-                           graph_memory* memory)
+                           graph_memory* memory, const keep_limits& limits, const property_list& said)
     : out_(std::move(out)),
-      collector_(out_ != nullptr ? collector(where, *out_, drops_before, memory) : collector(where, *memory)) {
+      collector_(out_ != nullptr ? collector(where, *out_, drops_before, memory, limits, said)
+                                 : collector(where, *memory)) {
     const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
@@ -74,7 +80,16 @@ void drain_thread::run() noexcept {
     }
     const std::lock_guard lock(mutex_);
     syncs_done_ = syncs_wanted_;
+    note_sync(true);
     synced_.notify_all();
+}
+
+// REQUIRES: mutex_ is held.
+void drain_thread::note_sync(bool has_end) {
+    synced_state_.has_end = has_end;
+    if (out_ == nullptr) return;
+    synced_state_.extent = out_->extent();
+    synced_state_.failure = out_->failure();
 }
 
 void drain_thread::set_property(const std::string& key, const std::string& value) {
@@ -88,18 +103,15 @@ void drain_thread::set_window(const format::window_entry& window) {
 }
 
 void drain_thread::write_notes() {
-    std::vector<std::pair<std::string, std::string>> properties;
+    property_list properties;
     std::vector<format::window_entry> windows;
     {
         const std::lock_guard lock(mutex_);
         properties.swap(properties_);
         windows.swap(windows_);
     }
-    for (const auto& [key, value] : properties) out_->property(key, value);
-    for (const format::window_entry& window : windows) {
-        collector_.note_window(window.end_ticks == 0);
-        out_->window(window);
-    }
+    for (const auto& [key, value] : properties) collector_.property(key, value);
+    for (const format::window_entry& window : windows) collector_.window(window);
 }
 
 void drain_thread::rounds() {
@@ -118,6 +130,8 @@ void drain_thread::rounds() {
             pause = next_pause(pause, collector_.round().fullest);
             // Who asks for a sync reads the file: it is to have the clock and the counts of this moment.
             if (is_asked || now >= next_housekeeping) collector_.housekeeping();
+            const std::unique_lock front(front_, std::try_to_lock);
+            collector_.keep(clock_ns(CLOCK_MONOTONIC), front.owns_lock());
         } catch (const std::bad_alloc&) {
             // The process has no memory left: it goes on, and so do we, as far as it lets us.
         }
@@ -134,6 +148,7 @@ void drain_thread::rounds() {
         note_room();
         if (syncs_done_ != wanted) {
             syncs_done_ = wanted;
+            note_sync(false);
             synced_.notify_all();
         }
         if (!finish_ && syncs_wanted_ == wanted) wake_.wait_for(lock, pause);
@@ -144,8 +159,8 @@ bool drain_thread::sync() {
     std::unique_lock lock(mutex_);
     const std::uint64_t mine = ++syncs_wanted_;
     wake_.notify_one();
-    synced_.wait(lock, [&] { return syncs_done_ >= mine || is_full_; });
-    return syncs_done_ >= mine;
+    synced_.wait(lock, [&] { return syncs_done_ >= mine || synced_state_.has_end || is_full_; });
+    return !is_full_ || syncs_done_ >= mine || synced_state_.has_end;
 }
 
 void drain_thread::sync_at_last() {
@@ -153,7 +168,7 @@ void drain_thread::sync_at_last() {
     const std::uint64_t mine = ++syncs_wanted_;
     ends_where_full_ = true;
     wake_.notify_one();
-    synced_.wait(lock, [&] { return syncs_done_ >= mine; });
+    synced_.wait(lock, [&] { return syncs_done_ >= mine || synced_state_.has_end; });
     ends_where_full_ = false;
 }
 
@@ -185,6 +200,33 @@ void drain_thread::note_room() {
                                                 std::to_string((full_ns_ + 999'999'999) / 1'000'000'000) + " s, from " +
                                                 utc(first_full_ns_) + " to " + utc(now) +
                                                 ": what found no room in memory meanwhile is counted as dropped");
+}
+
+// Under another name first: whoever finds a dump finds a whole one.
+void drain_thread::dump(const std::string& from, const std::string& path, const std::string& reason) {
+    const std::lock_guard front(front_);
+    collector_.ask_for_gpu_records();
+    if (!sync()) throw error("no dump: the disk is full");
+    synced_state now;
+    {
+        const std::lock_guard lock(mutex_);
+        now = synced_state_;
+    }
+    if (!now.failure.empty()) throw error("no dump: " + now.failure);
+    const std::string unfinished = path + ".tmp-" + std::to_string(getpid());
+    unlink(unfinished.c_str());
+    capture_writer out(unfinished, {.copy_of = from, .copied = now.extent});
+    if (!now.has_end) {
+        out.property("dump", reason);
+        out.end(format::end_reason::dumped);
+    }
+    std::string problem = out.failure();
+    if (problem.empty() && renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) {
+        problem = "cannot create " + path + ": " + std::strerror(errno);
+    }
+    if (problem.empty()) return;
+    unlink(unfinished.c_str());
+    throw error(problem);
 }
 
 std::string drain_thread::finish(format::end_reason reason) {

@@ -24,7 +24,7 @@ public:
     // Throws prof::error if there can be no thread. The rest as collector's. Without `out` nothing is recorded, and it
     // listens: then there is a memory.
     drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
-                 graph_memory* memory = nullptr);
+                 graph_memory* memory = nullptr, const keep_limits& limits = {}, const property_list& said = {});
     ~drain_thread();  // REQUIRES: finish() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;
@@ -46,6 +46,11 @@ public:
     // As sync(), for who cannot come back later: where the disk is full, the capture ends there.
     void sync_at_last();
 
+    // Writes what the capture, the file `from`, has now, with all that was recorded before the call, as one of its own,
+    // which says why (`reason`, one line). Recording goes on, and nothing is let go meanwhile. Throws prof::error: then
+    // there is no such file. `path` must be none yet. Any thread of ours: it takes as long as copying the file does.
+    void dump(const std::string& from, const std::string& path, const std::string& reason);
+
     // Drains what is left, closes the capture with `reason`, ends the thread. Returns the writer's failure, or "".
     std::string finish(format::end_reason reason);
 
@@ -56,9 +61,11 @@ private:
     void write_notes();
     bool wait_for_room();
     void note_room();
+    void note_sync(bool has_end);
 
     std::unique_ptr<capture_writer> out_;
     collector collector_;
+    std::mutex front_;  // held while the capture's front must stay where it is, or is let go
     pthread_t thread_{};
 
     std::mutex mutex_;
@@ -66,13 +73,19 @@ private:
     std::condition_variable synced_;
     std::uint64_t syncs_wanted_ = 0;
     std::uint64_t syncs_done_ = 0;
+    struct synced_state {
+        capture_extent extent;
+        bool has_end = false;  // the capture is closed, and the thread at its end
+        std::string failure;   // of the writer
+    };
+    synced_state synced_state_;  // at the latest of them
     bool finish_ = false;
     bool ends_where_full_ = false;
     bool is_full_ = false;              // the disk, and the drain thread waits
     std::uint64_t first_full_ns_ = 0;   // these two by CLOCK_REALTIME
     std::uint64_t latest_full_ns_ = 0;  // since when it is
     std::uint64_t full_ns_ = 0;         // in all
-    std::vector<std::pair<std::string, std::string>> properties_;
+    property_list properties_;
     std::vector<format::window_entry> windows_;
     format::end_reason reason_ = format::end_reason::none;
 };

@@ -17,6 +17,7 @@ constexpr std::array commands = std::to_array<control_command>({
     {"pause", false, "record nothing until resume, in the same capture"},
     {"resume", false, "record again"},
     {"sync", false, "bring what has been recorded so far into the capture"},
+    {"dump", false, "write what has been kept so far as a capture of its own, while recording goes on"},
     {"set", true, "change options of the recording that runs, or of the next"},
 });
 

@@ -46,6 +46,20 @@ std::string left_out(const timeline& data) {
     return out;
 }
 
+// Of a recording that keeps its latest part only.
+std::string let_go(const timeline& data) {
+    const timeline_quality& quality = data.quality;
+    std::string out = fmt::format("only the latest {:.3f} s were kept (keep={}): {} before them and {} were let go",
+                                  static_cast<double>(data.end_ns - data.start_ns) * 1e-9, property(data, "keep"),
+                                  counted(quality.records_let_go, "record", "records"),
+                                  counted(quality.gpu_records_let_go, "GPU record", "GPU records"));
+    if (quality.launched_before != 0) {
+        out += ", and with their launches " + counted(quality.launched_before, "operation", "operations") +
+               " that the GPU did later";
+    }
+    return out;
+}
+
 struct step_range {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
@@ -85,6 +99,8 @@ std::int64_t recorded_ns(const timeline& data) {
 
 std::string windows_line(const timeline& data) {
     if (data.windows.size() < 2 && property(data, "plan").empty()) return {};
+    // Its steps may have been let go, and the window that has them not.
+    if (data.quality.is_latest_part) return {};
     const std::string windows = fmt::format("in {} window{}", data.windows.size(), data.windows.size() == 1 ? "" : "s");
     std::uint64_t steps = 0;
     const std::string known = property(data, "steps");
@@ -112,7 +128,7 @@ std::string capture_title(const timeline& data) {
 std::vector<std::string> capture_notes(const timeline& data) {
     const timeline_quality& quality = data.quality;
     std::vector<std::string> out;
-    for (const char* key : {"missing", "cupti_notice", "cuda_graphs_notice", "disk_notice"}) {
+    for (const char* key : {"missing", "cupti_notice", "cuda_graphs_notice", "disk_notice", "keep_notice"}) {
         if (const std::string notice = property(data, key); !notice.empty()) out.push_back(notice);
     }
     if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
@@ -124,6 +140,14 @@ std::vector<std::string> capture_notes(const timeline& data) {
         out.push_back(counted(quality.damaged_bytes, "byte of the file is damaged and was",
                               "bytes of the file are damaged and were") +
                       " passed over");
+    }
+    if (const std::string reason = property(data, "dump"); !reason.empty()) {
+        out.push_back("a dump of a recording that went on: " + reason);
+    }
+    if (quality.is_latest_part) out.push_back(let_go(data));
+    if (quality.ranges_open_at_start != 0) {
+        out.push_back(counted(quality.ranges_open_at_start, "range was", "ranges were") +
+                      " open before what was kept and cut where that begins");
     }
     if (quality.ranges_open_at_end != 0) {
         out.push_back(counted(quality.ranges_open_at_end, "range was", "ranges were") +

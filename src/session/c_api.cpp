@@ -144,6 +144,14 @@ PROF_EXPORT int prof_sync() {
     });
 }
 
+PROF_EXPORT int prof_dump(const char* path) {
+    return guarded([&]() -> int {
+        std::string text;
+        const session_result result = recording_session::instance().dump(path == nullptr ? "" : path, false, text);
+        return as_result(result, text);
+    });
+}
+
 PROF_EXPORT int prof_step() {
     return guarded([]() -> int {
         return recording_session::instance().step() ? PROF_OK : fail(PROF_WRONG_STATE, "no recording is running");

@@ -157,7 +157,9 @@ control_answer process_control::execute(const control_request& request) {
     if (request.command == "stop") return stop();
     if (request.command == "set") return set(request);
     session_result result = session_result::ok;
-    if (request.command == "pause") {
+    if (request.command == "dump") {
+        result = session.dump("", true, problem);
+    } else if (request.command == "pause") {
         result = session.pause(problem);
     } else if (request.command == "resume") {
         result = session.resume(problem);

@@ -12,8 +12,10 @@
 
 #include "analysis/domain_filter.hpp"
 #include "session/budget_plan.hpp"
+#include "session/keep.hpp"
 #include "session/memory_plan.hpp"
 #include "session/schedule_plan.hpp"
+#include "session/slow_steps.hpp"
 #include "session/trigger_plan.hpp"
 
 namespace prof {
@@ -162,6 +164,25 @@ bool set_budget(session_options& out, const std::string& value) {
     return parse_budget(value, share) && set_text<&session_options::budget>(out, value);
 }
 
+bool set_keep(session_options& out, const std::string& value) {
+    keep_limits limits;
+    return parse_keep(value, limits) && set_text<&session_options::keep>(out, value);
+}
+
+bool set_slow_step(session_options& out, const std::string& value) {
+    double factor = 0;
+    return parse_slow_factor(value, factor) && set_text<&session_options::dump_on_slow_step>(out, value);
+}
+
+bool set_dump_limit(session_options& out, const std::string& value) {
+    std::uint64_t number = 0;
+    const char* const end = value.data() + value.size();
+    const auto [rest, status] = std::from_chars(value.data(), end, number);
+    if (status != std::errc{} || rest != end || number == 0 || number > 1000) return false;
+    out.dump_limit = number;
+    return true;
+}
+
 bool set_export_each(session_options& out, const std::string& value) {
     return set_one_of<&session_options::export_each>(out, value, "run", "window");
 }
@@ -214,6 +235,9 @@ constexpr option all_options[] = {
     {"capture_range_end", "none, stop, repeat, or repeat:N (libprof ends no program: there is no shutdown)",
      set_capture_range_end},
     {"budget", "a percentage from 0.01% to 50%", set_budget},
+    {"keep", accepted_keep, set_keep},
+    {"dump_on_slow_step", "a number from 1.1 to 1000", set_slow_step},
+    {"dump_limit", "a whole number from 1 to 1000", set_dump_limit},
     {"export_each", "run or window", set_export_each},
     {"control", "auto, on, or off", set_control},
     {"control_signal", "none, USR1, USR2, HUP, or WINCH", set_control_signal},

@@ -40,6 +40,9 @@ struct session_options {
     std::string steps;                   // those of capture_range=steps
     std::string capture_range_end = "stop";
     std::string budget;                   // "": none; else budget_plan.hpp parses it
+    std::string keep;                     // "": everything; else keep.hpp parses it
+    std::string dump_on_slow_step;        // "": none; else slow_steps.hpp parses it
+    std::uint64_t dump_limit = 10;        // of those dumps
     std::string export_each = "run";      // or "window": a capture each
     std::string control = "auto";         // or on, off: the socket of `prof ctl`
     std::string control_signal = "none";  // or a signal's name: what starts and stops

@@ -31,7 +31,8 @@ void recording_session::begin_plan() {
     if (!options_.nvtx_capture.empty()) watched.push_back({range_use::capture, options_.nvtx_capture});
     watch_ranges(watched, *region_, on_watched_range);
     plan_ = make_plan(options_);
-    hears_steps_.store(plan_ != nullptr || range_counts_steps());
+    begin_slow_steps();
+    hears_steps_.store(plan_ != nullptr || range_counts_steps() || slow_steps_);
     idle_gate_ = watched.empty() ? 0 : watching_epoch;
     if (!hears_idle_graphs(options_)) set_gate(recording_epoch, idle_gate_);
     listens_ = options_.capture_range == "cudaProfilerApi";
@@ -67,6 +68,7 @@ bool recording_session::step() {
         const std::lock_guard lock(mutex_);
         if (range_counts_steps()) return true;
         step = steps_.fetch_add(1) + 1;
+        note_slow_step();
         hear(plan_event::step);
     } else {
         step = steps_.fetch_add(1) + 1;
@@ -82,6 +84,7 @@ bool recording_session::on_watched_range(range_use use, bool begins) noexcept {
         if (!session.recording()) return false;
         if (use == range_use::step) {
             session.steps_.fetch_add(1);
+            session.note_slow_step();
             session.hear(plan_event::step);
             record_mark("step", session.current_step());
             return false;

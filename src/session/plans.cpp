@@ -18,6 +18,12 @@ std::string plan_problem(const session_options& options) {
     if (!options.budget.empty() && (has_capture_range(options) || !options.schedule.empty())) {
         return "budget decides when to record, and so do schedule and capture_range: set one of them";
     }
+    if (!options.keep.empty() && !options.budget.empty()) {
+        return "keep lets go of the beginning of the run, and budget speaks of the whole of it: set one of them";
+    }
+    if (!options.dump_on_slow_step.empty() && options.keep.empty()) {
+        return "dump_on_slow_step writes out what keep has kept: set keep, too";
+    }
     if ((options.capture_range == "nvtx") != !options.nvtx_capture.empty()) {
         return "capture_range=nvtx and nvtx_capture=NAME go together: set both or neither";
     }

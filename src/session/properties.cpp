@@ -22,10 +22,10 @@ std::string driver_version() {
 
 }  // namespace
 
-void write_properties(capture_writer& out, const session_options& options, const process_facts& facts,
-                      const region& rings) {
+property_list capture_properties(const session_options& options, const process_facts& facts, const region& rings) {
+    property_list out;
     const auto put = [&](const char* key, const std::string& value) {
-        if (!value.empty()) out.property(key, value);
+        if (!value.empty()) out.emplace_back(key, value);
     };
     put("libprof_version", library_version);
     put("name", facts.name);
@@ -47,6 +47,8 @@ void write_properties(capture_writer& out, const session_options& options, const
     put("pytorch", options.pytorch);
     put("plan", plan_text(options));
     put("activities", options.activities);
+    put("keep", options.keep);
+    return out;
 }
 
 }  // namespace prof

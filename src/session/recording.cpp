@@ -16,6 +16,7 @@
 #include "session/control.hpp"
 #include "session/exports.hpp"
 #include "session/injections.hpp"
+#include "session/keep.hpp"
 #include "session/memory_plan.hpp"
 #include "session/plans.hpp"
 #include "session/properties.hpp"
@@ -315,20 +316,24 @@ void recording_session::begin_drain() {
     if (listening_) begin_idle_drain();
     if (!accepting_ || drain_ != nullptr) return;
     region_->publish();
+    const property_list properties = capture_properties(options_, facts_, *region_);
     graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
-    drain_ = std::make_shared<drain_thread>(*region_, open_capture(), drops_before_, memory);
+    keep_limits limits;
+    (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
+    drain_ =
+        std::make_shared<drain_thread>(*region_, open_capture(properties), drops_before_, memory, limits, properties);
     drain_->set_window(window_);
     introduce_tracer();
 }
 
-std::unique_ptr<capture_writer> recording_session::open_capture() {
+std::unique_ptr<capture_writer> recording_session::open_capture(const property_list& properties) {
     if (const std::string problem = make_directories(options_.output_dir); !problem.empty()) throw error(problem);
     capture_writer_options wanted;
     wanted.deflate = options_.compress;
     wanted.id = region_->header().id;
     const std::string path = unused_capture_path(options_, facts_);
     auto out = std::make_unique<capture_writer>(path, wanted);
-    write_properties(*out, options_, facts_, *region_);
+    for (const auto& [key, value] : properties) out->property(key, value);
     out->flush();
     capture_path_ = path;
     return out;

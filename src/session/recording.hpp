@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@
 #include "session/process.hpp"
 #include "session/session_mutex.hpp"
 #include "session/session_status.hpp"
+#include "session/slow_steps.hpp"
 
 namespace prof {
 
@@ -83,6 +85,11 @@ public:
     // prof_step: the next step begins, and windows with it. False if there is no recording. Any thread.
     bool step();
 
+    // Has what was recorded until now written as a capture of its own, with exports, while recording goes on: at
+    // `path`, or where it is "" beside the capture. Comes back at once, or, if it `waits`, when all is written. `text`
+    // gets the path, on failure one line.
+    session_result dump(const std::string& path, bool waits, std::string& text);
+
     // "" while there is none.
     std::string capture_path();
     std::string absolute_capture_path();
@@ -125,6 +132,11 @@ private:
                           std::uint64_t steps);
     void keep_totals(const drain_thread& drain);
     void leave_plan();
+    std::string unused_dump_path(const std::string& capture);
+    std::string write_dump(drain_thread& drain, const session_options& options, const std::string& capture,
+                           const std::string& path, const std::string& reason);
+    void begin_slow_steps();
+    void note_slow_step();
     // Whether there was a recording, and its options.
     std::pair<bool, session_options> end_recording(bool exits);
     session_result complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
@@ -147,7 +159,7 @@ private:
     void say_how_graphs_are_recorded(bool cuda_is_new);
     void introduce_tracer();
     void say_what_others_took(drain_thread& drain);
-    std::unique_ptr<capture_writer> open_capture();
+    std::unique_ptr<capture_writer> open_capture(const property_list& properties);
     std::shared_ptr<drain_thread> draining();
     std::shared_ptr<drain_thread> take_drain();
     std::string export_problem();
@@ -171,6 +183,10 @@ private:
     std::atomic<bool> recording_{false};
     std::atomic<std::uint64_t> steps_{0};  // begun
     std::unique_ptr<capture_plan> plan_;
+    std::optional<slow_steps> slow_steps_;  // those that are dumped
+    std::uint64_t dumps_left_ = 0;          // for them
+    std::uint64_t latest_dump_ns_ = 0;      // for one of them
+    std::atomic<std::uint64_t> dump_number_{0};
     std::atomic<bool> hears_steps_{false};  // a step is more than a number
     bool completes_ = false;                // stop() is not done yet
     std::uint64_t changed_ns_ = 0;          // when the state did, by CLOCK_MONOTONIC
@@ -187,7 +203,7 @@ private:
     std::unique_ptr<graph_memory> memory_;  // its drain thread's, whichever that is
     std::unique_ptr<cupti_tracer> tracer_;
     background_thread background_{"prof-settle"};
-    background_thread exporter_{"prof-export"};  // captures that were completed before the recording's end
+    background_thread exporter_{"prof-export"};  // captures completed before the recording's end, and dumps
     background_thread ender_{"prof-end"};        // at exit, where the thread that exits may wait for nobody
 
     // What the first record's hook touches when it starts the drain thread, perhaps while another thread holds mutex_.

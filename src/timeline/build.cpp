@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -35,6 +36,11 @@ void take_quality(timeline& out, const capture_contents& contents) {
     out.quality.recovery = contents.recovery;
     const auto sealed = out.properties.find("recovery");
     if (out.quality.died && sealed != out.properties.end()) out.quality.recovery = sealed->second;
+    if (contents.begins) {
+        out.quality.is_latest_part = true;
+        out.quality.records_let_go = contents.begins->records;
+        out.quality.gpu_records_let_go = contents.begins->gpu_records;
+    }
     out.quality.damaged_bytes = contents.damage.bytes;
     if (!contents.damage.first.empty()) out.quality.notes.push_back(contents.damage.first);
 }
@@ -110,13 +116,22 @@ void include(timeline& out, std::int64_t ns) noexcept {
     out.end_ns = std::max(out.end_ns, ns);
 }
 
+// What ended before the kept part of the capture is no window of it; the latest tells at least where in the run it is.
+void cut_windows(timeline& out) {
+    const auto last = std::find_if(out.windows.begin(), out.windows.end() - 1,
+                                   [&](const timeline_window& window) { return window.end_ns > out.start_ns; });
+    out.windows.erase(out.windows.begin(), last);
+    out.windows.front().start_ns = std::max(out.windows.front().start_ns, out.start_ns);
+    out.windows.front().end_ns = std::max(out.windows.front().end_ns, out.windows.front().start_ns);
+}
+
 // A capture without window entries (of an older libprof, or damaged) is one window.
 void take_windows(timeline& out, const capture_contents& contents, const tick_clock& clock) {
     for (const auto& [epoch, window] : contents.windows) {
         const std::int64_t start = clock.to_ns(window.begin_ticks);
         const std::int64_t end = window.end_ticks == 0 ? INT64_MAX : clock.to_ns(window.end_ticks);
-        include(out, start);
-        if (window.end_ticks != 0) include(out, end);
+        if (!contents.begins) include(out, start);
+        if (window.end_ticks != 0) include(out, std::max(end, out.start_ns));
         out.windows.push_back({.start_ns = start,
                                .end_ns = end,
                                .first_step = window.first_step,
@@ -132,6 +147,27 @@ void take_windows(timeline& out, const capture_contents& contents, const tick_cl
     // Of one whose end was not written, the next one's beginning is the latest that it can have had.
     for (std::size_t i = 0; i + 1 < out.windows.size(); ++i) {
         out.windows[i].end_ns = std::min(out.windows[i].end_ns, out.windows[i + 1].start_ns);
+    }
+    if (contents.begins) cut_windows(out);
+}
+
+// What was open before the kept part of the capture begins with that; on its own thread at least not after what the
+// thread did next.
+void place_open(capture_contents& contents) {
+    if (!contents.begins) return;
+    std::unordered_map<std::uint64_t, std::uint64_t> first_ticks;  // by thread
+    for (const record_run& run : contents.runs) {
+        if (run.is_open || run.records.empty()) continue;
+        const auto [known, is_new] = first_ticks.try_emplace(run.thread_uid, run.records.front().ticks);
+        if (!is_new) known->second = std::min(known->second, run.records.front().ticks);
+    }
+    for (record_run& run : contents.runs) {
+        if (!run.is_open) continue;
+        const auto next = first_ticks.find(run.thread_uid);
+        for (record& r : run.records) {
+            r.ticks = contents.begins->begin_ticks;
+            if (next != first_ticks.end()) r.ticks = std::min(r.ticks, next->second);
+        }
     }
 }
 
@@ -175,7 +211,12 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
     thread_walk walk{out, events, nodes, parents, clock, thread};
     std::uint64_t next_number = first->first_number;  // need not be 0: the ring may have served other threads before
     std::uint64_t missing = 0;
-    for (auto run = first; run != last; ++run) {
+    auto run = first;
+    for (const std::size_t before = out.ranges.size(); run != last && run->is_open; ++run) {
+        for (const record& r : run->records) walk.visit(r);
+        for (std::size_t i = before; i < out.ranges.size(); ++i) out.ranges[i].open_at_start = true;
+    }
+    for (; run != last; ++run) {
         if (run->first_number > next_number) {
             if (!may_leave_out(walk, *run)) {
                 missing += run->first_number - next_number;
@@ -207,8 +248,10 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
 }
 
 void sort_runs(std::vector<record_run>& runs) {
-    std::sort(runs.begin(), runs.end(), [](const record_run& a, const record_run& b) {
-        return std::pair{a.thread_uid, a.first_number} < std::pair{b.thread_uid, b.first_number};
+    // Of what was open several runs may have one number, and are in order.
+    std::stable_sort(runs.begin(), runs.end(), [](const record_run& a, const record_run& b) {
+        return std::tuple{a.thread_uid, !a.is_open, a.first_number} <
+               std::tuple{b.thread_uid, !b.is_open, b.first_number};
     });
 }
 
@@ -297,6 +340,7 @@ void end_open_ranges(timeline& out) {
         }
         if (range.style == range_style::earlier) range.open_at_end = false;
         if (range.open_at_end) ++out.quality.ranges_open_at_end;
+        if (range.open_at_start) ++out.quality.ranges_open_at_start;
     }
 }
 
@@ -314,6 +358,7 @@ timeline build_timeline(capture_contents contents) {
     take_labels(out, contents.labels);
     take_devices(out, contents.devices);
 
+    place_open(contents);
     const survey found = survey_records(contents.runs);
     const tick_clock clock{std::move(contents.clocks), contents.ticks, found.earliest_ticks,
                            contents.created_realtime_ns};
@@ -322,6 +367,10 @@ timeline build_timeline(capture_contents contents) {
     }
     out.start_ns = clock.first_snapshot_ns();
     out.end_ns = clock.last_snapshot_ns();
+    if (contents.begins) {
+        out.start_ns = clock.to_ns(contents.begins->begin_ticks);
+        out.end_ns = std::max(out.start_ns, out.end_ns);
+    }
     take_windows(out, contents, clock);
     graph_node_events nodes;
     walk_threads(out, contents.runs, found, nodes, clock);
@@ -333,7 +382,7 @@ timeline build_timeline(capture_contents contents) {
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     sort_by(out.capture_begins, &capture_begin::time_ns);
     sort_ranges(out);
-    leave_out_warmup(contents, out);
+    out.quality.launched_before = leave_out_launched_before(contents, out);
     out.kernels = std::move(contents.kernels);
     out.transfers = std::move(contents.transfers);
     out.graphs = std::move(contents.graphs);

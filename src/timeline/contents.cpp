@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "capture/payload.hpp"
 
@@ -20,7 +21,19 @@ void add_records(std::vector<record_run>& runs, const chunk& added) {
     runs.push_back({.thread_uid = added.aux,
                     .first_number = block.first_number,
                     .records = {block.records.begin(), block.records.end()},
-                    .recovered = added.recovered});
+                    .recovered = added.recovered,
+                    .is_open = added.type == format::chunk_type::open});
+}
+
+void add_key_frame(capture_contents& contents, const chunk& added) {
+    if (added.begins) {
+        capture_contents anew;
+        anew.ticks = contents.ticks;
+        anew.created_realtime_ns = contents.created_realtime_ns;
+        contents = std::move(anew);
+        contents.begins = elements<format::key_frame_entry>(added.payload).front();
+    }
+    ++contents.key_frames;
 }
 
 }  // namespace
@@ -75,6 +88,16 @@ void add_chunk(capture_contents& contents, const chunk& added) {
             for (const format::window_entry& window : elements<format::window_entry>(added.payload)) {
                 contents.windows.insert_or_assign(window.epoch, window);
             }
+            break;
+        case format::chunk_type::key_frame:
+            add_key_frame(contents, added);
+            break;
+        // Where later ones stand, the records tell.
+        case format::chunk_type::open:
+            if (contents.begins && contents.key_frames == 1) add_records(contents.runs, added);
+            break;
+        case format::chunk_type::known_graphs:
+            if (contents.begins && contents.key_frames == 1) add_records(contents.earlier, added);
             break;
         case format::chunk_type::end:
             contents.ended = true;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,6 +26,7 @@ struct record_run {
     std::uint64_t first_number = 0;  // of the first record, counted on its thread
     std::vector<record> records;
     bool recovered = false;  // from the rings of a process that died
+    bool is_open = false;    // not what the thread did next, but what was open when the kept part of the capture began
 };
 
 struct capture_contents {
@@ -43,6 +45,9 @@ struct capture_contents {
     std::vector<device_record> devices;
     std::map<std::uint32_t, format::window_entry> windows;  // by epoch
     std::map<std::uint32_t, std::uint64_t> drops;           // drop_cause → count
+    // The key frame with which the capture begins, if what came before it was let go; and how many there are.
+    std::optional<format::key_frame_entry> begins;
+    std::uint64_t key_frames = 0;
     capture_damage damage;
     bool ended = false;  // there was an end chunk
     format::end_entry end;

@@ -51,6 +51,7 @@ struct timeline_range {
     payload_type payload_kind = payload_type::none;
     range_style style = range_style::push_pop;
     bool open_at_end = false;    // never seen to close
+    bool open_at_start = false;  // opened before the kept part of the capture, which is where it begins here
     bool is_operator = false;    // of PyTorch's (an operator, a backward node): takes no part in attribution
     std::int64_t sequence = -1;  // autograd's, of the node that an operator makes or a backward node is; -1 none
 };
@@ -160,6 +161,13 @@ struct timeline_quality {
     // is not in this capture), cause_N (of a newer libprof).
     std::map<std::string, std::uint64_t> dropped;
     std::uint64_t ranges_open_at_end = 0;
+    // Only the latest part of the recording was kept (docs/flight-recorder.md); of what came before: records, GPU
+    // records, ranges that were still open where the kept part begins, and GPU work launched before and done after.
+    bool is_latest_part = false;
+    std::uint64_t records_let_go = 0;
+    std::uint64_t gpu_records_let_go = 0;
+    std::uint64_t ranges_open_at_start = 0;
+    std::uint64_t launched_before = 0;
     // Kernel launches that left no GPU record: not carried out when the capture ended, failed, or their record was
     // lost. Those that were captured into a graph are not among them; where that cannot be told, none is.
     std::uint64_t launches_without_completion = 0;

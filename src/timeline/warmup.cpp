@@ -8,31 +8,49 @@ namespace prof {
 namespace {
 
 // Ids are given in turn and wrap after 2^32.
+bool is_no_later(std::uint64_t key, std::uint32_t than) {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(key) - than) <= 0;
+}
+
 bool is_of_warmup(const capture_contents& contents, std::uint64_t key) {
     const auto window = contents.windows.find(static_cast<std::uint32_t>(key >> 32));
     if (window == contents.windows.end() || window->second.warmup_calls == 0) return false;
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(key) - window->second.warmup_calls) <= 0;
+    return is_no_later(key, window->second.warmup_calls);
+}
+
+bool is_of_what_was_let_go(const capture_contents& contents, std::uint64_t key) {
+    if (!contents.begins || contents.begins->latest_call == 0) return false;
+    const std::uint64_t epoch = contents.begins->latest_call >> 32;
+    return key >> 32 != epoch ? key >> 32 < epoch
+                              : is_no_later(key, static_cast<std::uint32_t>(contents.begins->latest_call));
 }
 
 }  // namespace
 
-void leave_out_warmup(capture_contents& contents, const timeline& data) {
-    const bool any = std::any_of(contents.windows.begin(), contents.windows.end(),
-                                 [](const auto& window) { return window.second.warmup_calls != 0; });
-    if (!any) return;
+std::uint64_t leave_out_launched_before(capture_contents& contents, const timeline& data) {
+    const bool any = contents.begins || std::any_of(contents.windows.begin(), contents.windows.end(),
+                                                    [](const auto& window) { return window.second.warmup_calls != 0; });
+    if (!any) return 0;
+    const auto is_before = [&](std::uint64_t key) {
+        return is_of_what_was_let_go(contents, key) || is_of_warmup(contents, key);
+    };
     // Of two threads one may have been recorded already when the other was not.
     std::unordered_set<std::uint64_t> recorded;
     for (const timeline_api_call& call : data.api_calls) {
-        if (is_of_warmup(contents, call.correlation)) recorded.insert(call.correlation);
+        if (is_before(call.correlation)) recorded.insert(call.correlation);
     }
+    std::uint64_t let_go = 0;
     const auto leave_out = [&](auto& records) {
         std::erase_if(records, [&](const auto& r) {
-            return is_of_warmup(contents, r.correlation) && !recorded.contains(r.correlation);
+            if (!is_before(r.correlation) || recorded.contains(r.correlation)) return false;
+            let_go += is_of_what_was_let_go(contents, r.correlation) ? 1 : 0;
+            return true;
         });
     };
     leave_out(contents.kernels);
     leave_out(contents.transfers);
     leave_out(contents.graphs);
+    return let_go;
 }
 
 }  // namespace prof

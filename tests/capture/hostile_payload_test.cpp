@@ -97,6 +97,9 @@ TEST_F(HostilePayload, ArrayOfBrokenElementsIsRefused) {
     expect_refused(format::chunk_type::records, byte_string(7));
     expect_refused(format::chunk_type::records, byte_string(8 + 33));
     expect_refused(format::chunk_type::earlier, byte_string(8 + 33));
+    expect_refused(format::chunk_type::key_frame, byte_string(64));
+    expect_refused(format::chunk_type::open, byte_string(8 + 33));
+    expect_refused(format::chunk_type::known_graphs, byte_string(8 + 33));
     expect_refused(format::chunk_type::kernels, byte_string(151));
     expect_refused(format::chunk_type::transfers, byte_string(81));
     expect_refused(format::chunk_type::graphs, byte_string(41));

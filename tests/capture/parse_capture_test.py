@@ -53,6 +53,7 @@ EXPECTED = {
         dict(epoch=3, warmup_calls=4, begin_ticks=5, end_ticks=6, first_step=7, last_step=8, drawn_first=9,
              drawn_among=10, ends_with_step=1, reserved=0),
     ],
+    "format::key_frame_entry": [dict(begin_ticks=1290, latest_call=KEY, records=3, gpu_records=2)],
     "device_record": [
         dict(global_memory_bytes=150_754_820_096, memory_bandwidth_kbytes_per_s=4_814_000_000, device=2,
              compute_capability_major=9, compute_capability_minor=1, multiprocessors=132, max_threads_per_block=1024,
@@ -65,10 +66,11 @@ EXPECTED = {
 EXPECTED["kernel_record"].append(dict(EXPECTED["kernel_record"][0], start_ns=5_000_010_000, end_ns=5_000_013_000))
 NOTHING = dict(name=0, color=0, category=0, domain=0, flags=0)
 EARLIER = [dict(NOTHING, ticks=4, value=1 << 31, kind=15), dict(NOTHING, ticks=5, value=0x400000009, kind=9)]
-ELEMENTS = dict(labels="label", thread="format::thread_entry", records="record", earlier="record", kernels="kernel_record",
+ELEMENTS = dict(labels="label", thread="format::thread_entry", records="record", earlier="record",
+                known_graphs="record", kernels="kernel_record",
                 transfers="transfer_record", graphs="graph_record", clocks="clock_snapshot", devices="device_record",
                 drops="format::drop_entry", windows="format::window_entry",
-                end="format::end_entry")
+                key_frame="format::key_frame_entry", open="record", end="format::end_entry")
 
 
 def texts(payload):
@@ -140,17 +142,17 @@ class ParseCapture(unittest.TestCase):
         properties, seen = [], set()
         for kind, aux, payload in self.chunks(data):
             seen.add(kind)
-            self.assertEqual(aux, 1 if kind in ("records", "earlier") else 0)
+            self.assertEqual(aux, 1 if kind in ("records", "open", "earlier", "known_graphs") else 0)
             if kind == "properties":
                 properties += pairs(payload)
                 continue
             if kind == "names":
                 self.assertEqual(texts(payload), {1: b"forward", 3: b"gemm_kernel", 5: b"NVIDIA H200", 7: b"layer\xC3("})
                 continue
-            if kind == "records":
-                self.assertEqual(int.from_bytes(payload[:8], "little"), 0)
+            if kind in ("records", "open"):
+                self.assertEqual(int.from_bytes(payload[:8], "little"), 0 if kind == "records" else 3)
                 payload = payload[8:]
-            if kind == "earlier":
+            if kind in ("earlier", "known_graphs"):
                 self.assertEqual(int.from_bytes(payload[:8], "little"), 7)
                 payload = payload[8:]
             layout = self.document.structs["prof::" + ELEMENTS[kind]]
@@ -159,7 +161,8 @@ class ParseCapture(unittest.TestCase):
                 self.assertEqual(found[0]["reason"], self.document.enums["prof::format::end_reason"]["exited"])
                 self.assertGreaterEqual(found[0]["realtime_ns"], header["created_realtime_ns"])
             else:
-                self.assertEqual(found, EARLIER if kind == "earlier" else EXPECTED[ELEMENTS[kind]])
+                expected = EXPECTED["record"][:1] if kind == "open" else EARLIER if kind in ("earlier", "known_graphs") else None
+                self.assertEqual(found, expected or EXPECTED[ELEMENTS[kind]])
         self.assertEqual(properties, [(b"hostname", b"node17"), (b"rank", b"3"), (b"command", b"train \xFF\0\n.py")])
         self.assertEqual(seen, set(self.types.values()))
 

@@ -134,6 +134,7 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
                 EXPECT_TRUE(same_bytes(copy_of(records_of(c.payload).records), given.records));
                 break;
             case format::chunk_type::earlier:
+            case format::chunk_type::known_graphs:
                 EXPECT_EQ(c.aux, 1U);
                 EXPECT_EQ(records_of(c.payload).first_number, 7U);
                 EXPECT_TRUE(same_bytes(copy_of(records_of(c.payload).records), given.earlier));
@@ -156,6 +157,15 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
             case format::chunk_type::windows:
                 EXPECT_TRUE(same_bytes(copy_of(elements<format::window_entry>(c.payload)), given.windows));
                 break;
+            case format::chunk_type::key_frame:
+                EXPECT_FALSE(c.begins);
+                EXPECT_TRUE(same_bytes(copy_of(elements<format::key_frame_entry>(c.payload)), {given.key_frame}));
+                break;
+            case format::chunk_type::open:
+                EXPECT_EQ(c.aux, 1U);
+                EXPECT_EQ(records_of(c.payload).first_number, 3U);
+                EXPECT_TRUE(same_bytes(copy_of(records_of(c.payload).records), {given.records.front()}));
+                break;
             case format::chunk_type::drops: {
                 const auto drops = elements<format::drop_entry>(c.payload);
                 ASSERT_EQ(drops.size(), 2U);
@@ -173,7 +183,7 @@ TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
         }
     }
     EXPECT_EQ(properties, given.properties);
-    EXPECT_EQ(seen.size(), 14U);
+    EXPECT_EQ(seen.size(), 17U);
     EXPECT_EQ(reader.damage().bytes + reader.damage().chunks + reader.damage().unknown_chunks, 0U);
     EXPECT_EQ(reader.damage().first, "");
     EXPECT_EQ(reader.recovery_outcome(), "");

@@ -134,6 +134,7 @@ sample make_sample() {
                   .drawn_among = 10,
                   .ends_with_step = 1}};
 
+    s.key_frame = {.begin_ticks = 1290, .latest_call = correlation_key(1, 17), .records = 3, .gpu_records = 2};
     s.drops = {{drop_cause::ring_full, 21}, {drop_cause::labels_full, 22}};
     return s;
 }
@@ -157,8 +158,11 @@ void write_sample(capture_writer& writer) {
     writer.graphs(s.graphs);
     writer.clocks(s.clocks);
     writer.devices(s.devices);
+    writer.key_frame(s.key_frame);
+    writer.open(1, 3, std::span{s.records}.first(1));
     writer.window(s.windows.front());
     writer.earlier(s.thread.uid, 7, s.earlier);
+    writer.earlier(s.thread.uid, 7, s.earlier, format::chunk_type::known_graphs);
     writer.drops(s.drops);
     writer.end(format::end_reason::exited);
 }

@@ -20,6 +20,7 @@ struct sample {
     std::vector<clock_snapshot> clocks;
     std::vector<device_record> devices;
     std::vector<format::window_entry> windows;
+    format::key_frame_entry key_frame;
     std::vector<std::pair<drop_cause, std::uint64_t>> drops;
 };
 

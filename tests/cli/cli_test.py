@@ -104,6 +104,7 @@ class Usage(CommandLine):
             "--steps": ("4-3", "N-M"),
             "--capture-range-end": ("stop-shutdown", "libprof ends no program"),
             "--export-each": ("cycle", "run or window"),
+            "--keep": ("60", "a time from 1s to 168h"),
             "--set": ("PROF_FOLD=7", "0 or 1"),
         }
         for option, (value, accepted) in bad.items():

@@ -13,7 +13,8 @@ namespace prof::test {
 namespace {
 
 constexpr std::uint32_t epoch = 1;
-constexpr std::uint32_t buffers_for_all = 512;      // no plan is to run out of them
+constexpr std::uint32_t buffers_for_all = 512;  // no plan is to run out of them
+constexpr std::uint64_t hour_ns = 3'600'000'000'000;
 constexpr std::uint32_t first_tid = 2'000'000'000;  // beyond any that the kernel gives: nothing is read from /proc
 
 region_options ring_options(const drain_plan& plan, std::size_t threads) {
@@ -62,7 +63,8 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
     capture_writer_options written;
     written.deflate = plan.deflate;
     writer_ = std::make_unique<capture_writer>(path, written);
-    collector_ = std::make_unique<collector>(region_, *writer_, region_.drops());
+    const keep_limits limits{.time_ns = plan.key_frame_one_in == 0 ? 0 : hour_ns, .bytes = 0};
+    collector_ = std::make_unique<collector>(region_, *writer_, region_.drops(), nullptr, limits);
     for (std::size_t i = 0; i < threads.size(); ++i) {
         virtual_thread& thread = threads_.emplace_back();
         thread.ring = region_.claim_ring(first_tid + static_cast<std::uint32_t>(i));
@@ -107,6 +109,10 @@ void pipeline::after_step(std::size_t number) {
     if (number == plan_.tracer_known_at) collector_->set_tracer(tracer_.get());
     if (one_in(plan_.flush_one_in)) tracer_->flush(false);
     if (one_in(plan_.round_one_in) || any_ring_fills()) collector_->round();
+    // As many as there are in a period: nothing is let go.
+    if (key_frames_ + 1 < key_frames::in_a_period && one_in(plan_.key_frame_one_in)) {
+        collector_->keep(clock_ns(CLOCK_MONOTONIC) + ++key_frames_ * (hour_ns / key_frames::in_a_period));
+    }
     if (one_in(plan_.housekeeping_one_in)) collector_->housekeeping();
 }
 

@@ -31,6 +31,7 @@ struct drain_plan {
     std::uint32_t housekeeping_one_in = 0;  // … the rest of a drain thread's work is done
     std::size_t tracer_known_at = 0;        // step before which the collector learns of the tracer
     bool deflate = false;
+    std::uint32_t key_frame_one_in = 0;  // … the capture gets a key frame; all of it is kept. 0: none
     std::uint32_t seed = 0;
 
     static drain_plan random(std::uint32_t seed, std::size_t steps);
@@ -60,6 +61,7 @@ private:
 
     drain_plan plan_;
     std::mt19937 random_;
+    std::uint64_t key_frames_ = 0;
     region region_;
     std::unique_ptr<capture_writer> writer_;
     std::unique_ptr<collector> collector_;

@@ -1,5 +1,5 @@
-// fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture
-// and a deflated one, the rings of a process in its midst, names, symbols, settings.
+// fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture,
+// a deflated one, and one whose front was let go, the rings of a process in its midst, names, symbols, settings.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -21,6 +21,16 @@ void write_capture(const std::filesystem::path& path, bool deflate) {
     options.deflate = deflate;
     prof::capture_writer writer(path.string(), options);
     prof::test::write_sample(writer);
+}
+
+// What is before the sample was let go.
+void write_latest_part(const std::filesystem::path& path) {
+    prof::capture_writer writer(path.string(), {});
+    writer.property("hostname", "node17");
+    const std::uint64_t begin = writer.position();
+    writer.key_frame(prof::test::sample_values().key_frame);
+    prof::test::write_sample(writer);
+    writer.let_go(begin);
 }
 
 void write_rings(const std::filesystem::path& folder) {
@@ -69,6 +79,7 @@ int main(int argc, char** argv) try {
     prof::test::write_training((folder / "captures" / "training.prof").string());
     write_capture(folder / "captures" / "plain.prof", false);
     write_capture(folder / "captures" / "deflated.prof", true);
+    write_latest_part(folder / "captures" / "latest_part.prof");
     write_rings(folder / "rings");
     write_texts(folder / "texts",
                 {"forward", "\\x41\\", "a\"b\n\t", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC2\x85\xFF\x7F"});

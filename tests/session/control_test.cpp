@@ -181,6 +181,25 @@ TEST(Control, StatusHasTheNumbersOfTheCapture) {
     EXPECT_EQ(status["pid"], job.pid);
 }
 
+TEST(Control, DumpsWhileRecordingGoesOn) {
+    const controlled job;
+    job.tell("train 1");
+    EXPECT_EQ(job.refused("dump"), "no recording is running");
+    job.done("start");
+    EXPECT_EQ(job.refused("dump"), "nothing was recorded yet");
+    job.tell("train 100");
+    const std::string dump = job.done("dump");
+    // Complete when it is answered, while the recording it is of goes on.
+    EXPECT_EQ(kernels_in(dump), 500U);
+    EXPECT_TRUE(load_timeline(dump).quality.ended);
+    EXPECT_EQ(job.status()["state"], "recording");
+    EXPECT_NE(job.done("dump"), dump);
+    job.tell("train 10");
+    const std::string path = job.done("stop");
+    EXPECT_EQ(dump, path.substr(0, path.size() - 5) + ".dump-1.prof");
+    EXPECT_EQ(kernels_in(path), 550U);
+}
+
 TEST(Control, PausesAndResumes) {
     const controlled job;
     job.tell("train 1");

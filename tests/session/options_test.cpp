@@ -1,6 +1,7 @@
 #include "session/options.hpp"
 
 #include "ring/producer.hpp"
+#include "session/keep.hpp"
 #include "session/memory_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -28,6 +29,14 @@ TEST(Options, TakeEveryNameOfTheTable) {
     EXPECT_FALSE(out.export_summary);
     EXPECT_EQ(set_option(out, "export", "trace,summary"), "");
     EXPECT_TRUE(out.export_trace && out.export_summary);
+    for (const char* how_much : {"60s", "10m", "168h", "8M", "500MB", "1T", "60s,500M", "2G,1h"}) {
+        EXPECT_EQ(set_option(out, "keep", how_much), "");
+        EXPECT_EQ(out.keep, how_much);
+    }
+    keep_limits limits;
+    EXPECT_TRUE(parse_keep("10m,500MB", limits));
+    EXPECT_EQ(limits.time_ns, 600'000'000'000U);
+    EXPECT_EQ(limits.bytes, 524'288'000U);
     for (const char* what : {"ranges", "ops", "off"}) {
         EXPECT_EQ(set_option(out, "pytorch", what), "");
         EXPECT_EQ(out.pytorch, what);
@@ -49,6 +58,15 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"memory", "99999999999999999999"},
         {"memory", "17179869184G"},
         {"compress", "yes"},
+        {"keep", "60"},
+        {"keep", "0s"},
+        {"keep", "169h"},
+        {"keep", "7M"},
+        {"keep", "2T"},
+        {"keep", "60s,70s"},
+        {"keep", "60s,"},
+        {"keep", "60s,500M,1G"},
+        {"keep", "18446744073709551615s"},
         {"autostart", ""},
         {"export", "pdf"},
         {"export", "trace,,"},

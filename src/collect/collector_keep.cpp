@@ -1,0 +1,53 @@
+// Of a capture of which only the latest part is kept: its key frames, and what it lets go.
+#include <new>
+
+#include "collect/collector.hpp"
+#include "record/clock.hpp"
+
+namespace prof {
+
+void collector::keep(std::uint64_t now_ns, bool may_let_go) {
+    // Of a capture that goes on no more nothing is let go either.
+    if (keeper_ == nullptr || out_->failed()) return;
+    if (keeper_->wants_key_frame(now_ns, *out_)) write_key_frame(now_ns);
+    if (may_let_go) keeper_->let_go(now_ns, *out_);
+}
+
+// The rings once more, so that of all GPU work that is before the key frame the launch is, too.
+void collector::settle_rings() {
+    try {
+        round_result ignored;
+        drain_rings(ignored);
+    } catch (const std::bad_alloc&) {
+        // As in a round.
+    }
+    release_rings();
+    if (memory_ == nullptr) return;
+    // What was heard in the round before is settled with the first, all that was heard with the second.
+    memory_->end_round();
+    memory_->end_round();
+    if (memory_->has_news()) tell(format::chunk_type::earlier);
+}
+
+void collector::write_key_frame(std::uint64_t now_ns) {
+    const std::uint64_t begin_ticks = ticks_now();
+    settle_rings();
+    const auto open = keeper_->open().all();
+    keeper_->begin_key_frame(begin_ticks, now_ns, open, *out_);
+    std::uint32_t names = 0;
+    std::uint32_t labels = 0;
+    write_names(names);
+    write_labels(labels);
+    std::erase_if(threads_, [&](const auto& known) { return known.second.has_ended && !open.contains(known.first); });
+    for (const auto& [uid, known] : threads_) out_->thread(known.entry);
+    if (memory_ != nullptr) {
+        memory_->begin_capture();
+        if (memory_->has_news()) tell(format::chunk_type::known_graphs);
+    }
+    write_drops(false);
+    write_clock();
+    out_->flush();
+    keeper_->end_key_frame(*out_);
+}
+
+}  // namespace prof

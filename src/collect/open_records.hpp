@@ -1,0 +1,77 @@
+// What is open on each thread after the records that were written so far, as records: who begins to read here visits
+// them first, and knows what the thread's next records close (format::chunk_type::open).
+//
+// Ranges with all that may stand between them (adoptions, places to work for), start/end ranges, and a call that waits.
+// Belongs to the drain thread. Memory is bounded whatever the program forgets to close: what is beyond the limits is
+// left out, and its end then counts as one without a beginning.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "record/record.hpp"
+
+namespace prof {
+
+struct open_on_thread {
+    std::uint64_t next_number = 0;
+    std::vector<record> records;
+};
+using open_by_thread = std::map<std::uint64_t, open_on_thread>;
+
+class open_records {
+public:
+    static constexpr std::size_t most_on_a_thread = 1024;
+    static constexpr std::size_t most_places = 256;  // of a thread: the latest
+    static constexpr std::size_t most_started = 65'536;
+
+    void follow(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records);
+    // It has ended: of what it left open only start/end ranges may yet be closed, by others.
+    void end_thread(std::uint64_t thread);
+
+    // The latest correlation_key() of all calls; 0: none.
+    std::uint64_t latest_call() const noexcept { return latest_call_; }
+
+    // Threads with nothing open are left out.
+    open_by_thread all() const;
+
+private:
+    struct thread_state {
+        std::uint64_t next_number = 0;
+        std::vector<record> open;                                   // in the order in which they came
+        record wait;                                                // api_enter, or none
+        record heard;                                               // window, while the thread is heard only; or none
+        std::uint64_t last_started = 0;                             // id of the range that a payload belongs to
+        std::unordered_map<std::uint16_t, std::uint64_t> left_out;  // pushes, by domain
+    };
+    struct started_range {
+        std::uint64_t thread = 0;
+        record start;
+        record payload;  // or none
+    };
+    struct early_end {
+        std::uint64_t thread = 0;
+        record end;
+    };
+
+    void visit(std::uint64_t thread, thread_state& at, const record& r);
+    static void open(thread_state& at, const record& r);
+    static void note_place(thread_state& at, const record& r);
+    static void close_range(thread_state& at, const record& r);
+    static void enter_window(thread_state& at, const record& r);
+    void start(std::uint64_t thread, thread_state& at, const record& r);
+    void end(std::uint64_t thread, const record& r);
+    void enter_call(thread_state& at, const record& r);
+
+    std::unordered_map<std::uint64_t, thread_state> threads_;
+    std::unordered_map<std::uint64_t, started_range> started_;  // by id
+    // Ends whose start, on another thread, has not been drained yet.
+    std::unordered_map<std::uint64_t, early_end> ended_early_;
+    std::uint64_t latest_call_ = 0;
+};
+
+}  // namespace prof

@@ -1,0 +1,172 @@
+// A capture whose front was let go: what the writer gives back, and what a reader finds.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "capture/capture_files.hpp"
+#include "capture/payload.hpp"
+#include "capture/writer.hpp"
+
+namespace prof::test {
+namespace {
+
+constexpr std::uint64_t frame_records = 1000;  // 32 KB of them before each key frame
+
+struct LetGo : testing::Test {
+    temporary_folder folder;
+    std::string path = folder / "a.prof";
+    std::vector<std::uint64_t> frames;  // where the key frames are
+    std::unique_ptr<capture_writer> writer = std::make_unique<capture_writer>(path, capture_writer_options{});
+
+    void write(std::uint64_t count) {
+        for (std::uint64_t n = 0; n < count; ++n) {
+            const std::vector<record> some(frame_records, record{.ticks = n + 1, .kind = record_kind::mark});
+            writer->records(1, n * frame_records, some);
+            writer->flush();
+            frames.push_back(writer->position());
+            writer->key_frame({n + 1, 0, (n + 1) * frame_records, 0});
+        }
+        writer->flush();
+    }
+    std::uint64_t storage() const {
+        struct stat status {};
+        stat(path.c_str(), &status);
+        return static_cast<std::uint64_t>(status.st_blocks) * 512;
+    }
+};
+
+struct found {
+    std::vector<std::uint64_t> first_numbers;  // of the records after the latest chunk that begins
+    std::uint64_t frames = 0;
+    std::uint64_t begun = 0;
+    capture_damage damage;
+};
+
+void take(found& out, const chunk& c) {
+    if (c.begins) {
+        out.first_numbers.clear();
+        ++out.begun;
+    }
+    if (c.type == format::chunk_type::key_frame) ++out.frames;
+    if (c.type == format::chunk_type::records) out.first_numbers.push_back(records_of(c.payload).first_number);
+}
+
+found read(const std::string& path) {
+    capture_reader reader(path);
+    found out;
+    for (chunk c; reader.next(c);) take(out, c);
+    out.damage = reader.damage();
+    return out;
+}
+
+void expect_undamaged(const capture_damage& damage) {
+    EXPECT_EQ(damage.bytes, 0U) << damage.first;
+    EXPECT_EQ(damage.chunks, 0U) << damage.first;
+}
+
+TEST_F(LetGo, GivesItsStorageBackAndIsPassedOver) {
+    write(100);
+    const std::uint64_t before = storage();
+    ASSERT_EQ(writer->let_go(frames[97]), 0);
+    EXPECT_LT(storage(), before / 10);
+    writer->end(format::end_reason::stopped);
+    const found result = read(path);
+    EXPECT_EQ(result.first_numbers, (std::vector<std::uint64_t>{98'000, 99'000}));
+    EXPECT_EQ(result.begun, 1U);
+    EXPECT_EQ(result.frames, 3U);
+    expect_undamaged(result.damage);
+}
+
+// Each time a little less than a unit of storage lies before the place up to which is let go: it must not stay for
+// ever.
+TEST_F(LetGo, LeavesNothingBehindHoweverOften) {
+    for (std::uint64_t n = 0; n < 3000; ++n) {
+        write(1);
+        ASSERT_EQ(writer->let_go(frames.back()), 0);
+        ASSERT_LT(storage(), 200'000U) << n;
+    }
+}
+
+TEST_F(LetGo, IsPassedOverWhereACopyHasZerosForIt) {
+    write(10);
+    ASSERT_EQ(writer->let_go(frames[7]), 0);
+    writer.reset();
+    write_bytes(folder / "copy.prof", read_bytes(path));
+    const found result = read(folder / "copy.prof");
+    EXPECT_EQ(result.first_numbers, (std::vector<std::uint64_t>{8000, 9000}));
+    expect_undamaged(result.damage);
+}
+
+TEST_F(LetGo, LeavesACaptureThatBeginsWithAKeyFrame) {
+    write(10);
+    writer.reset();
+    byte_string bytes = read_bytes(path);
+    bytes.erase(bytes.begin() + sizeof(format::file_header), bytes.begin() + static_cast<std::ptrdiff_t>(frames[4]));
+    write_bytes(path, bytes);
+    const found result = read(path);
+    EXPECT_EQ(result.first_numbers, (std::vector<std::uint64_t>{5000, 6000, 7000, 8000, 9000}));
+    EXPECT_EQ(result.begun, 1U);
+    expect_undamaged(result.damage);
+}
+
+TEST_F(LetGo, BeginsWithTheNextKeyFrameWhereTheFirstIsDamaged) {
+    write(10);
+    ASSERT_EQ(writer->let_go(frames[4]), 0);
+    writer.reset();
+    for (const std::size_t damaged : {std::size_t{0}, sizeof(format::chunk_header)}) {  // header, payload
+        byte_string bytes = read_bytes(path);
+        bytes[frames[4] + damaged] ^= 1;
+        write_bytes(folder / "copy.prof", bytes);
+        const found result = read(folder / "copy.prof");
+        EXPECT_EQ(result.first_numbers, (std::vector<std::uint64_t>{6000, 7000, 8000, 9000}));
+        EXPECT_EQ(result.begun, 1U);
+        EXPECT_EQ(result.damage.bytes, frames[5] - frames[4]);
+        EXPECT_EQ(result.damage.chunks, 1U);
+    }
+}
+
+// Zeros that are none of ours are damage as ever: nothing is forgotten for them.
+TEST_F(LetGo, IsNotTakenForDamageNorDamageForIt) {
+    write(10);
+    writer.reset();
+    byte_string bytes = read_bytes(path);
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(frames[3]),
+              bytes.begin() + static_cast<std::ptrdiff_t>(frames[3]) + 200, 0);
+    write_bytes(path, bytes);
+    const found result = read(path);
+    EXPECT_EQ(result.begun, 0U);
+    EXPECT_EQ(result.first_numbers.size(), 9U);
+    EXPECT_GT(result.damage.bytes, 200U);
+}
+
+TEST_F(LetGo, WhileAReaderIsAtItMakesItBeginAnew) {
+    write(100);
+    capture_reader reader(path);
+    found result;
+    chunk c;
+    for (int i = 0; i < 9; ++i) {
+        ASSERT_TRUE(reader.next(c));
+        take(result, c);
+    }
+    ASSERT_EQ(writer->let_go(frames[90]), 0);
+    while (reader.next(c)) take(result, c);
+    EXPECT_EQ(result.begun, 1U);
+    EXPECT_EQ(result.first_numbers.size(), 9U);
+    EXPECT_EQ(result.first_numbers.front(), 91'000U);
+    expect_undamaged(reader.damage());
+}
+
+TEST_F(LetGo, SurvivesBeingCutAnywhere) {
+    write(4);
+    ASSERT_EQ(writer->let_go(frames[1]), 0);
+    writer.reset();
+    const byte_string whole = read_bytes(path);
+    for (std::size_t size = sizeof(format::file_header); size < whole.size(); size += 997) {
+        write_bytes(folder / "cut.prof", {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+        const found result = read(folder / "cut.prof");
+        EXPECT_LE(result.first_numbers.size(), 2U);
+        EXPECT_TRUE(result.first_numbers.empty() || result.first_numbers.front() == 2000U);
+    }
+}
+
+}  // namespace
+}  // namespace prof::test

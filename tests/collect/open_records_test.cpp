@@ -1,0 +1,114 @@
+// What is said to be open, of records written by hand.
+#include "collect/open_records.hpp"
+
+#include <gtest/gtest.h>
+
+namespace prof::test {
+namespace {
+
+record push(std::uint32_t name, std::uint16_t domain = 0) {
+    return {.name = name, .domain = domain, .kind = record_kind::range_push};
+}
+record pop(std::uint16_t domain = 0) { return {.domain = domain, .kind = record_kind::range_pop}; }
+record of(record_kind kind, std::uint64_t value) { return {.value = value, .kind = kind}; }
+record call(std::uint64_t id, api_class what, std::uint32_t kernel = 0) {
+    return {.value = id, .name = kernel, .kind = record_kind::api_enter, .flags = static_cast<std::uint8_t>(what)};
+}
+
+struct OpenRecords : testing::Test {
+    open_records open;
+    std::uint64_t number = 100;
+
+    void follow(std::vector<record> records, std::uint64_t thread = 1) {
+        open.follow(thread, number, records);
+        number += records.size();
+    }
+    // "kind:name-or-value" of each record of the thread.
+    std::vector<std::string> of_thread(std::uint64_t thread = 1) const {
+        std::vector<std::string> out;
+        const open_by_thread all = open.all();
+        if (const auto found = all.find(thread); found != all.end()) {
+            for (const record& r : found->second.records) {
+                out.push_back(std::to_string(static_cast<int>(r.kind)) + ':' + std::to_string(r.name + r.value));
+            }
+        }
+        return out;
+    }
+    using texts = std::vector<std::string>;
+};
+
+TEST_F(OpenRecords, CloseTheLatestOfTheirDomain) {
+    follow({push(1), push(2, 7), push(3), pop(7), pop(9), push(4)});
+    EXPECT_EQ(of_thread(), (texts{"1:1", "1:3", "1:4"}));
+    EXPECT_EQ(open.all().at(1).next_number, 106U);
+    follow({pop(), pop(), pop(), pop()});
+    EXPECT_TRUE(open.all().empty());
+}
+
+TEST_F(OpenRecords, KeepThreadsApart) {
+    follow({push(1)}, 1);
+    follow({push(2), pop(), pop()}, 2);
+    EXPECT_EQ(of_thread(1), texts{"1:1"});
+    EXPECT_EQ(of_thread(2), texts{});
+    open.end_thread(1);
+    EXPECT_TRUE(open.all().empty());
+}
+
+TEST_F(OpenRecords, HoldPlacesAndAdoptionsWhereTheyStood) {
+    follow({push(1), of(record_kind::parent_here, 50), push(2), of(record_kind::adopt_push, 60), push(3)});
+    EXPECT_EQ(of_thread(), (texts{"1:1", "12:50", "1:2", "13:60", "1:3"}));
+    follow({of(record_kind::adopt_pop, 0), pop(), pop()});
+    EXPECT_EQ(of_thread(), (texts{"1:1", "12:50"}));
+    for (std::uint64_t n = 1; n <= open_records::most_places; ++n) follow({of(record_kind::parent_here, 1000 + n)});
+    EXPECT_EQ(of_thread().size(), 1 + open_records::most_places);
+    EXPECT_EQ(of_thread().at(1), "12:1001");  // the oldest was forgotten
+}
+
+TEST_F(OpenRecords, HoldStartedRangesUntilAnyThreadEndsThem) {
+    follow({of(record_kind::range_start, 5), of(record_kind::payload, 77), of(record_kind::range_start, 6),
+            of(record_kind::mark, 0), of(record_kind::payload, 78)});
+    open.end_thread(1);
+    EXPECT_EQ(of_thread().size(), 3U);  // 78 belongs to none
+    follow({of(record_kind::range_end, 6)}, 2);
+    EXPECT_EQ(of_thread(), (texts{"3:5", "6:77"}));
+    // One thread is drained before the other: the end comes first, and is held until the start has come.
+    follow({of(record_kind::range_end, 9)}, 2);
+    EXPECT_EQ(of_thread(2), texts{"4:9"});
+    follow({of(record_kind::range_start, 9)}, 1);
+    EXPECT_EQ(of_thread(2), texts{});
+    EXPECT_EQ(of_thread(1), (texts{"3:5", "6:77"}));
+}
+
+TEST_F(OpenRecords, HoldACallThatWaitsAndNoOther) {
+    follow({call(7, api_class::wait)});
+    EXPECT_EQ(of_thread(), texts{"7:7"});
+    follow({of(record_kind::api_exit, 7), call(8, api_class::launch, 3)});
+    EXPECT_EQ(of_thread(), texts{});
+    EXPECT_EQ(open.latest_call(), 8U);
+    follow({call(3, api_class::launch)}, 2);  // of another thread, drained later
+    EXPECT_EQ(open.latest_call(), 8U);
+    // Ids wrap within an epoch, and begin anew with the next.
+    follow({call(correlation_key(1, 0xFFFF'FFFF), api_class::launch), call(correlation_key(1, 2), api_class::launch)});
+    EXPECT_EQ(open.latest_call(), correlation_key(1, 2));
+    follow({call(correlation_key(2, 1), api_class::launch), call(correlation_key(1, 9), api_class::launch)});
+    EXPECT_EQ(open.latest_call(), correlation_key(2, 1));
+}
+
+TEST_F(OpenRecords, EndWithTheirWindow) {
+    follow({push(1), of(record_kind::parent_here, 50), call(7, api_class::wait), of(record_kind::window, 2), push(2)});
+    EXPECT_EQ(of_thread(), (texts{"12:50", "1:2"}));
+}
+
+TEST_F(OpenRecords, AreBoundedWhateverIsForgotten) {
+    const std::size_t most = open_records::most_on_a_thread + open_records::most_places;
+    for (std::size_t n = 0; n < most + 10; ++n) follow({push(static_cast<std::uint32_t>(n))});
+    EXPECT_EQ(of_thread().size(), most);
+    for (int n = 0; n < 11; ++n) follow({pop()});  // ten of those left out, one that was kept
+    EXPECT_EQ(of_thread().size(), most - 1);
+    for (std::uint64_t n = 0; n < open_records::most_started + 10; ++n)
+        follow({of(record_kind::range_start, n + 1)}, 2);
+    EXPECT_EQ(of_thread(2).size(), open_records::most_started);
+}
+
+}  // namespace
+}  // namespace prof::test

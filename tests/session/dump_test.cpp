@@ -1,0 +1,211 @@
+// Dumps (docs/flight-recorder.md#dumps): what a recording has, written out while it goes on (dump_victim.cpp).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/projection.hpp"
+#include "export/capture_notes.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+using testing::HasSubstr;
+
+using settings = std::map<std::string, std::string>;
+
+struct Dump : testing::Test {
+    scratch_directory scratch;
+
+    process_result run(std::vector<std::string> words, settings more) const {
+        words.insert(words.begin(), PROF_TEST_VICTIM);
+        more.merge(settings{{"PROF_OUTPUT_DIR", scratch.path},
+                            {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                            {"PROF_RINGS", scratch.path},
+                            {"PROF_EXPORT", "none"},
+                            {"PROF_NAME", "job"},
+                            {"FAKE_GPU_CLOCK", "virtual"},
+                            {"LD_PRELOAD", PROF_TEST_LIBRARY},
+                            {"CUDA_INJECTION64_PATH", ""},
+                            {"NVTX_INJECTION64_PATH", ""}});
+        return run_process(words, more, scratch.path);
+    }
+    // The file whose name ends so.
+    std::string file(const std::string& end) const {
+        std::string found;
+        for (const std::string& path : scratch.files(end)) {
+            EXPECT_EQ(found, "") << "and " << path;
+            found = path;
+        }
+        EXPECT_NE(found, "") << end;
+        return found;
+    }
+    std::string capture() const {
+        for (const std::string& path : scratch.files(".prof")) {
+            if (path.find(".dump-") == std::string::npos && path.find("named") == std::string::npos) return path;
+        }
+        ADD_FAILURE() << "no capture";
+        return {};
+    }
+};
+
+std::vector<std::uint64_t> steps_of(const timeline& data) {
+    std::vector<std::uint64_t> out;
+    for (const timeline_range& range : data.ranges) {
+        if (data.name(range.name) == "step") out.push_back(range.payload);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+bool says_dump(const timeline& data) {
+    const auto notes = capture_notes(data);
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+        return note == "a dump of a recording that went on: it was asked for";
+    });
+}
+
+// Closed, without damage, each operation with its launch, and no nanosecond lost between rows and total.
+void expect_complete(const timeline& data) {
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_FALSE(data.quality.died);
+    EXPECT_EQ(data.quality.recovered_records, 0U);
+    EXPECT_EQ(data.quality.damaged_bytes, 0U);
+    EXPECT_LE(data.quality.ranges_open_at_end, 1U);  // the step that is under way
+    for (const gpu_op& op : data.ops) ASSERT_NE(op.launch, npos);
+    const projection rows = project(data, projection_options{});
+    std::int64_t self = 0;
+    for (const projection_row& row : rows.rows) self += row.gpu_self_ns;
+    EXPECT_EQ(self, rows.total_gpu_ns);
+}
+
+TEST_F(Dump, HasAllThatWasRecordedBeforeTheCallWhileRecordingGoesOn) {
+    constexpr std::uint64_t count = 500;
+    const process_result result =
+        run({"dumps", std::to_string(count), scratch.path + "/named.prof"}, {{"PROF_EXPORT", "trace,summary"}});
+    EXPECT_EQ(result.exit_code(), 0);
+    EXPECT_EQ(result.err, "");
+    const timeline whole = load_timeline(capture());
+    const timeline first = load_timeline(file(".dump-1.prof"));
+    const timeline second = load_timeline(scratch.path + "/named.prof");
+    ASSERT_EQ(steps_of(whole).size(), 3 * count);
+    std::uint64_t calls = 1;
+    for (const timeline* dump : {&first, &second}) {
+        SCOPED_TRACE(calls);
+        expect_complete(*dump);
+        EXPECT_FALSE(dump->quality.is_latest_part);
+        const auto steps = steps_of(*dump);
+        // Where the recording was stopped before the copy was made, that is a copy of the whole.
+        EXPECT_TRUE(dump->properties.contains("dump") || steps.size() == 3 * count);
+        EXPECT_EQ(dump->properties.contains("dump"), says_dump(*dump));
+        EXPECT_GE(steps.size(), calls * count);
+        EXPECT_EQ(steps.front(), 1U);
+        EXPECT_EQ(steps.back(), steps.size());
+        // What is in it is what the whole capture says of that time.
+        ASSERT_LE(dump->ops.size(), whole.ops.size());
+        for (std::size_t i = 0; i < dump->ops.size(); ++i)
+            ASSERT_EQ(dump->ops[i].correlation, whole.ops[i].correlation);
+        ++calls;
+    }
+    for (const timeline_range& range : whole.ranges) EXPECT_FALSE(range.open_at_end);
+    EXPECT_FALSE(says_dump(whole));
+    for (const char* end :
+         {".dump-1.trace.json.gz", ".dump-1.summary.txt", "named.trace.json.gz", "named.summary.txt"}) {
+        EXPECT_GT(std::filesystem::file_size(file(end)), 100U);
+    }
+    for (const std::string& path : scratch.files("")) EXPECT_EQ(path.find(".tmp-"), std::string::npos) << path;
+}
+
+TEST_F(Dump, OfALatestPartHasThatAndNoHole) {
+    const process_result result = run({"latest", scratch.path + "/named.prof"}, {{"PROF_KEEP", "8M"}});
+    EXPECT_EQ(result.exit_code(), 0);
+    EXPECT_EQ(result.err, "");
+    const std::uint64_t before = std::stoull(result.out);
+    const timeline data = load_timeline(scratch.path + "/named.prof");
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_EQ(data.quality.damaged_bytes, 0U);
+    EXPECT_EQ(data.quality.recovered_records, 0U);
+    EXPECT_TRUE(data.quality.is_latest_part);
+    EXPECT_LT(std::filesystem::file_size(scratch.path + "/named.prof"), std::filesystem::file_size(capture()) / 2);
+    const auto steps = steps_of(data);
+    ASSERT_GT(steps.size(), 100U);
+    if (data.quality.dropped.contains("ring_full")) return;
+    EXPECT_EQ(steps.back() - steps.front() + 1, steps.size());
+    EXPECT_GE(steps.back(), before);
+}
+
+TEST_F(Dump, ThatThereCannotBeIsRefusedInOneLine) {
+    std::ofstream(scratch.path + "/taken.prof") << "somebody's";
+    const process_result result = run({"refused"}, {{"PROF_AUTOSTART", "0"}});
+    EXPECT_EQ(result.exit_code(), 0);
+    EXPECT_EQ(result.err, "");
+    std::istringstream lines(result.out);
+    for (const char* expected :
+         {"2 no recording is running", "2 nothing was recorded yet",
+          "3 a dump is named ....prof, as a capture is, and not dump.txt",
+          "3 a dump is named ....prof, as a capture is, and not .prof",
+          "3 cannot create /nowhere/at/all/a.prof: No such file or directory; choose a directory "
+          "that exists and can be written",
+          "3 cannot create taken.prof: what is there is never overwritten, choose another name",
+          "2 no recording is running"}) {
+        std::string line;
+        std::getline(lines, line);
+        EXPECT_EQ(line, expected);
+    }
+    EXPECT_EQ(read_file(scratch.path + "/taken.prof"), "somebody's");
+    EXPECT_TRUE(scratch.files(".dump-1.prof").empty());
+}
+
+TEST_F(Dump, IsNotAForkedChilds) {
+    const process_result result = run({"fork"}, {});
+    EXPECT_EQ(result.exit_code(), 0);
+    EXPECT_THAT(result.out, HasSubstr("2 this is a forked child"));
+    expect_complete(load_timeline(file(".dump-1.prof")));
+    EXPECT_TRUE(scratch.files(".dump-2.prof").empty());
+}
+
+TEST_F(Dump, IsMadeAfterASlowStep) {
+    const process_result result =
+        run({"slow"}, {{"PROF_KEEP", "1T"}, {"PROF_DUMP_ON_SLOW_STEP", "2.5"}, {"PROF_DUMP_LIMIT", "3"}});
+    EXPECT_EQ(result.exit_code(), 0);
+    EXPECT_EQ(result.err, "");
+    const auto dumps = scratch.files(".prof");
+    EXPECT_GE(dumps.size(), 1U + 1);
+    EXPECT_LE(dumps.size(), 1U + 3);
+    for (const std::string& path : dumps) {
+        if (path == capture()) continue;
+        const timeline data = load_timeline(path);
+        expect_complete(data);
+        const std::string reason = data.properties.at("dump");
+        unsigned long long step = 0;
+        double ms = 0;
+        double times = 0;
+        std::size_t before = 0;
+        ASSERT_EQ(std::sscanf(reason.c_str(), "step %llu took %lf ms, %lf times the median of the %zu steps before it",
+                              &step, &ms, &times, &before),
+                  4)
+            << reason;
+        EXPECT_GE(times, 2.5);
+        EXPECT_GE(before, 16U);
+        const auto steps = steps_of(data);
+        EXPECT_TRUE(std::binary_search(steps.begin(), steps.end(), step)) << reason;
+    }
+}
+
+// In a recording that is not kept in part, or whose steps take as long as ever, there is none.
+TEST_F(Dump, ForSlowStepsWantsKeep) {
+    const process_result result = run({"dumps", "10", scratch.path + "/named.prof"}, {{"PROF_DUMP_ON_SLOW_STEP", "2"}});
+    EXPECT_EQ(result.err, "libprof: dump_on_slow_step writes out what keep has kept: set keep, too\n");
+}
+
+}  // namespace
+}  // namespace prof::test

@@ -1,0 +1,130 @@
+// A program on the simulated GPU that dumps its recording while it goes on. Its steps are numbered: the payload of
+// their range, and prof_step's.
+//
+//   dump_victim dumps N PATH    N steps, a dump; N more, a dump to PATH; N more
+//   dump_victim latest PATH     steps until the capture's front is gone, a dump to PATH, as many steps again; prints
+//   the
+//                               number of those before the dump
+//   dump_victim refused         asks for dumps that there cannot be, and prints the lines that it is told
+//   dump_victim slow            steps, now and then a slow one, until there is a dump
+//   dump_victim fork            dumps, as its child tries to, and prints what the child is told
+#include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
+#include <prof/prof.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "fakes/fake_gpu.h"
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+void step_k() {}
+
+class trainer {
+public:
+    trainer() {
+        fake_gpu_register_kernel(reinterpret_cast<const void*>(step_k), "step_k", 1'000);
+        (void)cudaStreamCreate(&stream_);
+    }
+    void step(steady::duration length = {}) {
+        const auto begin = steady::now();
+        (void)prof_step();
+        nvtxEventAttributes_t event{};
+        event.version = NVTX_VERSION;
+        event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+        event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+        event.payload.ullValue = ++steps_;
+        event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+        event.message.ascii = "step";
+        nvtxRangePushEx(&event);
+        (void)cudaLaunchKernel(reinterpret_cast<const void*>(step_k), dim3(1), dim3(32), nullptr, 0, stream_);
+        nvtxRangePop();
+        while (steady::now() - begin < length) {
+        }
+        if (length == steady::duration{}) longest_ = std::max(longest_, steady::now() - begin);
+    }
+    void steps(std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i) step();
+    }
+    steady::duration longest() const { return longest_; }
+
+private:
+    cudaStream_t stream_ = nullptr;
+    std::uint64_t steps_ = 0;
+    steady::duration longest_{0};
+};
+
+void say(int result) { std::printf("%d %s\n", result, prof_last_error()); }
+
+std::string capture_path() {
+    char path[4096];
+    return {path, prof_capture_path(path, sizeof path)};
+}
+
+bool front_is_gone() {
+    struct stat status {};
+    return stat(capture_path().c_str(), &status) == 0 && status.st_size > 4 * 512 * status.st_blocks;
+}
+
+bool has_dump() {
+    const std::string capture = capture_path();
+    return access((capture.substr(0, capture.rfind(".prof")) + ".dump-1.prof").c_str(), F_OK) == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string scene = argc > 1 ? argv[1] : "";
+    if (scene == "refused") {
+        say(prof_dump(nullptr));  // autostart is off
+        if (prof_start(nullptr) != PROF_OK) return 3;
+        say(prof_dump(nullptr));
+    }
+    trainer job;
+    if (scene == "dumps" && argc == 4) {
+        const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
+        job.steps(count);
+        if (prof_dump(nullptr) != PROF_OK) return 4;
+        job.steps(count);
+        if (prof_dump(argv[3]) != PROF_OK) return 5;
+        job.steps(count);
+    } else if (scene == "latest" && argc == 3) {
+        std::uint64_t count = 0;
+        for (; !front_is_gone(); count += 1000) job.steps(1000);
+        if (prof_dump(argv[2]) != PROF_OK) return 8;
+        job.steps(count);
+        std::printf("%llu\n", static_cast<unsigned long long>(count));
+    } else if (scene == "refused") {
+        job.steps(10);
+        for (const char* path : {"dump.txt", ".prof", "/nowhere/at/all/a.prof", "taken.prof"}) say(prof_dump(path));
+    } else if (scene == "slow") {
+        do {
+            job.steps(40);
+            // Three times what a step took at most so far is a lot more than the median.
+            job.step(3 * job.longest() + std::chrono::milliseconds(1));
+        } while (!has_dump());
+    } else if (scene == "fork") {
+        job.steps(10);
+        const pid_t child = fork();
+        if (child == 0) {
+            say(prof_dump(nullptr));
+            std::fflush(stdout);
+            _exit(0);
+        }
+        waitpid(child, nullptr, 0);
+        if (prof_dump(nullptr) != PROF_OK) return 6;
+    }
+    if (prof_stop() != PROF_OK) return 7;
+    if (scene == "refused") say(prof_dump(nullptr));
+    return 0;
+}

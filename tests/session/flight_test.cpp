@@ -1,0 +1,149 @@
+// The flight recorder (docs/flight-recorder.md): a recording of which only the latest part is kept, in a whole program
+// on the simulated GPU (flight_victim.cpp).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "capture/seal.hpp"
+#include "export/capture_notes.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+struct Flight : testing::Test {
+    scratch_directory scratch;
+
+    std::map<std::string, std::string> environment(const std::string& keep) const {
+        return {{"PROF_OUTPUT_DIR", scratch.path},
+                {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                {"PROF_KEEP", keep},
+                {"PROF_RINGS", scratch.path},
+                {"PROF_EXPORT", "none"},
+                {"FAKE_GPU_CLOCK", "virtual"},
+                {"PROF_MEMORY", "16M"},
+                {"LD_PRELOAD", PROF_TEST_LIBRARY},
+                {"CUDA_INJECTION64_PATH", ""},
+                {"NVTX_INJECTION64_PATH", ""}};
+    }
+    // What the program printed: by the first word of a line, the number behind it.
+    std::map<std::string, std::uint64_t> run(const std::vector<std::string>& words, const std::string& keep) const {
+        std::vector<std::string> command = words;
+        command.insert(command.begin(), PROF_TEST_VICTIM);
+        const process_result result = run_process(command, environment(keep), scratch.path);
+        EXPECT_EQ(result.exit_code(), 0) << result.err;
+        EXPECT_EQ(result.err, "");
+        std::map<std::string, std::uint64_t> out;
+        std::istringstream lines(result.out);
+        std::uint64_t value = 0;
+        for (std::string word; lines >> word >> value;) out[word] = value;
+        return out;
+    }
+    std::string only_capture() const {
+        const auto files = scratch.files(".prof");
+        EXPECT_EQ(files.size(), 1U);
+        return files.empty() ? "" : files.front();
+    }
+};
+
+// The numbers of the steps that are there, in order; the one that may be cut at the front among them.
+std::vector<std::uint64_t> steps_of(const timeline& data) {
+    std::vector<std::uint64_t> out;
+    for (const timeline_range& range : data.ranges) {
+        if (data.name(range.name) == "step") out.push_back(range.payload);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+// What is there is sound: steps without a gap but where the rings were full, each operation with its launch.
+void expect_sound(const timeline& data) {
+    EXPECT_TRUE(data.quality.is_latest_part);
+    EXPECT_GT(data.quality.records_let_go, 0U);
+    EXPECT_GT(data.quality.gpu_records_let_go, 0U);
+    EXPECT_EQ(data.quality.damaged_bytes, 0U);
+    EXPECT_FALSE(data.quality.dropped.contains("pop_without_push"));
+    EXPECT_FALSE(data.quality.dropped.contains("end_without_start"));
+    const std::vector<std::uint64_t> steps = steps_of(data);
+    ASSERT_GT(steps.size(), 100U);
+    EXPECT_EQ(std::adjacent_find(steps.begin(), steps.end()), steps.end());
+    if (!data.quality.dropped.contains("ring_full")) {
+        EXPECT_EQ(steps.back() - steps.front() + 1, steps.size());
+        for (const gpu_op& op : data.ops) ASSERT_NE(op.launch, npos);
+    }
+    for (const char* const name : {"training", "whole"}) {
+        const auto range = std::find_if(data.ranges.begin(), data.ranges.end(),
+                                        [&](const timeline_range& r) { return data.name(r.name) == name; });
+        ASSERT_NE(range, data.ranges.end()) << name;
+        EXPECT_TRUE(range->open_at_start);
+    }
+    EXPECT_THAT(capture_notes(data), testing::Contains(testing::HasSubstr("only the latest")));
+}
+
+void expect_latest(const timeline& data, std::uint64_t step) {
+    EXPECT_TRUE(data.quality.dropped.contains("ring_full") || steps_of(data).back() == step);
+}
+
+TEST_F(Flight, KeepsItsSizeHoweverLongItRuns) {
+    const auto said = run({"steps", "400000"}, "8M");
+    const timeline data = load_timeline(only_capture());
+    expect_sound(data);
+    expect_latest(data, said.at("steps"));
+    EXPECT_TRUE(data.quality.ended);
+    // A round may bring all that the rings and CUPTI's buffers hold: 16 MB at most with this memory.
+    EXPECT_LE(said.at("largest"), (8U + 16U) * 1024);
+    EXPECT_GT(said.at("largest"), 5U * 1024);
+    struct stat status {};
+    ASSERT_EQ(stat(only_capture().c_str(), &status), 0);
+    EXPECT_GT(status.st_size, 40 << 20);
+    std::printf("%ju KiB of storage at most; the file ends at %jd KiB\n",
+                static_cast<std::uintmax_t>(said.at("largest")), static_cast<std::intmax_t>(status.st_size / 1024));
+}
+
+TEST_F(Flight, KeepsTheLatestSeconds) {
+    const auto said = run({"seconds", "5"}, "2s");
+    const timeline data = load_timeline(only_capture());
+    expect_sound(data);
+    expect_latest(data, said.at("steps"));
+    // Two of the five seconds, and up to one more until the next key frame; of a drain thread that waits for its turn,
+    // more.
+    const std::vector<std::uint64_t> steps = steps_of(data);
+    EXPECT_GT(steps.size(), said.at("steps") / 10);
+    EXPECT_LT(steps.size(), said.at("steps"));
+}
+
+TEST_F(Flight, SurvivesTheDeathOfTheProcess) {
+    const pid_t pid = start_process({PROF_TEST_VICTIM, "for_ever"}, environment("8M"), scratch.path,
+                                    scratch.path + "/out", scratch.path + "/err");
+    int status = 0;
+    bool is_over = false;
+    while (!is_over && read_file(scratch.path + "/out").empty()) {
+        sched_yield();
+        is_over = waitpid(pid, &status, WNOHANG) == pid;
+    }
+    ASSERT_FALSE(is_over) << read_file(scratch.path + "/err");
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    EXPECT_EQ(WTERMSIG(status), SIGKILL);
+    const timeline unsealed = load_timeline(only_capture());
+    expect_sound(unsealed);
+    EXPECT_FALSE(unsealed.quality.ended);
+    EXPECT_EQ(seal_capture(only_capture(), ended_by_signal(SIGKILL)).result, seal_result::sealed);
+    const timeline sealed = load_timeline(only_capture());
+    expect_sound(sealed);
+    EXPECT_TRUE(sealed.quality.died);
+    EXPECT_EQ(steps_of(sealed), steps_of(unsealed));
+    EXPECT_EQ(sealed.ops.size(), unsealed.ops.size());
+}
+
+}  // namespace
+}  // namespace prof::test

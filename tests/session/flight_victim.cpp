@@ -1,0 +1,102 @@
+// A program that would run for ever, on the simulated GPU, while only the latest part of its recording is kept. Its
+// steps are numbered (the payload of their range), so that the test knows which are there.
+//
+//   flight_victim steps N       so many steps
+//   flight_victim seconds N     as many as that takes
+//   flight_victim for_ever      until it is killed; prints a line once what is kept has been renewed
+//
+// Prints "steps N", and "largest N": the most storage in KiB that the capture ever took.
+#include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
+#include <prof/prof.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <prof/range.hpp>
+#include <string>
+#include <thread>
+
+#include "fakes/fake_gpu.h"
+
+namespace {
+
+void step_k() {}
+
+struct storage {
+    std::uint64_t bytes = 0;   // that it takes
+    std::uint64_t length = 0;  // up to its end
+};
+
+storage of_capture() {
+    char path[4096];
+    struct stat status {};
+    if (prof_capture_path(path, sizeof path) == 0 || stat(path, &status) != 0) return {};
+    return {static_cast<std::uint64_t>(status.st_blocks) * 512, static_cast<std::uint64_t>(status.st_size)};
+}
+
+void push(const char* text, std::uint64_t number) {
+    nvtxEventAttributes_t event{};
+    event.version = NVTX_VERSION;
+    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+    event.payload.ullValue = number;
+    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    event.message.ascii = text;
+    nvtxRangePushEx(&event);
+}
+
+void step(std::uint64_t number, cudaStream_t stream) {
+    push("step", number);
+    {
+        PROF_RANGE("forward");
+        (void)cudaLaunchKernel(reinterpret_cast<const void*>(step_k), dim3(1), dim3(32), nullptr, 0, stream);
+    }
+    nvtxRangePop();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string scene = argc > 1 ? argv[1] : "";
+    const std::uint64_t number = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
+    fake_gpu_register_kernel(reinterpret_cast<const void*>(step_k), "step_k", 1'000);
+    cudaStream_t stream = nullptr;
+    (void)cudaStreamCreate(&stream);
+
+    std::atomic<bool> go_on{true};
+    std::atomic<std::uint64_t> largest{0};
+    std::atomic<bool> renewed{false};
+    std::thread watch([&] {
+        while (go_on) {
+            const storage now = of_capture();
+            if (now.bytes > largest) largest = now.bytes;
+            if (now.length > 4 * now.bytes && !renewed.exchange(true) && scene == "for_ever") {
+                std::puts("renewed");
+                std::fflush(stdout);
+            }
+        }
+    });
+    using clock = std::chrono::steady_clock;
+    const auto end = clock::now() + std::chrono::seconds(number);
+    const nvtxRangeId_t whole = nvtxRangeStartA("whole");
+    push("training", 0);
+    std::uint64_t steps = 0;
+    const auto is_over = [&] {
+        if (scene == "steps") return steps == number;
+        return scene == "seconds" && clock::now() >= end;
+    };
+    while (!is_over()) step(++steps, stream);
+    nvtxRangePop();
+    nvtxRangeEnd(whole);
+    go_on = false;
+    watch.join();
+    if (prof_stop() != PROF_OK) return 3;
+    if (const storage now = of_capture(); now.bytes > largest) largest = now.bytes;
+    std::printf("steps %llu\nlargest %llu\n", static_cast<unsigned long long>(steps),
+                static_cast<unsigned long long>(largest.load() / 1024));
+    return 0;
+}
