@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,9 +16,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <new>
 
-#include "export/json_text.hpp"
 #include "record/clock.hpp"
 
 namespace prof {
@@ -142,15 +141,10 @@ std::array<std::uint8_t, 16> random_id() noexcept {
 void complain_once(std::string_view line) noexcept {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
-    // One line and no control characters, whatever a variable's value or a file's name holds. One write: it cannot be
-    // torn by the program's own output. Where stderr is closed there is nobody to tell.
-    try {
-        const std::string whole = "libprof: " + terminal_safe(line) + "\n";
-        (void)!write(STDERR_FILENO, whole.data(), whole.size());
-    } catch (const std::bad_alloc&) {
-        constexpr std::string_view whole = "libprof: something went wrong, and there is no memory to say what\n";
-        (void)!write(STDERR_FILENO, whole.data(), whole.size());
-    }
+    const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+    const std::array parts = {part("libprof: "), part(line), part("\n")};
+    // One write: it cannot be torn by the program's own output. Where stderr is closed there is nobody to tell.
+    (void)!writev(STDERR_FILENO, parts.data(), static_cast<int>(parts.size()));
 }
 
 }  // namespace prof
