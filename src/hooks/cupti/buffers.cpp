@@ -143,7 +143,7 @@ std::uint8_t* activity_buffers::take_by_force() noexcept {
 
 // A record begins with its kind, which is not 0, and what is handed out is all zeros. CUPTI may be writing there: then
 // either answer will do, but the thread sanitizer is not to ask.
-[[gnu::no_sanitize("thread")]] bool activity_buffers::is_out_with_records(std::uint32_t index) const noexcept {
+[[gnu::no_sanitize_thread]] bool activity_buffers::is_out_with_records(std::uint32_t index) const noexcept {
     const header* const buffer = at(index);
     // acquire: what was handed out is known whole.
     if (buffer->state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(buffer_state::taken)) return false;
