@@ -14,7 +14,7 @@ namespace {
 std::atomic<bool> forked{false};
 
 // A thread that exits in the middle of a call to CUDA may hold what others need to let go of CUPTI.
-constexpr std::chrono::milliseconds longest_wait_in_call{2000};
+constexpr std::chrono::milliseconds longest_wait_in_call{5000};
 
 }  // namespace
 
