@@ -1,13 +1,18 @@
 """What a pair of range push and pop costs from Python, by NVIDIA's nvtx package: with no tool in the process, with a tool
-that does nothing (the package does more where there is one), with libprof loaded but not recording, and recording.
+that does nothing (the package does more where there is one), with one that reads the clock twice a pair and does nothing
+else (the processor waits for what came before, which in an interpreter is much), with libprof loaded but not recording,
+and recording.
 
-    python_range_cost.py <prof> <libprof.so> <libsilent_tool.so> [--rounds N]
+    python_range_cost.py <prof> <libprof.so> <libsilent_tool.so> <libclock_tool.so> [--rounds N]
+
+Times are of the processor, for the thread that makes the ranges: libprof's own thread, which writes the capture, takes
+another core where there is one, and has a line of its own. Where there is none, the ranges wait for it as well.
 
 Method: in each round the states follow each other, each a process of its own, since NVTX looks for its tool once in a
 process's life. A process makes an uncounted burst of pairs and then bursts of each kind in turn; its figure is the
-median of the bursts. The table has the median over the rounds with the middle half, and the median of the differences
-to the same round's process with the tool that does nothing. A recorded process must have as many ranges in its capture as it made, and
-none dropped, or the measurement is refused.
+median of the bursts. The table has the median over the rounds with the middle half, and the medians of the differences
+to the same round's processes with each of the two tools. A recorded process must have as many ranges in its capture as
+it made, and none dropped, or the measurement is refused.
 """
 import argparse
 import json
@@ -19,13 +24,14 @@ import sys
 import tempfile
 import time
 
-STATES = ("no tool", "a tool that does nothing", "libprof, not recording", "libprof, recording")
+NO_TOOL, SILENT, CLOCK, IDLE, RECORDING = STATES = (
+    "no tool", "a tool that does nothing", "a tool that reads clocks", "libprof, not recording", "libprof, recording")
 BURSTS = 40
 PAIRS = 1000
 
 
 def make_ranges():
-    """The measured process: prints nanoseconds a pair, by kind."""
+    """The measured process: prints nanoseconds a pair, by kind, and those of its other threads."""
     import nvtx
     domain = nvtx.get_domain("bench")
     attributes = domain.get_event_attributes(message="registered")
@@ -48,25 +54,28 @@ def make_ranges():
     kinds = {"Domain.push_range, pop_range": registered, "nvtx.push_range, pop_range": by_name,
              "with nvtx.annotate": annotated}
     bursts = {title: [] for title in kinds}
+    others = time.thread_time_ns() - time.process_time_ns()
     for number in range(BURSTS + 1):
         for title, kind in kinds.items():
-            begin = time.perf_counter_ns()
+            begin = time.thread_time_ns()
             kind()
             if number:
-                bursts[title].append((time.perf_counter_ns() - begin) / PAIRS)
-    print(json.dumps({title: statistics.median(values) for title, values in bursts.items()}))
+                bursts[title].append((time.thread_time_ns() - begin) / PAIRS)
+    others += time.process_time_ns() - time.thread_time_ns()
+    figures = {title: statistics.median(values) for title, values in bursts.items()}
+    print(json.dumps({"pairs": figures, "other threads": others / (PAIRS * (BURSTS + 1) * len(kinds))}))
 
 
-def run_state(state, library, silent_tool):
+def run_state(state, library, tools):
     """(figures, folder of the captures) of one process."""
     folder = tempfile.TemporaryDirectory()
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("PROF_") and "INJECTION64" not in name and name != "LD_PRELOAD"}
-    if state == STATES[1]:
-        environment.update(NVTX_INJECTION64_PATH=silent_tool)
-    elif state != "no tool":
+    if state in tools:
+        environment.update(NVTX_INJECTION64_PATH=tools[state])
+    elif state != NO_TOOL:
         environment.update(LD_PRELOAD=library, PROF_OUTPUT_DIR=folder.name, PROF_EXPORT="none",
-                           PROF_AUTOSTART="1" if state == "libprof, recording" else "0")
+                           PROF_AUTOSTART="1" if state == RECORDING else "0")
     done = subprocess.run([sys.executable, __file__, "--make-ranges"], env=environment, capture_output=True, text=True)
     if done.returncode or done.stderr:
         raise SystemExit(f"python_range_cost: the measured process failed: {done.stderr}")
@@ -87,14 +96,15 @@ def check_capture(prof, folder, titles):
 
 def print_table(rounds):
     print(f"{len(rounds)} rounds, {BURSTS} bursts of {PAIRS} pairs a process, Python {sys.version.split()[0]}")
-    print(f"{'state':24} {'pair':30} {'ns':>8}  {'middle half':18} {'above that tool':>15}")
-    for title in rounds[0][STATES[0]]:
+    print(f"{'state':24} {'pair':30} {'ns':>8}  {'middle half':18} {'above nothing':>15} {'above clocks':>15}")
+    for title in rounds[0][NO_TOOL]:
         for state in STATES:
             values = [one[state][title] for one in rounds]
-            above = statistics.median(one[state][title] - one[STATES[1]][title] for one in rounds)
+            above = [statistics.median(one[state][title] - one[tool][title] for one in rounds)
+                     for tool in (SILENT, CLOCK)]
             low, _, high = statistics.quantiles(values, n=4)
             half = f"[{low:.1f}, {high:.1f}]"
-            print(f"{state:24} {title:30} {statistics.median(values):8.1f}  {half:18} {above:15.1f}")
+            print(f"{state:24} {title:30} {statistics.median(values):8.1f}  {half:18} {above[0]:15.1f} {above[1]:15.1f}")
 
 
 def main():
@@ -102,20 +112,24 @@ def main():
     parser.add_argument("prof")
     parser.add_argument("library")
     parser.add_argument("silent_tool")
+    parser.add_argument("clock_tool")
     parser.add_argument("--rounds", type=int, default=20)
     arguments = parser.parse_args()
     if arguments.rounds < 2:
         parser.error("--rounds takes a number from 2")
-    rounds = []
+    tools = {SILENT: arguments.silent_tool, CLOCK: arguments.clock_tool}
+    rounds, others = [], []
     for _ in range(arguments.rounds):
         rounds.append({})
         for state in STATES:
-            figures, folder = run_state(state, arguments.library, arguments.silent_tool)
-            if state == "libprof, recording":
-                check_capture(arguments.prof, folder, figures)
-            rounds[-1][state] = figures
+            found, folder = run_state(state, arguments.library, tools)
+            if state == RECORDING:
+                check_capture(arguments.prof, folder, found["pairs"])
+                others.append(found["other threads"])
+            rounds[-1][state] = found["pairs"]
             folder.cleanup()
     print_table(rounds)
+    print(f"libprof's own thread, recording: {statistics.median(others):.1f} ns a pair meanwhile")
 
 
 if __name__ == "__main__":
