@@ -91,6 +91,7 @@ def parse_options(arguments):
     parser.add_argument("--workload", choices=sorted(overhead.WORKLOADS), default="launch-bound")
     parser.add_argument("--seconds", type=float, default=200, help="in all (%(default)s)")
     parser.add_argument("--pairs", type=int, default=5, help="segments with a budget (%(default)s)")
+    parser.add_argument("--one-core", action="store_true", help="the threads that launch share one; libprof's have the others")
     parser.add_argument("--full-steps", type=int, default=60, help="recorded in full (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write all figures here")
     return parser.parse_args(arguments)
@@ -112,7 +113,8 @@ def measure(training, options):
     off, on, steps, captures = [], [], [], []
     off.append(segment(training, each, lambda: None)[0])
     for _ in range(options.pairs):
-        budgeted.start()
+        with overhead.on_other_cores():
+            budgeted.start()
         ms, count = segment(training, each, library.prof_step)
         budgeted.stop()
         on.append(ms)
@@ -120,7 +122,8 @@ def measure(training, options):
         captures.append(capture_path(library))
         off.append(segment(training, each, lambda: None)[0])
     full = overhead.make_tool("prof")
-    full.start()
+    with overhead.on_other_cores():
+        full.start()
     for _ in range(options.full_steps):
         library.prof_step()
         training.step()
@@ -142,6 +145,8 @@ def main(arguments=None):
     sys.path.insert(0, str(overhead.ROOT / "examples"))
     import train
 
+    if options.one_core:
+        overhead.launch_on_one_core()
     training = train.Training(train.parse_options(overhead.WORKLOADS[options.workload][0]))
     overhead.window_ms(training, 10, 20)
     gc.disable()

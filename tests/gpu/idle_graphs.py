@@ -8,8 +8,8 @@ Trains the model of graphs.py under `prof run --autostart 0`:
     eager    each step launched kernel by kernel: what the others are compared with
     before   captured before prof_start, with idle_graph_nodes=1
     windows  captured in the first window, replayed in the second: CUPTI was finalized in between
-    again    captured in the first recording, replayed in the second; there another graph is made, too, with other
-             ranges: no node is taken for another
+    again    captured in the first recording, replayed in the second, with idle_graph_nodes=1; there another graph is
+             made, too, with other ranges: no node is taken for another
     gone     captured and destroyed 20 times before prof_start, with idle_graph_nodes=1: how many nodes are remembered
     cost     eager steps that wait for launches, while nothing is recorded: with idle_graph_nodes off and on in turn
 
@@ -32,9 +32,10 @@ import time
 import zlib
 
 import graphs
+import overhead
 
-ROUNDS = 12  # of `cost`, each off and on
-COST_STEPS = 40
+ROUNDS = 40  # of `cost`, each off and on
+COST_STEPS = 12
 
 
 # --- the program that is profiled -----------------------------------------------------------------------------------
@@ -155,7 +156,7 @@ def other_faults(report):
 def check(prof, work, run, eager):
     """(faults, what is told)"""
     folder = work / run
-    options = ["--idle-graph-nodes", "1"] if run in ("before", "gone") else []
+    options = ["--idle-graph-nodes", "1"] if run in ("before", "again", "gone") else []
     cost_file = work / "cost.json"
     command = [prof, "run", "-o", str(folder), "--name", run, "--export", "none", "--autostart", "0", *options, "--",
                sys.executable, __file__, "--train", run, "--cost-file", str(cost_file)]
@@ -166,9 +167,8 @@ def check(prof, work, run, eager):
     if run == "cost":
         rounds = json.loads(cost_file.read_text())
         off, on = (statistics.median(pair[i] for pair in rounds) for i in (0, 1))
-        differences = sorted(pair[1] / pair[0] - 1 for pair in rounds)
-        return [], {"off_ms": off, "on_ms": on, "median_difference": statistics.median(differences),
-                    "differences": differences}
+        differences = [pair[1] / pair[0] - 1 for pair in rounds]
+        return [], {"off_ms": off, "on_ms": on, "cost": overhead.median_with_interval(differences)}
     capture = max(folder.glob("*.prof"), key=lambda path: path.stat().st_mtime_ns)
     out = subprocess.run([prof, "report", str(capture), "--report", "gpu-projection", "--format", "json"],
                          capture_output=True, text=True, check=True)

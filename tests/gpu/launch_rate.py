@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--client-library", metavar="FILE", help="the discarding client")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seconds", type=float, help="for each point, at most")
+    parser.add_argument("--one-core", action="store_true", help="the thread that launches stays on one; tools have the others")
     parser.add_argument("--json", metavar="FILE", help="write all figures here")
     options = parser.parse_args()
     try:
@@ -69,6 +70,8 @@ def main():
         print("launch_rate.py: skipped, there is no GPU")
         return overhead.SKIP
     overhead.Client.library_path = options.client_library
+    if options.one_core:
+        overhead.launch_on_one_core()
     tools = {name: overhead.make_tool(name) for name in options.tools.split(",")}
     points = []
     for elements in ELEMENTS:

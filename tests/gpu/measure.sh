@@ -248,7 +248,7 @@ section_activities() {
         step "activities-$workload" 150 bash -c 'in_folder "$@"' bash "$work/activities-$workload" \
             env LD_PRELOAD="$library" PROF_AUTOSTART=0 PROF_EXPORT=none \
             python3 "$here/overhead.py" --tools "$tools" --beside prof:activities=none --workload $workload \
-            --rounds 24 --seconds 120 --json "$results/activities-$workload.json"
+            --one-core --rounds 24 --seconds 100 --json "$results/activities-$workload.json"
     done
 }
 

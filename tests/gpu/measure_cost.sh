@@ -53,8 +53,8 @@ inside=(env "LD_PRELOAD=$library" PROF_AUTOSTART=0 PROF_EXPORT=none)
 beside=(--beside client+callbacks --goal prof-client+callbacks:0.01 --goal prof:0.015 --client-library "$client")
 
 stage_launchbound() {
-    measure launchbound 120 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
-        --workload launch-bound --steps 4 --settle 1 --rounds 150 --seconds 85 "${beside[@]}" --json "$out/launchbound.json"
+    measure launchbound 170 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
+        --workload launch-bound --one-core --steps 8 --settle 2 --rounds 200 --seconds 130 "${beside[@]}" --json "$out/launchbound.json"
 }
 stage_gpubound() {
     measure gpubound 100 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
@@ -62,16 +62,18 @@ stage_gpubound() {
 }
 stage_residue() {
     measure residue 230 python3 "$here/residue.py" --library "$library" --rounds 40 --json "$out/residue.json"
+    measure residue-gpu 120 python3 "$here/residue.py" --library "$library" --rounds 40 --processes 2 \
+        --roles plain,control,idle,stopped --workloads gpu-bound --json "$out/residue-gpu.json"
 }
 stage_startstop() {
     measure startstop 60 "${inside[@]}" python3 "$here/start_stop.py" --cycles 100 --json "$out/startstop.json"
 }
 stage_rate() {
     measure rate-prof 80 "${inside[@]}" python3 "$here/launch_rate.py" --tools client,client+callbacks,prof \
-        --rounds 20 --seconds 8 --client-library "$client" --json "$out/rate-prof.json"
+        --one-core --rounds 20 --seconds 8 --client-library "$client" --json "$out/rate-prof.json"
     local tool
     for tool in torch-cuda torch-cpu-cuda proton; do
-        measure "rate-$tool" 45 python3 "$here/launch_rate.py" --tools "$tool" --rounds 8 --seconds 4 \
+        measure "rate-$tool" 45 python3 "$here/launch_rate.py" --tools "$tool" --one-core --rounds 8 --seconds 4 \
             --json "$out/rate-$tool.json"
     done
 }

@@ -4,11 +4,13 @@
     residue.py --library libprof.so --rounds 40
 
 What was loaded cannot be unloaded, so processes take turns: several of each role are started, and in each round every
-one of them runs one window of steps, in a random order, while the others wait for their turn. Roles:
+one of them runs one window of steps, in a random order, while the others wait for their turn. Each has a core of its own,
+on which all its threads take turns: on their way between cores lies most of the noise. Roles:
 
     plain         nothing; the base that the others are divided by
     control       nothing either: its interval is the noise of the method
     idle          libprof is in the process (LD_PRELOAD), and was never started
+    listening     the same, and it waits for cudaProfilerStart, which does not come
     stopped       libprof was started and stopped three times
     torch-stopped torch.profiler with CPU and CUDA activities was, once
 
@@ -30,8 +32,16 @@ import time
 
 import overhead
 
-ROLES = {"plain": 3, "control": 3, "idle": 3, "stopped": 3, "torch-stopped": 1}  # processes
-WORKLOADS = {"launch-bound": (4, 1), "two-threads": (4, 1)}  # steps a window, and before it uncounted
+ROLES = {"plain": 3, "control": 3, "idle": 3, "listening": 3, "stopped": 3, "torch-stopped": 1}  # processes
+LIBPROF = {  # the roles with libprof in the process: how it is set
+    "idle": {"PROF_AUTOSTART": "0"},
+    "listening": {"PROF_CAPTURE_RANGE": "cudaProfilerApi"},
+    "stopped": {"PROF_AUTOSTART": "0"},
+}
+GOALS = {"idle": 0.005, "stopped": 0.01}
+WORKLOADS = {  # steps a window, and before it uncounted
+    "launch-bound": (4, 1), "two-threads": (4, 1), "gpu-bound": (3, 1), "graph-replay": (8, 1)
+}
 LEAST_ROUNDS = 40
 
 
@@ -64,17 +74,22 @@ class TwoThreads:
         self.torch.cuda.synchronize()
 
 
-def serve(role):
+def make_workload(name):
+    import train
+
+    if name == "two-threads":
+        return TwoThreads()
+    training = train.Training(train.parse_options(overhead.WORKLOADS[name][0]))
+    return overhead.GraphReplay(training) if name == "graph-replay" else training
+
+
+def serve(role, names, core):
     """A process that takes turns: a line `WORKLOAD STEPS SETTLE` in, a line with the milliseconds a step out."""
     import gc
 
     sys.path.insert(0, str(overhead.ROOT / "examples"))
-    import train
-
-    workloads = {
-        "launch-bound": train.Training(train.parse_options(overhead.WORKLOADS["launch-bound"][0])),
-        "two-threads": TwoThreads(),
-    }
+    os.sched_setaffinity(0, {core})
+    workloads = {name: make_workload(name) for name in names}
     for workload in workloads.values():
         overhead.window_ms(workload, 3, 3)
     if role in ("stopped", "torch-stopped"):
@@ -96,13 +111,14 @@ def serve(role):
 class Turn:
     """One of the processes."""
 
-    def __init__(self, role, library, folder, command=None):
+    def __init__(self, role, library, folder, names=(), core=0, command=None):
         self.role = role
         environment = dict(os.environ)
-        if role in ("idle", "stopped"):
-            environment |= {"LD_PRELOAD": library, "PROF_AUTOSTART": "0", "PROF_EXPORT": "none"}
+        if role in LIBPROF:
+            environment |= {"LD_PRELOAD": library, "PROF_EXPORT": "none", **LIBPROF[role]}
         self.process = subprocess.Popen(
-            command or [sys.executable, __file__, "--serve", role],
+            command or [sys.executable, __file__, "--serve", role, "--workloads", ",".join(names),
+                        "--core", str(core)],
             env=environment, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
 
@@ -163,13 +179,19 @@ def verdict(figure, goal):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--serve", metavar="ROLE", help=argparse.SUPPRESS)
+    parser.add_argument("--core", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--library", metavar="FILE", help="libprof.so")
+    parser.add_argument("--roles", default=",".join(ROLES), help="%(default)s; plain is needed")
+    parser.add_argument("--processes", type=int, default=3, help="of a role, at most (%(default)s)")
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--goal", type=float, default=0.005, help="for idle and stopped, as a share (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write all figures here")
+    parser.add_argument("--workloads", default="launch-bound,two-threads", help=f"of {', '.join(WORKLOADS)} (%(default)s)")
     options = parser.parse_args(arguments)
+    names = options.workloads.split(",")
+    if not set(names) <= WORKLOADS.keys():
+        raise SystemExit(f"residue.py: --workloads={options.workloads}: there are {', '.join(WORKLOADS)}")
     if options.serve:
-        return serve(options.serve)
+        return serve(options.serve, names, options.core)
     try:
         import torch
     except ImportError:
@@ -181,23 +203,26 @@ def main(arguments=None):
     if options.library is None:
         raise SystemExit("residue.py: --library says where libprof.so lies")
 
-    results = {"torch": torch.__version__, "goal": options.goal}
+    results = {"torch": torch.__version__, "goals": GOALS}
     with tempfile.TemporaryDirectory() as folder:
         library = str(pathlib.Path(options.library).resolve())
         began = time.perf_counter()
-        turns = [Turn(role, library, folder) for role, count in ROLES.items() for _ in range(count)]
+        roles = [role for role in options.roles.split(",") for _ in range(min(ROLES[role], options.processes))]
+        cores = sorted(overhead.ALL_CORES)
+        turns = [Turn(role, library, folder, names, cores[i % len(cores)]) for i, role in enumerate(roles)]
         for turn in turns:
             turn.read()  # ready
         print(f"{len(turns)} processes, ready after {time.perf_counter() - began:.0f} s", flush=True)
-        for workload, (steps, settle) in WORKLOADS.items():
+        for workload in names:
+            steps, settle = WORKLOADS[workload]
             windows = take_turns(turns, workload, steps, settle, options.rounds)
             figures = {role: cost(processes, windows["plain"]) for role, processes in windows.items() if role != "plain"}
             base_ms = statistics.median(ms for process in windows["plain"] for ms in process)
             results[workload] = {"plain_ms": base_ms, "cost": figures, "windows": windows}
             print(f"{workload}: {base_ms:.3f} ms a step, {options.rounds} rounds of {steps} steps", flush=True)
             for role, figure in figures.items():
-                goal = f"; within {100 * options.goal:.1f} %: {verdict(figure, options.goal)}"
-                print(f"  {role}: {overhead.percent(figure)}{goal if role in ('idle', 'stopped') else ''}", flush=True)
+                goal = f"; within {100 * GOALS[role]:.1f} %: {verdict(figure, GOALS[role])}" if role in GOALS else ""
+                print(f"  {role}: {overhead.percent(figure)}{goal}", flush=True)
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps(results))
         for turn in turns:

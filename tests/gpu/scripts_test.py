@@ -25,6 +25,7 @@ import pytorch_ranges
 import report_table
 import residue
 import start_stop
+import torch_beside
 
 
 def kernel(name, instances, total_ns):
@@ -560,6 +561,24 @@ class Overhead(unittest.TestCase):
         self.assertLess(held, 100)
 
 
+class TorchBeside(unittest.TestCase):
+    def test_what_does_not_hold_is_named(self):
+        kernels = {"gemm": 40, "relu": 20}
+        steps = {number: 54 for number in (*range(10), *range(20, 30))}
+        self.assertEqual(torch_beside.faults(kernels, dict(kernels), steps), [])
+        self.assertEqual(torch_beside.faults(kernels, kernels, steps | {20: 0, 29: 0}), [])  # Kineto keeps CUPTI
+        self.assertIn("['gemm']", torch_beside.faults(kernels, kernels | {"gemm": 39}, steps)[0])
+        self.assertIn("[7]", torch_beside.faults(kernels, kernels, steps | {7: 53})[0])
+        for wrong in (steps | {12: 54}, {number: 54 for number in range(10)}):
+            self.assertEqual(len(torch_beside.faults(kernels, kernels, wrong)), 1)
+        self.assertEqual(len(torch_beside.faults({}, {}, steps)), 1)
+
+    def test_the_operations_of_a_step_are_those_of_its_range(self):
+        rows = [{"depth": 0, "name": "step 3", "ops": 7}, {"depth": 1, "name": "step 4", "ops": 2},
+                {"depth": 0, "name": "(no range)", "ops": 9}]
+        self.assertEqual(torch_beside.operations_by_step(rows), {3: 7})
+
+
 class Residue(unittest.TestCase):
     """Processes that take turns: one role is a tenth slower than the base, one is the base again."""
 
@@ -593,7 +612,7 @@ class Residue(unittest.TestCase):
     def test_every_process_has_a_window_in_each_round(self):
         # A process answers with how many windows it has had, the steps and those before it.
         server = "import sys\nfor n, line in enumerate(sys.stdin):\n  print(100 * n + int(line.split()[1]) + int(line.split()[2]), flush=True)"
-        turns = [residue.Turn(role, "", None, [sys.executable, "-c", server]) for role in ("plain", "plain", "control")]
+        turns = [residue.Turn(role, "", None, command=[sys.executable, "-c", server]) for role in ("plain", "plain", "control")]
         windows = residue.take_turns(turns, "any", steps=4, settle=1, rounds=3)
         for turn in turns:
             turn.end()

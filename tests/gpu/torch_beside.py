@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""A program that uses torch.profiler itself, under `prof run` on a GPU: who records what, and what is said.
+
+    torch_beside.py --prof BUILD/bin/prof [--work DIR] [--json VERDICT.json]
+
+The program trains 30 steps and has torch.profiler, with CPU and CUDA, record 10 to 19. It runs by itself, then under
+`prof run`. Holds that both end with status 0 and the same output, that torch.profiler counts the same kernels name by
+name in both, that libprof has the ranges of the steps before and after, and every kernel of those before. What it has of
+the GPU's work after is told: Kineto may keep CUPTI. Exit status 0 if it all holds, 1 if not, 77 without a GPU or without PyTorch.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+STEPS, FIRST, LAST = 30, 10, 19
+
+
+def train(result):
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(8))).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    data = torch.randn(64, 512, device="cuda")
+    profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+
+    def step(number):
+        with torch.cuda.nvtx.range(f"step {number}"):
+            optimizer.zero_grad()
+            model(data).square().mean().backward()
+            optimizer.step()
+        torch.cuda.synchronize()
+
+    step(0)
+    for number in range(1, STEPS):
+        if number == FIRST:
+            profiler.start()
+        step(number)
+        if number == LAST:
+            profiler.stop()
+    kernels = collections.Counter(
+        event.name for event in profiler.events() if event.device_type == torch.autograd.DeviceType.CUDA
+    )
+    pathlib.Path(result).write_text(json.dumps(kernels))
+    print(f"trained {STEPS} steps")
+
+
+def operations_by_step(rows):
+    """GPU operations within each `step N`, from the rows of the unfolded projection."""
+    steps = {}
+    for row in rows:
+        if row["depth"] == 0 and row["name"].startswith("step "):
+            steps[int(row["name"].split()[1])] = row["ops"]
+    return steps
+
+
+def faults(bare, beside, steps):
+    """What does not hold: of torch.profiler's kernels by name in both runs, and libprof's operations by step."""
+    found = []
+    if not bare:
+        found.append("torch.profiler has no kernel even by itself")
+    if bare != beside:
+        differing = sorted(name for name in bare.keys() | beside.keys() if bare.get(name) != beside.get(name))
+        found.append(f"torch.profiler counts other kernels beside libprof: {differing[:3]}")
+    if sorted(steps) != [number for number in range(STEPS) if not FIRST <= number <= LAST]:
+        found.append(f"libprof has the ranges of steps {sorted(steps)}")
+    usual = steps.get(1, 0)
+    lacking = [number for number in range(1, FIRST) if steps.get(number) != usual or usual == 0]
+    if lacking:
+        found.append(f"libprof lacks GPU operations in steps {lacking}, which torch.profiler had no part in")
+    return found
+
+
+def main():
+    if sys.argv[1:2] == ["--train"]:
+        return train(sys.argv[2])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prof", required=True, metavar="FILE")
+    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    probe = "import torch, sys; sys.exit(not torch.cuda.is_available())"
+    if subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False).returncode != 0:
+        print("torch_beside.py: skipped, there is no PyTorch with a GPU here")
+        return 77
+    work = options.work or pathlib.Path(tempfile.mkdtemp())
+    work.mkdir(parents=True, exist_ok=True)
+    prof = [options.prof, "run", "-o", str(work / "captures"), "--"]
+    runs, counts = [], []
+    for name, before in (("bare", []), ("beside", prof)):
+        result = work / f"{name}.json"
+        runs.append(subprocess.run([*before, sys.executable, __file__, "--train", str(result)],
+                                   capture_output=True, text=True, timeout=120, check=False))
+        counts.append(json.loads(result.read_text()) if result.exists() else {})
+    captures = sorted((work / "captures").glob("*.prof"))
+    rows = []
+    if captures:
+        report = [options.prof, "report", str(captures[0]), "--report", "gpu-projection", "--no-fold", "--format", "json"]
+        rows = json.loads(subprocess.run(report, capture_output=True, text=True, check=True).stdout)["rows"]
+    steps = operations_by_step(rows)
+    wrong = faults(*counts, steps)
+    if any(run.returncode != 0 for run in runs) or runs[0].stdout not in runs[1].stdout:
+        wrong.append(f"status or output differ: {[(run.returncode, run.stdout[-200:]) for run in runs]}")
+    verdict = {"faults": wrong, "operations_by_step": steps, "torch_kernels": sum(counts[0].values()),
+               "stderr": runs[1].stderr[-3000:]}
+    if options.json:
+        options.json.write_text(json.dumps(verdict, indent=1))
+    print(json.dumps(verdict, indent=1))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
