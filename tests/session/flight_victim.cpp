@@ -2,7 +2,7 @@
 // steps are numbered (the payload of their range), so that the test knows which are there.
 //
 //   flight_victim steps N       so many steps
-//   flight_victim seconds N     as many as that takes
+//   flight_victim seconds N     as many as that takes, and until something was let go
 //   flight_victim for_ever      until it is killed; prints a line once what is kept has been renewed
 //
 // Prints "steps N", and "largest N": the most storage in KiB that the capture ever took.
@@ -70,10 +70,12 @@ int main(int argc, char** argv) {
     std::atomic<bool> go_on{true};
     std::atomic<std::uint64_t> largest{0};
     std::atomic<bool> renewed{false};
+    std::atomic<bool> front_is_gone{false};
     std::thread watch([&] {
         while (go_on) {
             const storage now = of_capture();
             if (now.bytes > largest) largest = now.bytes;
+            if (now.length > now.bytes + (64U << 10)) front_is_gone = true;
             if (now.length > 4 * now.bytes && !renewed.exchange(true) && scene == "for_ever") {
                 std::puts("renewed");
                 std::fflush(stdout);
@@ -87,7 +89,7 @@ int main(int argc, char** argv) {
     std::uint64_t steps = 0;
     const auto is_over = [&] {
         if (scene == "steps") return steps == number;
-        return scene == "seconds" && clock::now() >= end;
+        return scene == "seconds" && front_is_gone && clock::now() >= end;
     };
     while (!is_over()) step(++steps, stream);
     nvtxRangePop();
