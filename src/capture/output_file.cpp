@@ -66,12 +66,12 @@ output_file::outcome output_file::write_all(std::span<const std::byte> bytes) no
     return result;
 }
 
-int output_file::punch(std::uint64_t from, std::uint64_t to) noexcept {
+int output_file::punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept {
     if (!file_.is_still(descriptor_)) return EBADF;
     int result = 0;
     do {
-        result = ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
-                             static_cast<off_t>(to - from));
+        result = fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+                           static_cast<off_t>(to - from));
     } while (result != 0 && errno == EINTR);
     return result == 0 ? 0 : errno;
 }

@@ -17,6 +17,7 @@
 namespace prof {
 
 using write_function = ssize_t (*)(int, const void*, std::size_t);
+using punch_function = int (*)(int descriptor, int mode, off_t offset, off_t length);  // as fallocate(2)
 
 class output_file {
 public:
@@ -33,7 +34,7 @@ public:
     outcome write_all(std::span<const std::byte> bytes) noexcept;
     // Gives the storage of the bytes [from, to) back; they read as zeros, and all others stay where they are. 0 or
     // errno: EOPNOTSUPP where the file system cannot.
-    int punch(std::uint64_t from, std::uint64_t to) noexcept;
+    int punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept;
 
     // It has no name any more: it will be gone as soon as it is closed.
     bool is_removed() const noexcept;

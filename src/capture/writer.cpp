@@ -1,5 +1,6 @@
 #include "capture/writer.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 #include <optional>
 
 #include "capture/codec.hpp"
+#include "capture/front_file.hpp"
 #include "capture/input_file.hpp"
-#include "capture/output_file.hpp"
 #include "record/error.hpp"
 
 namespace prof {
@@ -53,7 +54,9 @@ std::uint64_t records_in(const format::chunk_header& chunk) noexcept {
 
 struct capture_writer::state {
     state(const std::string& path, const capture_writer_options& options)
-        : file(path, options.write != nullptr ? options.write : &::write), file_path(path) {
+        : file(path, options.write != nullptr ? options.write : &::write,
+               options.punch != nullptr ? options.punch : &::fallocate, options.longest_file),
+          file_path(path) {
         const std::size_t bytes = std::clamp<std::size_t>(options.buffer_bytes, smallest_buffer_bytes,
                                                           sizeof(format::chunk_header) + format::largest_chunk_bytes);
         buffer.resize(bytes / sizeof(std::uint64_t) * sizeof(std::uint64_t));
@@ -62,10 +65,11 @@ struct capture_writer::state {
             deflate.emplace();
             deflated.resize(largest_payload());
         }
-        if (options.copy_of.empty()) {
-            write_header(options);
-        } else {
-            copy(options);
+        try {
+            options.copy_of.empty() ? write_header(options) : copy(options);
+        } catch (...) {
+            ::unlink(path.c_str());
+            throw;
         }
     }
 
@@ -84,7 +88,7 @@ struct capture_writer::state {
     void write_array(format::chunk_type type, std::uint64_t aux, std::span<const TElement> items,
                      std::optional<std::uint64_t> number = std::nullopt) noexcept;
 
-    output_file file;
+    front_file file;
     const std::string file_path;
     const pid_t owner = ::getpid();
     std::vector<std::byte> buffer;  // chunks from its beginning; all but `used` of it is free
@@ -94,9 +98,7 @@ struct capture_writer::state {
     std::uint32_t sequence = 0;
     std::string failure;
     std::uint64_t records_lost = 0;
-    std::uint64_t bytes_written = 0;
     std::function<bool()> wait_for_room;
-    std::uint64_t let_go_up_to = 0;
 };
 
 // At once, so that the rings of a process that dies early find the capture they belong to.
@@ -115,31 +117,20 @@ void capture_writer::state::write_header(const capture_writer_options& options) 
 }
 
 void capture_writer::state::write_first(std::span<const std::byte> bytes) {
-    const output_file::outcome result = file.write_all(bytes);
-    bytes_written += result.written;
-    if (result.error == 0) return;
-    ::unlink(file_path.c_str());
-    give_up(0, result.error);
+    const int problem = file.write_all(bytes).error;
+    if (problem == 0) return;
+    give_up(0, problem);
     throw error(failure);
 }
 
 void capture_writer::state::copy(const capture_writer_options& options) {
-    constexpr std::size_t at_a_time = 1U << 20;
     constexpr std::uint64_t first_chunk = sizeof(format::file_header);
-    try {
-        input_file from(options.copy_of);
-        write_first(from.view(0, first_chunk));
-        std::uint64_t at = from.skip_zeros(first_chunk);
-        while (at < options.copied.bytes) {
-            const auto some = from.view(at, std::min<std::uint64_t>(at_a_time, options.copied.bytes - at));
-            if (some.empty()) throw error("cannot copy " + options.copy_of + ": it ends before its time");
-            write_first(some);
-            at += some.size();
-        }
-    } catch (const error&) {
-        ::unlink(file_path.c_str());
-        throw;
-    }
+    const auto append = [&](std::span<const std::byte> part) {
+        write_first(part);
+        return 0;
+    };
+    copy_bytes(options.copy_of, 0, first_chunk, append);
+    copy_bytes(options.copy_of, input_file(options.copy_of).skip_zeros(first_chunk), options.copied.bytes, append);
     sequence = options.copied.next_sequence;
 }
 
@@ -189,7 +180,6 @@ void capture_writer::state::write_out() noexcept {
         result = file.write_all(std::span{buffer}.first(used).subspan(written));
         written += result.written;
     } while ((result.error == ENOSPC || result.error == EDQUOT) && wait_for_room && wait_for_room());
-    bytes_written += written;
     if (result.error != 0) give_up(written, result.error);
     used = 0;
 }
@@ -364,19 +354,12 @@ void capture_writer::flush() noexcept { state_->write_out(); }
 
 void capture_writer::set_wait_for_room(std::function<bool()> wait) noexcept { state_->wait_for_room = std::move(wait); }
 
-capture_extent capture_writer::extent() const noexcept { return {state_->bytes_written, state_->sequence}; }
+capture_extent capture_writer::extent() const noexcept { return {state_->file.bytes(), state_->sequence}; }
 
-std::uint64_t capture_writer::position() const noexcept { return state_->bytes_written + state_->used; }
+std::uint64_t capture_writer::position() const noexcept { return state_->file.position() + state_->used; }
 
-// From a little before where it began the last time, so that the storage unit that lay across that place goes too.
 int capture_writer::let_go(std::uint64_t position) noexcept {
-    constexpr std::uint64_t largest_unit = 2U << 20;
-    constexpr std::uint64_t first_chunk = sizeof(format::file_header);
-    const std::uint64_t from = std::max(state_->let_go_up_to / largest_unit * largest_unit, first_chunk);
-    if (::getpid() != state_->owner || position <= from) return 0;
-    const int result = state_->file.punch(from, position);
-    if (result == 0) state_->let_go_up_to = position;
-    return result;
+    return ::getpid() == state_->owner ? state_->file.let_go(position) : 0;
 }
 
 bool capture_writer::failed() const noexcept { return !state_->failure.empty(); }
@@ -385,6 +368,6 @@ const std::string& capture_writer::failure() const noexcept { return state_->fai
 
 std::uint64_t capture_writer::records_lost() const noexcept { return state_->records_lost; }
 
-std::uint64_t capture_writer::bytes_written() const noexcept { return state_->bytes_written; }
+std::uint64_t capture_writer::bytes_written() const noexcept { return state_->file.bytes(); }
 
 }  // namespace prof

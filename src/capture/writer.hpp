@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "capture/format.hpp"
+#include "capture/front_file.hpp"
 #include "record/clock.hpp"
 #include "record/drop.hpp"
 #include "record/gpu_record.hpp"
@@ -40,9 +41,11 @@ struct capture_writer_options {
     std::size_t buffer_bytes = 256U << 10;
     std::array<std::uint8_t, 16> id{};                          // the capture's id (format::file_header)
     ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
+    punch_function punch = nullptr;                             // instead of fallocate(2): likewise
+    std::uint64_t longest_file = front_file::usual_longest;
     // Begins as this capture does, without what was let go of it. REQUIRES: nothing of it is let go meanwhile.
-    std::string copy_of;
-    capture_extent copied;
+    std::string copy_of{};
+    capture_extent copied{};
 };
 
 class capture_writer {
@@ -89,13 +92,14 @@ public:
     // Where the next chunk goes: a place to let go up to, if that chunk is a key frame.
     std::uint64_t position() const noexcept;
     // Gives back the storage of all before `position`, the file's header excepted; to readers it is let go. 0 or errno.
+    // Where the file system makes no holes, later, and all at once (front_file.hpp). REQUIRES: the writer is flushed.
     int let_go(std::uint64_t position) noexcept;
 
     bool failed() const noexcept;
     // Empty while all is well; else one line: what failed, on which file, why (strerror).
     const std::string& failure() const noexcept;
-    std::uint64_t records_lost() const noexcept;  // records and GPU operations given after the failure (or in it)
-    std::uint64_t bytes_written() const noexcept;
+    std::uint64_t records_lost() const noexcept;   // records and GPU operations given after the failure (or in it)
+    std::uint64_t bytes_written() const noexcept;  // that the file has
 
 private:
     struct state;

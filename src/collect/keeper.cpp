@@ -1,5 +1,7 @@
 #include "collect/keeper.hpp"
 
+#include <system_error>
+
 namespace prof {
 
 keeper::keeper(const keep_limits& limits, const property_list& said) : frames_(limits, clock_ns(CLOCK_MONOTONIC)) {
@@ -38,8 +40,10 @@ void keeper::end_key_frame(capture_writer& out) { frames_.add(frame_ns_, frame_p
 
 void keeper::let_go(std::uint64_t now_ns, capture_writer& out) {
     const std::uint64_t position = frames_.begin(now_ns, out.position());
-    if (position == 0 || out.let_go(position) == 0 || properties_.contains("keep_notice")) return;
-    const std::string notice = "keep: the file system does not let go of a file's front: everything is kept, and grows";
+    const int result = position == 0 ? 0 : out.let_go(position);
+    if (result == 0 || properties_.contains("keep_notice")) return;
+    const std::string notice =
+        "keep: what is older could not be let go, and the capture grew: " + std::generic_category().message(result);
     out.property("keep_notice", notice);
     note_property("keep_notice", notice);
 }

@@ -1,6 +1,11 @@
 // A capture whose front was let go: what the writer gives back, and what a reader finds.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
 
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
@@ -153,6 +158,129 @@ TEST_F(LetGo, WhileAReaderIsAtItMakesItBeginAnew) {
     EXPECT_EQ(result.first_numbers.size(), 9U);
     EXPECT_EQ(result.first_numbers.front(), 91'000U);
     expect_undamaged(reader.damage());
+}
+
+int no_holes(int, int, off_t, off_t) {
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+// Writes and lets go of all but the latest ten frames, as a recording would. Returns the largest file that was seen.
+template <typename TWrite>
+std::uint64_t keep_ten(capture_writer& writer, const std::string& path, std::vector<std::uint64_t>& frames,
+                       std::uint64_t count, TWrite&& write) {
+    std::uint64_t largest = 0;
+    for (std::uint64_t n = 0; n < count; ++n) {
+        write(n);
+        if (frames.size() > 10) {
+            EXPECT_EQ(writer.let_go(frames[frames.size() - 10]), 0);
+        }
+        largest = std::max<std::uint64_t>(largest, std::filesystem::file_size(path));
+    }
+    return largest;
+}
+
+struct WithoutHoles : LetGo {
+    std::uint64_t numbered = 0;
+
+    void open(const capture_writer_options& options) {
+        writer.reset();
+        std::filesystem::remove(path);
+        writer = std::make_unique<capture_writer>(path, options);
+    }
+    void write_one() {
+        const std::vector<record> some(frame_records, record{.ticks = numbered + 1, .kind = record_kind::mark});
+        writer->records(1, numbered * frame_records, some);
+        writer->flush();
+        frames.push_back(writer->position());
+        writer->key_frame({++numbered, 0, numbered * frame_records, 0});
+        writer->flush();
+    }
+    std::uint64_t run(std::uint64_t count) {
+        return keep_ten(*writer, path, frames, count, [&](std::uint64_t) { write_one(); });
+    }
+    // The latest ten and what comes behind the tenth are there; what was let go may be, until it is as much.
+    void expect_latest() {
+        writer->end(format::end_reason::stopped);
+        const found result = read(path);
+        expect_undamaged(result.damage);
+        ASSERT_GE(result.first_numbers.size(), 9U);
+        EXPECT_LE(result.first_numbers.size(), 21U);
+        for (std::size_t i = 0; i < result.first_numbers.size(); ++i) {
+            EXPECT_EQ(result.first_numbers[i], (numbered - result.first_numbers.size() + i) * frame_records);
+        }
+        EXPECT_EQ(result.begun, 1U);
+        EXPECT_EQ(list(folder.path()), (std::vector<std::string>{"a.prof"}));
+    }
+    static std::vector<std::string> list(const std::filesystem::path& where) {
+        std::vector<std::string> out;
+        for (const auto& entry : std::filesystem::directory_iterator(where)) out.push_back(entry.path().filename());
+        return out;
+    }
+};
+
+TEST_F(WithoutHoles, ACopyOfTheRestTakesTheFilesPlace) {
+    open({.punch = no_holes});
+    const std::uint64_t frame = 32 * frame_records + 200;
+    EXPECT_LE(run(500), 22 * frame);
+    EXPECT_LE(writer->bytes_written(), 22 * frame);
+    EXPECT_EQ(writer->bytes_written(), std::filesystem::file_size(path));
+    expect_latest();
+}
+
+TEST_F(WithoutHoles, AFileThatHasBecomeTooLongIsReplacedToo) {
+    const std::uint64_t frame = 32 * frame_records + 200;
+    open({.longest_file = 100 * frame});
+    const std::uint64_t largest = run(1000);
+    EXPECT_LE(largest, 101 * frame);
+    EXPECT_GT(largest, 90 * frame);
+    EXPECT_LE(storage(), 30 * frame);
+    expect_latest();
+}
+
+// The program is elsewhere by then.
+TEST_F(WithoutHoles, ThePlaceIsWhereTheFileWasMade) {
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    writer.reset();
+    std::filesystem::remove(path);
+    writer = std::make_unique<capture_writer>("a.prof", capture_writer_options{.punch = no_holes});
+    std::filesystem::current_path(before);
+    run(100);
+    expect_latest();
+    EXPECT_FALSE(std::filesystem::exists(before / "a.prof"));
+}
+
+// No room for a second file.
+ssize_t write_no_copy(int descriptor, const void* bytes, std::size_t count) {
+    const std::string name = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(descriptor));
+    if (name.find(".tmp-") == std::string::npos) return write(descriptor, bytes, count);
+    errno = ENOSPC;
+    return -1;
+}
+
+TEST_F(WithoutHoles, AFileThatCannotBeCopiedStaysAndGoesOn) {
+    open({.write = write_no_copy, .punch = no_holes});
+    for (int n = 0; n < 100; ++n) write_one();
+    EXPECT_EQ(writer->let_go(frames[90]), ENOSPC);
+    // Not at each round again.
+    EXPECT_EQ(writer->let_go(frames[91]), 0);
+    write_one();
+    writer->end(format::end_reason::stopped);
+    EXPECT_EQ(writer->failure(), "");
+    const found result = read(path);
+    expect_undamaged(result.damage);
+    EXPECT_EQ(result.first_numbers.size(), 101U);
+    EXPECT_EQ(list(folder.path()), (std::vector<std::string>{"a.prof"}));
+}
+
+// Who removed the file does not get another one.
+TEST_F(WithoutHoles, AFileThatWasRemovedIsNotPutBack) {
+    open({.punch = no_holes});
+    for (int n = 0; n < 100; ++n) write_one();
+    std::filesystem::remove(path);
+    EXPECT_EQ(writer->let_go(frames[90]), ENOENT);
+    EXPECT_TRUE(list(folder.path()).empty());
 }
 
 TEST_F(LetGo, SurvivesBeingCutAnywhere) {

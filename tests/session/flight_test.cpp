@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <sstream>
 #include <string>
@@ -36,10 +37,12 @@ struct Flight : testing::Test {
                 {"NVTX_INJECTION64_PATH", ""}};
     }
     // What the program printed: by the first word of a line, the number behind it.
-    std::map<std::string, std::uint64_t> run(const std::vector<std::string>& words, const std::string& keep) const {
+    std::map<std::string, std::uint64_t> run(const std::vector<std::string>& words, const std::string& keep,
+                                             std::map<std::string, std::string> more = {}) const {
         std::vector<std::string> command = words;
         command.insert(command.begin(), PROF_TEST_VICTIM);
-        const process_result result = run_process(command, environment(keep), scratch.path);
+        more.merge(environment(keep));
+        const process_result result = run_process(command, more, scratch.path);
         EXPECT_EQ(result.exit_code(), 0) << result.err;
         EXPECT_EQ(result.err, "");
         std::map<std::string, std::uint64_t> out;
@@ -107,6 +110,19 @@ TEST_F(Flight, KeepsItsSizeHoweverLongItRuns) {
     EXPECT_GT(status.st_size, 40 << 20);
     std::printf("%ju KiB of storage at most; the file ends at %jd KiB\n",
                 static_cast<std::uintmax_t>(said.at("largest")), static_cast<std::intmax_t>(status.st_size / 1024));
+}
+
+// Where the file system makes no holes, the file itself stays small: what is kept, as much again, and what a round
+// brings.
+TEST_F(Flight, KeepsItsLengthWhereThereAreNoHoles) {
+    const std::string libraries = std::string(PROF_TEST_NO_HOLES) + ":" + PROF_TEST_LIBRARY;
+    const auto said = run({"steps", "400000"}, "8M", {{"LD_PRELOAD", libraries}});
+    const timeline data = load_timeline(only_capture());
+    expect_sound(data);
+    expect_latest(data, said.at("steps"));
+    EXPECT_FALSE(data.properties.contains("keep_notice"));
+    EXPECT_LE(said.at("largest"), (2U * 8 + 16) * 1024);
+    EXPECT_LE(std::filesystem::file_size(only_capture()), (2U * 8 + 16) << 20);
 }
 
 TEST_F(Flight, KeepsTheLatestSeconds) {

@@ -1,0 +1,105 @@
+#include "capture/front_file.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <utility>
+
+#include "capture/format.hpp"
+#include "capture/input_file.hpp"
+#include "record/error.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::uint64_t header_bytes = sizeof(format::file_header);
+
+}  // namespace
+
+int copy_bytes(const std::string& from, std::uint64_t begin, std::uint64_t end, const byte_sink& to) {
+    constexpr std::uint64_t at_a_time = 1U << 20;
+    input_file source(from);
+    while (begin < end) {
+        const auto some = source.view(begin, std::min(at_a_time, end - begin));
+        if (some.empty()) throw error("cannot copy " + from + ": it ends before its time");
+        if (const int problem = to(some); problem != 0) return problem;
+        begin += some.size();
+    }
+    return 0;
+}
+
+front_file::front_file(const std::string& path, write_function write, punch_function punch, std::uint64_t longest)
+    : path_(std::filesystem::absolute(path)),
+      write_(write),
+      punch_(punch),
+      longest_(longest),
+      file_(std::make_unique<output_file>(path, write)) {}
+
+output_file::outcome front_file::write_all(std::span<const std::byte> bytes) noexcept {
+    const output_file::outcome result = file_->write_all(bytes);
+    position_ += result.written;
+    return result;
+}
+
+int front_file::let_go(std::uint64_t position) noexcept {
+    const std::uint64_t place = position - shift_;
+    if (makes_holes_ && bytes() <= longest_) {
+        const int result = make_hole(place);
+        makes_holes_ = result != EOPNOTSUPP && result != ENOSYS;
+        if (makes_holes_) return result;
+    }
+    const bool is_worth_it = place >= header_bytes + (bytes() - place) || bytes() > longest_;
+    if (!is_worth_it || bytes() < replace_from_) return 0;
+    int result = EACCES;
+    try {
+        result = replace(place);
+    } catch (const std::bad_alloc&) {
+        result = ENOMEM;
+    } catch (const std::exception&) {
+        // There can be no file beside it.
+    }
+    if (result != 0) replace_from_ = 2 * bytes();
+    return result;
+}
+
+// From a little before where it began the last time, so that the storage unit that lay across that place goes too.
+int front_file::make_hole(std::uint64_t to) noexcept {
+    constexpr std::uint64_t largest_unit = 2U << 20;
+    const std::uint64_t from = std::max(hole_end_ / largest_unit * largest_unit, header_bytes);
+    if (to <= from) return 0;
+    const int result = file_->punch(from, to, punch_);
+    if (result == 0) hole_end_ = to;
+    return result;
+}
+
+int front_file::replace(std::uint64_t from) {
+    // Who removed or moved the file does not want another there.
+    if (file_->is_removed()) return ENOENT;
+    const std::string next_path = path_ + ".tmp-" + std::to_string(getpid());
+    ::unlink(next_path.c_str());
+    auto next = std::make_unique<output_file>(next_path, write_);
+    const auto append = [&](std::span<const std::byte> part) { return next->write_all(part).error; };
+    int problem = EIO;
+    try {
+        problem = copy_bytes(path_, 0, header_bytes, append);
+        if (problem == 0) problem = copy_bytes(path_, from, bytes(), append);
+    } catch (const error&) {
+        // It cannot be read.
+    }
+    if (problem == 0 && std::rename(next_path.c_str(), path_.c_str()) != 0) problem = errno;
+    if (problem != 0) {
+        ::unlink(next_path.c_str());
+        return problem;
+    }
+    file_ = std::move(next);
+    shift_ += from - header_bytes;
+    hole_end_ = 0;
+    return 0;
+}
+
+}  // namespace prof
