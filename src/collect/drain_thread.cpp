@@ -42,6 +42,15 @@ std::string utc(std::uint64_t realtime_ns) {
     return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts)};
 }
 
+// Overwrites nothing. 0 or errno. A file system across a network may know hard links and no such renaming.
+int rename_to_new(const std::string& from, const std::string& to) noexcept {
+    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
+    if (link(from.c_str(), to.c_str()) != 0) return errno;
+    unlink(from.c_str());
+    return 0;
+}
+
 // Halve the pause while a ring is found more than an eighth full (a burst twice as fast still fits), lengthen it
 // slowly while they are nearly empty.
 microseconds next_pause(microseconds pause, double fullest) noexcept {
@@ -221,8 +230,8 @@ void drain_thread::dump(const std::string& from, const std::string& path, const 
         out.end(format::end_reason::dumped);
     }
     std::string problem = out.failure();
-    if (problem.empty() && renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) {
-        problem = "cannot create " + path + ": " + std::strerror(errno);
+    if (const int failed = problem.empty() ? rename_to_new(unfinished, path) : 0; failed != 0) {
+        problem = "cannot create " + path + ": " + std::strerror(failed);
     }
     if (problem.empty()) return;
     unlink(unfinished.c_str());

@@ -53,12 +53,12 @@ void background_thread::post(std::function<void()> task) {
 
 bool background_thread::is_idle() {
     const std::lock_guard lock(mutex_);
-    return tasks_.empty() && !busy_;
+    return has_done_all();
 }
 
 bool background_thread::wait_until_idle(std::chrono::milliseconds longest) {
     std::unique_lock lock(mutex_);
-    const auto idle = [&] { return tasks_.empty() && !busy_; };
+    const auto idle = [&] { return has_done_all(); };
     if (longest == std::chrono::milliseconds::max()) {
         changed_.wait(lock, idle);
         return true;

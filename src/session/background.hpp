@@ -29,6 +29,7 @@ private:
     static void* enter(void* self) noexcept;
     void run();
     bool start();
+    bool has_done_all() const { return tasks_.empty() && !busy_; }  // REQUIRES: mutex_ is held
 
     const char* const name_;
     std::mutex mutex_;

@@ -51,6 +51,17 @@ TEST_F(Plugins, ThatAreClosedLeaveTheirNames) {
     EXPECT_TRUE(data.quality.dropped.empty());
 }
 
+// What a launch is called is known from its callback, by the address of the symbol.
+TEST_F(Plugins, MayBeModulesWhoseSymbolsStandWhereOthersWere) {
+    EXPECT_EQ(same_with_and_without("symbols_at_one_place", exited(3)), "");
+    const timeline data = captured(1).front();
+    std::map<std::string, int> launched;
+    for (const timeline_api_call& call : data.api_calls) {
+        if (call.kernel_name != 0) ++launched[std::string(data.name(call.kernel_name))];
+    }
+    EXPECT_THAT(launched, ElementsAre(Pair("kernel_of_the_first", 3), Pair("kernel_of_the_other", 3)));
+}
+
 TEST_F(Plugins, MayHaveOtherNamesWhereTheirsWere) {
     EXPECT_EQ(same_with_and_without("names_at_one_place", exited(3)), "");
     EXPECT_THAT(range_names(captured(1).front()),

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "fakes/cuda/fake_cuda.h"
+#include "fakes/gpu/objects.hpp"
 #include "session/scenes.hpp"
 
 namespace {
@@ -52,6 +53,25 @@ void plugins() {
         use_plugin(from_environment("PLUGIN_B"));
     }
     wait_for_gpu();
+}
+
+// The driver puts the symbol of a module's kernel where that of one unloaded was. The stand-in for it has one module,
+// so the kernel is renamed where its name stands.
+void symbols_at_one_place() {
+    wait_for_gpu();  // from here on launches are recorded
+    CUmodule module = nullptr;
+    CUfunction kernel = nullptr;
+    expect(cuModuleLoadData(&module, "") == CUDA_SUCCESS, "a module");
+    expect(cuModuleGetFunction(&kernel, module, "kernel_of_the_first") == CUDA_SUCCESS, "a kernel");
+    for (const char* name : {"kernel_of_the_first", "kernel_of_the_other"}) {
+        std::strcpy(kernel->name.data(), name);
+        for (int i = 0; i < 3; ++i) {
+            const CUresult launched = cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+            expect(launched == CUDA_SUCCESS, "a launch");
+        }
+        wait_for_gpu();
+        expect(cuModuleUnload(module) == CUDA_SUCCESS, "no module");
+    }
 }
 
 // Names that stand at one address one after the other. Where the longest has been there is less room for the others:
@@ -120,6 +140,7 @@ int main(int, char** argv) {
     const std::string scene = argv[1] != nullptr ? argv[1] : "";
     const std::map<std::string, std::function<void()>> scenes = {
         {"plugins", plugins},
+        {"symbols_at_one_place", symbols_at_one_place},
         {"names_at_one_place", names_at_one_place},
         {"closes_libprof", closes_libprof},
         {"closes_libprof_unused", closes_libprof_unused},
