@@ -16,7 +16,7 @@ struct keep_unit {
 };
 
 constexpr std::uint64_t second_ns = 1'000'000'000;
-constexpr std::uint64_t longest_ns = 168 * 3600 * second_ns;
+constexpr std::uint64_t longest_ns = 3600 * second_ns * 168;
 constexpr std::uint64_t least_bytes = 8U << 20;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
 
