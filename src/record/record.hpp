@@ -82,6 +82,19 @@ struct record {
 
 static_assert(sizeof(record) == 32 && std::is_trivially_copyable_v<record>);
 
+// Field by field: `r` is a slot of the ring, where another record was. One made beforehand would be put together by
+// small stores and copied by wide loads, for which the processor has to wait.
+inline void begin_record(record& r, record_kind kind, std::uint32_t domain, std::uint64_t ticks) noexcept {
+    r.ticks = ticks;
+    r.value = 0;
+    r.name = 0;
+    r.color = 0;
+    r.category = 0;
+    r.domain = static_cast<std::uint16_t>(domain);
+    r.kind = kind;
+    r.flags = 0;
+}
+
 constexpr std::uint64_t original_node(const record& clone) noexcept {
     return (static_cast<std::uint64_t>(clone.color) << 32) | clone.name;
 }

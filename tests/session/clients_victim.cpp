@@ -11,8 +11,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -204,25 +202,21 @@ void recordings_while_threads_launch() {
 }  // namespace
 
 int main(int, char** argv) {
-    const std::string scene = argv[1] != nullptr ? argv[1] : "";
-    const std::map<std::string, std::function<void()>> scenes = {
-        {"subscribed_before", subscribed_before},
-        {"subscribes_during", subscribes_during},
-        {"subscribes_after_stop", subscribes_after_stop},
-        {"subscribes_while_paused", subscribes_while_paused},
-        {"subscribes_where_nothing_is_recorded", subscribes_where_nothing_is_recorded},
-        {"activity_before", activity_before},
-        {"activity_after", activity_after},
-        {"recordings_while_threads_launch", recordings_while_threads_launch},
-    };
-    const auto found = scenes.find(scene);
-    if (found == scenes.end()) return 2;
-    found->second();
-    std::puts("done");
+    const int status =
+        prof::test::play(argv[1], {
+                                      {"subscribed_before", subscribed_before},
+                                      {"subscribes_during", subscribes_during},
+                                      {"subscribes_after_stop", subscribes_after_stop},
+                                      {"subscribes_while_paused", subscribes_while_paused},
+                                      {"subscribes_where_nothing_is_recorded", subscribes_where_nothing_is_recorded},
+                                      {"activity_before", activity_before},
+                                      {"activity_after", activity_after},
+                                      {"recordings_while_threads_launch", recordings_while_threads_launch},
+                                  });
     const auto calls = cupti<std::size_t(const char*)>("fake_cupti_calls");
     std::FILE* const file = std::fopen("calls", "w");
     expect(file != nullptr, "a file");
     std::fprintf(file, "finalized %zu", calls("cuptiFinalize"));
     std::fclose(file);
-    return 3;
+    return status;
 }

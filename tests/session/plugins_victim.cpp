@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <string>
 
 #include "fakes/cuda/fake_cuda.h"
@@ -137,18 +135,12 @@ void plugin_with_libprof() {
 }  // namespace
 
 int main(int, char** argv) {
-    const std::string scene = argv[1] != nullptr ? argv[1] : "";
-    const std::map<std::string, std::function<void()>> scenes = {
-        {"plugins", plugins},
-        {"symbols_at_one_place", symbols_at_one_place},
-        {"names_at_one_place", names_at_one_place},
-        {"closes_libprof", closes_libprof},
-        {"closes_libprof_unused", closes_libprof_unused},
-        {"plugin_with_libprof", plugin_with_libprof},
-    };
-    const auto found = scenes.find(scene);
-    if (found == scenes.end()) return 2;
-    found->second();
-    std::puts("done");
-    return 3;
+    return prof::test::play(argv[1], {
+                                         {"plugins", plugins},
+                                         {"symbols_at_one_place", symbols_at_one_place},
+                                         {"names_at_one_place", names_at_one_place},
+                                         {"closes_libprof", closes_libprof},
+                                         {"closes_libprof_unused", closes_libprof_unused},
+                                         {"plugin_with_libprof", plugin_with_libprof},
+                                     });
 }

@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -370,34 +369,28 @@ void exit_in_subscription() {
 }  // namespace
 
 int main(int, char** argv) {
-    const std::string scene = argv[1] != nullptr ? argv[1] : "";
-    const std::map<std::string, std::function<void()>> scenes = {
-        {"trainer", [] { train(4); }},
-        {"forked_trainers", forked_trainers},
-        {"daemon_that_trains", daemon_that_trains},
-        {"children_of_a_trainer", children_of_a_trainer},
-        {"launcher", [&] { launcher(argv[0]); }},
-        {"closes_all_files", closes_all_files},
-        {"threads_outlive_main", threads_outlive_main},
-        {"exit_on_another_thread", exit_on_another_thread},
-        {"main_ends_first", main_ends_first},
-        {"exit_within_exit", exit_within_exit},
-        {"abort_within_exit", abort_within_exit},
-        {"ranges_in_handlers", ranges_in_handlers},
-        {"quick", quick},
-        {"exit_while_stopping", exit_while_stopping},
-        {"starts_second_copy", starts_second_copy},
-        {"exit_in_launch", exit_in_launch},
-        {"exit_in_launch_among_threads", exit_in_launch_among_threads},
-        {"exit_in_record", exit_in_record},
-        {"exit_in_buffer_request", exit_in_buffer_request},
-        {"exit_on_cuptis_thread", exit_on_cuptis_thread},
-        {"exit_while_synced", exit_while_synced},
-        {"exit_in_subscription", exit_in_subscription},
-    };
-    const auto found = scenes.find(scene);
-    if (found == scenes.end()) return 2;
-    found->second();
-    say("done");
-    return 3;
+    return prof::test::play(argv[1], {
+                                         {"trainer", [] { train(4); }},
+                                         {"forked_trainers", forked_trainers},
+                                         {"daemon_that_trains", daemon_that_trains},
+                                         {"children_of_a_trainer", children_of_a_trainer},
+                                         {"launcher", [&] { launcher(argv[0]); }},
+                                         {"closes_all_files", closes_all_files},
+                                         {"threads_outlive_main", threads_outlive_main},
+                                         {"exit_on_another_thread", exit_on_another_thread},
+                                         {"main_ends_first", main_ends_first},
+                                         {"exit_within_exit", exit_within_exit},
+                                         {"abort_within_exit", abort_within_exit},
+                                         {"ranges_in_handlers", ranges_in_handlers},
+                                         {"quick", quick},
+                                         {"exit_while_stopping", exit_while_stopping},
+                                         {"starts_second_copy", starts_second_copy},
+                                         {"exit_in_launch", exit_in_launch},
+                                         {"exit_in_launch_among_threads", exit_in_launch_among_threads},
+                                         {"exit_in_record", exit_in_record},
+                                         {"exit_in_buffer_request", exit_in_buffer_request},
+                                         {"exit_on_cuptis_thread", exit_on_cuptis_thread},
+                                         {"exit_while_synced", exit_while_synced},
+                                         {"exit_in_subscription", exit_in_subscription},
+                                     });
 }

@@ -64,18 +64,6 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
     if (buffer != nullptr && !active.buffers.load()->complete(buffer, valid_bytes)) active.is_shared = true;
 }
 
-// All of it: another's may have been here.
-void fill_api_record(record& r, record_kind kind, std::uint64_t key, api_domain domain) noexcept {
-    r.ticks = ticks_now();
-    r.value = key;
-    r.name = 0;
-    r.color = 0;
-    r.category = 0;
-    r.domain = static_cast<std::uint16_t>(domain);
-    r.kind = kind;
-    r.flags = 0;
-}
-
 // Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
 // correlation id: only the outer one is recorded.
 void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* call) noexcept {
@@ -98,13 +86,17 @@ void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId c
                                        ? out->symbol_of(data.symbolName, active.symbols.load(std::memory_order_relaxed))
                                        : 0;
         out->open_api(key, where, [&](record& r) {
-            fill_api_record(r, record_kind::api_enter, key, where);
+            begin_record(r, record_kind::api_enter, domain, ticks_now());
+            r.value = key;
             r.name = name;
             r.category = cbid;
             r.flags = static_cast<std::uint8_t>(class_of_call(kind));
         });
     } else if (out->is_open_api(key, where)) {
-        out->close_api([&](record& r) { fill_api_record(r, record_kind::api_exit, key, where); });
+        out->close_api([&](record& r) {
+            begin_record(r, record_kind::api_exit, domain, ticks_now());
+            r.value = key;
+        });
     }
 }
 

@@ -20,19 +20,6 @@ inline constexpr int no_level = NVTX_NO_PUSH_POP_TRACKING;
 
 inline std::atomic<std::uint64_t> next_range_id{1};
 
-// Field by field: `r` is a slot of the ring. A record made beforehand would be put together by small stores and copied
-// by wide loads, for which the processor has to wait.
-inline void begin_record(record& r, record_kind kind, std::uint32_t domain, std::uint64_t ticks) noexcept {
-    r.ticks = ticks;
-    r.value = 0;
-    r.name = 0;
-    r.color = 0;
-    r.category = 0;
-    r.domain = static_cast<std::uint16_t>(domain);
-    r.kind = kind;
-    r.flags = 0;
-}
-
 // A domain that found no place: its ranges are not recorded, but counted.
 inline bool refused(std::uint32_t domain) noexcept {
     if (domain < domain_limit) [[likely]]
