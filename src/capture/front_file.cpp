@@ -78,8 +78,8 @@ int front_file::make_hole(std::uint64_t to) noexcept {
 }
 
 int front_file::replace(std::uint64_t from) {
-    // Who removed or moved the file does not want another there.
-    if (file_->is_removed()) return ENOENT;
+    // Who removed or moved the file does not want another there, and what is there now is not ours.
+    if (!file_->is_at(path_)) return ENOENT;
     const std::string next_path = path_ + ".tmp-" + std::to_string(getpid());
     ::unlink(next_path.c_str());
     auto next = std::make_unique<output_file>(next_path, write_);

@@ -45,6 +45,13 @@ bool output_file::is_removed() const noexcept {
     return file_.is_still(descriptor_) && ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
 }
 
+bool output_file::is_at(const std::string& path) const noexcept {
+    struct stat named {};
+    struct stat ours {};
+    return file_.is_still(descriptor_) && ::fstat(descriptor_, &ours) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+           named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
+}
+
 output_file::outcome output_file::write_all(std::span<const std::byte> bytes) noexcept {
     outcome result;
     if (!file_.is_still(descriptor_)) {

@@ -38,6 +38,8 @@ public:
 
     // It has no name any more: it will be gone as soon as it is closed.
     bool is_removed() const noexcept;
+    // What has this name is this file, and no other that was put in its place.
+    bool is_at(const std::string& path) const noexcept;
 
 private:
     int descriptor_ = -1;

@@ -135,13 +135,14 @@ open_by_thread open_records::all() const {
     for (const auto& [thread, at] : threads_) {
         for (const record& r : at.open) add(thread, r);
         add(thread, at.wait);
-        add(thread, at.heard);
     }
     for (const auto& [id, range] : started_) {
         add(range.thread, range.start);
         add(range.thread, range.payload);
     }
     for (const auto& [id, early] : ended_early_) add(early.thread, early.end);
+    // Last: what comes behind it is of no window.
+    for (const auto& [thread, at] : threads_) add(thread, at.heard);
     for (auto& [thread, open] : out) {
         if (const auto known = threads_.find(thread); known != threads_.end()) {
             open.next_number = known->second.next_number;

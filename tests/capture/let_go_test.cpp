@@ -283,6 +283,24 @@ TEST_F(WithoutHoles, AFileThatWasRemovedIsNotPutBack) {
     EXPECT_TRUE(list(folder.path()).empty());
 }
 
+// Who moved the file away and put one of his own there keeps both.
+TEST_F(WithoutHoles, AnothersFileInItsPlaceIsLeftAlone) {
+    open({.punch = no_holes});
+    for (int n = 0; n < 100; ++n) write_one();
+    std::filesystem::rename(path, folder / "moved.prof");
+    const byte_string others(std::filesystem::file_size(folder / "moved.prof"), 7);
+    write_bytes(path, others);
+    EXPECT_EQ(writer->let_go(frames[90]), ENOENT);
+    write_one();
+    writer->end(format::end_reason::stopped);
+    EXPECT_EQ(writer->failure(), "");
+    EXPECT_EQ(read_bytes(path), others);
+    const found result = read(folder / "moved.prof");
+    expect_undamaged(result.damage);
+    EXPECT_EQ(result.first_numbers.size(), 101U);
+    EXPECT_EQ(list(folder.path()).size(), 2U);
+}
+
 TEST_F(LetGo, SurvivesBeingCutAnywhere) {
     write(4);
     ASSERT_EQ(writer->let_go(frames[1]), 0);

@@ -1,7 +1,12 @@
 // What is said to be open, of records written by hand.
 #include "collect/open_records.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "capture/capture_files.hpp"
+#include "capture/writer.hpp"
+#include "timeline/timeline.hpp"
 
 namespace prof::test {
 namespace {
@@ -97,6 +102,41 @@ TEST_F(OpenRecords, HoldACallThatWaitsAndNoOther) {
 TEST_F(OpenRecords, EndWithTheirWindow) {
     follow({push(1), of(record_kind::parent_here, 50), call(7, api_class::wait), of(record_kind::window, 2), push(2)});
     EXPECT_EQ(of_thread(), (texts{"12:50", "1:2"}));
+}
+
+// Between two windows a thread may be heard, and what is heard is not written: so it must be known where that began.
+// What it started before may be ended behind it.
+TEST_F(OpenRecords, SayLastThatAThreadIsHeardOnly) {
+    follow({push(1), of(record_kind::range_start, 5), of(record_kind::parent_here, 50),
+            of(record_kind::window, heard_epoch_bit | 3)});
+    const auto heard = "15:" + std::to_string(heard_epoch_bit | 3);
+    EXPECT_EQ(of_thread(), (texts{"12:50", "3:5", heard}));
+
+    const temporary_folder folder;
+    const std::string path = folder / "a.prof";
+    {
+        capture_writer out(path, {});
+        out.key_frame({1000, 0, number, 0});
+        out.thread({.uid = 1, .tid = 77});
+        out.window({.epoch = 2, .begin_ticks = 100, .end_ticks = 900, .first_step = 0, .last_step = 0});
+        for (const auto& [thread, at] : open.all()) out.open(thread, at.next_number, at.records);
+        out.window({.epoch = 4, .begin_ticks = 2000, .end_ticks = 3000, .first_step = 0, .last_step = 0});
+        record window = of(record_kind::window, 4);
+        record end = of(record_kind::range_end, 5);
+        window.ticks = 2000;
+        end.ticks = 2500;
+        out.records(1, number + 20, std::vector{window, end});  // twenty were heard
+        out.end(format::end_reason::stopped);
+    }
+    const timeline data = load_timeline(path);
+    EXPECT_THAT(data.quality.notes, testing::Not(testing::Contains(testing::HasSubstr("are missing"))));
+    EXPECT_FALSE(data.quality.dropped.contains("end_without_start"));
+    ASSERT_EQ(data.ranges.size(), 1U);
+    EXPECT_TRUE(data.ranges.front().open_at_start);
+    EXPECT_FALSE(data.ranges.front().open_at_end);
+
+    follow({of(record_kind::window, 4)});
+    EXPECT_EQ(of_thread(), (texts{"12:50", "3:5"}));
 }
 
 TEST_F(OpenRecords, AreBoundedWhateverIsForgotten) {
