@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/small_rings.hpp"
+#include "record/error.hpp"
 #include "timeline/contents.hpp"
 
 namespace prof::test {
@@ -27,10 +29,20 @@ struct DrainThread : testing::Test {
     std::unique_ptr<drain_thread> start(const capture_writer_options& options = writer_options()) {
         return std::make_unique<drain_thread>(rings, std::make_unique<capture_writer>(path, options), rings.drops());
     }
-    std::uint64_t records_in_file() const {
+    static std::uint64_t records_in(const capture_contents& contents) {
         std::uint64_t count = 0;
-        for (const record_run& run : read_contents(path).runs) count += run.records.size();
+        for (const record_run& run : contents.runs) count += run.records.size();
         return count;
+    }
+    std::uint64_t records_in_file() const { return records_in(read_contents(path)); }
+    std::vector<std::string> captures() const {
+        std::vector<std::string> out;
+        for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+            const std::string name = entry.path().filename();
+            if (name.find(".prof") != std::string::npos) out.push_back(name);
+        }
+        std::sort(out.begin(), out.end());
+        return out;
     }
 };
 
@@ -76,6 +88,46 @@ TEST_F(DrainThread, WritesWhatIsLeftAndClosesTheCapture) {
     EXPECT_EQ(records_in_file(), 100U);
     EXPECT_EQ(contents.properties.at("early"), "1");
     EXPECT_EQ(contents.properties.at("late"), "2");
+}
+
+TEST_F(DrainThread, DumpsAllThatWasRecordedBeforeTheCall) {
+    const auto drain = start();
+    ringed_thread thread(rings, no_such_tid);
+    const std::string dump = folder / "dump.prof";
+    for (std::uint64_t n = 1; n <= 20; ++n) {
+        thread.write(50);
+        drain->dump(path, dump, "reason " + std::to_string(n));
+        const capture_contents contents = read_contents(dump);
+        EXPECT_EQ(records_in(contents), 50 * n);
+        EXPECT_TRUE(contents.ended);
+        EXPECT_EQ(contents.end.reason, format::end_reason::dumped);
+        EXPECT_EQ(contents.damage.chunks + contents.damage.bytes, 0U) << contents.damage.first;
+        EXPECT_EQ(contents.properties.at("dump"), "reason " + std::to_string(n));
+        std::filesystem::remove(dump);
+    }
+    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_FALSE(read_contents(path).properties.contains("dump"));
+    drain->dump(path, dump, "too late");
+    EXPECT_EQ(read_bytes(dump), read_bytes(path));
+    EXPECT_EQ(captures(), (std::vector<std::string>{"a.prof", "dump.prof"}));
+}
+
+// Nothing was there when the dump was asked for.
+TEST_F(DrainThread, PutsNoDumpInThePlaceOfAnothersFile) {
+    const auto drain = start();
+    ringed_thread thread(rings, no_such_tid);
+    thread.write(10);
+    const std::string taken = folder / "taken.prof";
+    write_bytes(taken, {1, 2, 3});
+    try {
+        drain->dump(path, taken, "it was asked for");
+        ADD_FAILURE();
+    } catch (const error& refusal) {
+        EXPECT_EQ(std::string(refusal.what()), "cannot create " + taken + ": File exists");
+    }
+    EXPECT_EQ(read_bytes(taken), (byte_string{1, 2, 3}));
+    EXPECT_EQ(captures(), (std::vector<std::string>{"a.prof", "taken.prof"}));
+    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
 }
 
 // Written by a thread in bursts that a ring of 128 holds only if it is drained meanwhile: none is lost in silence.

@@ -3,12 +3,14 @@
 //
 //   dump_victim dumps N PATH    N steps, a dump; N more, a dump to PATH; N more
 //   dump_victim latest PATH     steps until the capture's front is gone, a dump to PATH, as many steps again; prints
-//   the
-//                               number of those before the dump
+//                               the number of those before the dump
+//   dump_victim held PATH       the same, but as long as the dump's disk does not answer (slow_disk.cpp) the capture
+//                               grows by twice what is kept
 //   dump_victim refused         asks for dumps that there cannot be, and prints the lines that it is told
-//   dump_victim slow            steps, now and then a slow one, until there is a dump
+//   dump_victim slow N          steps, now and then a slow one, until there are N dumps, and then 20 slow ones more
 //   dump_victim fork            dumps, as its child tries to, and prints what the child is told
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
 #include <sys/stat.h>
@@ -71,14 +73,34 @@ std::string capture_path() {
     return {path, prof_capture_path(path, sizeof path)};
 }
 
-bool front_is_gone() {
+struct stat of_capture() {
     struct stat status {};
-    return stat(capture_path().c_str(), &status) == 0 && status.st_size > 4 * 512 * status.st_blocks;
+    (void)stat(capture_path().c_str(), &status);
+    return status;
 }
 
-bool has_dump() {
+bool front_is_gone() {
+    const struct stat status = of_capture();
+    return status.st_size > 4 * 512 * status.st_blocks;
+}
+
+bool has_dump(const std::string& number) {
     const std::string capture = capture_path();
-    return access((capture.substr(0, capture.rfind(".prof")) + ".dump-1.prof").c_str(), F_OK) == 0;
+    return access((capture.substr(0, capture.rfind(".prof")) + ".dump-" + number + ".prof").c_str(), F_OK) == 0;
+}
+
+void tell_disk(const char* function) {
+    if (void* const found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<void (*)()>(found)();
+}
+
+void grow_capture(trainer& job, off_t bytes) {
+    for (const off_t begin = of_capture().st_size; of_capture().st_size < begin + bytes;) job.steps(1000);
+}
+
+// Three times what a step took at most so far is a lot more than the median.
+void slow_down(trainer& job) {
+    job.steps(40);
+    job.step(3 * job.longest() + std::chrono::milliseconds(1));
 }
 
 }  // namespace
@@ -98,21 +120,27 @@ int main(int argc, char** argv) {
         job.steps(count);
         if (prof_dump(argv[3]) != PROF_OK) return 5;
         job.steps(count);
-    } else if (scene == "latest" && argc == 3) {
+    } else if ((scene == "latest" || scene == "held") && argc == 3) {
         std::uint64_t count = 0;
         for (; !front_is_gone(); count += 1000) job.steps(1000);
+        if (scene == "held") tell_disk("slow_disk_block_copies");
         if (prof_dump(argv[2]) != PROF_OK) return 8;
-        job.steps(count);
+        if (scene == "held") {
+            tell_disk("slow_disk_await_writer");
+            grow_capture(job, 16 << 20);
+            if (prof_sync() != PROF_OK) return 9;
+            tell_disk("slow_disk_release");
+        } else {
+            job.steps(count);
+        }
         std::printf("%llu\n", static_cast<unsigned long long>(count));
     } else if (scene == "refused") {
         job.steps(10);
         for (const char* path : {"dump.txt", ".prof", "/nowhere/at/all/a.prof", "taken.prof"}) say(prof_dump(path));
-    } else if (scene == "slow") {
-        do {
-            job.steps(40);
-            // Three times what a step took at most so far is a lot more than the median.
-            job.step(3 * job.longest() + std::chrono::milliseconds(1));
-        } while (!has_dump());
+    } else if (scene == "slow" && argc == 3) {
+        do slow_down(job);
+        while (!has_dump(argv[2]));
+        for (int i = 0; i < 20; ++i) slow_down(job);
     } else if (scene == "fork") {
         job.steps(10);
         const pid_t child = fork();

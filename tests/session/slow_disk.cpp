@@ -1,7 +1,9 @@
 // A disk that does not answer, for programs that are run with it preloaded: between slow_disk_block() and
 // slow_disk_release() no write to a file whose name ends in ".prof" comes back. slow_disk_await_writer() returns when a
 // thread is in one. Or one that is full: after slow_disk_fill() the first of these writes writes a half, and the others
-// are refused until slow_disk_release(). slow_disk_await_refusals() returns when two have been.
+// are refused until slow_disk_release(). slow_disk_await_refusals() returns when two have been. After
+// slow_disk_block_copies() it is the files that are being made of a capture (".prof.tmp-") to which no write comes
+// back.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -16,22 +18,36 @@ namespace {
 std::mutex mutex;
 std::condition_variable changed;
 bool is_blocked = false;
+bool copies_are_blocked = false;
 int writers = 0;
 bool is_full = false;
 int refusals = 0;
 
-bool is_capture(int descriptor) {
+enum class file_kind { other, capture, copy };
+
+file_kind kind_of(int descriptor) {
     char link[64];
     char target[4096];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
     const ssize_t bytes = readlink(link, target, sizeof target);
-    return bytes > 0 && std::string_view{target, static_cast<std::size_t>(bytes)}.ends_with(".prof");
+    if (bytes <= 0) return file_kind::other;
+    const std::string_view name{target, static_cast<std::size_t>(bytes)};
+    if (name.find(".prof.tmp-") != std::string_view::npos) return file_kind::copy;
+    return name.ends_with(".prof") ? file_kind::capture : file_kind::other;
 }
 
-void set_disk(bool blocked, bool full) {
+void await_answer(std::unique_lock<std::mutex>& lock, const bool& blocked) {
+    ++writers;
+    changed.notify_all();
+    changed.wait(lock, [&] { return !blocked; });
+    --writers;
+}
+
+void set_disk(bool blocked, bool full, bool copies_blocked = false) {
     const std::lock_guard lock(mutex);
     is_blocked = blocked;
     is_full = full;
+    copies_are_blocked = copies_blocked;
     refusals = 0;
     changed.notify_all();
 }
@@ -41,6 +57,7 @@ void set_disk(bool blocked, bool full) {
 extern "C" {
 
 __attribute__((visibility("default"))) void slow_disk_block() { set_disk(true, false); }
+__attribute__((visibility("default"))) void slow_disk_block_copies() { set_disk(false, false, true); }
 __attribute__((visibility("default"))) void slow_disk_fill() { set_disk(false, true); }
 __attribute__((visibility("default"))) void slow_disk_release() { set_disk(false, false); }
 
@@ -56,13 +73,11 @@ __attribute__((visibility("default"))) void slow_disk_await_refusals() {
 
 __attribute__((visibility("default"))) ssize_t write(int descriptor, const void* bytes, std::size_t count) {
     static const auto next = reinterpret_cast<decltype(&::write)>(dlsym(RTLD_NEXT, "write"));
-    if (is_capture(descriptor)) {
+    const file_kind kind = kind_of(descriptor);
+    if (kind != file_kind::other) {
         std::unique_lock lock(mutex);
-        ++writers;
-        changed.notify_all();
-        changed.wait(lock, [] { return !is_blocked; });
-        --writers;
-        if (is_full) {
+        await_answer(lock, kind == file_kind::copy ? copies_are_blocked : is_blocked);
+        if (is_full && kind == file_kind::capture) {
             changed.notify_all();
             if (++refusals == 1 && count > 1) return next(descriptor, bytes, count / 2);
             errno = ENOSPC;
