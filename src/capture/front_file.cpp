@@ -21,7 +21,7 @@ constexpr std::uint64_t header_bytes = sizeof(format::file_header);
 
 }  // namespace
 
-int copy_bytes(const std::string& from, std::uint64_t begin, std::uint64_t end, const byte_sink& to) {
+int copy_bytes(const std::string& from, std::uint64_t begin, std::uint64_t end, const part_writer& to) {
     constexpr std::uint64_t at_a_time = 1U << 20;
     input_file source(from);
     while (begin < end) {

@@ -55,7 +55,7 @@ private:
 
 // Gives `to` the bytes [begin, end) of the file `from`, part by part, until one is not written. Returns 0 or that
 // errno. Throws prof::error where they cannot be read.
-using byte_sink = std::function<int(std::span<const std::byte>)>;
-int copy_bytes(const std::string& from, std::uint64_t begin, std::uint64_t end, const byte_sink& to);
+using part_writer = std::function<int(std::span<const std::byte>)>;
+int copy_bytes(const std::string& from, std::uint64_t begin, std::uint64_t end, const part_writer& to);
 
 }  // namespace prof
