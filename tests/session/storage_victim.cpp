@@ -10,6 +10,7 @@
 // end. Else prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <malloc.h>
 #include <prof/prof.h>
 #include <signal.h>
 #include <prof/range.hpp>
@@ -69,9 +70,19 @@ void make_room_and_step(cudaStream_t stream) {
     step(stream);
 }
 
+// What the program and the simulated GPU will want they have from here on. Where memory is short, it is so for libprof.
+void take_memory_ahead() {
+    constexpr int bytes = 16 << 20;
+    (void)mallopt(M_TRIM_THRESHOLD, 2 * bytes);
+    (void)mallopt(M_MMAP_THRESHOLD, 2 * bytes);
+    void* volatile memory = std::malloc(bytes);
+    std::free(memory);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    take_memory_ahead();
     const int steps = argc > 1 ? std::atoi(argv[1]) : 1;
     const auto is_asked = [&](const char* word) { return argc > 2 && std::strcmp(argv[2], word) == 0; };
     if (is_asked("block-first-write")) return block_first_write(steps);
