@@ -12,6 +12,7 @@
 #include "record/clock.hpp"
 #include "session/exports.hpp"
 #include "session/keep.hpp"
+#include "session/process.hpp"
 #include "session/recording.hpp"
 
 namespace prof {
@@ -21,14 +22,12 @@ constexpr std::string_view suffix = ".prof";
 // For a window that has just ended to be taken in.
 constexpr std::chrono::milliseconds longest_wait_for_window{10'000};
 
-bool exists(const std::string& path) { return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0; }
-
 // Why there can be no dump of that name; "" if there can.
 std::string path_problem(const std::string& path) {
     if (!path.ends_with(suffix) || path.ends_with("/.prof") || path == suffix) {
         return "a dump is named ....prof, as a capture is, and not " + path;
     }
-    if (exists(path)) return "cannot create " + path + ": what is there is never overwritten, choose another name";
+    if (is_taken(path)) return "cannot create " + path + ": what is there is never overwritten, choose another name";
     const std::size_t slash = path.rfind('/');
     const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     if (faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
@@ -44,7 +43,7 @@ std::string recording_session::unused_dump_path(const std::string& capture) {
     std::string path;
     do {
         path = stem + std::to_string(dump_number_.fetch_add(1) + 1) + std::string(suffix);
-    } while (exists(path));
+    } while (is_taken(path));
     return path;
 }
 

@@ -102,11 +102,15 @@ process_facts read_process_facts(const session_options& options) {
     return facts;
 }
 
+bool is_taken(const std::string& path) noexcept {
+    return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 std::string unused_capture_path(const session_options& options, const process_facts& facts) {
     const std::string stem = options.output_dir + "/" + as_file_name(facts.name) + "." + facts.rank + "." +
                              as_file_name(facts.hostname) + "-" + std::to_string(getpid());
     std::string path = stem + ".prof";
-    for (int number = 2; faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0; ++number) {
+    for (int number = 2; is_taken(path); ++number) {
         path = stem + "." + std::to_string(number) + ".prof";
     }
     return path;

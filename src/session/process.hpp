@@ -25,6 +25,9 @@ struct process_facts {
 
 process_facts read_process_facts(const session_options& options);
 
+// Whether anything has this name, be it a link to nowhere.
+bool is_taken(const std::string& path) noexcept;
+
 // <output_dir>/<name>.<rank>.<hostname>-<pid>.prof; if that is there already (an earlier recording of this process, or
 // of another with its number) ….2.prof, and so on.
 std::string unused_capture_path(const session_options& options, const process_facts& facts);

@@ -14,6 +14,7 @@
 #include "analysis/projection.hpp"
 #include "export/capture_notes.hpp"
 #include "session/run_process.hpp"
+#include "session/steps_of.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {
@@ -57,15 +58,6 @@ struct Dump : testing::Test {
         return {};
     }
 };
-
-std::vector<std::uint64_t> steps_of(const timeline& data) {
-    std::vector<std::uint64_t> out;
-    for (const timeline_range& range : data.ranges) {
-        if (data.name(range.name) == "step") out.push_back(range.payload);
-    }
-    std::sort(out.begin(), out.end());
-    return out;
-}
 
 bool says_dump(const timeline& data) {
     const auto notes = capture_notes(data);

@@ -16,6 +16,7 @@
 #include "capture/seal.hpp"
 #include "export/capture_notes.hpp"
 #include "session/run_process.hpp"
+#include "session/steps_of.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {
@@ -57,16 +58,6 @@ struct Flight : testing::Test {
         return files.empty() ? "" : files.front();
     }
 };
-
-// The numbers of the steps that are there, in order; the one that may be cut at the front among them.
-std::vector<std::uint64_t> steps_of(const timeline& data) {
-    std::vector<std::uint64_t> out;
-    for (const timeline_range& range : data.ranges) {
-        if (data.name(range.name) == "step") out.push_back(range.payload);
-    }
-    std::sort(out.begin(), out.end());
-    return out;
-}
 
 // What is there is sound: steps without a gap but where the rings were full, each operation with its launch.
 void expect_sound(const timeline& data) {

@@ -29,6 +29,12 @@ constexpr std::size_t launches_a_step = 2;
 
 using environment = std::map<std::string, std::string>;
 
+void expect_untouched(const process_result& result) {
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
+    EXPECT_EQ(result.out, "done\n");
+    EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
 struct Storage : testing::Test {
     scratch_directory scratch;
     const std::string output = scratch.path + "/captures";
@@ -40,6 +46,25 @@ struct Storage : testing::Test {
                 {"FAKE_GPU_CLOCK", "virtual"},     {"PROF_OUTPUT_DIR", output},
                 {"PROF_RINGS", scratch.path},      {"PROF_EXPORT", "none"},
                 {"CUDA_INJECTION64_PATH", ""},     {"NVTX_INJECTION64_PATH", ""}};
+    }
+
+    environment with_slow_disk() const {
+        environment e = base();
+        e["LD_PRELOAD"] = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
+        return e;
+    }
+
+    // Of a program that goes on while the disk is full or does not answer, as `how` says (slow_disk.cpp), and after it.
+    timeline captured_on_slow_disk(std::size_t steps, const std::string& how) const {
+        const process_result result = run_process({victim, std::to_string(steps), how}, with_slow_disk(), scratch.path);
+        expect_untouched(result);
+        EXPECT_EQ(result.err, "");
+        const auto found = scratch.files(".prof");
+        EXPECT_EQ(found.size(), 1U);
+        if (found.size() != 1) return {};
+        timeline data = load_timeline(found.front());
+        EXPECT_TRUE(data.quality.ended);
+        return data;
     }
 
     // By a shell in which "$@" is the victim and $PRELOADED what `e` wants preloaded: into the victim alone, since the
@@ -80,12 +105,6 @@ struct Storage : testing::Test {
 
 #define PROF_NEEDS_MOUNT() \
     if (!may_mount()) GTEST_SKIP() << "no file system may be mounted here: a full disk is not tested"
-
-void expect_untouched(const process_result& result) {
-    EXPECT_EQ(result.exit_code(), 3) << result.err;
-    EXPECT_EQ(result.out, "done\n");
-    EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-}
 
 std::uint64_t dropped(const timeline& data, std::initializer_list<drop_cause> causes) {
     std::uint64_t sum = 0;
@@ -190,15 +209,7 @@ TEST_F(Storage, ThatIsAFullDisk) {
 
 // Writing is tried again while the program goes on. Nothing is lost if memory has room for what comes meanwhile.
 TEST_F(Storage, ThatIsFullAndHasRoomAgain) {
-    environment e = base();
-    e["LD_PRELOAD"] = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
-    const auto result = run_process({victim, "500", "fill-disk"}, e, scratch.path);
-    expect_untouched(result);
-    EXPECT_EQ(result.err, "");
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
-    EXPECT_TRUE(data.quality.ended);
+    const timeline data = captured_on_slow_disk(500, "fill-disk");
     EXPECT_TRUE(data.quality.dropped.empty());
     EXPECT_EQ(data.ranges.size(), 501 * ranges_a_step);
     EXPECT_EQ(data.ops.size(), 501 * launches_a_step);
@@ -209,16 +220,8 @@ TEST_F(Storage, ThatIsFullAndHasRoomAgain) {
 }
 
 TEST_F(Storage, ThatIsFullForLongCostsWhatMemoryCannotHold) {
-    environment e = base();
-    e["LD_PRELOAD"] = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
     constexpr std::size_t steps = 50'000;
-    const auto result = run_process({victim, std::to_string(steps), "fill-disk"}, e, scratch.path);
-    expect_untouched(result);
-    EXPECT_EQ(result.err, "");
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
-    EXPECT_TRUE(data.quality.ended);
+    const timeline data = captured_on_slow_disk(steps, "fill-disk");
     EXPECT_LT(data.ranges.size(), steps * ranges_a_step);
     const std::uint64_t lost = dropped(data, {drop_cause::ring_full, drop_cause::enclosing_range_dropped});
     const std::size_t calls = (steps + 1) * launches_a_step + 1;
@@ -269,16 +272,8 @@ TEST_F(Storage, ThatIsRemovedWhileItIsWritten) {
 
 // The program goes on while not one byte can be written: what finds no room in the rings meanwhile is counted.
 TEST_F(Storage, ThatDoesNotAnswerHoldsNobodyUp) {
-    environment e = base();
-    e["LD_PRELOAD"] = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
     constexpr std::size_t steps = 100'000;
-    const auto result = run_process({victim, std::to_string(steps), "block-disk"}, e, scratch.path);
-    expect_untouched(result);
-    EXPECT_EQ(result.err, "");
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
-    EXPECT_TRUE(data.quality.ended);
+    const timeline data = captured_on_slow_disk(steps, "block-disk");
     EXPECT_LT(data.ranges.size(), steps * ranges_a_step);
     // One call waits at the end.
     const std::uint64_t lost_ranges = steps * ranges_a_step - data.ranges.size();
@@ -289,10 +284,9 @@ TEST_F(Storage, ThatDoesNotAnswerHoldsNobodyUp) {
 
 // What threads lose while the first record of all waits for its file is counted as well.
 TEST_F(Storage, ThatDoesNotAnswerAtFirstIsNotTheReasonForSilentLoss) {
-    environment e = base();
-    e["LD_PRELOAD"] = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
     constexpr std::size_t ranges = 200'000;
-    expect_untouched(run_process({victim, std::to_string(ranges), "block-first-write"}, e, scratch.path));
+    expect_untouched(
+        run_process({victim, std::to_string(ranges), "block-first-write"}, with_slow_disk(), scratch.path));
     const auto found = scratch.files(".prof");
     ASSERT_EQ(found.size(), 1U);
     const timeline data = load_timeline(found.front());
