@@ -1,5 +1,6 @@
 #include "record/silent_thread.hpp"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,25 @@ namespace {
 
 std::atomic<unsigned> silent_threads{0};
 
+// Those that this thread may run on; none if that cannot be known.
+cpu_set_t allowed_cores() noexcept {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) CPU_ZERO(&cores);
+    return cores;
+}
+
+const cpu_set_t cores_at_load = allowed_cores();
+
+// Where a thread that this one starts is to run, if not where this one does.
+bool choose_other_cores(cpu_set_t& cores) noexcept {
+    cores = allowed_cores();
+    if (CPU_COUNT(&cores) != 1) return false;
+    CPU_XOR(&cores, &cores, &cores_at_load);
+    CPU_AND(&cores, &cores, &cores_at_load);
+    return CPU_COUNT(&cores) != 0;
+}
+
 struct beginning {
     void* (*run)(void*);
     void* argument;
@@ -26,6 +46,19 @@ void* run_counted(void* what) noexcept {
     void* const result = begun.run(begun.argument);
     silent_threads.fetch_sub(1);
     return result;
+}
+
+int create_elsewhere(pthread_t& thread, beginning* begun) noexcept {
+    pthread_attr_t attributes;
+    cpu_set_t cores;
+    if (!choose_other_cores(cores) || pthread_attr_init(&attributes) != 0) {
+        return pthread_create(&thread, nullptr, run_counted, begun);
+    }
+    int result = pthread_attr_setaffinity_np(&attributes, sizeof cores, &cores);
+    if (result == 0) result = pthread_create(&thread, &attributes, run_counted, begun);
+    pthread_attr_destroy(&attributes);
+    // The process may have been kept from those cores since it began.
+    return result == EINVAL ? pthread_create(&thread, nullptr, run_counted, begun) : result;
 }
 
 // No descriptor is opened for it: a program that closes and opens its standard streams counts on their numbers.
@@ -53,7 +86,7 @@ int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
     silent_threads.fetch_add(1);
-    const int result = pthread_create(&thread, nullptr, run_counted, begun);
+    const int result = create_elsewhere(thread, begun);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (result != 0) {
         silent_threads.fetch_sub(1);

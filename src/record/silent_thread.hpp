@@ -5,7 +5,9 @@
 
 namespace prof {
 
-// pthread_create, of a thread that blocks every signal, so that no handler of the program ever runs on it.
+// pthread_create, of a thread that blocks every signal, so that no handler of the program ever runs on it. Where the
+// calling thread is kept on one core, to have it for itself, the new one gets the others that the process was allowed
+// when libprof was loaded; else it may run where the calling one may.
 int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
 
 // A process whose main thread has ended by pthread_exit goes on until its last thread ends, and then exits with status
