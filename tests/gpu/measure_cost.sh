@@ -53,8 +53,9 @@ inside=(env "LD_PRELOAD=$library" PROF_AUTOSTART=0 PROF_EXPORT=none)
 beside=(--beside client+callbacks --goal prof-client+callbacks:0.01 --goal prof:0.015 --client-library "$client")
 
 stage_launchbound() {
-    measure launchbound 170 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
-        --workload launch-bound --one-core --steps 8 --settle 2 --rounds 200 --seconds 130 "${beside[@]}" --json "$out/launchbound.json"
+    measure launchbound $((${PROF_SECONDS:-300} + 40)) "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
+        --workload launch-bound --one-core --neighbours 2 --steps 4 --settle 1 --rounds 2000 --seconds "${PROF_SECONDS:-300}" \
+        "${beside[@]}" --json "$out/launchbound.json"
 }
 stage_gpubound() {
     measure gpubound 100 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \

@@ -7,7 +7,9 @@
 A round is: off, tool 1, off, tool 2, off, … Each window of a tool is divided by the mean of the
 two `off` windows beside it, so that a drifting clock cancels out; the figure is the median of
 these ratios over the rounds, with a 95 % interval by bootstrap. With `--beside TOOL` the
-difference between each other tool and that one is taken round by round. Windows before the first
+difference between each other tool and that one is taken round by round. With `--neighbours 2` two
+tools stand side by side between `off` windows, in turn the one and the other first: then their
+difference is the surest. Windows before the first
 start tell what stays behind after a stop. The tool `none` starts nothing: its interval is the
 noise of the method. A goal (`--goal prof:0.015`, `--goal prof-client+callbacks:0.01`) holds if
 the upper bound is under it, is missed if the lower bound is over it, and is inconclusive between.
@@ -244,24 +246,32 @@ def timed_ms(action):
     return 1000 * (time.perf_counter() - started)
 
 
-def measure(training, tools, rounds, steps, settle, seconds=None, fastest=False):
-    """Windows off, on, off, on, …: `off` has one more than there are windows of tools, `on` is by tool."""
+def order(names, number, neighbours):
+    """The tools of a round, in blocks with an `off` window after each; in every second round backwards."""
+    blocks = [names[at : at + neighbours] for at in range(0, len(names), neighbours)]
+    return [block[::-1] if number % 2 else block for block in blocks]
+
+
+def measure(training, tools, rounds, steps, settle, seconds=None, fastest=False, neighbours=1):
+    """Windows off, on, off, on, …: `off` has one more than there are blocks of tools, `on` is by tool."""
     windows = {
-        "before": [window_ms(training, steps, settle, fastest) for _ in range(max(4, rounds // 4))],
+        "neighbours": neighbours,
+        "before": [window_ms(training, steps, settle, fastest) for _ in range(min(20, max(4, rounds // 4)))],
         "off": [window_ms(training, steps, settle, fastest)],
         "on": {name: [] for name in tools},
         "start_ms": {name: [] for name in tools},
         "stop_ms": {name: [] for name in tools},
     }
     began = time.perf_counter()
-    for _ in range(rounds):
+    for number in range(rounds):
         if seconds is not None and time.perf_counter() - began > seconds:
             break
-        for name, tool in tools.items():
-            with on_other_cores():
-                windows["start_ms"][name].append(timed_ms(tool.start))
-            windows["on"][name].append(window_ms(training, steps, settle, fastest))
-            windows["stop_ms"][name].append(timed_ms(tool.stop))
+        for block in order(list(tools), number, neighbours):
+            for name in block:
+                with on_other_cores():
+                    windows["start_ms"][name].append(timed_ms(tools[name].start))
+                windows["on"][name].append(window_ms(training, steps, settle, fastest))
+                windows["stop_ms"][name].append(timed_ms(tools[name].stop))
             windows["off"].append(window_ms(training, steps, settle, fastest))
     return windows
 
@@ -294,12 +304,14 @@ def ratio_with_interval(above, below):
 
 def costs(windows):
     """By tool: what each of its windows costs beside the two `off` windows around it, as a share of them."""
-    off, names = windows["off"], list(windows["on"])
-    shares = {name: [] for name in names}
-    for place, name in enumerate(names):
-        for number, on in enumerate(windows["on"][name]):
-            at = number * len(names) + place
-            shares[name].append(on / ((off[at] + off[at + 1]) / 2) - 1)
+    off, on = windows["off"], windows["on"]
+    shares = {name: [] for name in on}
+    at = 0
+    for number in range(len(next(iter(on.values())))):
+        for block in order(list(on), number, windows.get("neighbours", 1)):
+            for name in block:
+                shares[name].append(on[name][number] / ((off[at] + off[at + 1]) / 2) - 1)
+            at += 1
     return shares
 
 
@@ -367,6 +379,7 @@ def parse_options(arguments):
         action="store_true",
         help="a window's figure is its fastest step, each waited for, instead of the mean: for noisy hosts",
     )
+    parser.add_argument("--neighbours", type=int, default=1, help="tools between two off windows (%(default)s)")
     parser.add_argument("--one-core", action="store_true", help="the threads that launch share one; tools have the others")
     parser.add_argument("--client-library", metavar="FILE", help="the discarding client")
     parser.add_argument("--json", metavar="FILE", help="write all figures here")
@@ -400,7 +413,8 @@ def main(arguments=None):
     window_ms(training, 10, 10)
     gc.freeze()  # what is there already need not be looked through before each window
     gc.disable()  # a collection inside a window would be charged to whatever is on
-    windows = measure(training, tools, options.rounds, steps, options.settle, options.seconds, options.fastest)
+    windows = measure(training, tools, options.rounds, steps, options.settle, options.seconds, options.fastest,
+                      options.neighbours)
     result = {
         "workload": options.workload,
         "gpu": torch.cuda.get_device_name(),

@@ -491,6 +491,34 @@ class Overhead(unittest.TestCase):
         self.assertAlmostEqual(summary["tools"]["prof"]["above_floor"]["median"], 0.3)
         self.assertNotIn("above_floor", summary["tools"]["floor"])
 
+    def test_neighbours_take_turns_in_being_first_between_two_offs(self):
+        began = []
+
+        class Tool(overhead.NoTool):
+            def __init__(self, name):
+                self.name = name
+
+            def start(self):
+                began.append(self.name)
+
+        class Training:
+            def step(self):
+                pass
+
+            def wait(self):
+                pass
+
+        tools = {name: Tool(name) for name in ("floor", "prof")}
+        windows = overhead.measure(Training(), tools, rounds=4, steps=1, settle=0, neighbours=2)
+        self.assertEqual(began, ["floor", "prof", "prof", "floor", "floor", "prof", "prof", "floor"])
+        self.assertEqual(len(windows["off"]), 1 + 4)
+        windows |= {"off": [100.0, 100.0, 200.0, 200.0, 400.0]}
+        windows["on"] = {"floor": [110.0, 165.0, 220.0, 330.0], "prof": [120.0, 180.0, 240.0, 360.0]}
+        shares = overhead.costs(windows)
+        for name, cost in (("floor", 0.1), ("prof", 0.2)):
+            for share in shares[name]:
+                self.assertAlmostEqual(share, cost)
+
     def test_a_goal_holds_is_missed_or_neither(self):
         figure = {"median": 0.01, "interval95": [0.008, 0.012]}
         self.assertEqual(overhead.verdict(figure, 0.013), "holds")
