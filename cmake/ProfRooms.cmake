@@ -50,8 +50,9 @@ function(prof_room name)
         CXX_VISIBILITY_PRESET hidden
         C_VISIBILITY_PRESET hidden
         VISIBILITY_INLINES_HIDDEN ON)
-    # The hooks read one thread-local pointer: initial-exec makes that one load, in libprof.so too.
-    target_compile_options(${target} PRIVATE -ftls-model=initial-exec
+    # The hooks read one thread-local pointer: initial-exec makes that one load, in libprof.so too. And a record's
+    # constants stand in the code: two that are put into one vector are read from memory, which is far in a hook.
+    target_compile_options(${target} PRIVATE -ftls-model=initial-exec -fno-tree-slp-vectorize
         $<$<BOOL:${PROF_BUILD_FUZZERS}>:-fsanitize=fuzzer-no-link>)
     list(TRANSFORM arg_DEPENDS PREPEND prof_)
     target_link_libraries(${target}

@@ -8,7 +8,14 @@
 
 namespace prof {
 
-inline std::atomic<std::uint32_t> recording_epoch{0};
+struct alignas(64) gate_words {
+    std::atomic<std::uint32_t> recording_epoch{0};
+    std::atomic<std::uint32_t> symbol_generation{0};
+};
+inline gate_words all_gate_words;  // what hooks read each time, in one cache line
+inline constexpr std::atomic<std::uint32_t>& recording_epoch = all_gate_words.recording_epoch;
+// That of kernels' symbols: another number after a module was unloaded, 0 where nobody tells of that.
+inline constexpr std::atomic<std::uint32_t>& symbol_generation = all_gate_words.symbol_generation;
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
 // In a child that was forked during a recording: its first record is counted, and the gate shut.
 inline constexpr std::uint32_t orphan_epoch = 0xFFFFFFFE;

@@ -1,6 +1,6 @@
 #include "ring/producer.hpp"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string_view>
 
@@ -17,11 +17,13 @@ bool is_text(const char* text, std::string_view known) noexcept {
 }  // namespace
 
 void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
+    static_assert(offsetof(producer, epoch_) == 64, "what each write needs has a cache line to itself");
     *this = producer{};
     region_ = &where;
     names_ = where.names();
     ring_ = &ring;
     epoch_ = epoch;
+    direct_epoch_ = has_tick_counter() ? epoch : 0;
     out_ = ring_producer<record>(&ring.counters, where.slots(ring), ring.capacity);
 }
 
@@ -63,53 +65,33 @@ int producer::close_dropped(domain_state& d) noexcept {
     return static_cast<int>(d.depth);
 }
 
-std::array<producer::known_text, 4>& producer::set_of(const char* text) noexcept {
-    // Multiplied, since literals lie a few bytes apart and kernels' symbols pages: the top bits have all of them.
-    const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15U;
-    return known_[mixed >> 58];
-}
+std::uint32_t producer::name_of(const char* text) noexcept { return text == nullptr ? 0 : look_at(text, false); }
 
-std::uint32_t producer::name_of(const char* text) noexcept {
-    if (text == nullptr) return 0;
-    auto& set = set_of(text);
-    for (known_text& entry : set) {
-        if (entry.text != text) continue;
-        if (entry.name == 0 || !is_text(text, {names_.bytes(entry.name), entry.length})) [[unlikely]]
-            entry = intern(text);
-        return entry.name;
+std::uint32_t producer::look_at(const char* text, bool is_symbol) noexcept {
+    known_texts::entry* const known = known_.find(text);
+    known_texts::entry seen = known == nullptr ? known_texts::entry{} : *known;
+    if (seen.name == 0 || !is_text(text, {names_.bytes(seen.name), seen.length})) [[unlikely]]
+        seen = intern(text);
+    if (is_symbol) seen.is_symbol = seen.name != 0 ? 1 : 0;
+    if (known == nullptr) {
+        known_.add(seen);
+    } else {
+        *known = seen;
     }
-    std::copy_backward(set.begin(), set.end() - 1, set.end());
-    set.front() = intern(text);
-    return set.front().name;
+    return seen.name;
 }
 
-producer::known_text producer::intern(const char* text) noexcept {
+known_texts::entry producer::intern(const char* text) noexcept {
     const std::string_view all{text};
     return {text, region_->intern(all), static_cast<std::uint32_t>(all.size()) & INT32_MAX};
 }
 
-std::uint32_t producer::symbol_of(const char* symbol, std::uint32_t generation) noexcept {
-    if (generation == symbols_) [[likely]] {
-        for (const known_text& entry : set_of(symbol)) {
-            if (entry.text == symbol && entry.is_symbol != 0) return entry.name;
-        }
-    }
-    return name_of_new(symbol, generation);
-}
-
 std::uint32_t producer::name_of_new(const char* symbol, std::uint32_t generation) noexcept {
     if (generation != symbols_) {
-        for (auto& set : known_) {
-            for (known_text& entry : set) entry.is_symbol = 0;
-        }
+        for (known_texts::entry& entry : known_.all()) entry.is_symbol = 0;
         symbols_ = generation;
     }
-    const std::uint32_t name = name_of(symbol);
-    if (generation == 0 || name == 0) return name;
-    for (known_text& entry : set_of(symbol)) {
-        if (entry.text == symbol) entry.is_symbol = 1;
-    }
-    return name;
+    return symbol == nullptr ? 0 : look_at(symbol, generation != 0);
 }
 
 }  // namespace prof

@@ -1,7 +1,9 @@
 // The writing end of one thread: its ring, and the little that must be remembered between a push and its pop so that
 // what is recorded stays paired.
 //
-// Touched by its own thread only. Cost of a write: one copy and one release store.
+// Touched by its own thread only. Cost of a write: one copy and one release store. In a training step hundreds of
+// microseconds of other work lie between two writes, so what one needs comes from far: the first cache line has nearly
+// all of it.
 //
 // Invariants
 //  1. A recorded push has its pop, a recorded api_enter its api_exit: an opening record is written only with a place
@@ -14,12 +16,13 @@
 
 #include "record/drop.hpp"
 #include "record/record.hpp"
+#include "ring/known_texts.hpp"
 #include "ring/region.hpp"
 #include "ring/spsc_ring.hpp"
 
 namespace prof {
 
-class producer {
+class alignas(64) producer {
     struct copy_of {
         const record& from;
         void operator()(record& slot) const noexcept { slot = from; }
@@ -33,6 +36,8 @@ public:
     // has changed.
     bool begin_epoch(region& where, std::uint32_t epoch) noexcept;
     std::uint32_t epoch() const noexcept { return epoch_; }
+    // The same where the clock is one that needs no call (has_tick_counter()), else 0: one look for both.
+    std::uint32_t direct_epoch() const noexcept { return direct_epoch_; }
     ring_header* ring() const noexcept { return ring_; }
     region& where() const noexcept { return *region_; }  // REQUIRES: attached
 
@@ -60,13 +65,14 @@ public:
     int adopt_pop(const record& r) noexcept { return close(adoptions_, copy_of{r}); }
 
     // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
-    // One that is dropped is open all the same, so that the driver's call inside it is not taken for it.
+    // One that is dropped is open all the same, so that the driver's call inside it is not taken for it. `id`: CUPTI's
+    // correlation id.
     template <typename TFill>
-    void open_api(std::uint64_t key, api_domain domain, TFill&& fill) noexcept {
+    void open_api(std::uint32_t id, api_domain domain, TFill&& fill) noexcept {
         if (open_api_.is_kept) [[unlikely]]
             out_.give_back(1);
         const bool is_kept = out_.take(2);
-        open_api_ = {key, domain, is_kept};
+        open_api_ = {id, domain, is_kept};
         if (!is_kept) [[unlikely]]
             return drop(drop_cause::ring_full);
         fill(out_.next_slot());
@@ -81,9 +87,10 @@ public:
         fill(out_.next_slot());  // its place was kept
         out_.publish();
     }
-    std::uint64_t open_api_key() const noexcept { return open_api_.key; }
-    bool is_open_api(std::uint64_t key, api_domain domain) const noexcept {
-        return open_api_.key == key && open_api_.domain == domain;
+    bool has_open_api() const noexcept { return open_api_.domain != api_domain::none; }
+    bool is_inside_api(std::uint32_t id) const noexcept { return open_api_.id == id && has_open_api(); }
+    bool is_open_api(std::uint32_t id, api_domain domain) const noexcept {
+        return open_api_.id == id && open_api_.domain == domain;
     }
 
     // The name of a text, by its address: a small cache in front of the name table, checked against the bytes, since
@@ -94,7 +101,14 @@ public:
     // is loaded. (Its hundreds of bytes would come from far: other kernels and the program itself have had the caches
     // meanwhile.) `generation` is another number after a module was unloaded; 0 if nobody tells of that, then the bytes
     // are compared.
-    std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
+    std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept {
+        if (generation == symbols_) [[likely]] {
+            const known_texts::entry* const known = known_.find(symbol);
+            if (known != nullptr && known->is_symbol != 0) [[likely]]
+                return known->name;
+        }
+        return name_of_new(symbol, generation);
+    }
 
 private:
     struct domain_state {
@@ -103,18 +117,12 @@ private:
         std::uint32_t first_dropped = none;  // the level that found the ring full: it and those above are not recorded
     };
     struct api_call {
-        std::uint64_t key = 0;  // of correlation; 0: none
-        api_domain domain = api_domain::none;
-        bool is_kept = false;  // recorded; its return has a place
+        std::uint32_t id = 0;
+        api_domain domain = api_domain::none;  // none: no call
+        bool is_kept = false;                  // recorded; its return has a place
     };
-    struct known_text {
-        const char* text = nullptr;
-        std::uint32_t name = 0;  // 0: it found no place in the table
-        std::uint32_t length : 31 = 0;
-        std::uint32_t is_symbol : 1 = 0;  // of the generation below
-    };
-    known_text intern(const char* text) noexcept;
-    std::array<known_text, 4>& set_of(const char* text) noexcept;
+    known_texts::entry intern(const char* text) noexcept;
+    std::uint32_t look_at(const char* text, bool is_symbol) noexcept;  // at the bytes
     std::uint32_t name_of_new(const char* symbol, std::uint32_t generation) noexcept;
 
     template <typename TFill>
@@ -149,14 +157,15 @@ private:
 
     ring_producer<record> out_;
     api_call open_api_;
-    region* region_ = nullptr;
-    name_table names_;  // the region's: one load less
-    ring_header* ring_ = nullptr;
+    std::uint32_t direct_epoch_ = 0;
+    std::uint32_t symbols_ = 0;  // their generation. Here the first cache line ends (attach() sees to it).
     std::uint32_t epoch_ = 0;
-    std::uint32_t symbols_ = 0;  // their generation
-    std::array<domain_state, domain_limit> domains_{};
     domain_state adoptions_;
-    alignas(64) std::array<std::array<known_text, 4>, 64> known_{};  // a set is a cache line, the latest first
+    std::array<domain_state, domain_limit> domains_{};
+    name_table names_;  // the region's: one load less
+    region* region_ = nullptr;
+    ring_header* ring_ = nullptr;
+    known_texts known_;
 };
 
 }  // namespace prof

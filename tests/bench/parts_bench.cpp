@@ -59,7 +59,7 @@ void symbol_of_a_kernel(benchmark::State& state) {
         symbols.push_back("_Z" + std::to_string(i) + std::string(296, 'k'));
     std::size_t next = 0;
     for (auto _ : state) {
-        benchmark::DoNotOptimize(out.name_of(symbols[next].c_str()));
+        benchmark::DoNotOptimize(out.symbol_of(symbols[next].c_str(), 1));
         next = next + 1 == symbols.size() ? 0 : next + 1;
     }
 }

@@ -100,6 +100,8 @@ TEST(Producer, KeepsThePlaceOfAnApiExit) {
     f.out.open_api(77, api_domain::driver, [](record& r) { r = of(record_kind::api_enter, 1, 77); });
     EXPECT_TRUE(f.out.is_open_api(77, api_domain::driver));
     EXPECT_FALSE(f.out.is_open_api(77, api_domain::runtime));
+    EXPECT_TRUE(f.out.is_inside_api(77));
+    EXPECT_FALSE(f.out.is_inside_api(78));
     f.out.write(of(record_kind::mark));  // only the exit's place is left
     f.out.close_api([](record& r) { r = of(record_kind::api_exit, 1, 77); });
     const auto records = f.drain();
@@ -107,12 +109,14 @@ TEST(Producer, KeepsThePlaceOfAnApiExit) {
     EXPECT_EQ(records.back().kind, record_kind::api_exit);
     EXPECT_EQ(f.dropped(drop_cause::ring_full), 1U);
     EXPECT_FALSE(f.out.is_open_api(77, api_domain::driver));
+    EXPECT_FALSE(f.out.has_open_api());
+    EXPECT_FALSE(f.out.is_inside_api(0)) << "the id that stands there while none is open";
 }
 
 // Of each but the last the exit never came: its place is free again.
 TEST(Producer, KeepsNoPlaceForTheExitOfAnApiCallThatGaveWay) {
     fixture f;
-    for (std::uint64_t call = 1; call <= 3; ++call) {
+    for (std::uint32_t call = 1; call <= 3; ++call) {
         f.out.open_api(call, api_domain::driver, [&](record& r) { r = of(record_kind::api_enter, 1, call); });
     }
     for (int i = 0; i < 12; ++i) f.out.write(of(record_kind::mark));

@@ -36,9 +36,8 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    std::atomic<std::uint32_t> symbols{0};  // the generation of kernels' symbols (producer::symbol_of)
-    std::atomic<bool> is_left{false};       // leave_as_it_is()
-    std::atomic<bool> is_shared{false};     // met_another_client()
+    std::atomic<bool> is_left{false};    // leave_as_it_is()
+    std::atomic<bool> is_shared{false};  // met_another_client()
 };
 callback_state active;
 
@@ -64,42 +63,6 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
     if (buffer != nullptr && !active.buffers.load()->complete(buffer, valid_bytes)) active.is_shared = true;
 }
 
-// Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
-// correlation id: only the outer one is recorded.
-void CUPTIAPI on_api_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* call) noexcept {
-    producer* out = recording_producer();
-    const auto& data = *static_cast<const CUpti_CallbackData*>(call);
-    if (out == nullptr || is_heard_only(out->epoch())) [[unlikely]] {
-        // relaxed: of two threads' calls at the same moment either is the latest.
-        active.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
-        const bool is_heard = kind_of_call(static_cast<api_domain>(domain), cbid) == launch_kind::capture;
-        if (out == nullptr || !is_heard) return;
-    }
-    const auto where = static_cast<api_domain>(domain);
-    const std::uint64_t key = correlation_key(out->epoch(), data.correlationId);
-    if (data.callbackSite == CUPTI_API_ENTER) {
-        if (out->open_api_key() == key) return;
-        const launch_kind kind = kind_of_call(where, cbid);
-        // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no longer
-        // launches their kernels.
-        const std::uint32_t name = kind == launch_kind::kernel
-                                       ? out->symbol_of(data.symbolName, active.symbols.load(std::memory_order_relaxed))
-                                       : 0;
-        out->open_api(key, where, [&](record& r) {
-            begin_record(r, record_kind::api_enter, domain, ticks_now());
-            r.value = key;
-            r.name = name;
-            r.category = cbid;
-            r.flags = static_cast<std::uint8_t>(class_of_call(kind));
-        });
-    } else if (out->is_open_api(key, where)) {
-        out->close_api([&](record& r) {
-            begin_record(r, record_kind::api_exit, domain, ticks_now());
-            r.value = key;
-        });
-    }
-}
-
 struct profiler_call {
     CUpti_CallbackDomain domain;
     CUpti_CallbackId cbid;
@@ -113,14 +76,63 @@ constexpr profiler_call profiler_calls[] = {
 };
 
 // True if it was one of the four. Those of the driver also come from inside those of the runtime.
-bool hear_profiler_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
+bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
+    if (active.heard.load() == nullptr) return false;
     for (const profiler_call& call : profiler_calls) {
-        if (call.cbid != cbid || call.domain != domain) continue;
+        if (call.cbid != cbid || static_cast<api_domain>(call.domain) != domain) continue;
         auto* heard = active.heard.load();
         if (data.callbackSite == CUPTI_API_ENTER && heard != nullptr) heard(call.starts);
         return true;
     }
     return false;
+}
+
+// Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
+// correlation id: only the outer one is recorded.
+template <typename TClock>
+[[gnu::always_inline]] inline void record_call(producer& out, std::uint32_t epoch, api_domain domain,
+                                               CUpti_CallbackId cbid, const CUpti_CallbackData& data,
+                                               TClock now) noexcept {
+    const std::uint32_t id = data.correlationId;
+    const auto begin = [&](record& r, record_kind kind) {
+        begin_record(r, kind, static_cast<std::uint32_t>(domain), now());
+        r.value = correlation_key(epoch, id);
+    };
+    if (data.callbackSite == CUPTI_API_ENTER) {
+        if (out.is_inside_api(id)) return;
+        const launch_kind kind = kind_of_call(domain, cbid);
+        std::uint32_t name = 0;
+        if (kind == launch_kind::kernel) [[likely]] {
+            // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no
+            // longer launches their kernels.
+            name = out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
+        } else if (kind == launch_kind::none) [[unlikely]] {
+            hear_profiler_call(domain, cbid, data);
+            return;
+        }
+        out.open_api(id, domain, [&](record& r) {
+            begin(r, record_kind::api_enter);
+            r.name = name;
+            r.category = cbid;
+            r.flags = static_cast<std::uint8_t>(class_of_call(kind));
+        });
+    } else if (out.is_open_api(id, domain)) {
+        out.close_api([&](record& r) { begin(r, record_kind::api_exit); });
+    }
+}
+
+// The long way: nothing is recorded, or it is this thread's first record, or graphs are only heard, or the clock is one
+// that is called.
+[[gnu::cold, gnu::noinline]] void on_other_call(api_domain domain, CUpti_CallbackId cbid,
+                                                const CUpti_CallbackData& data) noexcept {
+    if (hear_profiler_call(domain, cbid, data)) return;
+    producer* const out = recording_producer();
+    if (out == nullptr || is_heard_only(out->epoch())) {
+        // relaxed: of two threads' calls at the same moment either is the latest.
+        active.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
+        if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
+    }
+    record_call(*out, out->epoch(), domain, cbid, data, [] { return ticks_now(); });
 }
 
 // With a module, or a context and all its modules, the symbols of their kernels go.
@@ -130,16 +142,28 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
     return event == unloading[0] || event == unloading[1];
 }
 
-// The subscription's one callback.
-void CUPTIAPI on_event(void* data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* event) noexcept {
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE && takes_symbols_along(cbid)) [[unlikely]] {
-        ++active.symbols;
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
-        note_graph_node(cbid, *static_cast<const CUpti_ResourceData*>(event), active.graph_node_id.load());
-    } else if (active.heard.load(std::memory_order_relaxed) == nullptr ||
-               !hear_profiler_call(domain, cbid, *static_cast<const CUpti_CallbackData*>(event))) {
-        on_api_call(data, domain, cbid, event);
+[[gnu::cold, gnu::noinline]] void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData& event) noexcept {
+    if (takes_symbols_along(cbid)) {
+        ++symbol_generation;
+    } else {
+        note_graph_node(cbid, event, active.graph_node_id.load());
     }
+}
+
+// The subscription's one callback. A launch has four: entry and exit of the runtime's call and of the driver's in it.
+[[gnu::aligned(64)]] void CUPTIAPI on_event(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                            const void* event) noexcept {
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
+        return on_resource(cbid, *static_cast<const CUpti_ResourceData*>(event));
+    }
+    const auto& data = *static_cast<const CUpti_CallbackData*>(event);
+    const auto where = static_cast<api_domain>(domain);
+    const std::uint32_t epoch = epoch_of(recording_epoch);
+    producer* const out = this_thread_producer;
+    if (out == nullptr || out->direct_epoch() != epoch || epoch == 0 || is_heard_only(epoch)) [[unlikely]] {
+        return on_other_call(where, cbid, data);
+    }
+    record_call(*out, epoch, where, cbid, data, [] { return tick_counter(); });
 }
 
 std::uint64_t cupti_now() noexcept {
@@ -286,7 +310,7 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
         tells_of_unloading = tells_of_unloading &&
                              cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event) == CUPTI_SUCCESS;
     }
-    active.symbols = tells_of_unloading ? 1 : 0;  // producers know none from before
+    symbol_generation = tells_of_unloading ? 1 : 0;  // producers know none from before
     return any ? CUPTI_SUCCESS : refusal;
 }
 
@@ -305,7 +329,7 @@ bool cupti_tracer::met_another_client() const noexcept { return active.is_shared
 bool cupti_tracer::may_be_called() const noexcept { return attached_ && !active.is_left; }
 
 bool cupti_tracer::is_in_call() noexcept {
-    return gets_buffers || (this_thread_producer != nullptr && this_thread_producer->open_api_key() != 0);
+    return gets_buffers || (this_thread_producer != nullptr && this_thread_producer->has_open_api());
 }
 
 void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <type_traits>
 
 #include "hooks/nvtx/event.hpp"
 #include "hooks/nvtx/torch_text.hpp"
@@ -106,7 +107,8 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
 // <prof/range.hpp> asks for the gate in this way, and then looks at it before it calls. A reader of its own has 32 bits
 // there and nothing else.
 void show_gate(const nvtxResourceAttributes_t& question) noexcept {
-    static_assert(sizeof recording_epoch == sizeof(std::uint32_t) && decltype(recording_epoch)::is_always_lock_free);
+    using gate_word = std::remove_reference_t<decltype(recording_epoch)>;
+    static_assert(sizeof(gate_word) == sizeof(std::uint32_t) && gate_word::is_always_lock_free);
     if (std::strcmp(question.message.ascii, "libprof: gate") != 0) return;
     const void* const gate = &recording_epoch;
     std::memcpy(const_cast<void*>(question.identifier.pValue), &gate, sizeof gate);

@@ -31,8 +31,7 @@ inline bool refused(std::uint32_t domain) noexcept {
 // This thread's producer if it has one for this recording, and the clock is one that needs no call; else null.
 inline producer* ready_producer(std::uint32_t epoch) noexcept {
     producer* const out = this_thread_producer;
-    const bool is_ready = out != nullptr && out->epoch() == epoch && has_tick_counter();
-    return is_ready ? out : nullptr;
+    return out != nullptr && out->direct_epoch() == epoch ? out : nullptr;
 }
 
 template <typename TFill>
