@@ -86,7 +86,8 @@ known_texts::entry producer::intern(const char* text) noexcept {
     return {text, region_->intern(all), static_cast<std::uint32_t>(all.size()) & INT32_MAX};
 }
 
-std::uint32_t producer::name_of_new(const char* symbol, std::uint32_t generation) noexcept {
+std::uint32_t producer::symbol_of(const char* symbol, std::uint32_t generation) noexcept {
+    if (const known_texts::entry* known = known_symbol(symbol, generation)) return known->name;
     if (generation != symbols_) {
         for (known_texts::entry& entry : known_.all()) entry.is_symbol = 0;
         symbols_ = generation;

@@ -87,6 +87,8 @@ public:
         fill(out_.next_slot());  // its place was kept
         out_.publish();
     }
+    // Whether open_api() would record the call without more ado.
+    bool can_open_api() const noexcept { return !open_api_.is_kept && out_.has_room(2); }
     bool has_open_api() const noexcept { return open_api_.domain != api_domain::none; }
     bool is_inside_api(std::uint32_t id) const noexcept { return open_api_.id == id && has_open_api(); }
     bool is_open_api(std::uint32_t id, api_domain domain) const noexcept {
@@ -101,13 +103,11 @@ public:
     // is loaded. (Its hundreds of bytes would come from far: other kernels and the program itself have had the caches
     // meanwhile.) `generation` is another number after a module was unloaded; 0 if nobody tells of that, then the bytes
     // are compared.
-    std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept {
-        if (generation == symbols_) [[likely]] {
-            const known_texts::entry* const known = known_.find(symbol);
-            if (known != nullptr && known->is_symbol != 0) [[likely]]
-                return known->name;
-        }
-        return name_of_new(symbol, generation);
+    std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
+    // The same of a symbol that is known already; null if it is not.
+    const known_texts::entry* known_symbol(const char* symbol, std::uint32_t generation) noexcept {
+        const known_texts::entry* const known = generation == symbols_ ? known_.find(symbol) : nullptr;
+        return known != nullptr && known->is_symbol != 0 ? known : nullptr;
     }
 
 private:
@@ -123,7 +123,6 @@ private:
     };
     known_texts::entry intern(const char* text) noexcept;
     std::uint32_t look_at(const char* text, bool is_symbol) noexcept;  // at the bytes
-    std::uint32_t name_of_new(const char* symbol, std::uint32_t generation) noexcept;
 
     template <typename TFill>
     int open(domain_state& d, TFill&& fill) noexcept {

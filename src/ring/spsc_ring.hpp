@@ -55,6 +55,8 @@ public:
         room_ = static_cast<TIndex>(room_ - count);
         return true;
     }
+    // As take() would find without looking at the consumer's side.
+    bool has_room(TIndex count) const noexcept { return room_ >= count; }
     void give_back(TIndex count) noexcept { room_ = static_cast<TIndex>(room_ + count); }
 
     // Where the next slot is written. REQUIRES: its place was taken. The consumer sees it after publish().

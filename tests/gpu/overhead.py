@@ -276,7 +276,7 @@ def measure(training, tools, rounds, steps, settle, seconds=None, fastest=False,
     return windows
 
 
-def interval(resample, seed=1, rounds=10_000):
+def interval(resample, seed=1, rounds=4_000):
     """The middle 95 % of `resample(random)`."""
     source = random.Random(seed)
     results = sorted(resample(source) for _ in range(rounds))

@@ -87,44 +87,31 @@ bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_Ca
     return false;
 }
 
-// Entry and exit of a call that launches, waits or allocates. A driver call inside a runtime call has the same
-// correlation id: only the outer one is recorded.
-template <typename TClock>
-[[gnu::always_inline]] inline void record_call(producer& out, std::uint32_t epoch, api_domain domain,
-                                               CUpti_CallbackId cbid, const CUpti_CallbackData& data,
-                                               TClock now) noexcept {
-    const std::uint32_t id = data.correlationId;
-    const auto begin = [&](record& r, record_kind kind) {
-        begin_record(r, kind, static_cast<std::uint32_t>(domain), now());
-        r.value = correlation_key(epoch, id);
-    };
-    if (data.callbackSite == CUPTI_API_ENTER) {
-        if (out.is_inside_api(id)) return;
-        const launch_kind kind = kind_of_call(domain, cbid);
-        std::uint32_t name = 0;
-        if (kind == launch_kind::kernel) [[likely]] {
-            // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no
-            // longer launches their kernels.
-            name = out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
-        } else if (kind == launch_kind::none) [[unlikely]] {
-            hear_profiler_call(domain, cbid, data);
-            return;
-        }
-        out.open_api(id, domain, [&](record& r) {
-            begin(r, record_kind::api_enter);
-            r.name = name;
-            r.category = cbid;
-            r.flags = static_cast<std::uint8_t>(class_of_call(kind));
-        });
-    } else if (out.is_open_api(id, domain)) {
-        out.close_api([&](record& r) { begin(r, record_kind::api_exit); });
-    }
+void begin_call_record(record& r, record_kind kind, api_domain domain, std::uint64_t ticks, std::uint32_t epoch,
+                       std::uint32_t id) noexcept {
+    begin_record(r, kind, static_cast<std::uint32_t>(domain), ticks);
+    r.value = correlation_key(epoch, id);
 }
 
-// The long way: nothing is recorded, or it is this thread's first record, or graphs are only heard, or the clock is one
-// that is called.
-[[gnu::cold, gnu::noinline]] void on_other_call(api_domain domain, CUpti_CallbackId cbid,
-                                                const CUpti_CallbackData& data) noexcept {
+// Of a call that launches, waits or allocates.
+void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
+    const launch_kind kind = kind_of_call(domain, cbid);
+    // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no longer
+    // launches their kernels.
+    const std::uint32_t name = kind == launch_kind::kernel
+                                   ? out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed))
+                                   : 0;
+    out.open_api(data.correlationId, domain, [&](record& r) {
+        begin_call_record(r, record_kind::api_enter, domain, ticks_now(), out.epoch(), data.correlationId);
+        r.name = name;
+        r.category = cbid;
+        r.flags = static_cast<std::uint8_t>(class_of_call(kind));
+    });
+}
+
+// The long way of on_event().
+[[gnu::cold, gnu::noinline]] void on_any_call(api_domain domain, CUpti_CallbackId cbid,
+                                              const CUpti_CallbackData& data) noexcept {
     if (hear_profiler_call(domain, cbid, data)) return;
     producer* const out = recording_producer();
     if (out == nullptr || is_heard_only(out->epoch())) {
@@ -132,7 +119,13 @@ template <typename TClock>
         active.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
         if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
     }
-    record_call(*out, out->epoch(), domain, cbid, data, [] { return ticks_now(); });
+    const std::uint32_t id = data.correlationId;
+    if (data.callbackSite == CUPTI_API_ENTER) {
+        if (!out->is_inside_api(id)) record_entry(*out, domain, cbid, data);
+    } else if (out->is_open_api(id, domain)) {
+        out->close_api(
+            [&](record& r) { begin_call_record(r, record_kind::api_exit, domain, ticks_now(), out->epoch(), id); });
+    }
 }
 
 // With a module, or a context and all its modules, the symbols of their kernels go.
@@ -150,7 +143,9 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
     }
 }
 
-// The subscription's one callback. A launch has four: entry and exit of the runtime's call and of the driver's in it.
+// The subscription's one callback. A launch has four: entry and exit of the runtime's call and of the driver's in it,
+// which has the same correlation id: only the outer one is recorded. The launch of a kernel that this thread has
+// launched before goes the short way, which calls nothing and so needs no stack; all else goes the long way.
 [[gnu::aligned(64)]] void CUPTIAPI on_event(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                             const void* event) noexcept {
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
@@ -161,9 +156,29 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
     const std::uint32_t epoch = epoch_of(recording_epoch);
     producer* const out = this_thread_producer;
     if (out == nullptr || out->direct_epoch() != epoch || epoch == 0 || is_heard_only(epoch)) [[unlikely]] {
-        return on_other_call(where, cbid, data);
+        return on_any_call(where, cbid, data);
     }
-    record_call(*out, epoch, where, cbid, data, [] { return tick_counter(); });
+    const std::uint32_t id = data.correlationId;
+    if (data.callbackSite == CUPTI_API_ENTER) {
+        if (out->is_inside_api(id)) return;
+        if (kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
+            return on_any_call(where, cbid, data);
+        }
+        // relaxed: as above.
+        const known_texts::entry* const symbol =
+            out->known_symbol(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
+        if (symbol == nullptr || !out->can_open_api()) [[unlikely]] {
+            return on_any_call(where, cbid, data);
+        }
+        out->open_api(id, where, [&](record& r) {
+            begin_call_record(r, record_kind::api_enter, where, tick_counter(), epoch, id);
+            r.name = symbol->name;
+            r.category = cbid;
+        });
+    } else if (out->is_open_api(id, where)) {
+        out->close_api(
+            [&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), epoch, id); });
+    }
 }
 
 std::uint64_t cupti_now() noexcept {
