@@ -65,25 +65,23 @@ int producer::close_dropped(domain_state& d) noexcept {
     return static_cast<int>(d.depth);
 }
 
-std::uint32_t producer::name_of(const char* text) noexcept { return text == nullptr ? 0 : look_at(text, false); }
-
-std::uint32_t producer::look_at(const char* text, bool is_symbol) noexcept {
+std::uint32_t producer::name_of(const char* text) noexcept {
+    if (text == nullptr) return 0;
     known_texts::entry* const known = known_.find(text);
-    known_texts::entry seen = known == nullptr ? known_texts::entry{} : *known;
-    if (seen.name == 0 || !is_text(text, {names_.bytes(seen.name), seen.length})) [[unlikely]]
-        seen = intern(text);
-    if (is_symbol) seen.is_symbol = seen.name != 0 ? 1 : 0;
-    if (known == nullptr) {
-        known_.add(seen);
-    } else {
-        *known = seen;
-    }
-    return seen.name;
+    if (known == nullptr || known->name == 0 || !is_text(text, {names_.bytes(known->name), known->length})) [[unlikely]]
+        return learn(text, known);
+    return known->name;
 }
 
-known_texts::entry producer::intern(const char* text) noexcept {
+std::uint32_t producer::learn(const char* text, known_texts::entry* known) noexcept {
     const std::string_view all{text};
-    return {text, region_->intern(all), static_cast<std::uint32_t>(all.size()) & INT32_MAX};
+    const known_texts::entry fresh{text, region_->intern(all), static_cast<std::uint32_t>(all.size()) & INT32_MAX};
+    if (known == nullptr) {
+        known_.add(fresh);
+    } else {
+        *known = fresh;
+    }
+    return fresh.name;
 }
 
 std::uint32_t producer::symbol_of(const char* symbol, std::uint32_t generation) noexcept {
@@ -92,7 +90,10 @@ std::uint32_t producer::symbol_of(const char* symbol, std::uint32_t generation) 
         for (known_texts::entry& entry : known_.all()) entry.is_symbol = 0;
         symbols_ = generation;
     }
-    return symbol == nullptr ? 0 : look_at(symbol, generation != 0);
+    const std::uint32_t name = name_of(symbol);
+    known_texts::entry* const known = name == 0 ? nullptr : known_.find(symbol);
+    if (known != nullptr && generation != 0) known->is_symbol = 1;
+    return name;
 }
 
 }  // namespace prof

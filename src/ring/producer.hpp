@@ -121,8 +121,8 @@ private:
         api_domain domain = api_domain::none;  // none: no call
         bool is_kept = false;                  // recorded; its return has a place
     };
-    known_texts::entry intern(const char* text) noexcept;
-    std::uint32_t look_at(const char* text, bool is_symbol) noexcept;  // at the bytes
+    // `known`: what was known of another text there; may be null.
+    [[gnu::noinline]] std::uint32_t learn(const char* text, known_texts::entry* known) noexcept;
 
     template <typename TFill>
     int open(domain_state& d, TFill&& fill) noexcept {
