@@ -1,7 +1,6 @@
 #include "analysis/captured_steps.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 namespace prof {
@@ -41,12 +40,7 @@ std::vector<captured_step> find_captured_steps(const timeline& data) {
 }
 
 std::uint64_t steps_of_run(const timeline& data) {
-    std::uint64_t steps = 0;
-    if (const auto found = data.properties.find("steps"); found != data.properties.end()) {
-        const std::string& text = found->second;
-        (void)std::from_chars(text.data(), text.data() + text.size(), steps);
-    }
-    return steps;
+    return static_cast<std::uint64_t>(data.number("steps").value_or(0));
 }
 
 bool has_part_of_steps(const timeline& data) {

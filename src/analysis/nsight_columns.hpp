@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -56,14 +55,7 @@ inline void add_statistics(std::vector<table_cell>& row, const std::vector<std::
 inline std::string nsight_style(range_style style) { return style == range_style::push_pop ? "PushPop" : "StartEnd"; }
 
 // The process as the capture's properties name it.
-inline table_cell process_cell(const timeline& data) {
-    const auto found = data.properties.find("pid");
-    std::int64_t pid = 0;
-    if (found != data.properties.end()) {
-        std::from_chars(found->second.data(), found->second.data() + found->second.size(), pid);
-    }
-    return pid;
-}
+inline table_cell process_cell(const timeline& data) { return data.number("pid").value_or(0); }
 
 // The rows by what stands beside them, descending; equal ones keep their order.
 inline std::vector<std::vector<table_cell>> largest_first(

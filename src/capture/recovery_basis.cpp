@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <system_error>
 
@@ -7,6 +6,7 @@
 #include "capture/recovery.hpp"
 #include "record/clock.hpp"
 #include "record/gpu_record.hpp"
+#include "record/number.hpp"
 
 namespace prof {
 namespace {
@@ -14,17 +14,14 @@ namespace {
 // "cause:count cause:count"; what is damaged counts nothing.
 std::map<std::uint32_t, std::uint64_t> read_counts(std::string_view text) {
     std::map<std::uint32_t, std::uint64_t> counts;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at != end) {
-        std::uint32_t cause = 0;
-        std::uint64_t count = 0;
-        const auto [colon, cause_status] = std::from_chars(at, end, cause);
-        if (cause_status != std::errc{} || colon == end || *colon != ':') break;
-        const auto [after, count_status] = std::from_chars(colon + 1, end, count);
-        if (count_status != std::errc{}) break;
-        counts[cause] = count;
-        at = after == end ? end : after + 1;
+    while (!text.empty()) {
+        const auto cause = take_number<std::uint32_t>(text);
+        if (!cause || !text.starts_with(':')) break;
+        text.remove_prefix(1);
+        const auto count = take_number<std::uint64_t>(text);
+        if (!count) break;
+        counts[*cause] = *count;
+        if (!text.empty()) text.remove_prefix(1);
     }
     return counts;
 }

@@ -1,7 +1,6 @@
 #include "cli/captures.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
 #include "record/error.hpp"
+#include "record/number.hpp"
 
 namespace prof {
 namespace {
@@ -33,11 +33,7 @@ property_map opening_properties(const std::string& path) {
 
 std::uint64_t number(const property_map& properties, const std::string& key) {
     const auto found = properties.find(key);
-    std::uint64_t value = 0;
-    if (found != properties.end()) {
-        std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
-    }
-    return value;
+    return found == properties.end() ? 0 : parse_number<std::uint64_t>(found->second).value_or(0);
 }
 
 std::optional<run_capture> if_of_run(const std::string& path, const std::string& run_id) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
 #include "cli/cli.hpp"
 #include "control/client.hpp"
 #include "export/json_text.hpp"
 #include "record/error.hpp"
+#include "record/number.hpp"
 
 namespace prof {
 namespace {
@@ -19,10 +19,7 @@ constexpr std::chrono::milliseconds status_limit{10'000};
 constexpr std::chrono::milliseconds list_limit{2'000};  // for each
 
 pid_t parse_pid(const std::string& text) {
-    pid_t pid = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, status] = std::from_chars(text.data(), end, pid);
-    if (status == std::errc{} && rest == end && pid > 0) return pid;
+    if (const std::optional<pid_t> pid = parse_number<pid_t>(text, 1)) return *pid;
     throw CLI::ValidationError("\"" + text + "\" is no process number: prof ctl PID COMMAND [name=value...]");
 }
 

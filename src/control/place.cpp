@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+
+#include "record/number.hpp"
 
 namespace prof {
 namespace {
@@ -70,12 +71,9 @@ std::string control_socket_path(const std::string& directory, pid_t pid) {
 }
 
 pid_t pid_of_control_socket(const std::string& file_name) noexcept {
-    pid_t pid = 0;
-    const char* const end = file_name.data() + file_name.size();
-    const auto [rest, status] = std::from_chars(file_name.data(), end, pid);
-    const bool good =
-        status == std::errc{} && std::string_view(rest, static_cast<std::size_t>(end - rest)) == socket_suffix;
-    return good && pid > 0 ? pid : 0;
+    std::string_view rest = file_name;
+    const std::optional<pid_t> pid = take_number<pid_t>(rest, 1);
+    return rest == socket_suffix ? pid.value_or(0) : 0;
 }
 
 }  // namespace prof

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "record/number.hpp"
 
 namespace prof {
 namespace {
@@ -118,11 +119,8 @@ std::optional<control_answer> parse_answer(std::string_view bytes) {
     if (blank == std::string_view::npos || end == std::string_view::npos || blank > end) return {};
     const auto* const name = std::find(result_names.begin(), result_names.end(), bytes.substr(0, blank));
     if (name == result_names.end()) return {};
-    std::size_t length = 0;
-    const auto [rest, status] = std::from_chars(bytes.data() + blank + 1, bytes.data() + end, length);
-    if (status != std::errc{} || rest != bytes.data() + end) return {};
     const std::string_view text = bytes.substr(end + 1);
-    if (text.size() != length) return {};
+    if (parse_number<std::size_t>(bytes.substr(blank + 1, end - blank - 1)) != text.size()) return {};
     return control_answer{static_cast<control_result>(name - result_names.begin()), std::string(text)};
 }
 

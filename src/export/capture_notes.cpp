@@ -3,17 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "analysis/captured_steps.hpp"
 #include "analysis/death.hpp"
 
 namespace prof {
 namespace {
-
-std::string property(const timeline& data, const std::string& key) {
-    const auto found = data.properties.find(key);
-    return found == data.properties.end() ? std::string() : found->second;
-}
 
 // "1 launch has" and "2 launches have" are what a note begins with.
 std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
@@ -36,7 +31,7 @@ std::string left_out(const timeline& data) {
     const activity_set set = data.activities;
     if (set == activity_set::all()) return {};
     std::string out =
-        fmt::format("not recorded: {} (activities={})", activities_left_out(set), property(data, "activities"));
+        fmt::format("not recorded: {} (activities={})", activities_left_out(set), data.property("activities"));
     if (set.has_gpu_work() && !set.has(activity::launches)) out += "; so GPU work is in no range";
     const bool some_waits = set.has(activity::waits) || set.has(activity::allocations) ||
                             (set.has(activity::copies) && set.has(activity::launches));
@@ -50,7 +45,7 @@ std::string left_out(const timeline& data) {
 std::string let_go(const timeline& data) {
     const timeline_quality& quality = data.quality;
     std::string out = fmt::format("only the latest {:.3f} s were kept (keep={}): {} before them and {} were let go",
-                                  static_cast<double>(data.end_ns - data.start_ns) * 1e-9, property(data, "keep"),
+                                  static_cast<double>(data.end_ns - data.start_ns) * 1e-9, data.property("keep"),
                                   counted(quality.records_let_go, "record", "records"),
                                   counted(quality.gpu_records_let_go, "GPU record", "GPU records"));
     if (quality.launched_before != 0) {
@@ -98,13 +93,11 @@ std::int64_t recorded_ns(const timeline& data) {
 }  // namespace
 
 std::string windows_line(const timeline& data) {
-    if (data.windows.size() < 2 && property(data, "plan").empty()) return {};
+    if (data.windows.size() < 2 && data.property("plan").empty()) return {};
     // Its steps may have been let go, and the window that has them not.
     if (data.quality.is_latest_part) return {};
     const std::string windows = fmt::format("in {} window{}", data.windows.size(), data.windows.size() == 1 ? "" : "s");
-    std::uint64_t steps = 0;
-    const std::string known = property(data, "steps");
-    (void)std::from_chars(known.data(), known.data() + known.size(), steps);
+    const std::uint64_t steps = steps_of_run(data);
     if (steps == 0) return fmt::format("recorded {}", windows);
     const std::vector<step_range> ranges = steps_of_windows(data, steps);
     std::uint64_t recorded = 0;
@@ -115,12 +108,11 @@ std::string windows_line(const timeline& data) {
 }
 
 std::string capture_title(const timeline& data) {
-    std::string name = property(data, "name");
-    if (name.empty()) name = "a process";
-    std::string out = name;
-    if (const std::string rank = property(data, "rank"); !rank.empty()) out += ", rank " + rank;
-    if (const std::string pid = property(data, "pid"); !pid.empty()) out += ", pid " + pid;
-    if (const std::string host = property(data, "hostname"); !host.empty()) out += " on " + host;
+    std::string out = data.property("name");
+    if (out.empty()) out = "a process";
+    if (const std::string& rank = data.property("rank"); !rank.empty()) out += ", rank " + rank;
+    if (const std::string& pid = data.property("pid"); !pid.empty()) out += ", pid " + pid;
+    if (const std::string& host = data.property("hostname"); !host.empty()) out += " on " + host;
     const double seconds = static_cast<double>(recorded_ns(data)) * 1e-9;
     return out + fmt::format(": {:.3f} s recorded, {}", seconds, gpus(data));
 }
@@ -129,7 +121,7 @@ std::vector<std::string> capture_notes(const timeline& data) {
     const timeline_quality& quality = data.quality;
     std::vector<std::string> out;
     for (const char* key : {"missing", "cupti_notice", "cuda_graphs_notice", "disk_notice", "keep_notice"}) {
-        if (const std::string notice = property(data, key); !notice.empty()) out.push_back(notice);
+        if (const std::string& notice = data.property(key); !notice.empty()) out.push_back(notice);
     }
     if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
     if (!quality.ended) {
@@ -141,7 +133,7 @@ std::vector<std::string> capture_notes(const timeline& data) {
                               "bytes of the file are damaged and were") +
                       " passed over");
     }
-    if (const std::string reason = property(data, "dump"); !reason.empty()) {
+    if (const std::string& reason = data.property("dump"); !reason.empty()) {
         out.push_back("a dump of a recording that went on: " + reason);
     }
     if (quality.is_latest_part) out.push_back(let_go(data));

@@ -183,8 +183,8 @@ std::string process_ranges_text(const projection& projected, const text_layout& 
 
 std::string title_text(const timeline& data, const text_layout& layout) {
     std::string out = terminal_safe(capture_title(data)) + '\n';
-    if (const auto command = data.properties.find("command"); command != data.properties.end()) {
-        out += shortened("$ " + terminal_safe(command->second), layout.width) + '\n';
+    if (const std::string& command = data.property("command"); !command.empty()) {
+        out += shortened("$ " + terminal_safe(command), layout.width) + '\n';
     }
     if (const std::string windows = windows_line(data); !windows.empty()) out += windows + '\n';
     return out;

@@ -1,7 +1,5 @@
 #include "export/trace_header.hpp"
 
-#include <charconv>
-
 #include "export/capture_notes.hpp"
 #include "export/json_text.hpp"
 
@@ -37,8 +35,8 @@ std::string device_properties(const timeline& data) {
 
 // HTA finds the rank by a pattern that wants the blank after the colon.
 std::string distributed_info(const timeline& data) {
-    std::string out = "{\"rank\": " + std::to_string(numeric_property(data, "rank").value_or(0));
-    if (const auto world_size = numeric_property(data, "world_size")) {
+    std::string out = "{\"rank\": " + std::to_string(data.number("rank").value_or(0));
+    if (const auto world_size = data.number("world_size")) {
         out += ", \"world_size\": " + std::to_string(*world_size);
     }
     return out + "}";
@@ -81,20 +79,9 @@ std::string quality(const timeline& data) {
 
 }  // namespace
 
-std::optional<std::int64_t> numeric_property(const timeline& data, const std::string& key) {
-    const auto found = data.properties.find(key);
-    if (found == data.properties.end()) return std::nullopt;
-    const std::string& text = found->second;
-    std::int64_t value = 0;
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (result.ec != std::errc() || result.ptr != text.data() + text.size() || value < 0) return std::nullopt;
-    return value;
-}
-
 std::string process_name(const timeline& data) {
-    const auto found = data.properties.find("executable");
-    if (found == data.properties.end() || found->second.empty()) return "process";
-    return found->second.substr(found->second.find_last_of('/') + 1);
+    const std::string& path = data.property("executable");
+    return path.empty() ? "process" : path.substr(path.find_last_of('/') + 1);
 }
 
 void write_trace_header(trace_events& out, const timeline& data, std::int64_t base_ns, std::string_view trace_name) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,9 +9,6 @@
 #include "timeline/timeline.hpp"
 
 namespace prof {
-
-// A property of the capture that is a whole number, if it is there and is one.
-std::optional<std::int64_t> numeric_property(const timeline& data, const std::string& key);
 
 // What to call the process: its executable's file name.
 std::string process_name(const timeline& data);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "record/number.hpp"
 
 namespace prof {
 namespace {
@@ -31,18 +32,13 @@ constexpr std::array keep_units = {of_time("s", 1),   of_time("m", 60),  of_time
                                    of_size("GB", 30), of_size("T", 40),  of_size("TB", 40)};
 
 bool parse_limit(std::string_view text, keep_limits& out) {
-    std::uint64_t number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, status] = std::from_chars(text.data(), end, number);
-    if (status != std::errc{}) return false;
-    const std::string_view name(rest, static_cast<std::size_t>(end - rest));
+    const std::optional<std::uint64_t> number = take_number<std::uint64_t>(text);
     const auto* const unit =
-        std::find_if(keep_units.begin(), keep_units.end(), [&](const keep_unit& known) { return known.name == name; });
-    if (unit == keep_units.end() || number > unit->most / unit->factor || number * unit->factor < unit->least) {
-        return false;
-    }
+        std::find_if(keep_units.begin(), keep_units.end(), [&](const keep_unit& known) { return known.name == text; });
+    if (!number || unit == keep_units.end()) return false;
+    if (*number > unit->most / unit->factor || *number * unit->factor < unit->least) return false;
     if (out.*unit->limit != 0) return false;  // twice the same kind
-    out.*unit->limit = number * unit->factor;
+    out.*unit->limit = *number * unit->factor;
     return true;
 }
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <vector>
 
 #include "analysis/domain_filter.hpp"
+#include "record/number.hpp"
 #include "session/budget_plan.hpp"
 #include "session/keep.hpp"
 #include "session/memory_plan.hpp"
@@ -50,22 +50,12 @@ bool set_switch(session_options& out, const std::string& value) {
 
 // A number of bytes, with K, M or G for powers of 1024.
 bool set_memory(session_options& out, const std::string& value) {
-    std::uint64_t number = 0;
-    const char* const end = value.data() + value.size();
-    const auto [rest, status] = std::from_chars(value.data(), end, number);
-    if (status != std::errc{} || number > most_memory_bytes) return false;
-    const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
-    if (unit == "K") {
-        number <<= 10;
-    } else if (unit == "M") {
-        number <<= 20;
-    } else if (unit == "G") {
-        number <<= 30;
-    } else if (!unit.empty()) {
-        return false;
-    }
-    if (number < least_memory_bytes || number > most_memory_bytes || !std::has_single_bit(number)) return false;
-    out.memory = number;
+    std::string_view unit = value;
+    const auto number = take_number<std::uint64_t>(unit, 0, most_memory_bytes);
+    if (!number || !(unit.empty() || unit == "K" || unit == "M" || unit == "G")) return false;
+    const std::uint64_t bytes = *number << (unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : 30);
+    if (bytes < least_memory_bytes || bytes > most_memory_bytes || !std::has_single_bit(bytes)) return false;
+    out.memory = bytes;
     return true;
 }
 
@@ -175,12 +165,9 @@ bool set_slow_step(session_options& out, const std::string& value) {
 }
 
 bool set_dump_limit(session_options& out, const std::string& value) {
-    std::uint64_t number = 0;
-    const char* const end = value.data() + value.size();
-    const auto [rest, status] = std::from_chars(value.data(), end, number);
-    if (status != std::errc{} || rest != end || number == 0 || number > 1000) return false;
-    out.dump_limit = number;
-    return true;
+    const auto number = parse_number<std::uint64_t>(value, 1, 1000);
+    if (number) out.dump_limit = *number;
+    return number.has_value();
 }
 
 bool set_export_each(session_options& out, const std::string& value) {

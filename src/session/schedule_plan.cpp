@@ -1,17 +1,16 @@
 #include "session/schedule_plan.hpp"
 
-#include <charconv>
 #include <string_view>
+
+#include "record/number.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::uint64_t largest_number = 1'000'000'000'000;  // sums of these do not overflow
 
-bool parse_number(std::string_view text, std::uint64_t& out) noexcept {
-    const char* const end = text.data() + text.size();
-    const auto [rest, status] = std::from_chars(text.data(), end, out);
-    return status == std::errc{} && rest == end && out <= largest_number;
+std::optional<std::uint64_t> parse_count(std::string_view text) noexcept {
+    return parse_number<std::uint64_t>(text, 0, largest_number);
 }
 
 std::uint64_t* member_named(step_schedule& schedule, std::string_view name) noexcept {
@@ -34,7 +33,9 @@ bool parse_schedule(const std::string& text, step_schedule& out) {
         const std::size_t equals = item.find('=');
         if (equals == std::string_view::npos) return false;
         std::uint64_t* const member = member_named(parsed, item.substr(0, equals));
-        if (member == nullptr || !parse_number(item.substr(equals + 1), *member)) return false;
+        const std::optional<std::uint64_t> count = parse_count(item.substr(equals + 1));
+        if (member == nullptr || !count) return false;
+        *member = *count;
         at = comma + 1;
     }
     if (parsed.active == 0) return false;
@@ -43,14 +44,12 @@ bool parse_schedule(const std::string& text, step_schedule& out) {
 }
 
 bool parse_steps(const std::string& text, step_schedule& out) {
-    const std::size_t dash = std::min(text.find('-'), text.size());
-    std::uint64_t first = 0;
-    if (!parse_number(std::string_view(text).substr(0, dash), first)) return false;
-    std::uint64_t last = first;
-    if (dash != text.size() && !parse_number(std::string_view(text).substr(dash + 1), last)) return false;
-    if (last < first) return false;
-    const std::uint64_t warmup = first == 0 ? 0 : 1;
-    out = {.warmup = warmup, .active = last - first + 1, .repeat = 1, .skip_first = first - warmup};
+    const std::size_t dash = text.find('-');
+    const auto first = parse_count(std::string_view(text).substr(0, dash));
+    const auto last = dash == std::string::npos ? first : parse_count(std::string_view(text).substr(dash + 1));
+    if (!first || !last || *last < *first) return false;
+    const std::uint64_t warmup = *first == 0 ? 0 : 1;
+    out = {.warmup = warmup, .active = *last - *first + 1, .repeat = 1, .skip_first = *first - warmup};
     return true;
 }
 

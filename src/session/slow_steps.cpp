@@ -1,8 +1,9 @@
 #include "session/slow_steps.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
+
+#include "record/number.hpp"
 
 namespace prof {
 
@@ -34,9 +35,9 @@ std::optional<std::string> slow_steps::begin_step(std::uint64_t number, std::uin
 }
 
 bool parse_slow_factor(std::string_view text, double& out) {
-    const char* const end = text.data() + text.size();
-    const auto [rest, status] = std::from_chars(text.data(), end, out);
-    return status == std::errc{} && rest == end && out >= slow_steps::least_factor && out <= slow_steps::most_factor;
+    const std::optional<double> factor = parse_number(text, slow_steps::least_factor, slow_steps::most_factor);
+    if (factor) out = *factor;
+    return factor.has_value();
 }
 
 }  // namespace prof

@@ -1,7 +1,8 @@
 #include "session/trigger_plan.hpp"
 
-#include <charconv>
 #include <string_view>
+
+#include "record/number.hpp"
 
 namespace prof {
 
@@ -14,11 +15,9 @@ bool parse_range_end(const std::string& text, range_end& out) {
     } else if (text == "repeat") {
         out = {.ends = true, .windows = 0};
     } else if (text.starts_with(counted)) {
-        std::uint64_t windows = 0;
-        const char* const end = text.data() + text.size();
-        const auto [rest, status] = std::from_chars(text.data() + counted.size(), end, windows);
-        if (status != std::errc{} || rest != end || windows == 0) return false;
-        out = {.ends = true, .windows = windows};
+        const auto windows = parse_number<std::uint64_t>(std::string_view(text).substr(counted.size()), 1);
+        if (!windows) return false;
+        out = {.ends = true, .windows = *windows};
     } else {
         return false;
     }

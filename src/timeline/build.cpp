@@ -34,8 +34,7 @@ void take_quality(timeline& out, const capture_contents& contents) {
     out.quality.ended = contents.ended && !out.quality.died;
     out.quality.how = out.quality.died ? contents.end.how : 0;
     out.quality.recovery = contents.recovery;
-    const auto sealed = out.properties.find("recovery");
-    if (out.quality.died && sealed != out.properties.end()) out.quality.recovery = sealed->second;
+    if (out.quality.died && out.properties.contains("recovery")) out.quality.recovery = out.property("recovery");
     if (contents.begins) {
         out.quality.is_latest_part = true;
         out.quality.records_let_go = contents.begins->records;

@@ -44,8 +44,7 @@ thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_eve
       thread_(thread),
       open_(out.open_nodes),
       torch_open_(out.torch_nodes) {
-    const auto mode = out.properties.find("pytorch");
-    has_operators_ = mode != out.properties.end() && mode->second == "ops";
+    has_operators_ = out.property("pytorch") == "ops";
 }
 
 void thread_walk::visit(const record& r) {

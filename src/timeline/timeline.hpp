@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -208,6 +209,9 @@ struct timeline {
 
     std::unordered_map<std::uint32_t, std::string> name_table;
 
+    // A property's text, "" if there is none of that name; and its value, if it is a whole number from 0.
+    const std::string& property(const std::string& key) const;
+    std::optional<std::int64_t> number(const std::string& key) const;
     // The text of a name id; "" for 0 and for an id whose name was lost.
     std::string_view name(std::uint32_t id) const noexcept {
         const auto found = name_table.find(id);
