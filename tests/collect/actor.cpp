@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fakes/fake_gpu.h"
+#include "hooks/nvtx_event.hpp"
 
 namespace prof::test {
 namespace {
@@ -55,19 +56,10 @@ void actor::capture(const captured_graph& graph) {
     graphs_.push_back(executable);
 }
 
-nvtxEventAttributes_t actor::message(const char* text) const {
-    nvtxEventAttributes_t event{};
-    event.version = NVTX_VERSION;
-    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    event.message.ascii = text;
-    return event;
-}
-
 std::vector<executed> actor::perform(const program_step& step) {
     fake_gpu_advance_ns(step.idle_ns);
     const nvtxDomainHandle_t domain = domains_[static_cast<std::size_t>(step.domain)];
-    const nvtxEventAttributes_t event = message(step.name.c_str());
+    const nvtxEventAttributes_t event = event_of(step.name.c_str());
     const cudaStream_t on = stream(step.device, step.stream);
     const auto device = static_cast<std::size_t>(step.device);
     const std::size_t before = fake_gpu_journal_size();

@@ -30,7 +30,6 @@ private:
         return streams_[static_cast<std::size_t>(device * streams_per_device + index)];
     }
     static void launch(int kernel, std::uint64_t duration_ns, cudaStream_t stream);
-    nvtxEventAttributes_t message(const char* text) const;
 
     std::array<nvtxDomainHandle_t, domain_count> domains_{};
     std::array<cudaStream_t, device_count * streams_per_device> streams_{};

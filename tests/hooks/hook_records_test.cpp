@@ -9,10 +9,13 @@
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
+#include "hooks/nvtx_event.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
 namespace {
+
+using prof::test::event_of;
 
 // Kind, domain, name, color, category, value, flags.
 using fields =
@@ -30,15 +33,6 @@ region& where() {
         return options;
     }()};
     return here;
-}
-
-nvtxEventAttributes_t event_of(const char* text) {
-    nvtxEventAttributes_t e{};
-    e.version = NVTX_VERSION;
-    e.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    e.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    e.message.ascii = text;
-    return e;
 }
 
 std::vector<fields> drain() {

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "fakes/fake_gpu.h"
+#include "hooks/nvtx_event.hpp"
 #include "session/death_journal.hpp"
 
 namespace {
@@ -27,14 +28,7 @@ void main_k() {}
 void other_k() {}
 
 void push(journal_area& journal, std::uint64_t serial) {
-    nvtxEventAttributes_t event{};
-    event.version = NVTX_VERSION;
-    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-    event.payload.ullValue = serial;
-    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    event.message.ascii = "work";
-    nvtxRangePushEx(&event);
+    prof::test::push_numbered("work", serial);
     journal.add(said::pushed, serial);
 }
 

@@ -25,6 +25,7 @@
 #include <string>
 
 #include "fakes/fake_gpu.h"
+#include "hooks/nvtx_event.hpp"
 
 namespace {
 
@@ -41,14 +42,7 @@ public:
     void step(steady::duration length = {}) {
         const auto begin = steady::now();
         (void)prof_step();
-        nvtxEventAttributes_t event{};
-        event.version = NVTX_VERSION;
-        event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-        event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-        event.payload.ullValue = ++steps_;
-        event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-        event.message.ascii = "step";
-        nvtxRangePushEx(&event);
+        prof::test::push_numbered("step", ++steps_);
         (void)cudaLaunchKernel(reinterpret_cast<const void*>(step_k), dim3(1), dim3(32), nullptr, 0, stream_);
         nvtxRangePop();
         while (steady::now() - begin < length) {

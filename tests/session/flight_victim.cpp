@@ -21,8 +21,11 @@
 #include <thread>
 
 #include "fakes/fake_gpu.h"
+#include "hooks/nvtx_event.hpp"
 
 namespace {
+
+using prof::test::push_numbered;
 
 void step_k() {}
 
@@ -38,19 +41,8 @@ storage of_capture() {
     return {static_cast<std::uint64_t>(status.st_blocks) * 512, static_cast<std::uint64_t>(status.st_size)};
 }
 
-void push(const char* text, std::uint64_t number) {
-    nvtxEventAttributes_t event{};
-    event.version = NVTX_VERSION;
-    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-    event.payload.ullValue = number;
-    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    event.message.ascii = text;
-    nvtxRangePushEx(&event);
-}
-
 void step(std::uint64_t number, cudaStream_t stream) {
-    push("step", number);
+    push_numbered("step", number);
     {
         PROF_RANGE("forward");
         (void)cudaLaunchKernel(reinterpret_cast<const void*>(step_k), dim3(1), dim3(32), nullptr, 0, stream);
@@ -85,7 +77,7 @@ int main(int argc, char** argv) {
     using clock = std::chrono::steady_clock;
     const auto end = clock::now() + std::chrono::seconds(number);
     const nvtxRangeId_t whole = nvtxRangeStartA("whole");
-    push("training", 0);
+    push_numbered("training", 0);
     std::uint64_t steps = 0;
     const auto is_over = [&] {
         if (scene == "steps") return steps == number;

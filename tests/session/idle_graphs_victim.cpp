@@ -25,14 +25,11 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_cupti.h"
 #include "session/loaded_fake_cupti.hpp"
+#include "session/scenes.hpp"
 
 namespace {
 
-void expect(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "not so: %s\n", what);
-    std::_Exit(20);
-}
+using prof::test::expect;
 
 cudaStream_t stream = nullptr;
 

@@ -18,14 +18,12 @@
 #include <vector>
 
 #include "fakes/fake_gpu.h"
+#include "hooks/nvtx_event.hpp"
+#include "session/scenes.hpp"
 
 namespace {
 
-void expect(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "not so: %s\n", what);
-    std::_Exit(20);
-}
+using prof::test::expect;
 
 std::uint64_t register_schema(nvtxDomainHandle_t domain, const std::vector<nvtxPayloadSchemaEntry_t>& entries) {
     nvtxPayloadSchemaAttr_t schema{};
@@ -205,16 +203,14 @@ void everywhere(nvtxDomainHandle_t domain) {
     const nvtxPayloadData_t payloads[] = {
         {register_schema(domain, {entry(0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, 0, "bytes")}), sizeof bytes, &bytes},
         {register_schema(domain, {entry(message, text)}), sizeof words, &words}};
-    nvtxEventAttributes_t event{};
-    event.version = NVTX_VERSION;
-    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    nvtxEventAttributes_t event = prof::test::event_of("the event's own");
+    event.messageType = NVTX_MESSAGE_UNKNOWN;
     event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
     event.reserved0 = 2;
     event.payload.ullValue = reinterpret_cast<std::uintptr_t>(payloads);
     nvtxDomainRangePushEx(domain, &event);
     nvtxRangePopPayload(domain, payloads, 2);
     event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    event.message.ascii = "the event's own";
     nvtxDomainRangePushEx(domain, &event);
     nvtxDomainRangePop(domain);
     nvtxRangeEndPayload(domain, nvtxRangeStartPayload(domain, payloads, 2), payloads, 2);

@@ -4,67 +4,23 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <prof/prof.h>
-#include <pthread.h>
 
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "capture/capture_files.hpp"
 #include "collect/actor.hpp"
 #include "collect/random_program.hpp"
 #include "fakes/fake_gpu.h"
+#include "session/told_thread.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {
 namespace {
 
 constexpr std::uint32_t quick_count = 200;
-
-// A thread with a name that does one thing after the other as it is told.
-class worker {
-public:
-    explicit worker(const std::string& name) : thread_([this, name] { work(name); }) {}
-    ~worker() {
-        run({});
-        thread_.join();
-    }
-    worker(const worker&) = delete;
-    worker& operator=(const worker&) = delete;
-
-    // Returns when it is done.
-    void run(std::function<void()> task) {
-        std::unique_lock lock(mutex_);
-        task_ = std::move(task);
-        has_task_ = true;
-        changed_.notify_all();
-        changed_.wait(lock, [this] { return !has_task_; });
-    }
-
-private:
-    void work(const std::string& name) {
-        pthread_setname_np(pthread_self(), name.c_str());
-        std::unique_lock lock(mutex_);
-        for (bool goes_on = true; goes_on;) {
-            changed_.wait(lock, [this] { return has_task_; });
-            goes_on = static_cast<bool>(task_);
-            if (goes_on) task_();
-            has_task_ = false;
-            changed_.notify_all();
-        }
-    }
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::function<void()> task_;
-    bool has_task_ = false;
-    std::thread thread_;
-};
 
 // The shipped library, loaded at run time and made the tool of the NVTX and CUDA in this program.
 class shipped_library {
@@ -116,13 +72,13 @@ TEST(RandomSessions, AreReportedAsTheyRanOneAfterTheOther) {
         std::mt19937 random{seed};
 
         ASSERT_EQ(start(nullptr), PROF_OK) << last_error();
-        std::vector<std::unique_ptr<worker>> threads;
-        for (const std::string& name : program.threads) threads.push_back(std::make_unique<worker>(name));
+        std::vector<std::unique_ptr<told_thread>> threads;
+        for (const std::string& name : program.threads) threads.push_back(std::make_unique<told_thread>(name));
         for (const captured_graph& graph : program.graphs) {
-            threads[static_cast<std::size_t>(graph.thread)]->run([&] { plays.capture(graph); });
+            (*threads[static_cast<std::size_t>(graph.thread)])([&] { plays.capture(graph); });
         }
         for (const program_step& step : program.steps) {
-            threads[static_cast<std::size_t>(step.thread)]->run([&] { program.ran(step, plays.perform(step)); });
+            (*threads[static_cast<std::size_t>(step.thread)])([&] { program.ran(step, plays.perform(step)); });
             if (random() % 64 != 0) continue;
             if (prof_summary* summary = open_summary()) close_summary(summary);  // flushes, drains, reads
         }

@@ -1,4 +1,4 @@
-// What programs need that are run as victims scene by scene. They are not linked to libprof, which may be there all the
+// What programs need that are run as victims scene by scene. Those that are not linked to libprof may have it all the
 // same.
 #pragma once
 

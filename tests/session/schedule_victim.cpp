@@ -27,6 +27,7 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_cupti.h"
 #include "fakes/fake_gpu.h"
+#include "hooks/nvtx_event.hpp"
 #include "session/loaded_fake_cupti.hpp"
 
 namespace {
@@ -72,15 +73,11 @@ void launch(const std::string& name, cudaStream_t stream) {
 
 void push_in_domain(const char* text, bool registered) {
     static nvtxDomainHandle_t const domain = nvtxDomainCreateA("app");
-    nvtxEventAttributes_t event{};
-    event.version = NVTX_VERSION;
-    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    event.messageType = registered ? NVTX_MESSAGE_TYPE_REGISTERED : NVTX_MESSAGE_TYPE_ASCII;
+    nvtxEventAttributes_t event = prof::test::event_of(text);
     static nvtxStringHandle_t const handle = nvtxDomainRegisterStringA(domain, text);
     if (registered) {
+        event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
         event.message.registered = handle;
-    } else {
-        event.message.ascii = text;
     }
     nvtxDomainRangePushEx(domain, &event);
 }

@@ -12,61 +12,23 @@
 #include <prof/range.hpp>
 #include <prof/session.hpp>
 
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_gpu.h"
+#include "hooks/nvtx_event.hpp"
+#include "session/scenes.hpp"
+#include "session/told_thread.hpp"
 
 namespace {
 
-void expect(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "not so: %s\n", what);
-    std::_Exit(20);
-}
-
-// A thread that does what it is told, one thing after the other: `actor([&] { … })` returns when that is done.
-class actor {
-public:
-    explicit actor(const char* name) : thread_([this, name] { run(name); }) {}
-    ~actor() {
-        (*this)([this] { ended_ = true; });
-        thread_.join();
-    }
-    actor(const actor&) = delete;
-    actor& operator=(const actor&) = delete;
-
-    void operator()(const std::function<void()>& what) {
-        std::unique_lock lock(mutex_);
-        what_ = &what;
-        changed_.notify_all();
-        changed_.wait(lock, [&] { return what_ == nullptr; });
-    }
-
-private:
-    void run(const char* name) {
-        pthread_setname_np(pthread_self(), name);
-        std::unique_lock lock(mutex_);
-        while (!ended_) {
-            changed_.wait(lock, [&] { return what_ != nullptr; });
-            (*what_)();
-            what_ = nullptr;
-            changed_.notify_all();
-        }
-    }
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    const std::function<void()>* what_ = nullptr;
-    bool ended_ = false;
-    std::thread thread_;
-};
+using prof::test::event_of;
+using prof::test::expect;
+using prof::test::told_thread;
 
 cudaStream_t new_stream() {
     cudaStream_t stream = nullptr;
@@ -85,16 +47,12 @@ void push(const char* name) { nvtxRangePushA(name); }
 void pop() { nvtxRangePop(); }
 
 void push_in(nvtxDomainHandle_t domain, const char* name) {
-    nvtxEventAttributes_t event{};
-    event.version = NVTX_VERSION;
-    event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    event.message.ascii = name;
+    const nvtxEventAttributes_t event = event_of(name);
     nvtxDomainRangePushEx(domain, &event);
 }
 
 void parents() {
-    actor worker("worker");
+    told_thread worker("worker");
     worker([] {
         push("worker loop");
         launch("worker loop");
@@ -124,9 +82,9 @@ void parents() {
 
 void trainers() {
     const cudaStream_t stream = new_stream();
-    actor first("trainer a");
-    actor second("trainer b");
-    actor autograd("pt_autograd_0");
+    told_thread first("trainer a");
+    told_thread second("trainer b");
+    told_thread autograd("pt_autograd_0");
     first([&] {
         push("step");
         launch("step", stream);
@@ -154,9 +112,9 @@ void trainers() {
 void two_streams() {
     const cudaStream_t one = new_stream();
     const cudaStream_t other = new_stream();
-    actor first("trainer a");
-    actor second("trainer b");
-    actor autograd("pt_autograd_0");
+    told_thread first("trainer a");
+    told_thread second("trainer b");
+    told_thread autograd("pt_autograd_0");
     first([&] {
         push("step");
         launch("step", one);
@@ -182,8 +140,8 @@ void backward() {
     const cudaStream_t stream = new_stream();
     const cudaStream_t reductions = new_stream();
     const nvtxDomainHandle_t nccl = nvtxDomainCreateA("NCCL");
-    actor trainer("python");
-    actor autograd("pt_autograd_0");
+    told_thread trainer("python");
+    told_thread autograd("pt_autograd_0");
     trainer([&] {
         push("iteration 1");
         push("forward");
@@ -264,7 +222,7 @@ void calls() {
 }
 
 void outcomes() {
-    actor worker("worker");
+    told_thread worker("worker");
     push("before the recording");
     const nvtxRangeId_t early = nvtxRangeStartA("started before");
     expect(prof_start(nullptr) == PROF_OK, "start");
@@ -353,11 +311,7 @@ void payloads() {
     const std::uint64_t below_zero = register_schema(negative, 1, 0);
 
     const auto push = [](nvtxDomainHandle_t in, const char* name, const nvtxPayloadData_t* payload) {
-        nvtxEventAttributes_t event{};
-        event.version = NVTX_VERSION;
-        event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-        event.messageType = NVTX_MESSAGE_TYPE_ASCII;
-        event.message.ascii = name;
+        nvtxEventAttributes_t event = event_of(name);
         if (payload != nullptr) {
             event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
             event.reserved0 = 1;
