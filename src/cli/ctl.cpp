@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "cli/cli.hpp"
+#include "cli/input.hpp"
 #include "control/client.hpp"
 #include "export/json_text.hpp"
 #include "record/error.hpp"
@@ -33,7 +34,8 @@ ctl_command::ctl_command(CLI::App& app) {
     app.add_option("--timeout", timeout_s_,
                    "Wait so long for the answer (default: 10 for status, for others as long as it takes)")
         ->type_name("SECONDS")
-        ->check(CLI::PositiveNumber)
+        ->check(takes("a number of seconds above 0",
+                      [](const std::string& text) { return parse_number<double>(text).value_or(0) > 0; }))
         ->group("Options");
 }
 

@@ -24,14 +24,8 @@ export_command::export_command(CLI::App& app) {
     app.add_option("FILE", file_, "A capture (*.prof)")->required()->type_name("");
     app.add_option("-o,--output", output_, "The trace, plain (*.json) or compressed (*.json.gz); default: beside FILE")
         ->type_name("TRACE")
-        ->check(CLI::Validator(
-            [](const std::string& value) {
-                const bool good = value.ends_with(".json") || value.ends_with(".json.gz");
-                return good ? std::string()
-                            : "\"" + value +
-                                  "\" is not accepted; viewers know a trace by the end of its name, .json or .json.gz";
-            },
-            ""));
+        ->check(takes("a name that ends in .json or .json.gz, by which viewers know a trace",
+                      [](const std::string& name) { return name.ends_with(".json") || name.ends_with(".json.gz"); }));
     flags_.add_to(app);
 }
 

@@ -80,8 +80,7 @@ EXIT STATUS
      "total. kernels and copies have a row for each kernel name and for each kind of copy or set, pytorch_ops one for "
      "each operator and range of PyTorch's. The reports nvtx_... and cuda_... are those of Nsight Systems, with its "
      "columns and definitions. Times are in the unit that a table's first line names; CSV and JSON have nanoseconds, "
-     "all "
-     "columns, and names in full.",
+     "all columns, and names in full.",
      R"(EXAMPLES
     prof report run.prof
     prof report run.prof --report gpu-projection,kernels --format json -o run.json
@@ -114,10 +113,9 @@ EXIT STATUS
 )"},
     {"seal", "close the captures of processes that died", "prof seal file...",
      "What a process had not yet written when it died lies in memory that outlived it: prof report and prof export "
-     "read "
-     "it from there. prof seal puts it into the capture, closes that, and frees the memory. prof run does the same "
-     "when "
-     "its command has ended. A process that still runs is left alone; a capture that is closed stays as it is.",
+     "read it from there. prof seal puts it into the capture, closes that, and frees the memory. prof run does the "
+     "same when its command has ended. A process that still runs is left alone; a capture that is closed stays as it "
+     "is.",
      R"(EXAMPLES
     prof seal prof-captures/*.prof
 

@@ -18,6 +18,7 @@
 #include "export/report_text.hpp"
 #include "export/trace_names.hpp"
 #include "record/error.hpp"
+#include "record/number.hpp"
 
 namespace prof {
 namespace {
@@ -157,20 +158,22 @@ report_command::report_command(CLI::App& app) {
            "and Nsight's, such as nvtx_gpu_proj_sum. help lists all of them. Repeat it, or separate by commas")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember(names).description(""))
+        ->check(takes_one_of(names))
         ->type_name("NAME");
     app.add_option("--format", format_, "table (default), csv, or json")
-        ->check(CLI::IsMember({"table", "csv", "json"}).description(""))
+        ->check(takes_one_of({"table", "csv", "json"}))
         ->type_name("FORMAT");
     app.add_option("-o,--output", output_, "Write to FILE instead of standard output")->type_name("FILE");
     app.add_option("--kernel-names", kernel_names_,
                    "full (default): as in C++; short: the function's name, over all its instances; mangled")
-        ->check(CLI::IsMember({"full", "short", "mangled"}).description(""))
+        ->check(takes_one_of({"full", "short", "mangled"}))
         ->type_name("STYLE");
     flags_.add_to(app);
     app.add_flag("--no-fold", no_fold_,
                  "Give ranges whose names differ in digits only (iteration 1, iteration 2) rows of their own");
     app.add_option("--depth", depth_, "In tables, leave out ranges deeper than N (0: the outermost only)")
+        ->check(takes("a whole number",
+                      [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }))
         ->type_name("N");
 }
 

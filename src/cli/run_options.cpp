@@ -5,6 +5,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "cli/input.hpp"
 #include "session/plans.hpp"
 
 namespace prof {
@@ -31,14 +32,12 @@ constexpr std::array help = std::to_array<flag_help>({
      "the default), off, or a shell pattern"},
     {"activities", "--activities", "LIST",
      "Record beside ranges: all (default), none, or kernels, copies, sets, waits, allocations, graph_nodes, with "
-     "commas "
-     "between; no_launches leaves out the calls that launch them, without which GPU work is in no range"},
+     "commas between; no_launches leaves out the calls that launch them, without which GPU work is in no range"},
     {"cuda_graphs", "--cuda-graphs", "HOW",
      "Record each launch of a CUDA graph as its nodes (nodes, the default) or as one operation (graphs)"},
     {"kernel_launches", "--kernel-launches", "CALL",
      "Record a kernel's launch as the CUDA runtime's call (runtime, the default), or as the driver's inside it "
-     "(driver), "
-     "which costs the program less: calls are named cuLaunchKernel then, not cudaLaunchKernel"},
+     "(driver), which costs the program less: calls are named cuLaunchKernel then, not cudaLaunchKernel"},
     {"idle_graph_nodes", "--idle-graph-nodes", "0|1",
      "1: while nothing is recorded, go on noting under which ranges CUDA graphs are captured"},
     {"pytorch", "--pytorch", "WHAT",
@@ -55,8 +54,7 @@ constexpr std::array help = std::to_array<flag_help>({
      "Each push of the range NAME (or NAME@DOMAIN) is the beginning of a step; without it prof_step counts the steps"},
     {"capture_range", "--capture-range", "WHAT",
      "Record between cudaProfilerStart and cudaProfilerStop (cudaProfilerApi), in a range (nvtx), certain steps "
-     "(steps), "
-     "or from start to stop (none, the default)"},
+     "(steps), or from start to stop (none, the default)"},
     {"nvtx_capture", "--nvtx-capture", "NAME", "The range of --capture-range nvtx: NAME or NAME@DOMAIN"},
     {"steps", "--steps", "N-M", "The steps of --capture-range steps, the first being 0"},
     {"capture_range_end", "--capture-range-end", "WHAT",
@@ -130,7 +128,7 @@ std::map<std::string, std::string> run_options::given() const {
     for (const std::string& assignment : assignments_) {
         const std::size_t equals = assignment.find('=');
         if (equals == std::string::npos) {
-            throw CLI::ValidationError("--set: \"" + assignment + "\" is not accepted; it takes PROF_X=VALUE");
+            throw CLI::ValidationError("--set: " + refusal(assignment, "PROF_X=VALUE"));
         }
         const std::string variable = assignment.substr(0, equals);
         const auto table = option_table();

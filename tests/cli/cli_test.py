@@ -113,13 +113,17 @@ class Usage(CommandLine):
         self.assert_one_line(self.prof("run", "--set", "PROF_Q=1", "--", "true"), 2, "PROF_OUTPUT_DIR")
         self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "0 or 1")
         self.assert_one_line(self.prof("run", "--capture-range", "nvtx", "--", "true"), 2, "capture_range=nvtx", "nvtx_capture")
-        self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, "table,csv,json")
-        self.assert_one_line(self.prof("report", "x", "--report", "all"), 2, "gpu-projection,kernels,copies")
+        self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, '--format: "xml" is not accepted; it takes table, csv or json')
+        self.assert_one_line(self.prof("report", "x", "--report", "all"), 2, "gpu-projection, kernels, copies")
         self.assert_one_line(self.prof("report", "x", "--report", "nvtx_sum"), 2, "nvtx_gpu_proj_sum", "cuda_api_sum")
-        self.assert_one_line(self.prof("report", "x", "--kernel-names", "base"), 2, "full,short,mangled")
+        self.assert_one_line(self.prof("report", "x", "--kernel-names", "base"), 2, "full, short or mangled")
         for command in ("report", "export"):
             self.assert_one_line(self.prof(command, "x", "--nvtx-domain-exclude", "a,"), 2, "--nvtx-domain-exclude", '"a,"')
-        self.assert_one_line(self.prof("report", "x", "--depth", "-1"), 2, "--depth")
+        for depth in ("-1", "x", "", "4294967296"):
+            self.assert_one_line(self.prof("report", "x", "--depth", depth), 2, f'--depth: "{depth}"', "a whole number")
+        self.assert_one_line(self.prof("report", "x", "--adopt", ""), 2, "--adopt", "auto, off, or a pattern")
+        for seconds in ("0", "-1", "soon", "inf", "nan", "1s"):
+            self.assert_one_line(self.prof("ctl", "1", "--timeout", seconds), 2, f'"{seconds}"', "a number of seconds above 0")
         self.assert_one_line(self.prof("report"), 2, "FILE")
         self.assert_one_line(self.prof("export", "x", "-o", "trace.html"), 2, ".json or .json.gz")
 
