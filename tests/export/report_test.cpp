@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "analysis/reports.hpp"
 #include "export/example_captures.hpp"
 #include "export/json_text.hpp"
+#include "export/lines_of.hpp"
 #include "export/report_csv.hpp"
 #include "export/report_json.hpp"
 #include "export/report_text.hpp"
@@ -20,16 +22,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-std::vector<std::string> lines_of(const std::string& text, const std::string& end = "\n") {
-    std::vector<std::string> out;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t next = std::min(text.find(end, at), text.size());
-        out.push_back(text.substr(at, next - at));
-        at = next + end.size();
-    }
-    return out;
-}
 
 std::string line_with(const std::string& text, const std::string& word) {
     for (const std::string& line : lines_of(text)) {
@@ -73,6 +65,66 @@ TEST(ReportJson, HasKernelsAndCopies) {
     const auto copies = nlohmann::json::parse(table_json("run.prof", data, report("copies", data)).dump());
     EXPECT_EQ(copies["rows"][0]["operation"], "Memcpy HtoD (Pageable -> Device)");
     EXPECT_EQ(copies["rows"][0]["gigabytes_per_s"], 2000.0);
+}
+
+// Two steps of a run of 40, one drawn among the first 20 and one among the last: 20 and 100 ns on the GPU.
+TEST(ReportJson, HasTheEstimatesOfSteps) {
+    capture_builder capture;
+    const auto step = [&, own = capture.domain("prof")](std::uint64_t ns, std::uint64_t number) {
+        return record{.ticks = ns,
+                      .value = number,
+                      .name = capture.name("step"),
+                      .domain = own,
+                      .kind = record_kind::mark,
+                      .flags = static_cast<std::uint8_t>(payload_type::u64)};
+    };
+    capture.parts().properties["steps"] = "40";
+    capture.parts().windows[1] = {.epoch = 1,
+                                  .begin_ticks = 100,
+                                  .end_ticks = 200,
+                                  .first_step = 5,
+                                  .last_step = 5,
+                                  .drawn_first = 0,
+                                  .drawn_among = 20,
+                                  .ends_with_step = 1};
+    capture.parts().windows[2] = {.epoch = 2,
+                                  .begin_ticks = 300,
+                                  .end_ticks = 400,
+                                  .first_step = 30,
+                                  .last_step = 30,
+                                  .drawn_first = 20,
+                                  .drawn_among = 20,
+                                  .ends_with_step = 1};
+    capture.thread("main")
+        .add(step(100, 5))
+        .push(110, "forward")
+        .launch(120, 1)
+        .pop(130)
+        .add({.ticks = 300, .value = 2, .kind = record_kind::window})
+        .add(step(301, 30))
+        .push(310, "forward")
+        .launch(320, 2)
+        .pop(330);
+    capture.kernel(1, 1000, 1020).kernel(2, 2000, 2100);
+    const timeline data = capture.build();
+    const auto json = nlohmann::json::parse(table_json("run.prof", data, report("steps", data)).dump());
+    EXPECT_EQ(json["captured_steps"], 2);
+    EXPECT_EQ(json["windows"], 2);
+    EXPECT_EQ(json["steps"], 40);
+    EXPECT_EQ(json["stood_for"], 40);
+    ASSERT_EQ(json["rows"].size(), 2U);
+    // Successive differences: s^2 is (100 - 20)^2 / 2; half of the steps each, one of 20 taken; Student's t of one
+    // degree.
+    const double half_width = 12.7062 * std::sqrt(2 * 0.25 * (1 - 1 / 20.0) * 3200);
+    EXPECT_EQ(json["rows"][0]["path"], "forward");
+    EXPECT_EQ(json["rows"][0]["instances"], 1.0);
+    EXPECT_EQ(json["rows"][0]["instances_half_width"], 0.0);
+    EXPECT_EQ(json["rows"][1]["path"], "all GPU work");
+    EXPECT_TRUE(json["rows"][1]["instances"].is_null());
+    for (const auto& row : json["rows"]) {
+        EXPECT_DOUBLE_EQ(row["gpu_ns"], 60);
+        EXPECT_NEAR(row["half_width_ns"], half_width, 0.01);
+    }
 }
 
 TEST(ReportCsv, KeepsBytesAndQuotes) {
@@ -313,38 +365,6 @@ TEST(ReportTable, SurvivesHostileNames) {
         EXPECT_THAT(text, HasSubstr(terminal_safe(has_range ? in_domain : range_name)));
         EXPECT_EQ(lines_of(text).size(), 5U) << "no name breaks a line";
     }
-}
-
-TEST(TextTable, SharesTheRoomAmongNames) {
-    text_table table({{"one", 0, true}, {"n", 0}, {"two", 0, true}, {"three", 0, true}});
-    table.add_row({std::string(100, 'a'), "1", "short", std::string(100, 'b')});
-    // 5 for the short one, 1 for the number, 6 between: 68 are left for two.
-    for (const std::string& line : lines_of(table.render(80))) EXPECT_LE(line.size(), 80U + 4U);
-    EXPECT_EQ(display_width(lines_of(table.render(80))[1]), 80U);
-    EXPECT_THAT(lines_of(table.render(80))[2], HasSubstr("  1  short  "));
-}
-
-TEST(TextTable, DropsTheLeastImportantColumnsFirst) {
-    text_table table({{"name", 0, true}, {"must", 0}, {"may", 1}, {"might", 2}});
-    table.add_row({"a long name that takes room", "1", "2", "3"});
-    EXPECT_EQ(lines_of(table.render(100))[0], "name                         must  may  might");
-    EXPECT_EQ(lines_of(table.render(40))[0], "name                         must  may");
-    EXPECT_EQ(lines_of(table.render(36))[2], "a long name that takes room     1");
-    EXPECT_EQ(lines_of(table.render(30))[2], "a long name that…es room     1");
-}
-
-TEST(TextTable, CutsNamesInTheMiddleAndBetweenLetters) {
-    EXPECT_EQ(shortened("abcdefghij", 7), "abcd…ij");
-    EXPECT_EQ(shortened("äöüßäöüß", 5), "äöü…ß");
-    EXPECT_EQ(shortened("short", 5), "short");
-}
-
-TEST(TextTable, FormatsForReading) {
-    EXPECT_EQ(with_thousands(999), "999");
-    EXPECT_EQ(with_thousands(1'234'567), "1,234,567");
-    EXPECT_EQ(time_unit::for_largest(9'999'999).format(1'234'567), "1,234.567");
-    EXPECT_EQ(time_unit::for_largest(10'000'000).format(1'234'567'891.0), "1,234.568");
-    EXPECT_EQ(time_unit::for_largest(1'000'000'000'000).format(1e12), "1,000.000");
 }
 
 }  // namespace

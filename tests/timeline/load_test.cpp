@@ -201,5 +201,14 @@ TEST(Timeline, OfNothingAtAllIsEmpty) {
     EXPECT_THAT(data.quality.notes, IsEmpty());
 }
 
+TEST(Timeline, TellsItsPropertiesAsTextsAndNumbers) {
+    timeline data;
+    data.properties = {{"pid", "4711"}, {"rank", "-1"}, {"steps", "12x"}, {"name", ""}};
+    EXPECT_EQ(data.property("pid"), "4711");
+    EXPECT_EQ(data.property("host"), "");
+    EXPECT_EQ(data.number("pid"), 4711);
+    for (const char* const key : {"rank", "steps", "name", "host"}) EXPECT_EQ(data.number(key), std::nullopt) << key;
+}
+
 }  // namespace
 }  // namespace prof
