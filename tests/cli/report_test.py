@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""prof report and prof export as a user meets them; the arguments are those of cli_test.py."""
+import csv
+import gzip
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+from cli_test import DOCS, PROF, CommandLine
+
+
+class Report(CommandLine):
+    def test_json_is_one_object_for_one_report(self):
+        result = self.prof("report", self.capture(), "--format", "json")
+        report = json.loads(result.stdout)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(report["total_gpu_ns"], 30_000)
+        self.assertEqual([row["path"] for row in report["rows"]],
+                         ["forward", "(no range)", "(ambiguous)", "(unmatched)"])  # fmt: skip
+        row = report["rows"][0]
+        self.assertEqual((row["host_ns"], row["gpu_sum_ns"], row["gpu_self_ns"], row["ops"]), (8000, 30_000, 30_000, 1))
+
+    def test_json_of_several_reports_is_an_array(self):
+        capture = self.capture()
+        result = self.prof("report", capture, capture, "--report", "kernels,copies", "--format", "json")
+        self.assertEqual([part["report"] for part in json.loads(result.stdout)], ["kernels", "copies"] * 2)
+
+    def test_csv_has_a_line_for_each_row(self):
+        capture = str(self.capture())
+        rows = list(csv.DictReader(io.StringIO(self.prof("report", capture, capture, "--format", "csv").stdout)))
+        self.assertEqual([row["path"] for row in rows].count("forward"), 2)
+        self.assertEqual(rows[0]["capture"], capture)
+        self.assertEqual(rows[0]["gpu_sum_ns"], "30000")
+
+    def test_all_reports_are_listed_documented_and_made(self):
+        listed = self.prof("report", "--report", "help")
+        self.assertEqual((listed.returncode, listed.stderr), (0, ""))
+        names = [line.split()[0] for line in listed.stdout.splitlines()]
+        self.assertEqual(names[:3], ["gpu-projection", "kernels", "copies"])
+        self.assertEqual(len(names), 15)
+        documented = re.findall(r"^## (\S+)$", (DOCS / "reports.md").read_text(), re.MULTILINE)
+        self.assertEqual(sorted(documented), sorted(names))
+        capture = self.capture()
+        for name in names:
+            for form in ("table", "csv", "json"):
+                result = self.prof("report", capture, "--report", name, "--format", form)
+                self.assertEqual((result.returncode, result.stderr), (0, ""), name)
+
+    def test_nsights_reports_have_its_columns(self):
+        capture = str(self.capture())
+        csv_of = lambda *files: self.prof("report", *files, "--report", "cuda_gpu_kern_sum", "--format", "csv").stdout
+        columns = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name"
+        self.assertEqual(csv_of(capture), columns + "\n100.0,30000,1,30000.0,30000.0,30000,30000,0.0,kernel_x\n")
+        several = csv_of(capture, capture).splitlines()
+        self.assertEqual(several[0], "capture," + columns)
+        self.assertEqual([line.split(",")[0] for line in several[1:]], [capture, capture])
+
+    def test_columns_are_those_that_are_documented(self):
+        capture = self.capture()
+        for name, columns in re.findall(r"^## ((?:nvtx|cuda)_\w+)$.*?^Columns: (.*?)\.$", (DOCS / "reports.md").read_text(),
+                                        re.MULTILINE | re.DOTALL):  # fmt: skip
+            header = self.prof("report", capture, "--report", name, "--format", "csv").stdout.splitlines()[0]
+            self.assertEqual(re.findall(r"`([^`]+)`", columns), header.split(","), name)
+
+    def test_domains_may_be_left_out(self):
+        capture = self.capture()
+        for option, value in (("--nvtx-domain-exclude", "default"), ("--nvtx-domain-include", "NCCL")):
+            rows = json.loads(self.prof("report", capture, option, value, "--format", "json").stdout)["rows"]
+            self.assertEqual([row["path"] for row in rows], ["(no range)", "(ambiguous)", "(unmatched)"])
+            self.assertEqual(rows[0]["gpu_self_ns"], 30_000)
+            result = self.prof("export", capture, option, value, "-o", "trace.json")
+            self.assertIn(" 0 host ranges, 1 CUDA calls, 1 GPU operations, 0 ranges on the GPU", result.stdout)
+
+    def test_the_summary_leaves_domains_out_and_the_trace_does_not(self):
+        result = self.run_stubbed("true", options=["--nvtx-domain-exclude", "default"])
+        self.assertIn("(no range)", result.stderr)
+        self.assertNotIn("forward ", result.stderr)
+        (trace,) = self.out.glob("*.trace.json.gz")
+        self.assertIn(b'"forward"', gzip.decompress(trace.read_bytes()))
+
+    def test_reports_may_be_repeated_and_listed(self):
+        capture = self.capture()
+        listed = self.prof("report", "--report", "gpu-projection,kernels", capture).stdout
+        repeated = self.prof("report", "--report", "gpu-projection", "--report", "kernels", capture).stdout
+        self.assertEqual(listed, repeated)
+        self.assertIn("kernel_x", listed)
+        self.assertIn("GPU time by range", listed)
+
+    def test_the_output_may_be_a_file(self):
+        result = self.prof("report", self.capture(), "--format", "json", "-o", "report.json")
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(json.loads((self.dir / "report.json").read_text())["total_gpu_ns"], 30_000)
+        self.assert_one_line(self.prof("report", self.capture(), "-o", "/nowhere/x"), 1, "/nowhere/x")
+
+    def test_a_bad_file_costs_nothing_good(self):
+        junk = self.dir / "junk.prof"
+        junk.write_text("not a capture")
+        result = self.prof("report", "absent.prof", junk, self.capture(), self.dir, "t.json")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("forward", result.stdout)
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 4, lines)
+        for line, words in zip(lines, ("absent.prof", "junk.prof", "is a directory", "is a trace")):
+            self.assertTrue(line.startswith("prof: ") and words in line, line)
+
+    def test_a_full_disk_is_said(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PROF, "report", self.capture()], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot write the report", result.stderr)
+
+
+class Export(CommandLine):
+    def test_the_trace_stands_beside_the_capture(self):
+        capture = self.capture()
+        result = self.prof("export", capture)
+        trace = str(capture).replace(".prof", ".trace.json.gz")
+        self.assertTrue(result.stdout.startswith(trace + ": 1 host ranges, 1 CUDA calls, 1 GPU operations"))
+        self.assertTrue(pathlib.Path(trace).exists())
+
+    def test_the_trace_may_be_plain(self):
+        result = self.prof("export", self.capture(), "-o", "trace.json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        trace = json.loads((self.dir / "trace.json").read_text())
+        self.assertIn("forward", [event["name"] for event in trace["traceEvents"]])
+
+    def test_what_cannot_be_read_or_written_is_said(self):
+        self.assert_one_line(self.prof("export", "absent.prof"), 1, "absent.prof")
+        self.assert_one_line(self.prof("export", self.capture(), "-o", "/nowhere/t.json"), 1, "/nowhere/t.json")
+        self.assert_one_line(self.prof("export", self.dir), 1, "is a directory")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
