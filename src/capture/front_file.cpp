@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "capture/format.hpp"
-#include "capture/input_file.hpp"
 #include "record/error.hpp"
 
 namespace prof {
@@ -20,18 +19,6 @@ namespace {
 constexpr std::uint64_t header_bytes = sizeof(format::file_header);
 
 }  // namespace
-
-int copy_bytes(const std::string& from, std::uint64_t begin, std::uint64_t end, const part_writer& to) {
-    constexpr std::uint64_t at_a_time = 1U << 20;
-    input_file source(from);
-    while (begin < end) {
-        const auto some = source.view(begin, std::min(at_a_time, end - begin));
-        if (some.empty()) throw error("cannot copy " + from + ": it ends before its time");
-        if (const int problem = to(some); problem != 0) return problem;
-        begin += some.size();
-    }
-    return 0;
-}
 
 front_file::front_file(const std::string& path, write_function write, punch_function punch, std::uint64_t longest)
     : path_(std::filesystem::absolute(path)),
@@ -44,6 +31,24 @@ output_file::outcome front_file::write_all(std::span<const std::byte> bytes) noe
     const output_file::outcome result = file_->write_all(bytes);
     position_ += result.written;
     return result;
+}
+
+int front_file::copy_bytes(std::uint64_t begin, std::uint64_t end, const part_writer& to) const {
+    constexpr std::uint64_t at_a_time = 1U << 20;
+    const std::unique_ptr<std::byte[]> buffer(new (std::nothrow) std::byte[at_a_time]);
+    if (buffer == nullptr) return ENOMEM;
+    while (begin < end) {
+        const std::span some(buffer.get(), static_cast<std::size_t>(std::min(at_a_time, end - begin)));
+        if (const int problem = file_->read_all(begin, some); problem != 0) return problem;
+        if (const int problem = to(some); problem != 0) return problem;
+        begin += some.size();
+    }
+    return 0;
+}
+
+int front_file::copy(std::uint64_t end, const part_writer& to) const {
+    const int problem = copy_bytes(0, header_bytes, to);
+    return problem != 0 ? problem : copy_bytes(std::max(hole_end_, header_bytes), end, to);
 }
 
 int front_file::let_go(std::uint64_t position) noexcept {
@@ -84,13 +89,8 @@ int front_file::replace(std::uint64_t from) {
     ::unlink(next_path.c_str());
     auto next = std::make_unique<output_file>(next_path, write_);
     const auto append = [&](std::span<const std::byte> part) { return next->write_all(part).error; };
-    int problem = EIO;
-    try {
-        problem = copy_bytes(path_, 0, header_bytes, append);
-        if (problem == 0) problem = copy_bytes(path_, from, bytes(), append);
-    } catch (const error&) {
-        // It cannot be read.
-    }
+    int problem = copy_bytes(0, header_bytes, append);
+    if (problem == 0) problem = copy_bytes(from, bytes(), append);
     if (problem == 0 && std::rename(next_path.c_str(), path_.c_str()) != 0) problem = errno;
     if (problem != 0) {
         ::unlink(next_path.c_str());

@@ -20,6 +20,8 @@ namespace prof {
 
 class front_file {
 public:
+    using part_writer = std::function<int(std::span<const std::byte>)>;
+
     // Longer than any file need be, and shorter than file systems can.
     static constexpr std::uint64_t usual_longest = std::uint64_t{1} << 40;
 
@@ -34,10 +36,16 @@ public:
     // Of the file now.
     std::uint64_t bytes() const noexcept { return position_ - shift_; }
 
+    // Gives `to` what the file has up to its byte `end`, but what was let go of it, part by part, until one is not
+    // written. Returns 0 or that errno, or why it cannot be read. By the open file: its name may be another's by now.
+    // Any thread; REQUIRES: nothing is let go meanwhile.
+    int copy(std::uint64_t end, const part_writer& to) const;
+
     // All before `position` but the capture's header; 0 or errno. Where it is to be a copy it may be left for later.
     int let_go(std::uint64_t position) noexcept;
 
 private:
+    int copy_bytes(std::uint64_t begin, std::uint64_t end, const part_writer& to) const;
     int make_hole(std::uint64_t to) noexcept;
     int replace(std::uint64_t from);
 
@@ -52,10 +60,5 @@ private:
     std::uint64_t replace_from_ = 0;  // not before the file has so many bytes: the last attempt failed
     bool makes_holes_ = true;
 };
-
-// Gives `to` the bytes [begin, end) of the file `from`, part by part, until one is not written. Returns 0 or that
-// errno. Throws prof::error where they cannot be read.
-using part_writer = std::function<int(std::span<const std::byte>)>;
-int copy_bytes(const std::string& from, std::uint64_t begin, std::uint64_t end, const part_writer& to);
 
 }  // namespace prof

@@ -22,7 +22,7 @@ namespace {
 }  // namespace
 
 output_file::output_file(const std::string& path, write_function write) : write_(write) {
-    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     do {
         descriptor_ = ::open(path.c_str(), flags, S_IRUSR | S_IWUSR);
     } while (descriptor_ < 0 && errno == EINTR);
@@ -71,6 +71,22 @@ output_file::outcome output_file::write_all(std::span<const std::byte> bytes) no
         }
     }
     return result;
+}
+
+// Whose file was read is known only afterwards: the program may have closed ours and opened its own meanwhile.
+int output_file::read_all(std::uint64_t offset, std::span<std::byte> to) const noexcept {
+    while (!to.empty()) {
+        const ssize_t got = ::pread(descriptor_, to.data(), to.size(), static_cast<off_t>(offset));
+        const int reason = got < 0 ? errno : EIO;
+        if (!file_.is_still(descriptor_)) return EBADF;
+        if (got > 0) {
+            offset += static_cast<std::uint64_t>(got);
+            to = to.subspan(static_cast<std::size_t>(got));
+        } else if (reason != EINTR) {
+            return reason;
+        }
+    }
+    return 0;
 }
 
 int output_file::punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept {

@@ -1,4 +1,5 @@
-// The file under a capture_writer: created anew, written from the front to the end, by one thread at a time.
+// The file under a capture_writer: created anew, written from the front to the end, by one thread at a time. Any thread
+// may read what is written.
 //
 // It lives in somebody else's process, and so it minds what that process may do: raise the signal of a file size
 // limit (never delivered), close descriptors that are not its own (then nothing is written, since the number may
@@ -32,6 +33,9 @@ public:
         int error = 0;  // errno; 0 when all was written
     };
     outcome write_all(std::span<const std::byte> bytes) noexcept;
+    // The bytes from `offset` on that are written: 0 or errno, EBADF if the program has closed the file, EIO where it
+    // ends. Other threads may write meanwhile.
+    int read_all(std::uint64_t offset, std::span<std::byte> to) const noexcept;
     // Gives the storage of the bytes [from, to) back; they read as zeros, and all others stay where they are. 0 or
     // errno: EOPNOTSUPP where the file system cannot.
     int punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept;

@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <system_error>
 
 #include "capture/codec.hpp"
 #include "capture/front_file.hpp"
-#include "capture/input_file.hpp"
 #include "record/error.hpp"
 
 namespace prof {
@@ -66,7 +66,7 @@ struct capture_writer::state {
             deflated.resize(largest_payload());
         }
         try {
-            options.copy_of.empty() ? write_header(options) : copy(options);
+            options.copy_of == nullptr ? write_header(options) : copy(options.copy_of->state_->file, options.copied);
         } catch (...) {
             ::unlink(path.c_str());
             throw;
@@ -76,7 +76,7 @@ struct capture_writer::state {
     std::size_t largest_payload() const noexcept { return buffer.size() - sizeof(format::chunk_header); }
 
     void write_header(const capture_writer_options& options);
-    void copy(const capture_writer_options& options);
+    void copy(const front_file& from, const capture_extent& copied);
     void write_first(std::span<const std::byte> bytes);
     std::byte* open_chunk(std::size_t payload_bytes) noexcept;
     void close_chunk(format::chunk_type type, std::uint64_t aux, std::size_t payload_bytes) noexcept;
@@ -123,15 +123,17 @@ void capture_writer::state::write_first(std::span<const std::byte> bytes) {
     throw error(failure);
 }
 
-void capture_writer::state::copy(const capture_writer_options& options) {
-    constexpr std::uint64_t first_chunk = sizeof(format::file_header);
+void capture_writer::state::copy(const front_file& from, const capture_extent& copied) {
     const auto append = [&](std::span<const std::byte> part) {
         write_first(part);
         return 0;
     };
-    copy_bytes(options.copy_of, 0, first_chunk, append);
-    copy_bytes(options.copy_of, input_file(options.copy_of).skip_zeros(first_chunk), options.copied.bytes, append);
-    sequence = options.copied.next_sequence;
+    if (const int problem = from.copy(copied.bytes, append); problem != 0) {
+        const std::string reason =
+            problem == EBADF ? "the program closed it" : std::generic_category().message(problem);
+        throw error("cannot read the capture that " + file_path + " is to be a copy of: " + reason);
+    }
+    sequence = copied.next_sequence;
 }
 
 // Where the payload goes; null once the capture has failed. `payload_bytes` is at most largest_payload().

@@ -36,6 +36,8 @@ struct capture_extent {
     std::uint32_t next_sequence = 0;
 };
 
+class capture_writer;
+
 struct capture_writer_options {
     bool deflate = false;  // zlib level 1 on each chunk that gets smaller by it
     std::size_t buffer_bytes = 256U << 10;
@@ -43,8 +45,9 @@ struct capture_writer_options {
     ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
     punch_function punch = nullptr;                             // instead of fallocate(2): likewise
     std::uint64_t longest_file = front_file::usual_longest;
-    // Begins as this capture does, without what was let go of it. REQUIRES: nothing of it is let go meanwhile.
-    std::string copy_of{};
+    // Begins as this capture does, whatever its name is by now, without what was let go of it. REQUIRES: nothing of it
+    // is let go meanwhile.
+    const capture_writer* copy_of = nullptr;
     capture_extent copied{};
 };
 

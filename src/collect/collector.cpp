@@ -34,9 +34,9 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 
 }  // namespace
 
-collector::collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory,
-                     const keep_limits& limits, const property_list& said)
-    : region_(where), out_(&out), memory_(memory), drops_before_(drops_before) {
+collector::collector(region& where, const drop_counts& drops_before, graph_memory* memory, const keep_limits& limits,
+                     const property_list& said)
+    : region_(where), memory_(memory), drops_before_(drops_before) {
     drained_.reserve(where.rings().size());  // what is written is always given back
     if (limits.any()) {
         keeper_ = std::make_unique<keeper>(limits, said);
@@ -44,12 +44,19 @@ collector::collector(region& where, capture_writer& out, const drop_counts& drop
         if (memory_ == nullptr) own_memory_ = std::make_unique<graph_memory>(where);
         if (memory_ == nullptr) memory_ = own_memory_.get();
     }
+}
+
+collector::collector(region& where, capture_writer& out, const drop_counts& drops_before)
+    : collector(where, drops_before) {
+    begin_capture(out);
+}
+
+void collector::begin_capture(capture_writer& out) {
+    out_ = &out;
     if (memory_ != nullptr) memory_->begin_capture();
     write_drops_before();
     write_clock();
 }
-
-collector::collector(region& where, graph_memory& memory) : region_(where), memory_(&memory) {}
 
 // The counters of the mapping go on from recording to recording, and whoever recovers them must know where this began.
 void collector::write_drops_before() {
@@ -308,6 +315,18 @@ void collector::housekeeping() {
 
 void collector::ask_for_gpu_records() noexcept {
     if (cupti_tracer* tracer = tracer_.load()) tracer->ask_for_completed();
+}
+
+void collector::discard_gpu_records() noexcept {
+    cupti_tracer* const tracer = tracer_.load();
+    try {
+        while (tracer != nullptr && tracer->read_completed(batch_)) {
+            tracer->give_back(batch_);
+            batch_.clear();
+        }
+    } catch (const std::bad_alloc&) {
+        // The process has no memory left.
+    }
 }
 
 void collector::finish(format::end_reason reason) {

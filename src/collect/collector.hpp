@@ -27,11 +27,13 @@ class collector {
 public:
     // All that is given must outlive the collector. `drops_before`: what the region had counted before the recording.
     // `memory`, if there is one, hears of all that is drained, and tells the capture what came before it. With limits
-    // only the latest part of the capture is kept; `said` are the properties that stand in it already.
-    collector(region& where, capture_writer& out, const drop_counts& drops_before, graph_memory* memory = nullptr,
-              const keep_limits& limits = {}, const property_list& said = {});
-    // Without a capture: nothing is recorded, the memory listens.
-    collector(region& where, graph_memory& memory);
+    // only the latest part of the capture is kept; `said` are the properties that stand in it from the start.
+    explicit collector(region& where, const drop_counts& drops_before = {}, graph_memory* memory = nullptr,
+                       const keep_limits& limits = {}, const property_list& said = {});
+    collector(region& where, capture_writer& out, const drop_counts& drops_before);  // has begun
+
+    // Before the first round. Without it nothing is recorded, and the memory, which must be there then, listens.
+    void begin_capture(capture_writer& out);
 
     // The tracer may come while the collector runs (CUDA is initialised late). Any thread.
     void set_tracer(cupti_tracer* tracer) noexcept { tracer_.store(tracer); }
@@ -53,6 +55,9 @@ public:
 
     // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
     void housekeeping();
+
+    // Where there is no capture: what CUPTI has completed is not the next one's.
+    void discard_gpu_records() noexcept;
 
     // GPU records that CUPTI holds back come soon after. For a thread that may wait for CUPTI.
     void ask_for_gpu_records() noexcept;

@@ -61,11 +61,9 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 }  // namespace
 
-drain_thread::drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
-                           graph_memory* memory, const keep_limits& limits, const property_list& said)
-    : out_(std::move(out)),
-      collector_(out_ != nullptr ? collector(where, *out_, drops_before, memory, limits, said)
-                                 : collector(where, *memory)) {
+drain_thread::drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_memory* memory,
+                           const keep_limits& limits, const property_list& said)
+    : make_(std::move(make)), collector_(where, drops_before, memory, limits, said) {
     const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
@@ -79,6 +77,31 @@ void* drain_thread::enter(void* self) noexcept {
 }
 
 void drain_thread::run() noexcept {
+    if (make_capture()) drain_to_the_end();
+    const std::lock_guard lock(mutex_);
+    syncs_done_ = syncs_wanted_;
+    note_sync(true);
+    synced_.notify_all();
+}
+
+bool drain_thread::make_capture() noexcept {
+    std::string problem;
+    try {
+        if (make_) out_ = make_();
+        if (out_ != nullptr) collector_.begin_capture(*out_);
+    } catch (const std::bad_alloc&) {
+        problem = "no memory for the capture";
+    } catch (const std::exception& failure) {
+        problem = failure.what();
+    }
+    const std::lock_guard lock(mutex_);
+    making_problem_ = std::move(problem);
+    is_made_ = true;
+    made_.notify_all();
+    return making_problem_.empty();
+}
+
+void drain_thread::drain_to_the_end() {
     if (out_ != nullptr) out_->set_wait_for_room([this] { return wait_for_room(); });
     rounds();
     try {
@@ -87,10 +110,17 @@ void drain_thread::run() noexcept {
     } catch (const std::bad_alloc&) {
         // The process has no memory left. The capture has no end, and what it lacks stays in the rings.
     }
+}
+
+bool drain_thread::await_capture(std::chrono::milliseconds longest) {
+    std::unique_lock lock(mutex_);
+    // By the clock of pthread_cond_timedwait, which the thread sanitizer follows.
+    return made_.wait_until(lock, std::chrono::system_clock::now() + longest, [&] { return is_made_; });
+}
+
+std::string drain_thread::making_problem() {
     const std::lock_guard lock(mutex_);
-    syncs_done_ = syncs_wanted_;
-    note_sync(true);
-    synced_.notify_all();
+    return making_problem_;
 }
 
 // REQUIRES: mutex_ is held.
@@ -212,10 +242,11 @@ void drain_thread::note_room() {
 }
 
 // Under another name first: whoever finds a dump finds a whole one.
-void drain_thread::dump(const std::string& from, const std::string& path, const std::string& reason) {
+void drain_thread::dump(const std::string& path, const std::string& reason) {
     const std::lock_guard front(front_);
     collector_.ask_for_gpu_records();
     if (!sync()) throw error("no dump: the disk is full");
+    if (const std::string problem = making_problem(); !problem.empty()) throw error("no dump: " + problem);
     synced_state now;
     {
         const std::lock_guard lock(mutex_);
@@ -224,7 +255,7 @@ void drain_thread::dump(const std::string& from, const std::string& path, const 
     if (!now.failure.empty()) throw error("no dump: " + now.failure);
     const std::string unfinished = path + ".tmp-" + std::to_string(getpid());
     unlink(unfinished.c_str());
-    capture_writer out(unfinished, {.copy_of = from, .copied = now.extent});
+    capture_writer out(unfinished, {.copy_of = out_.get(), .copied = now.extent});
     if (!now.has_end) {
         out.property("dump", reason);
         out.end(format::end_reason::dumped);
@@ -246,7 +277,10 @@ std::string drain_thread::finish(format::end_reason reason) {
         wake_.notify_one();
     }
     pthread_join(thread_, nullptr);
-    if (out_ == nullptr) return {};
+    if (out_ == nullptr) {
+        collector_.discard_gpu_records();
+        return making_problem();
+    }
     std::string line = out_->failure();
     if (!out_->failed()) return line;
     if (out_->records_lost() != 0) line += ": " + std::to_string(out_->records_lost()) + " records";

@@ -1,5 +1,8 @@
-// The one thread of ours in the process: drains in rounds, as often as the load asks for, until it is told to finish.
-// It blocks every signal, so that no handler of the program ever runs on it.
+// The one thread of ours in the process: makes the capture, then drains in rounds, as often as the load asks for, until
+// it is told to finish. It blocks every signal, so that no handler of the program ever runs on it.
+//
+// Whatever the storage does is waited for on this thread. Until the capture is made all is as with a disk that does not
+// answer later: what finds no room in rings and buffers is counted there.
 #pragma once
 
 #include <pthread.h>
@@ -7,6 +10,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,15 +25,23 @@ namespace prof {
 
 class drain_thread {
 public:
-    // Throws prof::error if there can be no thread. The rest as collector's. Without `out` nothing is recorded, and it
+    // Called once, on the drain thread. Where it throws there is no capture, and nothing is drained.
+    using capture_maker = std::function<std::unique_ptr<capture_writer>()>;
+
+    // Throws prof::error if there can be no thread. The rest as collector's. Without `make` nothing is recorded, and it
     // listens: then there is a memory.
-    drain_thread(region& where, std::unique_ptr<capture_writer> out, const drop_counts& drops_before,
-                 graph_memory* memory = nullptr, const keep_limits& limits = {}, const property_list& said = {});
+    drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_memory* memory = nullptr,
+                 const keep_limits& limits = {}, const property_list& said = {});
     ~drain_thread();  // REQUIRES: finish() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;
 
     void set_tracer(cupti_tracer* tracer) noexcept { collector_.set_tracer(tracer); }
+
+    // Returns when the capture is made or cannot be; false if that takes longer. Any thread.
+    bool await_capture(std::chrono::milliseconds longest);
+    // Why there is no capture, in one line; "" while it is being made and once it is. Any thread.
+    std::string making_problem();
 
     // Written to the capture in the next round. Any thread.
     void set_property(const std::string& key, const std::string& value);
@@ -46,24 +58,29 @@ public:
     // As sync(), for who cannot come back later: where the disk is full, the capture ends there.
     void sync_at_last();
 
-    // Writes what the capture, the file `from`, has now, with all that was recorded before the call, as one of its own,
-    // which says why (`reason`, one line). Recording goes on, and nothing is let go meanwhile. Throws prof::error: then
-    // there is no such file. `path` must be none yet. Any thread of ours: it takes as long as copying the file does.
-    void dump(const std::string& from, const std::string& path, const std::string& reason);
+    // Writes what the capture has now, with all that was recorded before the call, as one of its own, which says why
+    // (`reason`, one line). Recording goes on, and nothing is let go meanwhile. Throws prof::error: then there is no
+    // such file. `path` must be none yet. Any thread of ours: it takes as long as copying the file does.
+    void dump(const std::string& path, const std::string& reason);
 
-    // Drains what is left, closes the capture with `reason`, ends the thread. Returns the writer's failure, or "".
+    // Drains what is left, closes the capture with `reason`, ends the thread. Returns why the capture lacks something,
+    // or
+    // "".
     std::string finish(format::end_reason reason);
 
 private:
     static void* enter(void* self) noexcept;
     void run() noexcept;
+    bool make_capture() noexcept;
+    void drain_to_the_end();
     void rounds();
     void write_notes();
     bool wait_for_room();
     void note_room();
     void note_sync(bool has_end);
 
-    std::unique_ptr<capture_writer> out_;
+    const capture_maker make_;
+    std::unique_ptr<capture_writer> out_;  // the drain thread's, and after is_made_ whoever asks for a dump's
     collector collector_;
     std::mutex front_;  // held while the capture's front must stay where it is, or is let go
     pthread_t thread_{};
@@ -71,6 +88,9 @@ private:
     std::mutex mutex_;
     std::condition_variable wake_;
     std::condition_variable synced_;
+    std::condition_variable made_;
+    bool is_made_ = false;  // or cannot be
+    std::string making_problem_;
     std::uint64_t syncs_wanted_ = 0;
     std::uint64_t syncs_done_ = 0;
     struct synced_state {

@@ -19,6 +19,8 @@ namespace prof {
 namespace {
 
 constexpr std::string_view suffix = ".prof";
+// Where the first record has just come.
+constexpr std::chrono::milliseconds longest_wait_for_capture{5000};
 // For a window that has just ended to be taken in.
 constexpr std::chrono::milliseconds longest_wait_for_window{10'000};
 
@@ -47,12 +49,11 @@ std::string recording_session::unused_dump_path(const std::string& capture) {
     return path;
 }
 
-std::string recording_session::write_dump(drain_thread& drain, const session_options& options,
-                                          const std::string& capture, const std::string& path,
+std::string recording_session::write_dump(drain_thread& drain, const session_options& options, const std::string& path,
                                           const std::string& reason) {
     try {
         (void)background_.wait_until_idle(longest_wait_for_window);
-        drain.dump(capture, path, reason);
+        drain.dump(path, reason);
         return write_exports(options, path);
     } catch (const std::exception& failure) {
         return failure.what();
@@ -62,25 +63,25 @@ std::string recording_session::write_dump(drain_thread& drain, const session_opt
 session_result recording_session::dump(const std::string& wanted_path, bool waits, std::string& text) {
     std::shared_ptr<drain_thread> drain;
     session_options options;
-    std::string capture;
     {
         const std::lock_guard lock(mutex_);
         options = options_;
         if (recording()) drain = draining();
-        capture = located(capture_path());
         if (drain == nullptr) {
             text = recording() ? "nothing was recorded yet" : "no recording is running";
             return session_result::wrong_state;
         }
     }
-    text = wanted_path.empty() ? "" : path_problem(wanted_path);
+    text = drain->await_capture(longest_wait_for_capture) ? drain->making_problem()
+                                                          : "no dump: the disk of the capture does not answer";
+    if (text.empty() && !wanted_path.empty()) text = path_problem(wanted_path);
     if (!text.empty()) return session_result::failed;
     // The program may go elsewhere meanwhile.
-    const std::string path =
-        wanted_path.empty() ? unused_dump_path(capture) : std::filesystem::absolute(wanted_path).string();
+    const std::string path = wanted_path.empty() ? unused_dump_path(absolute_capture_path())
+                                                 : std::filesystem::absolute(wanted_path).string();
     const auto problem = std::make_shared<std::string>();
-    exporter_.post([this, drain, options, capture, path, problem] {
-        *problem = write_dump(*drain, options, capture, path, "it was asked for");
+    exporter_.post([this, drain, options, path, problem] {
+        *problem = write_dump(*drain, options, path, "it was asked for");
         if (!problem->empty()) complain_once(*problem);
     });
     text = path;
@@ -116,8 +117,10 @@ void recording_session::note_slow_step() {
     if (drain == nullptr) return;
     latest_dump_ns_ = now;
     --dumps_left_;
-    exporter_.post([this, drain, options = options_, capture = located(capture_path()), reason = *reason] {
-        const std::string problem = write_dump(*drain, options, capture, unused_dump_path(capture), reason);
+    exporter_.post([this, drain, options = options_, reason = *reason] {
+        (void)drain->sync();                           // until the capture is made it has no name
+        if (!drain->making_problem().empty()) return;  // it was said
+        const std::string problem = write_dump(*drain, options, unused_dump_path(absolute_capture_path()), reason);
         if (!problem.empty()) complain_once(problem);
     });
 }

@@ -50,13 +50,19 @@ recording_session::session_lock recording_session::lock_settled() {
 
 session_result recording_session::sync(std::string& problem) {
     const auto command = begin_command(false);
-    const auto lock = lock_settled();
-    if (tracer_ != nullptr) tracer_->flush(false);
-    if (const auto drain = draining(); drain != nullptr && !drain->sync()) {
+    std::shared_ptr<drain_thread> drain;
+    {
+        const auto lock = lock_settled();
+        if (tracer_ != nullptr) tracer_->flush(false);
+        drain = draining();
+    }
+    if (drain != nullptr && !drain->sync()) {
         problem = "the capture's disk is full: what was recorded waits in memory for room on it";
         return session_result::failed;
     }
     if (!capture_path().empty()) return session_result::ok;
+    problem = drain == nullptr ? "" : drain->making_problem();
+    if (!problem.empty()) return session_result::failed;
     problem = "nothing was recorded yet";
     return session_result::wrong_state;
 }

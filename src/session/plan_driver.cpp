@@ -174,11 +174,10 @@ void recording_session::perform(plan_action action, std::uint64_t last_step, boo
 void recording_session::end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture) {
     close_window(last_step, ends_with_step);
     if (completes_capture) set_gate(recording_epoch, idle_gate_);  // what is drained last must come to an end
-    const std::string path = capture_path();
-    background_.post([this, drain = completes_capture ? take_drain() : draining(), options = options_, path,
+    background_.post([this, drain = completes_capture ? take_drain() : draining(), options = options_,
                       steps = steps_.load(), completes_capture, listens = listens_] {
         settle(drain, false);
-        if (completes_capture && drain != nullptr) complete_capture(*drain, options, path, steps);
+        if (completes_capture && drain != nullptr) complete_capture(*drain, options, steps);
         if (listens) listen();
         if (completes_capture) {
             listen_while_idle();
@@ -197,12 +196,11 @@ void recording_session::begin_warm_up() {
     background_.post([this] { attach_tracer(false); });
 }
 
-void recording_session::complete_capture(drain_thread& drain, const session_options& options, const std::string& path,
-                                         std::uint64_t steps) {
+void recording_session::complete_capture(drain_thread& drain, const session_options& options, std::uint64_t steps) {
     drain.set_property("steps", std::to_string(steps));
     std::string problem = drain.finish(format::end_reason::stopped);
     keep_totals(drain);
-    exporter_.post([this, problem, options, path]() mutable {
+    exporter_.post([this, problem, options, path = capture_path()]() mutable {
         if (problem.empty()) problem = write_exports(options, path);
         if (problem.empty()) return;
         complain_once(problem);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "export/json_text.hpp"
@@ -26,9 +27,19 @@ namespace {
 
 constexpr std::chrono::milliseconds longest_wait = std::chrono::milliseconds::max();
 constexpr std::chrono::milliseconds longest_wait_at_exit{5000};
+constexpr std::chrono::milliseconds longest_wait_at_first_record{100};
+constexpr std::chrono::milliseconds longest_wait_for_start{5000};
+
+// Whether this thread is the one that prepares the session.
+__thread bool prepares __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr const char* another_client_notice =
     "another client of CUPTI's activity records is in the program: it and this recording took records from each other";
+
+void record_nothing(const std::string& why) {
+    set_gate(recording_epoch, 0);
+    complain_once(why + "; nothing is recorded");
+}
 
 }  // namespace
 
@@ -59,20 +70,36 @@ void recording_session::make_region(const session_options& options) {
     std::atexit(at_exit);
 }
 
+// Who comes while another thread is at it waits for that, or its first ranges would find the gate shut; who comes from
+// inside it, as CUDA's start-up may, does not.
 void recording_session::prepare() {
-    if (prepared_.load()) return;
-    std::string problem;
+    if (prepared_.load() || prepares) return;
+    // By the clock of pthread_mutex_timedlock, which the thread sanitizer follows. Whoever prepares may be waiting for
+    // what this thread holds, as CUDA's start-up does.
+    const std::unique_lock lock(preparing_, std::chrono::system_clock::now() + longest_wait_for_start);
+    if (!lock.owns_lock() || prepared_.load()) return;
+    prepares = true;
+    try {
+        make_ready();
+    } catch (...) {
+        prepares = false;
+        throw;
+    }
+    prepares = false;
+    prepared_.store(true);
+}
+
+void recording_session::make_ready() {
     {
-        const std::lock_guard lock(mutex_);
-        if (prepared_.load()) return;
+        const std::lock_guard state_lock(mutex_);
         make_region(environment_);
         split_torch_texts(environment_.pytorch != "off");
         if (!recording()) {  // else start() came first, and waits for its first record
             install_region(region_, nullptr);
             if (!environment_.autostart) listen_while_idle();
         }
-        prepared_.store(true);
     }
+    std::string problem;
     if (environment_.autostart && start(environment_, problem) == session_result::failed) {
         complain_once(terminal_safe(problem));  // it may name a directory
     }
@@ -161,6 +188,7 @@ void recording_session::note_window() {
 void recording_session::open_window() {
     const bool warm = window_state_ == window_state::warming_up;
     if (!warm) ++epoch_;
+    leave_failed_capture();
     if (draining() == nullptr) {  // the first window of its capture
         stop_listening();
         discard_leftovers();
@@ -304,39 +332,71 @@ void recording_session::on_first_use() noexcept {
     try {
         instance().begin_drain();
     } catch (const std::exception& failure) {
-        set_gate(recording_epoch, 0);
-        complain_once(std::string(failure.what()) + "; nothing is recorded");
+        record_nothing(failure.what());
     }
 }
 
-// On the thread that met the first record, so that a process that dies in its first millisecond has a capture, too: a
-// few system calls, once.
+// On the thread that met the first record. The file is made on the drain thread, and this one waits for it, but not for
+// long: so that a process that dies in its first millisecond has a capture, too, unless the disk is slow.
 void recording_session::begin_drain() {
+    const std::shared_ptr<drain_thread> drain = make_drain();
+    if (drain == nullptr) return;
+    ++session_mutexes_held;  // a signal's handler that exits here must not wait for it
+    (void)drain->await_capture(longest_wait_at_first_record);
+    --session_mutexes_held;
+}
+
+// Null if there is one already, or none is wanted.
+std::shared_ptr<drain_thread> recording_session::make_drain() {
     const std::lock_guard lock(drain_mutex_);
     if (listening_) begin_idle_drain();
-    if (!accepting_ || drain_ != nullptr) return;
-    region_->publish();
+    if (!accepting_ || drain_ != nullptr) return nullptr;
     const property_list properties = capture_properties(options_, facts_, *region_);
     graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
     keep_limits limits;
     (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
-    drain_ =
-        std::make_shared<drain_thread>(*region_, open_capture(properties), drops_before_, memory, limits, properties);
+    const auto make = [this, options = options_, facts = facts_, properties] {
+        return make_capture(options, facts, properties);
+    };
+    drain_ = std::make_shared<drain_thread>(*region_, make, drops_before_, memory, limits, properties);
     drain_->set_window(window_);
     introduce_tracer();
+    return drain_;
 }
 
-std::unique_ptr<capture_writer> recording_session::open_capture(const property_list& properties) {
-    if (const std::string problem = make_directories(options_.output_dir); !problem.empty()) throw error(problem);
-    capture_writer_options wanted;
-    wanted.deflate = options_.compress;
-    wanted.id = region_->header().id;
-    const std::string path = unused_capture_path(options_, facts_);
-    auto out = std::make_unique<capture_writer>(path, wanted);
-    for (const auto& [key, value] : properties) out->property(key, value);
-    out->flush();
-    capture_path_ = path;
-    return out;
+// On the drain thread, which may have to wait for the disk.
+std::unique_ptr<capture_writer> recording_session::make_capture(const session_options& options,
+                                                                const process_facts& facts,
+                                                                const property_list& properties) {
+    try {
+        if (const std::string problem = make_directories(options.output_dir); !problem.empty()) throw error(problem);
+        capture_writer_options wanted;
+        wanted.deflate = options.compress;
+        wanted.id = region_->header().id;
+        const std::string path = unused_capture_path(options, facts);
+        auto out = std::make_unique<capture_writer>(path, wanted);
+        for (const auto& [key, value] : properties) out->property(key, value);
+        out->flush();
+        region_->publish();
+        const std::lock_guard lock(drain_mutex_);
+        capture_path_ = path;
+        return out;
+    } catch (const std::bad_alloc&) {
+        record_nothing("no memory for the capture");
+        throw;
+    } catch (const std::exception& failure) {
+        record_nothing(failure.what());
+        throw;
+    }
+}
+
+// The next window tries again.
+void recording_session::leave_failed_capture() {
+    const std::shared_ptr<drain_thread> drain = draining();
+    if (drain == nullptr || drain->making_problem().empty()) return;
+    (void)drain->finish(format::end_reason::none);
+    const std::lock_guard lock(drain_mutex_);
+    drain_ = nullptr;
 }
 
 // REQUIRES: commands_ is held.

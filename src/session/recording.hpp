@@ -114,6 +114,7 @@ private:
     using session_lock = std::unique_lock<session_mutex<std::timed_mutex>>;
     enum class window_state { shut, warming_up, open };
 
+    void make_ready();
     void make_region(const session_options& options);
     // While nothing is recorded, ranges and graphs' nodes are heard, if the options say so (recording_idle.cpp).
     // Between two windows the capture's own drain thread listens, else one that has no capture.
@@ -128,13 +129,12 @@ private:
     void settle(const std::shared_ptr<drain_thread>& drain, bool exits);
     void end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture);
     void begin_warm_up();
-    void complete_capture(drain_thread& drain, const session_options& options, const std::string& path,
-                          std::uint64_t steps);
+    void complete_capture(drain_thread& drain, const session_options& options, std::uint64_t steps);
     void keep_totals(const drain_thread& drain);
     void leave_plan();
     std::string unused_dump_path(const std::string& capture);
-    std::string write_dump(drain_thread& drain, const session_options& options, const std::string& capture,
-                           const std::string& path, const std::string& reason);
+    std::string write_dump(drain_thread& drain, const session_options& options, const std::string& path,
+                           const std::string& reason);
     void begin_slow_steps();
     void note_slow_step();
     // Whether there was a recording, and its options.
@@ -159,7 +159,10 @@ private:
     void say_how_graphs_are_recorded(bool cuda_is_new);
     void introduce_tracer();
     void say_what_others_took(drain_thread& drain);
-    std::unique_ptr<capture_writer> open_capture(const property_list& properties);
+    std::shared_ptr<drain_thread> make_drain();
+    std::unique_ptr<capture_writer> make_capture(const session_options& options, const process_facts& facts,
+                                                 const property_list& properties);
+    void leave_failed_capture();
     std::shared_ptr<drain_thread> draining();
     std::shared_ptr<drain_thread> take_drain();
     std::string export_problem();
@@ -171,6 +174,7 @@ private:
     std::string located(const std::string& path) const;
     std::string fixed_by_now(std::string_view option) const;
 
+    session_mutex<std::timed_mutex> preparing_;  // taken before the others
     session_mutex<std::timed_mutex> commands_;
     std::atomic<bool> waits_for_gpu_{false};  // whoever holds commands_
     session_mutex<std::timed_mutex> mutex_;

@@ -10,6 +10,7 @@
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/writer.hpp"
+#include "record/error.hpp"
 
 namespace prof::test {
 namespace {
@@ -299,6 +300,66 @@ TEST_F(WithoutHoles, AnothersFileInItsPlaceIsLeftAlone) {
     expect_undamaged(result.damage);
     EXPECT_EQ(result.first_numbers.size(), 101U);
     EXPECT_EQ(list(folder.path()).size(), 2U);
+}
+
+// Copies are of the open file: by its name another's may be found.
+struct CopyOf : WithoutHoles {
+    const std::string copied = folder / "copy.prof";
+    const byte_string others = byte_string(100'000, 7);
+
+    void copy() const {
+        capture_writer out(copied, {.copy_of = writer.get(), .copied = writer->extent()});
+        out.end(format::end_reason::dumped);
+        EXPECT_EQ(out.failure(), "");
+    }
+    // The front of 50 frames is let go up to that of frame 40.
+    void expect_copy_after_front(const capture_writer_options& options) {
+        open(options);
+        for (int n = 0; n < 50; ++n) write_one();
+        EXPECT_EQ(writer->let_go(frames[39]), 0);
+        std::filesystem::rename(path, folder / "moved.prof");
+        write_bytes(path, others);
+        copy();
+        const found result = read(copied);
+        expect_undamaged(result.damage);
+        EXPECT_EQ(result.first_numbers.size(), 10U);
+        EXPECT_EQ(result.first_numbers.front(), 40 * frame_records);
+        EXPECT_EQ(result.begun, 1U);
+        EXPECT_EQ(read_bytes(path), others);
+        EXPECT_LT(std::filesystem::file_size(copied), 11 * 33 * frame_records);
+    }
+    // The number that the program has of the file.
+    int descriptor() const {
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code gone;
+            if (std::filesystem::read_symlink(entry.path(), gone) == path) return std::stoi(entry.path().filename());
+        }
+        ADD_FAILURE() << "it is not open";
+        return -1;
+    }
+};
+
+TEST_F(CopyOf, AMovedFileWithAHoleHasWhatIsKept) { expect_copy_after_front({}); }
+
+TEST_F(CopyOf, AMovedFileThatTookAnothersPlaceHasWhatIsKept) { expect_copy_after_front({.punch = no_holes}); }
+
+TEST_F(CopyOf, AFileThatTheProgramClosedIsNotOneOfItsOwn) {
+    open({});
+    write_one();
+    const std::string own = folder / "own";
+    write_bytes(own, others);
+    const int file = ::open(own.c_str(), O_RDWR | O_CLOEXEC);
+    const int number = descriptor();
+    ASSERT_EQ(dup2(file, number), number);
+    close(file);
+    try {
+        copy();
+        ADD_FAILURE() << "something was copied";
+    } catch (const error& refusal) {
+        EXPECT_NE(std::string(refusal.what()).find("the program closed it"), std::string::npos) << refusal.what();
+    }
+    EXPECT_FALSE(std::filesystem::exists(copied));
+    EXPECT_EQ(read_bytes(own), others);
 }
 
 TEST_F(LetGo, SurvivesBeingCutAnywhere) {

@@ -27,7 +27,8 @@ struct DrainThread : testing::Test {
     std::string path = folder / "a.prof";
 
     std::unique_ptr<drain_thread> start(const capture_writer_options& options = writer_options()) {
-        return std::make_unique<drain_thread>(rings, std::make_unique<capture_writer>(path, options), rings.drops());
+        const auto make = [this, options] { return std::make_unique<capture_writer>(path, options); };
+        return std::make_unique<drain_thread>(rings, make, rings.drops());
     }
     static std::uint64_t records_in(const capture_contents& contents) {
         std::uint64_t count = 0;
@@ -96,7 +97,7 @@ TEST_F(DrainThread, DumpsAllThatWasRecordedBeforeTheCall) {
     const std::string dump = folder / "dump.prof";
     for (std::uint64_t n = 1; n <= 20; ++n) {
         thread.write(50);
-        drain->dump(path, dump, "reason " + std::to_string(n));
+        drain->dump(dump, "reason " + std::to_string(n));
         const capture_contents contents = read_contents(dump);
         EXPECT_EQ(records_in(contents), 50 * n);
         EXPECT_TRUE(contents.ended);
@@ -107,7 +108,7 @@ TEST_F(DrainThread, DumpsAllThatWasRecordedBeforeTheCall) {
     }
     EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
     EXPECT_FALSE(read_contents(path).properties.contains("dump"));
-    drain->dump(path, dump, "too late");
+    drain->dump(dump, "too late");
     EXPECT_EQ(read_bytes(dump), read_bytes(path));
     EXPECT_EQ(captures(), (std::vector<std::string>{"a.prof", "dump.prof"}));
 }
@@ -120,7 +121,7 @@ TEST_F(DrainThread, PutsNoDumpInThePlaceOfAnothersFile) {
     const std::string taken = folder / "taken.prof";
     write_bytes(taken, {1, 2, 3});
     try {
-        drain->dump(path, taken, "it was asked for");
+        drain->dump(taken, "it was asked for");
         ADD_FAILURE();
     } catch (const error& refusal) {
         EXPECT_EQ(std::string(refusal.what()), "cannot create " + taken + ": File exists");

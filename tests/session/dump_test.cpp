@@ -117,6 +117,19 @@ TEST_F(Dump, HasAllThatWasRecordedBeforeTheCallWhileRecordingGoesOn) {
     for (const std::string& path : scratch.files("")) EXPECT_EQ(path.find(".tmp-"), std::string::npos) << path;
 }
 
+// It is of what is recorded, and not of what stands where that was.
+TEST_F(Dump, OfACaptureThatWasMovedIsNotOfTheFileInItsPlace) {
+    constexpr std::uint64_t count = 500;
+    const process_result result = run({"moved", std::to_string(count), scratch.path + "/named.prof"}, {});
+    EXPECT_EQ(result.exit_code(), 0);
+    EXPECT_EQ(result.err, "");
+    const timeline data = load_timeline(scratch.path + "/named.prof");
+    expect_complete(data);
+    EXPECT_EQ(steps_of(data).size(), count);
+    EXPECT_EQ(steps_of(load_timeline(scratch.path + "/moved")).size(), count);
+    EXPECT_EQ(read_file(capture()), "the program's own");
+}
+
 // Of a recording that kept its latest part, asked for after the step `before`.
 void expect_latest_part(const std::string& path, std::uint64_t before) {
     const timeline data = load_timeline(path);

@@ -2,6 +2,8 @@
 // their range, and prof_step's.
 //
 //   dump_victim dumps N PATH    N steps, a dump; N more, a dump to PATH; N more
+//   dump_victim moved N PATH    N steps; the capture is moved, and a file of the program's own has its name; a dump to
+//                               PATH
 //   dump_victim latest PATH     steps until the capture's front is gone, a dump to PATH, as many steps again; prints
 //                               the number of those before the dump
 //   dump_victim held PATH       the same, but as long as the dump's disk does not answer (slow_disk.cpp) the capture
@@ -22,6 +24,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "fakes/fake_gpu.h"
@@ -91,6 +95,15 @@ void grow_capture(trainer& job, off_t bytes) {
     for (const off_t begin = of_capture().st_size; of_capture().st_size < begin + bytes;) job.steps(1000);
 }
 
+// It is "moved" then, and its name another file's.
+bool move_capture() {
+    if (prof_sync() != PROF_OK) return false;
+    std::error_code problem;
+    std::filesystem::rename(capture_path(), "moved", problem);
+    std::ofstream(capture_path()) << "the program's own";
+    return !problem;
+}
+
 // Three times what a step took at most so far is a lot more than the median.
 void slow_down(trainer& job) {
     job.steps(40);
@@ -114,6 +127,9 @@ int main(int argc, char** argv) {
         job.steps(count);
         if (prof_dump(argv[3]) != PROF_OK) return 5;
         job.steps(count);
+    } else if (scene == "moved" && argc == 4) {
+        job.steps(std::strtoull(argv[2], nullptr, 10));
+        if (!move_capture() || prof_dump(argv[3]) != PROF_OK) return 10;
     } else if ((scene == "latest" || scene == "held") && argc == 3) {
         std::uint64_t count = 0;
         for (; !front_is_gone(); count += 1000) job.steps(1000);

@@ -1,14 +1,16 @@
 // A disk that does not answer, for programs that are run with it preloaded: between slow_disk_block() and
-// slow_disk_release() no write to a file whose name ends in ".prof" comes back. slow_disk_await_writer() returns when a
-// thread is in one. Or one that is full: after slow_disk_fill() the first of these writes writes a half, and the others
-// are refused until slow_disk_release(). slow_disk_await_refusals() returns when two have been. After
-// slow_disk_block_copies() it is the files that are being made of a capture (".prof.tmp-") to which no write comes
-// back.
+// slow_disk_release() no write to a file whose name ends in ".prof" comes back, and none is made.
+// slow_disk_await_writer() returns when a thread is in one. Or one that is full: after slow_disk_fill() the first of
+// these writes writes a half, and the others are refused until slow_disk_release(). slow_disk_await_refusals() returns
+// when two have been. After slow_disk_block_copies() it is the files that are being made of a capture (".prof.tmp-") to
+// which no write comes back.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <condition_variable>
+#include <cstdarg>
 #include <cstdio>
 #include <mutex>
 #include <string_view>
@@ -25,15 +27,18 @@ int refusals = 0;
 
 enum class file_kind { other, capture, copy };
 
+file_kind kind_of(std::string_view name) {
+    if (name.find(".prof.tmp-") != std::string_view::npos) return file_kind::copy;
+    return name.ends_with(".prof") ? file_kind::capture : file_kind::other;
+}
+
 file_kind kind_of(int descriptor) {
     char link[64];
     char target[4096];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
     const ssize_t bytes = readlink(link, target, sizeof target);
     if (bytes <= 0) return file_kind::other;
-    const std::string_view name{target, static_cast<std::size_t>(bytes)};
-    if (name.find(".prof.tmp-") != std::string_view::npos) return file_kind::copy;
-    return name.ends_with(".prof") ? file_kind::capture : file_kind::other;
+    return kind_of(std::string_view{target, static_cast<std::size_t>(bytes)});
 }
 
 void await_answer(std::unique_lock<std::mutex>& lock, const bool& blocked) {
@@ -69,6 +74,19 @@ __attribute__((visibility("default"))) void slow_disk_await_writer() {
 __attribute__((visibility("default"))) void slow_disk_await_refusals() {
     std::unique_lock lock(mutex);
     changed.wait(lock, [] { return refusals >= 3; });
+}
+
+__attribute__((visibility("default"))) int open(const char* path, int flags, ...) {
+    static const auto next = reinterpret_cast<decltype(&::open)>(dlsym(RTLD_NEXT, "open"));
+    va_list rest;
+    va_start(rest, flags);
+    const mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    if ((flags & O_CREAT) != 0 && kind_of(std::string_view{path}) == file_kind::capture) {
+        std::unique_lock lock(mutex);
+        await_answer(lock, is_blocked);
+    }
+    return next(path, flags, mode);
 }
 
 __attribute__((visibility("default"))) ssize_t write(int descriptor, const void* bytes, std::size_t count) {

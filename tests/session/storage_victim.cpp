@@ -1,13 +1,13 @@
 // A program that records more than its storage may take, on the simulated GPU:
 //
-//   storage_victim STEPS [remove-output | block-disk | fill-disk | block-first-write | kill]
+//   storage_victim STEPS [remove-output | block-disk | block-disk-first | fill-disk | told | make-room | kill]
 //
 // Each step has three ranges and two launches. remove-output: after the first step the output directory is removed,
 // with all that is in it. block-disk: from the first step to the last no write to a capture comes back (slow_disk.cpp,
-// preloaded). fill-disk: likewise, the disk is full until all steps
-// are done and libprof has tried again; then there is a last step. block-first-write: a thread's first range waits for
-// the disk, and meanwhile the others are pushed, STEPS of them in all; nothing is launched. kill: it is killed at the
-// end. Else prints "done", and ends with status 3.
+// preloaded); block-disk-first: from the beginning on, so that the capture cannot be made. fill-disk: likewise, the
+// disk is full until all steps are done and libprof has tried again; then there is a last step. told: there can be no
+// capture, and whoever asks libprof hears why. make-room: what stands in the way of the capture goes after the first
+// step, and a window begins. kill: it is killed at the end. Else prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <malloc.h>
@@ -15,10 +15,14 @@
 #include <signal.h>
 #include <prof/range.hpp>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "fakes/fake_gpu.h"
@@ -45,17 +49,61 @@ void tell_disk(const char* function) {
     if (void* const found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<void (*)()>(found)();
 }
 
-int block_first_write(int ranges) {
-    tell_disk("slow_disk_block");
-    std::thread first([] { PROF_RANGE("first"); });
-    tell_disk("slow_disk_await_writer");
-    for (int i = 1; i < ranges; ++i) {
-        PROF_RANGE("meanwhile");
+// Has the disk answer after longer than the program ever takes, and says so: then it was held up.
+class patience {
+public:
+    patience() : thread_([this] { watch(); }) {}
+    ~patience() {
+        {
+            const std::lock_guard lock(mutex_);
+            is_over_ = true;
+        }
+        changed_.notify_one();
+        thread_.join();
     }
-    tell_disk("slow_disk_release");
-    first.join();
-    std::puts("done");
-    return 3;
+    patience(const patience&) = delete;
+    patience& operator=(const patience&) = delete;
+
+private:
+    void watch() {
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_for(lock, std::chrono::seconds(60), [this] { return is_over_; })) return;
+        std::puts("the program was held up");
+        tell_disk("slow_disk_release");
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool is_over_ = false;
+    std::thread thread_;
+};
+
+template <typename TFunction>
+TFunction* of_libprof(const char* name) {
+    return reinterpret_cast<TFunction*>(dlsym(RTLD_DEFAULT, name));
+}
+
+// What comes back at once while there is no file.
+void ask_without_file() {
+    const auto path = of_libprof<decltype(prof_capture_path)>("prof_capture_path");
+    if (path == nullptr) return;
+    if (path(nullptr, 0) != 0) std::puts("the path of no file");
+    if (of_libprof<decltype(prof_pause)>("prof_pause")() != PROF_OK) std::puts("no pause");
+}
+
+void expect_told(const char* function) {
+    const auto called = of_libprof<int()>(function);
+    if (called == nullptr) return;
+    const bool failed = called() == PROF_FAILED;
+    const char* const line = of_libprof<decltype(prof_last_error)>("prof_last_error")();
+    if (!failed || std::strstr(line, "cannot create capture") != line) std::printf("%s: %s\n", function, line);
+}
+
+void make_room() {
+    std::filesystem::remove(std::getenv("PROF_OUTPUT_DIR"));
+    const auto pause = of_libprof<decltype(prof_pause)>("prof_pause");
+    const auto resume = of_libprof<decltype(prof_resume)>("prof_resume");
+    if (pause != nullptr && (pause() != PROF_OK || resume() != PROF_OK)) std::puts("no window");
 }
 
 void make_room_and_step(cudaStream_t stream) {
@@ -85,7 +133,11 @@ int main(int argc, char** argv) {
     take_memory_ahead();
     const int steps = argc > 1 ? std::atoi(argv[1]) : 1;
     const auto is_asked = [&](const char* word) { return argc > 2 && std::strcmp(argv[2], word) == 0; };
-    if (is_asked("block-first-write")) return block_first_write(steps);
+    std::optional<patience> held_up;
+    if (is_asked("block-disk-first")) {
+        tell_disk("slow_disk_block");
+        held_up.emplace();
+    }
     fake_gpu_register_kernel(reinterpret_cast<const void*>(work_k), "work_k", 1'000);
     cudaStream_t stream = nullptr;
     (void)cudaStreamCreate(&stream);
@@ -94,11 +146,18 @@ int main(int argc, char** argv) {
         if (i != 0) continue;
         if (is_asked("remove-output")) std::filesystem::remove_all(std::getenv("PROF_OUTPUT_DIR"));
         if (is_asked("block-disk")) tell_disk("slow_disk_block");
+        if (is_asked("make-room")) make_room();
         if (is_asked("fill-disk")) tell_disk("slow_disk_fill");
     }
     if (is_asked("fill-disk")) make_room_and_step(stream);
     (void)cudaStreamSynchronize(stream);
+    if (is_asked("block-disk-first")) ask_without_file();
+    if (is_asked("told")) {
+        expect_told("prof_sync");
+        expect_told("prof_stop");
+    }
     if (is_asked("kill")) (void)raise(SIGKILL);
+    held_up.reset();
     std::puts("done");
     std::fflush(stdout);
     tell_disk("slow_disk_release");
