@@ -51,6 +51,19 @@ TEST_F(Plugins, ThatAreClosedLeaveTheirNames) {
     EXPECT_TRUE(data.quality.dropped.empty());
 }
 
+// Sixteen that start NVTX at the same time: the first one starts the recording, and none finds it half started.
+TEST_F(Plugins, MayMakeTheirFirstRangesAtOnce) {
+    const environment e = {{"PLUGIN_A", PROF_TEST_PLUGIN_A},
+                           {"LD_PRELOAD", PROF_TEST_SLOW_START ":" PROF_TEST_LIBRARY}};
+    const process_result result = run("first_ranges_at_once", true, e);
+    EXPECT_EQ(result.status, exited(3));
+    EXPECT_EQ(result.err, "");
+    const timeline data = captured(1).front();
+    EXPECT_THAT(range_names(data), ElementsAre(Pair("plain of a", 16), Pair("site of a", 16), Pair("text of a", 16)));
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_TRUE(data.quality.dropped.empty());
+}
+
 // What a launch is called is known from its callback, by the address of the symbol.
 TEST_F(Plugins, MayBeModulesWhoseSymbolsStandWhereOthersWere) {
     EXPECT_EQ(same_with_and_without("symbols_at_one_place", exited(3)), "");

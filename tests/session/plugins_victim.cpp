@@ -6,10 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/gpu/objects.hpp"
@@ -50,6 +54,26 @@ void plugins() {
         use_plugin(from_environment("PLUGIN_A"));
         use_plugin(from_environment("PLUGIN_B"));
     }
+    wait_for_gpu();
+}
+
+// Copies of a plugin, each with an NVTX of its own to start: their first ranges are made at once, each on a thread.
+void first_ranges_at_once() {
+    constexpr int count = 16;
+    std::barrier together(count);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) {
+        const std::string copy = std::filesystem::absolute("plugin." + std::to_string(i));
+        std::filesystem::copy_file(from_environment("PLUGIN_A"), copy);
+        void* const plugin = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+        expect(plugin != nullptr, "the plugin is loaded");
+        const auto work = reinterpret_cast<int (*)()>(dlsym(plugin, "plugin_work"));
+        threads.emplace_back([work, &together] {
+            together.arrive_and_wait();
+            expect(work() == 0, "the plugin works");
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
     wait_for_gpu();
 }
 
@@ -137,6 +161,7 @@ void plugin_with_libprof() {
 int main(int, char** argv) {
     return prof::test::play(argv[1], {
                                          {"plugins", plugins},
+                                         {"first_ranges_at_once", first_ranges_at_once},
                                          {"symbols_at_one_place", symbols_at_one_place},
                                          {"names_at_one_place", names_at_one_place},
                                          {"closes_libprof", closes_libprof},
