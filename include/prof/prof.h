@@ -52,7 +52,7 @@ int prof_resume(void);
 
 /* Comes back when all that was recorded until now is in the capture, and the window that prof_pause ended has been
  * taken in: after the two CUPTI is free for another profiler. Waits for the GPU if a window was ended. PROF_WRONG_STATE
- * where nothing was recorded yet, PROF_FAILED while the capture's disk is full. */
+ * where nothing was recorded yet, PROF_FAILED while the capture's disk is full, or where there can be no capture. */
 int prof_sync(void);
 
 /* Writes what the recording has, or what the option keep has kept of it, as a capture of its own while recording goes

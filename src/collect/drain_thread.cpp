@@ -271,12 +271,19 @@ void drain_thread::dump(const std::string& path, const std::string& reason) {
 
 std::string drain_thread::finish(format::end_reason reason) {
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         finish_ = true;
         reason_ = reason;
         wake_.notify_one();
+        if (reason == format::end_reason::exited) synced_.wait(lock, [&] { return synced_state_.has_end; });
     }
-    pthread_join(thread_, nullptr);
+    // A thread that ends gives memory back, and waits for the allocator: at exit the thread that has its lock may be
+    // the one that waits for this.
+    if (reason == format::end_reason::exited) {
+        pthread_detach(thread_);
+    } else {
+        pthread_join(thread_, nullptr);
+    }
     if (out_ == nullptr) {
         collector_.discard_gpu_records();
         return making_problem();

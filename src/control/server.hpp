@@ -52,6 +52,8 @@ public:
 
     // From a signal handler.
     void raise() noexcept;
+    // From a signal handler that ends the process: nobody finds the socket any more.
+    void remove_socket() noexcept;
 
     // In a forked child, which has copies of the descriptors and no thread: lets go of them.
     void abandon_in_child() noexcept;
@@ -79,7 +81,6 @@ private:
     void begin_answer(client& who, const control_answer& answer);
     void write_answer(client& who);
     void hang_up(client& who) noexcept;
-    void remove_socket() noexcept;
 
     const handlers handlers_;
     const std::chrono::milliseconds patience_;

@@ -39,6 +39,7 @@ public:
     void refuse();
     bool ends();
     void close();
+    void leave() noexcept;
     void abandon_in_child() noexcept;
 
 private:
@@ -113,6 +114,8 @@ void process_control::close() {
     worker_.wait_until_idle(longest_wait_for_answers);
     server_.stop();
 }
+
+void process_control::leave() noexcept { server_.remove_socket(); }
 
 void process_control::abandon_in_child() noexcept {
     leave_signal_in_child();
@@ -230,6 +233,10 @@ void refuse_control() {
 
 void close_control() {
     if (is_there.load()) process_control::instance().close();
+}
+
+void leave_control() noexcept {
+    if (is_there.load()) process_control::instance().leave();
 }
 
 void abandon_control_in_child() noexcept {

@@ -15,6 +15,8 @@ void open_control() noexcept;
 // and the socket is removed.
 void refuse_control();
 void close_control();
+// Instead, where a signal's handler exits: the socket goes, and nobody is answered any more. Takes no lock.
+void leave_control() noexcept;
 
 void abandon_control_in_child() noexcept;
 

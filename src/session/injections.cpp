@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "session/end_thread.hpp"
 #include "session/process.hpp"
 
 namespace prof {
@@ -43,9 +44,10 @@ std::string set_unless_taken(const char* variable, const std::string& own_path) 
 }
 
 // With both taken nobody calls us: all that can be done is to say so, where the process did use CUDA. (The driver is
-// loaded at its first use. It is not asked: it may be gone.)
+// loaded at its first use. It is not asked: it may be gone.) A signal's handler that exits must not come into dlopen:
+// it may have interrupted that, or the allocator.
 void say_that_nothing_was_recorded() {
-    if (has_nvtx || dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr) return;
+    if (has_nvtx || is_in_signal_handler() || dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr) return;
     complain_once(std::string{"nothing is recorded: "} + nvtx_variable + " and " + cuda_variable +
                   " name another tool, " + nvtx_tool());
 }

@@ -1,9 +1,11 @@
 // How a recording ends with its process, and what a forked child does about its parent's.
 #include <atomic>
-#include <chrono>
+#include <cstdint>
+#include <ctime>
 #include <exception>
 #include <mutex>
 
+#include "record/clock.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/recording.hpp"
@@ -13,8 +15,9 @@ namespace {
 
 std::atomic<bool> forked{false};
 
-// A thread that exits in the middle of a call to CUDA may hold what others need to let go of CUPTI.
-constexpr std::chrono::milliseconds longest_wait_in_call{5000};
+// A thread that exits in the middle of a call may hold what others need: CUDA's locks, or the allocator's.
+constexpr std::uint64_t longest_standstill_ns = 5'000'000'000;
+constexpr timespec between_looks{0, 200'000};
 
 }  // namespace
 
@@ -28,32 +31,39 @@ session_result recording_session::stop(std::string& problem) {
 }
 
 void recording_session::at_exit() noexcept {
-    if (in_forked_child()) return;
-    try {
-        instance().end_with_process();
-    } catch (const std::exception& failure) {
-        complain_once(failure.what());
-    }
+    if (!in_forked_child()) instance().end_with_process();
 }
 
-// A signal's handler may exit on a thread that is inside the session or in the middle of a call to CUDA, and another
-// thread may be in prof_stop and wait for a GPU that does not end. Where the capture cannot be completed it has no end,
-// and what it lacks stays in the rings.
-void recording_session::end_with_process() {
+// A signal's handler may exit on a thread that is inside the session, or in the middle of a call to CUDA or to the
+// allocator, and another thread may be in prof_stop and wait for a GPU that does not end. Where the capture cannot be
+// completed it has no end, and what it lacks stays in the rings.
+void recording_session::end_with_process() noexcept {
     process_ends_ = true;
     if (has_given_up_) return;
     end_ = end_progress::none;
+    const bool is_interrupted = is_in_signal_handler();
     if (session_mutexes_held == 0) {
-        if (cupti_tracer::is_in_call()) {
-            end_on_another_thread();
-        } else {
+        if (!is_interrupted && !cupti_tracer::is_in_call()) {
             end_here();
+        } else if (ender_.is_there()) {
+            end_on_another_thread();
+        } else {  // nothing was recorded
+            end_ = end_progress::complete;
         }
     }
-    if (end_ != end_progress::complete) give_up();
+    if (end_ != end_progress::complete) give_up(is_interrupted);
 }
 
-void recording_session::end_here() {
+void recording_session::end_here() noexcept {
+    try {
+        complete_at_exit();
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+        end_ = end_progress::complete;  // or as far as it goes
+    }
+}
+
+void recording_session::complete_at_exit() {
     refuse_control();
     const auto command = begin_command(true);
     if (!command.owns_lock()) return;
@@ -65,19 +75,47 @@ void recording_session::end_here() {
     end_ = end_progress::complete;
 }
 
-// Waits for the capture as long as that takes, but not for CUPTI.
-void recording_session::end_on_another_thread() {
-    ender_.post([this] { end_here(); });
-    if (!ender_.wait_until_idle(longest_wait_in_call) && end_ != end_progress::none) ender_.wait_until_idle();
+// Waits for CUPTI for five seconds, and for everything else as long as it goes on. Takes no lock and allocates nothing:
+// this may be the thread that others wait for.
+void recording_session::end_on_another_thread() noexcept {
+    ender_.ask();
+    ending_state latest;
+    std::uint64_t since = clock_ns(CLOCK_MONOTONIC);
+    while (end_ != end_progress::complete) {
+        const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
+        if (const ending_state state = look_at_ending(); state != latest) {
+            latest = state;
+            since = now;
+        } else if (now - since > longest_standstill_ns) {
+            return;
+        }
+        (void)nanosleep(&between_looks, nullptr);
+    }
 }
 
-void recording_session::give_up() {
+// What changes while the end comes nearer.
+recording_session::ending_state recording_session::look_at_ending() const noexcept {
+    ending_state state{.progress = end_};
+    if (state.progress == end_progress::none) return state;
+    state.cpu_ns = ender_.cpu_ns();
+    if (state.progress == end_progress::left_cupti && last_drain_ != nullptr) {
+        state.records = last_drain_->so_far().records;
+    }
+    return state;
+}
+
+void recording_session::give_up(bool is_interrupted) noexcept {
     has_given_up_ = true;
     cupti_tracer::leave_as_it_is();
-    complain_once(
-        "the program ended while a call to libprof or CUDA was under way: the capture has no end; prof seal puts into "
-        "it what was kept");
-    close_control();
+    complain_once(end_ == end_progress::closed
+                      ? "the program ended while a call was under way: the capture is complete, its exports may not be"
+                      : "the program ended while a call to libprof or CUDA was under way: the capture has no end; prof "
+                        "seal puts into it what was kept");
+    if (is_interrupted) {
+        leave_control();
+    } else {
+        close_control();
+    }
 }
 
 void recording_session::in_child() noexcept {

@@ -5,29 +5,24 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <new>
 #include <utility>
 
 #include "export/json_text.hpp"
 #include "hooks/cupti/gpu_wait.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "record/clock.hpp"
-#include "record/error.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/exports.hpp"
 #include "session/injections.hpp"
-#include "session/keep.hpp"
 #include "session/memory_plan.hpp"
 #include "session/plans.hpp"
-#include "session/properties.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::chrono::milliseconds longest_wait = std::chrono::milliseconds::max();
 constexpr std::chrono::milliseconds longest_wait_at_exit{5000};
-constexpr std::chrono::milliseconds longest_wait_at_first_record{100};
 constexpr std::chrono::milliseconds longest_wait_for_start{5000};
 
 // Whether this thread is the one that prepares the session.
@@ -35,11 +30,6 @@ __thread bool prepares __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr const char* another_client_notice =
     "another client of CUPTI's activity records is in the program: it and this recording took records from each other";
-
-void record_nothing(const std::string& why) {
-    set_gate(recording_epoch, 0);
-    complain_once(why + "; nothing is recorded");
-}
 
 }  // namespace
 
@@ -267,6 +257,10 @@ session_result recording_session::resume(std::string& problem) {
 
 void recording_session::make_tracer() {
     if (tracer_ != nullptr) return;
+    {
+        const std::lock_guard lock(drain_mutex_);
+        ender_.start();
+    }
     tracer_options_.library = options_.cupti_library;
     tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
     if (tracer_->problem().empty()) std::atexit(at_exit);  // at once: another thread may call exit now
@@ -328,77 +322,6 @@ void recording_session::introduce_tracer() {
     drain_->set_tracer(attached_);
 }
 
-void recording_session::on_first_use() noexcept {
-    try {
-        instance().begin_drain();
-    } catch (const std::exception& failure) {
-        record_nothing(failure.what());
-    }
-}
-
-// On the thread that met the first record. The file is made on the drain thread, and this one waits for it, but not for
-// long: so that a process that dies in its first millisecond has a capture, too, unless the disk is slow.
-void recording_session::begin_drain() {
-    const std::shared_ptr<drain_thread> drain = make_drain();
-    if (drain == nullptr) return;
-    ++session_mutexes_held;  // a signal's handler that exits here must not wait for it
-    (void)drain->await_capture(longest_wait_at_first_record);
-    --session_mutexes_held;
-}
-
-// Null if there is one already, or none is wanted.
-std::shared_ptr<drain_thread> recording_session::make_drain() {
-    const std::lock_guard lock(drain_mutex_);
-    if (listening_) begin_idle_drain();
-    if (!accepting_ || drain_ != nullptr) return nullptr;
-    const property_list properties = capture_properties(options_, facts_, *region_);
-    graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
-    keep_limits limits;
-    (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
-    const auto make = [this, options = options_, facts = facts_, properties] {
-        return make_capture(options, facts, properties);
-    };
-    drain_ = std::make_shared<drain_thread>(*region_, make, drops_before_, memory, limits, properties);
-    drain_->set_window(window_);
-    introduce_tracer();
-    return drain_;
-}
-
-// On the drain thread, which may have to wait for the disk.
-std::unique_ptr<capture_writer> recording_session::make_capture(const session_options& options,
-                                                                const process_facts& facts,
-                                                                const property_list& properties) {
-    try {
-        if (const std::string problem = make_directories(options.output_dir); !problem.empty()) throw error(problem);
-        capture_writer_options wanted;
-        wanted.deflate = options.compress;
-        wanted.id = region_->header().id;
-        const std::string path = unused_capture_path(options, facts);
-        auto out = std::make_unique<capture_writer>(path, wanted);
-        for (const auto& [key, value] : properties) out->property(key, value);
-        out->flush();
-        region_->publish();
-        const std::lock_guard lock(drain_mutex_);
-        capture_path_ = path;
-        return out;
-    } catch (const std::bad_alloc&) {
-        record_nothing("no memory for the capture");
-        throw;
-    } catch (const std::exception& failure) {
-        record_nothing(failure.what());
-        throw;
-    }
-}
-
-// The next window tries again.
-void recording_session::leave_failed_capture() {
-    const std::shared_ptr<drain_thread> drain = draining();
-    if (drain == nullptr || drain->making_problem().empty()) return;
-    (void)drain->finish(format::end_reason::none);
-    const std::lock_guard lock(drain_mutex_);
-    drain_ = nullptr;
-}
-
 // REQUIRES: commands_ is held.
 session_result recording_session::complete(format::end_reason reason, std::string& problem) {
     const bool exits = reason == format::end_reason::exited;
@@ -411,7 +334,10 @@ session_result recording_session::complete(format::end_reason reason, std::strin
         set_gate(recording_epoch, 0);  // what is drained last must come to an end
         if (is_settled) settle(drain, exits);
     }
-    if (exits) end_ = end_progress::left_cupti;
+    if (exits) {
+        if (drain != nullptr) last_drain_ = drain;  // its thread may outlive the end of the capture
+        end_ = end_progress::left_cupti;
+    }
     if (!is_settled) cupti_tracer::leave_as_it_is();
     waits_for_gpu_.store(false);
     if (exits) {
@@ -445,6 +371,7 @@ session_result recording_session::complete_recording(bool was_recording, const s
         problem = drain->finish(reason);
         keep_totals(*drain);
     }
+    if (reason == format::end_reason::exited) end_ = end_progress::closed;
     if (was_recording && reason != format::end_reason::exited) {
         const std::lock_guard lock(mutex_);
         listen_while_idle();

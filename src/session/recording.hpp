@@ -34,6 +34,7 @@
 #include "hooks/nvtx/watched_ranges.hpp"
 #include "session/background.hpp"
 #include "session/capture_plan.hpp"
+#include "session/end_thread.hpp"
 #include "session/options.hpp"
 #include "session/process.hpp"
 #include "session/session_mutex.hpp"
@@ -100,17 +101,25 @@ private:
     recording_session();
 
     static void at_exit() noexcept;
-    void end_with_process();
-    void end_here();
-    void end_on_another_thread();
-    void give_up();
+    void end_with_process() noexcept;
+    void end_here() noexcept;
+    void complete_at_exit();
+    void end_on_another_thread() noexcept;
+    void give_up(bool is_interrupted) noexcept;
     session_result complete(format::end_reason reason, std::string& problem);
     static void in_child() noexcept;
     static void on_first_use() noexcept;
     static bool on_watched_range(range_use use, bool begins) noexcept;
     static void on_profiler_call(bool starts) noexcept;
 
-    enum class end_progress : std::uint8_t { none, left_cupti, complete };
+    enum class end_progress : std::uint8_t { none, left_cupti, closed, complete };
+    struct ending_state {
+        end_progress progress = end_progress::none;
+        std::uint64_t cpu_ns = 0;   // of the thread that ends the recording
+        std::uint64_t records = 0;  // that the capture has
+        bool operator==(const ending_state&) const = default;
+    };
+    ending_state look_at_ending() const noexcept;
     using session_lock = std::unique_lock<session_mutex<std::timed_mutex>>;
     enum class window_state { shut, warming_up, open };
 
@@ -208,7 +217,8 @@ private:
     std::unique_ptr<cupti_tracer> tracer_;
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures completed before the recording's end, and dumps
-    background_thread ender_{"prof-end"};        // at exit, where the thread that exits may wait for nobody
+    end_thread ender_{[]() noexcept { instance().end_here(); }};
+    std::shared_ptr<drain_thread> last_drain_;  // of the recording that ends with the process
 
     // What the first record's hook touches when it starts the drain thread, perhaps while another thread holds mutex_.
     // Taken after mutex_ where both are.

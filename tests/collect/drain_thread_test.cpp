@@ -83,7 +83,7 @@ TEST_F(DrainThread, WritesWhatIsLeftAndClosesTheCapture) {
     drain->sync();
     thread.write(100);
     drain->set_property("late", "2");
-    EXPECT_EQ(drain->finish(format::end_reason::exited), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
     const capture_contents contents = read_contents(path);
     EXPECT_TRUE(contents.ended);
     EXPECT_EQ(records_in_file(), 100U);

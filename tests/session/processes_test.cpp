@@ -231,5 +231,24 @@ TEST_F(Processes, ExitInsideTheSession) {
     EXPECT_EQ(captured(1).front().ranges.size(), 3U);
 }
 
+// The thread has the allocator's lock, for which others wait then, ours among them: it may be that the capture cannot
+// be completed.
+TEST_F(Processes, ExitInTheAllocator) {
+    for (const std::string scene : {"exit_in_allocator", "exit_in_allocator_among_threads"}) {
+        for (int run = 0; run < 10; ++run) {
+            SCOPED_TRACE(scene + ", run " + std::to_string(run));
+            const std::string line = same_with_and_without(scene, exited(14));
+            ASSERT_FALSE(HasFailure());
+            const timeline data = captured(1).front();
+            EXPECT_EQ(data.quality.ended, line.find("has no end") == std::string::npos) << line;
+            if (scene == "exit_in_allocator") {
+                EXPECT_EQ(data.ranges.size(), 2U * ranges_a_step);
+                EXPECT_EQ(data.ops.size(), 2U * kernels_a_step);
+            }
+            std::filesystem::remove_all(scratch.path + "/captures");
+        }
+    }
+}
+
 }  // namespace
 }  // namespace prof::test

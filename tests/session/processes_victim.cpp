@@ -3,10 +3,12 @@
 //
 //   processes_victim SCENE
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -303,8 +305,7 @@ void starts_second_copy() {
     train(3);
 }
 
-// --- ends in the middle of a call
-// --------------------------------------------------------------------------------------
+// --- ends in the middle of a call ------------------------------------------------------------------------------------
 
 // Exits in a step, there: as a signal's handler that interrupts the thread would. Without libprof nobody asks CUPTI for
 // anything, and a launch is the only such place.
@@ -366,6 +367,48 @@ void exit_in_subscription() {
     train(1);
 }
 
+// --- ends in the allocator -------------------------------------------------------------------------------------------
+
+pid_t exiting_thread = 0;
+
+// Says nothing by stdio, which the signal may have interrupted as well. Who is held up is killed.
+void exit_on_signal(int) {
+    if (gettid() != exiting_thread) return;
+    constexpr unsigned far_too_long = 60;
+    alarm(far_too_long);
+    constexpr char line[] = "the handler exits\n";
+    (void)!write(STDOUT_FILENO, line, sizeof line - 1);
+    std::exit(14);
+}
+
+void interrupt_this_thread() {
+    exiting_thread = gettid();
+    signal(SIGPROF, exit_on_signal);
+    const itimerval each_10_ms = {{0, 10'000}, {0, 10'000}};  // of CPU time
+    expect(setitimer(ITIMER_PROF, &each_10_ms, nullptr) == 0, "a timer");
+}
+
+// The allocator's lock is held nearly all the time: while all free pieces are counted.
+void exit_in_allocator() {
+    train(2);
+    std::vector<void*> pieces;
+    for (std::size_t i = 0; i < 200'000; ++i) pieces.push_back(std::malloc(1'200 + i % 64 * 16));
+    for (std::size_t i = 0; i < pieces.size(); i += 2) std::free(pieces[i]);
+    interrupt_this_thread();
+    for (;;) (void)mallinfo2();
+}
+
+// In the middle of any call to it, while other threads launch.
+void exit_in_allocator_among_threads() {
+    start_endless_threads();
+    std::vector<void*> pieces(1000);
+    interrupt_this_thread();
+    for (std::size_t i = 0;; i = (i + 7919) % pieces.size()) {
+        std::free(pieces[i]);
+        pieces[i] = std::malloc(1'200 + i * 64);
+    }
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -392,5 +435,7 @@ int main(int, char** argv) {
                                          {"exit_on_cuptis_thread", exit_on_cuptis_thread},
                                          {"exit_while_synced", exit_while_synced},
                                          {"exit_in_subscription", exit_in_subscription},
+                                         {"exit_in_allocator", exit_in_allocator},
+                                         {"exit_in_allocator_among_threads", exit_in_allocator_among_threads},
                                      });
 }

@@ -1,0 +1,58 @@
+#include "session/end_thread.hpp"
+
+#include <pthread.h>
+#include <unwind.h>
+
+#include <cstring>
+#include <string>
+
+#include "record/clock.hpp"
+#include "record/error.hpp"
+#include "record/silent_thread.hpp"
+
+namespace prof {
+namespace {
+
+struct search {
+    int calls_left = 64;
+    bool is_found = false;
+};
+
+_Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
+    auto& state = *static_cast<search*>(argument);
+    int is_signal_frame = 0;
+    (void)_Unwind_GetIPInfo(context, &is_signal_frame);
+    state.is_found = is_signal_frame != 0;
+    return state.is_found || --state.calls_left == 0 ? _URC_NORMAL_STOP : _URC_NO_REASON;
+}
+
+}  // namespace
+
+void end_thread::start() {
+    if (is_there_) return;
+    sem_init(&asked_, 0, 0);
+    pthread_t thread{};
+    const int result = create_silent_thread(thread, enter, this);
+    if (result != 0) throw error(std::string{"no thread for the end: "} + std::strerror(result));
+    (void)pthread_getcpuclockid(thread, &clock_);
+    pthread_detach(thread);
+    is_there_.store(true);
+}
+
+void* end_thread::enter(void* self) noexcept {
+    pthread_setname_np(pthread_self(), "prof-end");
+    auto* const own = static_cast<end_thread*>(self);
+    for (;;) {
+        if (sem_wait(&own->asked_) == 0) own->work_();
+    }
+}
+
+std::uint64_t end_thread::cpu_ns() const noexcept { return clock_ns(clock_); }
+
+bool is_in_signal_handler() noexcept {
+    search state;
+    (void)_Unwind_Backtrace(look_at, &state);
+    return state.is_found;
+}
+
+}  // namespace prof

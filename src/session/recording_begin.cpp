@@ -1,0 +1,104 @@
+// How a capture comes to be: at the first record, and not before.
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "record/error.hpp"
+#include "ring/registry.hpp"
+#include "session/keep.hpp"
+#include "session/process.hpp"
+#include "session/properties.hpp"
+#include "session/recording.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::chrono::milliseconds longest_wait_at_first_record{100};
+
+void record_nothing(const std::string& why) {
+    set_gate(recording_epoch, 0);
+    complain_once(why + "; nothing is recorded");
+}
+
+}  // namespace
+
+void recording_session::on_first_use() noexcept {
+    try {
+        instance().begin_drain();
+    } catch (const std::exception& failure) {
+        record_nothing(failure.what());
+    }
+}
+
+// On the thread that met the first record. The file is made on the drain thread, and this one waits for it, but not for
+// long: so that a process that dies in its first millisecond has a capture, too, unless the disk is slow.
+void recording_session::begin_drain() {
+    const std::shared_ptr<drain_thread> drain = make_drain();
+    if (drain == nullptr) return;
+    ++session_mutexes_held;  // a signal's handler that exits here must not wait for it
+    (void)drain->await_capture(longest_wait_at_first_record);
+    --session_mutexes_held;
+}
+
+// Null if there is one already, or none is wanted.
+std::shared_ptr<drain_thread> recording_session::make_drain() {
+    const std::lock_guard lock(drain_mutex_);
+    if (listening_) begin_idle_drain();
+    if (!accepting_ || drain_ != nullptr) return nullptr;
+    const property_list properties = capture_properties(options_, facts_, *region_);
+    graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
+    keep_limits limits;
+    (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
+    const auto make = [this, options = options_, facts = facts_, properties] {
+        return make_capture(options, facts, properties);
+    };
+    ender_.start();
+    drain_ = std::make_shared<drain_thread>(*region_, make, drops_before_, memory, limits, properties);
+    drain_->set_window(window_);
+    introduce_tracer();
+    return drain_;
+}
+
+// On the drain thread, which may have to wait for the disk.
+std::unique_ptr<capture_writer> recording_session::make_capture(const session_options& options,
+                                                                const process_facts& facts,
+                                                                const property_list& properties) {
+    try {
+        // The program may be elsewhere by now.
+        const bool is_relative = options.output_dir.front() != '/' && !facts.working_directory.empty();
+        const std::string base = is_relative ? facts.working_directory + "/" : "";
+        session_options there = options;
+        there.output_dir = base + options.output_dir;
+        if (const std::string problem = make_directories(there.output_dir); !problem.empty()) throw error(problem);
+        capture_writer_options wanted;
+        wanted.deflate = options.compress;
+        wanted.id = region_->header().id;
+        const std::string path = unused_capture_path(there, facts);
+        auto out = std::make_unique<capture_writer>(path, wanted);
+        for (const auto& [key, value] : properties) out->property(key, value);
+        out->flush();
+        region_->publish();
+        const std::lock_guard lock(drain_mutex_);
+        capture_path_ = path.substr(base.size());
+        return out;
+    } catch (const std::bad_alloc&) {
+        record_nothing("no memory for the capture");
+        throw;
+    } catch (const std::exception& failure) {
+        record_nothing(failure.what());
+        throw;
+    }
+}
+
+// The next window tries again.
+void recording_session::leave_failed_capture() {
+    const std::shared_ptr<drain_thread> drain = draining();
+    if (drain == nullptr || drain->making_problem().empty()) return;
+    (void)drain->finish(format::end_reason::none);
+    const std::lock_guard lock(drain_mutex_);
+    drain_ = nullptr;
+}
+
+}  // namespace prof
