@@ -15,9 +15,11 @@ namespace prof {
 namespace {
 
 // "iteration 3/forward", of the range and what was open around it.
-std::string path_of(const timeline& data, std::uint32_t range) {
+std::string path_of(const report_input& input, std::uint32_t range) {
+    const timeline& data = input.data;
     std::string out;
     for (; range != npos; range = data.ranges[range].parent) {
+        if (input.hidden.contains(data.ranges[range])) continue;
         if (!out.empty()) out.insert(0, 1, '/');
         out.insert(0, data.name(data.ranges[range].name));
     }
@@ -45,7 +47,7 @@ public:
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
             if (!is_open_at_the_end(data_, range) || input_.hidden.contains(range)) continue;
-            add(out, "open range", range.thread, path_of(data_, i), {}, 1, range.start_ns);
+            add(out, "open range", range.thread, path_of(input_, i), {}, 1, range.start_ns);
         }
     }
 
@@ -57,7 +59,7 @@ public:
         std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, group> groups;
         for (const timeline_api_call& call : data_.api_calls) {  // by start_ns
             if (!call.is_unfinished) continue;
-            group& of = groups[{call.thread, path_of(data_, innermost_kept(input_, call.open)), call.kernel_name}];
+            group& of = groups[{call.thread, path_of(input_, innermost_kept(input_, call.open)), call.kernel_name}];
             if (of.count++ == 0) of.first_ns = call.start_ns;
         }
         for (const auto& [key, of] : groups) {

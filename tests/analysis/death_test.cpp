@@ -1,0 +1,128 @@
+// How a process ended, what was open and which launches had no completion, on captures worked by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "analysis/reports.hpp"
+#include "analysis/tables.hpp"
+#include "capture/seal.hpp"
+#include "timeline/capture_builder.hpp"
+
+namespace prof {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+table death(const timeline& data, const domain_filter& domains = {}) {
+    const report_kind* const kind = find_report("death");
+    if (kind == nullptr) {
+        ADD_FAILURE() << "no such report";
+        return {};
+    }
+    return kind->make({.data = data,
+                       .names = kernel_name_style::full,
+                       .hidden = hidden_domains(data, domains),
+                       .call_name = [](api_domain, std::uint32_t id) { return "call" + std::to_string(id); }});
+}
+
+std::vector<std::string> rows(const table& of) {
+    return rows_of(of, {"what", "tid", "thread", "range", "kernel", "count", "before_end_ns"});
+}
+
+std::string total(const table& of, const std::string& key) {
+    for (const auto& [name, value] : of.totals) {
+        if (name == key) return shown(value);
+    }
+    return "none";
+}
+
+capture_builder died(std::uint32_t how) {
+    capture_builder capture;
+    capture.parts().end = {.reason = format::end_reason::died, .how = how, .realtime_ns = 0};
+    return capture;
+}
+
+// The last that is known is the end of a kernel, at 200.
+capture_builder in_the_middle_of_a_step() {
+    capture_builder capture = died(ended_by_signal(SIGKILL));
+    capture.thread("python")
+        .push(90, "iteration 2")
+        .pop(95)
+        .push(100, "iteration 3")
+        .push(110, "forward")
+        .launch(120, 1, "_Z4gemmIfEvPT_")
+        .launch(130, 2, "_Z4gemmIfEvPT_")
+        .launch(140, 3, "_Z4gemmIfEvPT_")
+        .pop(150)
+        .push(160, "backward")
+        .launch(170, 4, "relu");
+    capture.thread("loader").push(180, "read");
+    capture.kernel(1, 125, 200, {}, "_Z4gemmIfEvPT_");
+    return capture;
+}
+
+TEST(DeathReport, SaysWhatWasOpenAndWhatHadNotCompleted) {
+    const table report = death(in_the_middle_of_a_step().build());
+    EXPECT_THAT(
+        rows(report),
+        ElementsAre("open range 1001 python iteration 3  1 100", "open range 1001 python iteration 3/backward  1 40",
+                    "open range 1002 loader read  1 20", "unfinished launch 1001 python iteration 3/backward relu 1 30",
+                    "unfinished launch 1001 python iteration 3/forward void gemm<float>(float*) 2 70"));
+    EXPECT_EQ(total(report, "ended"), "the process was killed by signal 9 (SIGKILL)");
+    EXPECT_EQ(total(report, "launches_without_completion"), "3");
+    EXPECT_EQ(report.heading, "How it ended: the process was killed by signal 9 (SIGKILL)");
+}
+
+TEST(DeathReport, HasNoRowsWhereAllWasDone) {
+    capture_builder capture;
+    capture.thread("main").push(1, "a").launch(2, 1).pop(4);
+    capture.kernel(1, 10, 20);
+    const table report = death(capture.build());
+    EXPECT_THAT(rows(report), IsEmpty());
+    EXPECT_EQ(total(report, "launches_without_completion"), "0");
+}
+
+TEST(DeathReport, LeavesOutHiddenDomainsAndWhatAWindowCut) {
+    capture_builder capture = died(0);
+    const std::uint16_t nccl = capture.domain("NCCL");
+    capture.parts().windows.insert_or_assign(1U, format::window_entry{.epoch = 1, .begin_ticks = 1, .end_ticks = 10});
+    capture.parts().windows.insert_or_assign(2U, format::window_entry{.epoch = 2, .begin_ticks = 50, .end_ticks = 90});
+    capture.thread("main")
+        .push(2, "cut by the window's end")
+        .add({.ticks = 50, .value = 2, .kind = record_kind::window})
+        .push(51, "step")
+        .push(52, "group", nccl)
+        .push(53, "inner")
+        .push(54, "reduce", nccl)
+        .launch(60, correlation_key(2, 7), "sum_k");
+    const timeline data = capture.build();
+    const domain_filter without_nccl{.include = {}, .exclude = {"NCCL"}};
+    EXPECT_THAT(rows(death(data, without_nccl)),
+                ElementsAre("open range 1001 main step  1 39", "open range 1001 main step/inner  1 37",
+                            "unfinished launch 1001 main step/inner sum_k 1 30"));
+    EXPECT_THAT(
+        rows(death(data)),
+        ElementsAre("open range 1001 main step  1 39", "open range 1001 main step/group  1 38",
+                    "open range 1001 main step/group/inner  1 37", "open range 1001 main step/group/inner/reduce  1 36",
+                    "unfinished launch 1001 main step/group/inner/reduce sum_k 1 30"));
+}
+
+TEST(DeathReport, SaysHowTheProcessEnded) {
+    const auto said = [](std::uint32_t how) { return total(death(died(how).build()), "ended"); };
+    EXPECT_EQ(said(ended_by_signal(SIGSEGV)), "the process was killed by signal 11 (SIGSEGV)");
+    EXPECT_EQ(said(ended_by_signal(SIGABRT)), "the process was killed by signal 6 (SIGABRT)");
+    EXPECT_EQ(said(ended_by_signal(SIGTERM)), "the process was killed by signal 15 (SIGTERM)");
+    EXPECT_EQ(said(ended_by_signal(40)), "the process was killed by signal 40");
+    EXPECT_EQ(said(ended_with_status(5)), "the process ended with status 5 without closing this capture");
+    EXPECT_EQ(said(ended_with_status(0)), "the process ended with status 0 without closing this capture");
+    EXPECT_EQ(said(0), "the process died, or ended without closing this capture");
+    capture_builder unsealed;
+    unsealed.parts().ended = false;
+    EXPECT_EQ(total(death(unsealed.build()), "ended"),
+              "the process ended, or is still running, without closing this capture");
+    EXPECT_EQ(total(death(capture_builder().build()), "ended"), "the recording was closed in good order");
+}
+
+}  // namespace
+}  // namespace prof
