@@ -46,7 +46,13 @@ void train(int steps) {
 class activity_client {
 public:
     static void begin() {
+        bring_buffers();
+        want_kernels();
+    }
+    static void bring_buffers() {
         expect(CUPTI(cuptiActivityRegisterCallbacks)(request, complete) == CUPTI_SUCCESS, "register");
+    }
+    static void want_kernels() {
         expect(CUPTI(cuptiActivityEnable)(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS, "enable");
     }
     static void end() {
@@ -89,7 +95,7 @@ private:
     static inline std::size_t kernel_count = 0;
 };
 
-// A client that subscribes first, as Nsight, Kineto and Proton do.
+// A client that subscribes first, as Nsight and Kineto do.
 class subscribed_client {
 public:
     subscribed_client() : result_(CUPTI(cuptiSubscribe)(&handle_, heard, nullptr)) {
@@ -112,8 +118,61 @@ private:
     CUptiResult result_;
 };
 
+// Goes about it as Triton's Proton does: kernels are wanted before there are buffers, each launch is heard at both its
+// ends, and in the end CUPTI is finalized, whoever else may come.
+class proton_client {
+public:
+    proton_client() {
+        expect(CUPTI(cuptiSubscribe)(&handle_, heard, this) == CUPTI_SUCCESS, "subscribe");
+        activity_client::want_kernels();
+        activity_client::bring_buffers();
+        hear(1);
+    }
+    ~proton_client() {
+        expect(CUPTI(cuptiActivityFlushAll)(0) == CUPTI_SUCCESS, "flush");
+        activity_client::end();
+        hear(0);
+        expect(CUPTI(cuptiUnsubscribe)(handle_) == CUPTI_SUCCESS, "unsubscribe");
+        expect(CUPTI(cuptiFinalize)() == CUPTI_SUCCESS, "finalize");
+        std::printf("launches: %d, kernels: %zu\n", launches_.load(), activity_client::kernels());
+    }
+    proton_client(const proton_client&) = delete;
+    proton_client& operator=(const proton_client&) = delete;
+
+private:
+    void hear(std::uint32_t on) {
+        expect(CUPTI(cuptiEnableCallback)(on, handle_, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                          CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000) == CUPTI_SUCCESS,
+               "callbacks");
+    }
+    static void CUPTIAPI heard(void* self, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+        if (static_cast<const CUpti_CallbackData*>(data)->callbackSite != CUPTI_API_EXIT) return;
+        static_cast<proton_client*>(self)->launches_.fetch_add(1);
+    }
+
+    CUpti_SubscriberHandle handle_ = nullptr;
+    std::atomic<int> launches_{0};
+};
+
 void stop() {
     if (const auto end = of_libprof<decltype(prof_stop)>("prof_stop")) (void)end();
+}
+
+void start() {
+    if (const auto begin = of_libprof<decltype(prof_start)>("prof_start")) {
+        expect(begin(nullptr) == PROF_OK, "a recording");
+    }
+}
+
+void pause() {
+    const auto pause = of_libprof<decltype(prof_pause)>("prof_pause");
+    const auto sync = of_libprof<decltype(prof_sync)>("prof_sync");
+    if (pause != nullptr) expect(pause() == PROF_OK && sync() == PROF_OK, "a pause");
+}
+
+void resume() {
+    const auto resume = of_libprof<decltype(prof_resume)>("prof_resume");
+    if (resume != nullptr) expect(resume() == PROF_OK, "the end of a pause");
 }
 
 void subscribed_before() {
@@ -138,16 +197,42 @@ void subscribes_after_stop() {
 
 void subscribes_while_paused() {
     train(5);
-    const auto pause = of_libprof<decltype(prof_pause)>("prof_pause");
-    const auto sync = of_libprof<decltype(prof_sync)>("prof_sync");
-    if (pause != nullptr) expect(pause() == PROF_OK && sync() == PROF_OK, "a pause");
+    pause();
     {
         const subscribed_client client;
         train(10);
     }
-    const auto resume = of_libprof<decltype(prof_resume)>("prof_resume");
-    if (resume != nullptr) expect(resume() == PROF_OK, "the end of a pause");
+    resume();
     train(3);
+}
+
+void proton_before() {
+    {
+        const proton_client client;
+        train(10);
+        train(10);
+    }
+    stop();
+    start();
+    train(5);
+}
+
+void proton_between() {
+    train(5);
+    pause();
+    {
+        const proton_client client;
+        train(10);
+    }
+    resume();
+    train(3);
+    stop();
+    {
+        const proton_client client;
+        train(10);
+    }
+    start();
+    train(2);
 }
 
 void subscribes_where_nothing_is_recorded() {
@@ -159,8 +244,7 @@ void subscribes_where_nothing_is_recorded() {
 void activity_before() {
     activity_client::begin();
     train(5);
-    const auto start = of_libprof<decltype(prof_start)>("prof_start");
-    if (start != nullptr) expect(start(nullptr) == PROF_OK, "a recording");
+    start();
     train(10);
     stop();
     activity_client::end();
@@ -172,8 +256,7 @@ void activity_after() {
     activity_client::begin();
     train(10);
     stop();
-    const auto start = of_libprof<decltype(prof_start)>("prof_start");
-    if (start != nullptr) expect(start(nullptr) == PROF_OK, "another recording");
+    start();
     train(5);
     stop();
     activity_client::end();
@@ -189,10 +272,9 @@ void recordings_while_threads_launch() {
             while (!ends) expect(fake_cuda_launch("step_k", 2'000, nullptr) == 0, "a launch");
         });
     }
-    const auto start = of_libprof<decltype(prof_start)>("prof_start");
     for (int i = 0; i < 100; ++i) {
         stop();
-        if (start != nullptr) expect(start(nullptr) == PROF_OK, "another recording");
+        start();
         train(1);
     }
     ends = true;
@@ -208,6 +290,8 @@ int main(int, char** argv) {
                                       {"subscribes_during", subscribes_during},
                                       {"subscribes_after_stop", subscribes_after_stop},
                                       {"subscribes_while_paused", subscribes_while_paused},
+                                      {"proton_before", proton_before},
+                                      {"proton_between", proton_between},
                                       {"subscribes_where_nothing_is_recorded", subscribes_where_nothing_is_recorded},
                                       {"activity_before", activity_before},
                                       {"activity_after", activity_after},

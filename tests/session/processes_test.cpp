@@ -96,6 +96,25 @@ TEST_F(Processes, SayThatNothingIsRecordedIfAnotherToolHasBothVariables) {
     EXPECT_EQ(captured(0).size(), 0U);
 }
 
+// Nsight Systems names its session in the environment, whatever it traces. libprof keeps out of its way where it has
+// the variables, and only there.
+TEST_F(Processes, AreRecordedInNsightsSessionAsFarAsItLeavesThemToUs) {
+    const std::string nsight = scratch.path + "/libToolsInjection64.so";
+    std::filesystem::copy_file(PROF_TEST_OTHER_TOOL, nsight);
+    environment e = {{"NSYS_PROFILING_SESSION_ID", "4711"}, {"PROF_NAME", "a"}};
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), e), "");
+    e.insert_or_assign("PROF_NAME", "b");
+    e.insert({"NVTX_INJECTION64_PATH", nsight});
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), e),
+              "libprof: no ranges are recorded: NVTX_INJECTION64_PATH names another tool, " + nsight + "\n");
+    e.insert({"CUDA_INJECTION64_PATH", nsight});
+    EXPECT_EQ(same_with_and_without("trainer", exited(3), e), "");
+    const std::vector<timeline> captures = captured(2);
+    expect_steps(captures[0], 4);
+    EXPECT_EQ(captures[1].ranges.size(), 0U);
+    EXPECT_EQ(captures[1].ops.size(), 4U * kernels_a_step);
+}
+
 // Of which one has the session, and gets what the driver and NVTX hand to the other.
 TEST_F(Processes, MayHaveTwoCopiesOfLibprof) {
     const std::string ours = PROF_TEST_LIBRARY;
