@@ -50,6 +50,10 @@ public:
         }
         return true;
     }
+    void await_hang_up() const {
+        pollfd one{.fd = fd_, .events = POLLRDHUP, .revents = 0};
+        EXPECT_EQ(poll(&one, 1, -1), 1);
+    }
     void say_no_more() const { shutdown(fd_, SHUT_WR); }
     std::string hear() const {
         std::string out;
@@ -65,7 +69,9 @@ private:
     bool connected_ = false;
 };
 
-// Answers "echo" at once, keeps the answers to "wait", as a worker that is busy.
+constexpr std::size_t much = 4U << 20U;
+
+// Answers "echo" and "much" at once, keeps the answers to "wait", as a worker that is busy.
 struct served {
     explicit served(std::chrono::milliseconds patience = 60s)
         : server({.requested =
@@ -75,7 +81,8 @@ struct served {
                               waiting.push_back(std::move(answer));
                               came.notify_all();
                           } else {
-                              answer({control_result::done, request.command});
+                              answer({control_result::done,
+                                      request.command == "much" ? std::string(much, 'x') : request.command});
                           }
                       },
                   .signalled =
@@ -177,6 +184,21 @@ TEST(ControlServer, HangsUpOnWhoIsTooSlow) {
     const served one(50ms);
     const raw_client silent(one.path);
     EXPECT_EQ(silent.hear(), "");  // returns
+}
+
+// As many do so as there are places, of an answer that no buffer between the two holds.
+TEST(ControlServer, HangsUpOnWhoDoesNotTakeItsAnswer) {
+    const served one(50ms);
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (std::size_t i = 0; i < most_control_clients; ++i) {
+        clients.push_back(std::make_unique<raw_client>(one.path));
+        (void)clients.back()->say(request_line({"much", {}}));
+    }
+    for (const auto& client : clients) {
+        client->await_hang_up();
+        EXPECT_LT(client->hear().size(), much);
+    }
+    EXPECT_EQ(one.echo(), echoed);
 }
 
 // Commands that nobody waits for any more count, too: there are never more of them than places.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -135,6 +136,12 @@ std::uint64_t records_in(const std::string& path) {
     return count;
 }
 
+unsigned mode_of(const std::string& path) {
+    struct stat found {};
+    EXPECT_EQ(lstat(path.c_str(), &found), 0) << path;
+    return found.st_mode & 07777U;
+}
+
 TEST(Control, StartsAndStopsALiveJob) {
     controlled job;
     EXPECT_FALSE(job.reachable());
@@ -143,6 +150,8 @@ TEST(Control, StartsAndStopsALiveJob) {
     EXPECT_EQ(job.status()["state"], "idle");
     EXPECT_EQ(job.status()["capture"], "");
     for (int recording = 1; recording <= 2; ++recording) {
+        EXPECT_EQ(mode_of(job.socket_path()), 0600U);
+        EXPECT_EQ(mode_of(job.scratch.path + "/prof"), 0700U);
         job.done("start");
         EXPECT_EQ(job.status()["state"], "recording");
         EXPECT_EQ(job.refused("start"), "a recording is running already");
@@ -377,6 +386,29 @@ TEST(Control, DoesNotHoldUpLaunches) {
     job.done("start");
     job.tell("train 1");
     EXPECT_EQ(kernels_in(job.done("stop")), 5U);
+}
+
+// One that begins waits for CUPTI, and its program's steps do not wait for that.
+TEST(Control, StartsWhileStepsGoOn) {
+    const controlled job;
+    job.tell("train 1");
+    job.tell("storm");
+    job.tell("hold");
+    control_answer started;
+    std::thread asker([&] { started = job.ask("start"); });
+    while (job.tell("held") == "no") {
+    }
+    const unsigned long long before = std::stoull(job.tell("launches"));
+    const auto end = std::chrono::steady_clock::now() + patience;
+    unsigned long long now = before;
+    while (now < before + 100 && std::chrono::steady_clock::now() < end) now = std::stoull(job.tell("launches"));
+    EXPECT_GE(now, before + 100);
+    job.tell("release");
+    asker.join();
+    EXPECT_EQ(started.result, control_result::done) << started.text;
+    job.tell("calm");
+    job.tell("train 1");
+    EXPECT_GE(kernels_in(job.done("stop")), 5U);
 }
 
 // A recording that ends waits for the GPU, and its program's steps do not wait for that, though with a schedule they

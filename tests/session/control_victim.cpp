@@ -2,7 +2,8 @@
 // when it asks `prof ctl`'s questions of it. Answers each order with a line.
 //
 //   control_victim ORDERS ANSWERS      two FIFOs
-//   orders: train N | occupy MS | step N | storm | launches | calm | handler | fork | exec | raise N | exit | _exit
+//   orders: train N | occupy MS | step N | storm | launches | calm | hold | held | release | handler | fork | exec |
+//           raise N | exit | _exit
 #include <cuda_runtime_api.h>
 #include <prof/prof.h>
 #include <signal.h>
@@ -76,6 +77,17 @@ private:
     std::thread thread_;
 };
 
+// Whoever subscribes to CUPTI next stays in there until it is released.
+std::atomic<bool> is_held{false};
+std::atomic<bool> is_released{false};
+
+void hold() {
+    fake_gpu_interrupt(FAKE_GPU_IN_SUBSCRIPTION, [] {
+        is_held = true;
+        while (!is_released) std::this_thread::yield();
+    });
+}
+
 // How a child that is forked here ends after it was sent the signal: "exited 0", "signal 10". Its sockets are gone.
 std::string fork_child(int signal) {
     const pid_t child = fork();
@@ -129,6 +141,12 @@ int main(int argc, char** argv) {
         } else if (order == "calm") {
             storming.end();
             answer = std::to_string(storming.longest_us());
+        } else if (order == "hold") {
+            hold();
+        } else if (order == "held") {
+            answer = is_held ? "yes" : "no";
+        } else if (order == "release") {
+            is_released = true;
         } else if (order == "handler") {
             orders >> number;
             struct sigaction own {};
