@@ -26,13 +26,14 @@ std::uint64_t steady_now_ns() noexcept {
 }  // namespace
 
 void recording_session::begin_plan() {
+    ranges_are_steps_.store(!options_.step_range.empty());
     std::vector<watched_range> watched;
     if (range_counts_steps()) watched.push_back({range_use::step, options_.step_range});
     if (!options_.nvtx_capture.empty()) watched.push_back({range_use::capture, options_.nvtx_capture});
     watch_ranges(watched, *region_, on_watched_range);
     plan_ = make_plan(options_);
     begin_slow_steps();
-    hears_steps_.store(plan_ != nullptr || range_counts_steps() || slow_steps_);
+    step_use_.store(plan_ != nullptr ? step_use::opens_windows : slow_steps_ ? step_use::compared : step_use::counted);
     idle_gate_ = watched.empty() ? 0 : watching_epoch;
     if (!hears_idle_graphs(options_)) set_gate(recording_epoch, idle_gate_);
     listens_ = options_.capture_range == "cudaProfilerApi";
@@ -43,7 +44,7 @@ void recording_session::begin_plan() {
 
 void recording_session::leave_plan() {
     plan_ = nullptr;
-    hears_steps_.store(false);
+    step_use_.store(step_use::counted);
     listens_ = false;
     idle_gate_ = 0;
     set_gate(recording_epoch, window_state_ == window_state::open ? epoch_ : 0);
@@ -63,32 +64,35 @@ std::uint64_t recording_session::current_step() const noexcept {
 
 bool recording_session::step() {
     if (!recording()) return false;
-    std::uint64_t step = 0;
-    if (hears_steps_.load()) {
-        const std::lock_guard lock(mutex_);
-        if (range_counts_steps()) return true;
-        step = steps_.fetch_add(1) + 1;
+    if (!range_counts_steps()) count_step();
+    return true;
+}
+
+// A thread of the program waits only where it opens windows. Of steps that are compared, one that comes while a command
+// has the session is left out.
+void recording_session::count_step() {
+    const step_use use = step_use_.load();
+    session_lock lock(mutex_, std::defer_lock);
+    if (use == step_use::opens_windows) lock.lock();
+    if (use == step_use::compared) (void)lock.try_lock();
+    if (!recording()) return;
+    steps_.fetch_add(1);
+    if (lock.owns_lock()) {
         note_slow_step();
         hear(plan_event::step);
-    } else {
-        step = steps_.fetch_add(1) + 1;
     }
-    record_mark("step", step);
-    return true;
+    record_mark("step", current_step());
 }
 
 bool recording_session::on_watched_range(range_use use, bool begins) noexcept {
     recording_session& session = instance();
     try {
-        const std::lock_guard lock(session.mutex_);
-        if (!session.recording()) return false;
         if (use == range_use::step) {
-            session.steps_.fetch_add(1);
-            session.note_slow_step();
-            session.hear(plan_event::step);
-            record_mark("step", session.current_step());
+            session.count_step();
             return false;
         }
+        const std::lock_guard lock(session.mutex_);
+        if (!session.recording()) return false;
         const bool was_open = session.window_state_ == window_state::open;
         session.hear(begins ? plan_event::trigger_begin : plan_event::trigger_end);
         return !was_open && session.window_state_ == window_state::open;

@@ -122,6 +122,7 @@ private:
     ending_state look_at_ending() const noexcept;
     using session_lock = std::unique_lock<session_mutex<std::timed_mutex>>;
     enum class window_state { shut, warming_up, open };
+    enum class step_use : std::uint8_t { counted, compared, opens_windows };
 
     void make_ready();
     void make_region(const session_options& options);
@@ -156,7 +157,8 @@ private:
     void hear(plan_event event);
     void perform(plan_action action, std::uint64_t last_step, bool ends_with_step);
     void listen();
-    bool range_counts_steps() const noexcept { return !options_.step_range.empty(); }
+    bool range_counts_steps() const noexcept { return ranges_are_steps_.load(); }
+    void count_step();
     // The number of the step that is under way.
     std::uint64_t current_step() const noexcept;
     std::string refusal(const char* otherwise) const;
@@ -200,11 +202,12 @@ private:
     std::uint64_t dumps_left_ = 0;          // for them
     std::uint64_t latest_dump_ns_ = 0;      // for one of them
     std::atomic<std::uint64_t> dump_number_{0};
-    std::atomic<bool> hears_steps_{false};  // a step is more than a number
-    bool completes_ = false;                // stop() is not done yet
-    std::uint64_t changed_ns_ = 0;          // when the state did, by CLOCK_MONOTONIC
-    bool listens_ = false;                  // for cudaProfilerStart and cudaProfilerStop
-    std::uint32_t idle_gate_ = 0;           // what the gate is on between windows
+    std::atomic<step_use> step_use_{step_use::counted};
+    std::atomic<bool> ranges_are_steps_{false};  // those of the option step_range
+    bool completes_ = false;                     // stop() is not done yet
+    std::uint64_t changed_ns_ = 0;               // when the state did, by CLOCK_MONOTONIC
+    bool listens_ = false;                       // for cudaProfilerStart and cudaProfilerStop
+    std::uint32_t idle_gate_ = 0;                // what the gate is on between windows
     std::atomic<bool> prepared_{false};
     bool cuda_seen_ = false;
     bool exit_handler_is_last_ = false;

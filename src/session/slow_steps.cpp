@@ -19,8 +19,10 @@ double slow_steps::median() const noexcept {
 
 std::optional<std::string> slow_steps::begin_step(std::uint64_t number, std::uint64_t now_ns) {
     const std::uint64_t begun_ns = begun_ns_;
+    const bool is_next = number == number_ + 1;
     begun_ns_ = now_ns;
-    if (begun_ns == 0) return {};
+    number_ = number;
+    if (begun_ns == 0 || !is_next) return {};
     const std::uint64_t length = now_ns - begun_ns;
     std::optional<std::string> slow;
     if (seen_ >= least_compared && static_cast<double>(length) > factor_ * median()) {

@@ -20,7 +20,7 @@ public:
     explicit slow_steps(double factor) noexcept : factor_(factor) {}
 
     // A step begins: the one before has ended. If that was slow, one line that says how slow. `number`: of the one that
-    // has ended. `now_ns`: monotonic. A microsecond.
+    // has ended; where numbers are missing none is compared. `now_ns`: monotonic. A microsecond.
     std::optional<std::string> begin_step(std::uint64_t number, std::uint64_t now_ns);
     // What comes until the next step is none: a window began, or nothing was recorded.
     void forget_begin() noexcept { begun_ns_ = 0; }
@@ -32,6 +32,7 @@ private:
     std::array<std::uint64_t, compared> lengths_{};
     std::size_t seen_ = 0;
     std::uint64_t begun_ns_ = 0;  // of the step that is under way; 0: none is
+    std::uint64_t number_ = 0;    // of the one that ended last
 };
 
 // The value of the option dump_on_slow_step. False if it is none.

@@ -107,6 +107,7 @@ public:
         waitpid(pid, &status_, 0);
         return status_;
     }
+    std::string output() const { return read_file(out_); }
     std::string errors() const { return read_file(err_); }
     std::string socket_path() const { return control_socket_path(scratch.path + "/prof", pid); }
 
@@ -170,6 +171,7 @@ TEST(Control, StartsAndStopsALiveJob) {
     EXPECT_EQ(job.refused("stop"), "no recording is running");
     job.order("exit");
     EXPECT_EQ(job.end(), 0);
+    EXPECT_EQ(job.output(), "done\n");
     EXPECT_EQ(job.errors(), "");
     EXPECT_FALSE(std::filesystem::exists(job.socket_path()));
 }
@@ -375,7 +377,7 @@ TEST(Control, DoesNotHoldUpExit) {
 
 // The program goes on launching, in ranges and with prof_step, while CUPTI takes hold and lets go.
 TEST(Control, DoesNotHoldUpLaunches) {
-    const controlled job;
+    controlled job;
     job.tell("train 1");
     job.tell("storm");
     for (int i = 0; i < 50; ++i) {
@@ -386,29 +388,45 @@ TEST(Control, DoesNotHoldUpLaunches) {
     job.done("start");
     job.tell("train 1");
     EXPECT_EQ(kernels_in(job.done("stop")), 5U);
+    job.order("exit");
+    EXPECT_EQ(job.end(), 0);
+    EXPECT_EQ(job.output(), "done\n");
+    EXPECT_EQ(job.errors(), "");
 }
 
-// One that begins waits for CUPTI, and its program's steps do not wait for that.
-TEST(Control, StartsWhileStepsGoOn) {
-    const controlled job;
-    job.tell("train 1");
-    job.tell("storm");
+// While the command waits for CUPTI its program's steps go on.
+void expect_steps_go_on_during(const controlled& job, const std::string& command) {
     job.tell("hold");
-    control_answer started;
-    std::thread asker([&] { started = job.ask("start"); });
+    control_answer answered;
+    std::thread asker([&] { answered = job.ask(command); });
     while (job.tell("held") == "no") {
     }
     const unsigned long long before = std::stoull(job.tell("launches"));
     const auto end = std::chrono::steady_clock::now() + patience;
     unsigned long long now = before;
     while (now < before + 100 && std::chrono::steady_clock::now() < end) now = std::stoull(job.tell("launches"));
-    EXPECT_GE(now, before + 100);
+    EXPECT_GE(now, before + 100) << command;
     job.tell("release");
     asker.join();
-    EXPECT_EQ(started.result, control_result::done) << started.text;
-    job.tell("calm");
-    job.tell("train 1");
-    EXPECT_GE(kernels_in(job.done("stop")), 5U);
+    EXPECT_EQ(answered.result, control_result::done) << answered.text;
+}
+
+TEST(Control, StartsAndResumesWhileStepsGoOn) {
+    const settings slow_steps = {{"PROF_KEEP", "1G"}, {"PROF_DUMP_ON_SLOW_STEP", "1000"}};
+    settings ranges = slow_steps;
+    ranges["PROF_STEP_RANGE"] = "storm";
+    for (const settings& options : {settings{}, slow_steps, ranges}) {
+        const controlled job(options);
+        job.tell("train 1");
+        job.tell("storm");
+        expect_steps_go_on_during(job, "start");
+        job.done("pause");
+        job.done("sync");
+        expect_steps_go_on_during(job, "resume");
+        job.tell("calm");
+        job.tell("train 1");
+        EXPECT_GE(kernels_in(job.done("stop")), 5U);
+    }
 }
 
 // A recording that ends waits for the GPU, and its program's steps do not wait for that, though with a schedule they

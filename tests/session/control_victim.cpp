@@ -82,6 +82,8 @@ std::atomic<bool> is_held{false};
 std::atomic<bool> is_released{false};
 
 void hold() {
+    is_held = false;
+    is_released = false;
     fake_gpu_interrupt(FAKE_GPU_IN_SUBSCRIPTION, [] {
         is_held = true;
         while (!is_released) std::this_thread::yield();

@@ -30,6 +30,12 @@ public:
         (void)steps_.begin_step(number_, now_);
     }
 
+    // So many steps that nobody told of.
+    void miss(std::uint64_t count, std::uint64_t length_ns) {
+        now_ += count * length_ns;
+        number_ += count;
+    }
+
 private:
     slow_steps steps_;
     std::uint64_t now_ = 5'000 * ms;
@@ -67,6 +73,15 @@ TEST(SlowSteps, AreNotThoseInWhichNothingWasRecorded) {
     steps.pause(10'000 * ms);
     EXPECT_FALSE(steps.step(10 * ms));
     EXPECT_TRUE(steps.step(21 * ms));
+}
+
+TEST(SlowSteps, AreNotThoseAroundOnesThatWereMissed) {
+    clocked steps(2);
+    EXPECT_EQ(steps.all(std::vector<std::uint64_t>(20, 10)), 0);
+    steps.miss(9, 10 * ms);
+    EXPECT_FALSE(steps.step(10 * ms));  // a hundred since the latest that was told
+    EXPECT_FALSE(steps.step(10 * ms));
+    EXPECT_EQ(steps.step(30 * ms), "step 32 took 30.000 ms, 3.0 times the median of the 21 steps before it");
 }
 
 TEST(SlowSteps, TakeFactorsThatMakeSense) {
