@@ -135,6 +135,42 @@ def own_cuda_profiler():
         launch(b"after_k")
 
 
+def proton():
+    """Triton's profiler, likewise: it fails where it does not get CUPTI."""
+    import ctypes
+
+    from triton._C.libproton import proton
+
+    push = ctypes.CDLL(os.environ["NVTX_PUSH_LIBRARY"])
+    cuda = ctypes.CDLL(os.environ["FAKE_CUDA"])
+
+    def launch(name):
+        push.push(name)
+        cuda.fake_cuda_launch(name + b"_k", ctypes.c_uint64(2000), None)
+        push.pop()
+        cuda.cudaDeviceSynchronize()
+
+    launch(b"before")
+    first = proton.start("first", "shadow", "tree", "cupti", "")
+    second = proton.start("second", "shadow", "tree", "cupti")
+    launch(b"Proton's")
+    proton.finalize(first, "hatchet")
+    launch(b"Proton's")
+    proton.finalize(second, "hatchet")
+    launch(b"between")
+    proton.start("of the compiler's making", "shadow", "tree", "instrumentation", "")
+    launch(b"beside")
+    proton.start("third", "shadow", "tree", backend="cupti")
+    launch(b"Proton's")
+    proton.finalize_all("hatchet")
+    launch(b"after")
+    try:
+        proton.finalize(first, "hatchet")
+    except KeyError as failure:
+        print("finalized again:", failure)
+    launch(b"after")
+
+
 def left_on():
     """The program forgets to end its profiler: it is complained of with and without us."""
     from torch.profiler import profile, record_function
@@ -167,7 +203,8 @@ def environment():
     import torch
 
     print(type(torch.__spec__.loader).__name__, sorted(vars(torch.__spec__.loader)),
-          [type(finder).__name__ for finder in sys.meta_path if not isinstance(finder, type)])
+          [type(finder).__name__ for finder in sys.meta_path
+           if not isinstance(finder, type) and type(finder).__name__ != "ModuleWatch"])
 
 
 def children():

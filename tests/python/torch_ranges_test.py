@@ -146,6 +146,14 @@ class TorchRanges(unittest.TestCase):
         total = sum(row["self_ops"] for row in self.report()["rows"])
         self.assertEqual(total, 5, "before, between twice, after, and the one launched while no CUDA was recorded")
 
+    def test_give_cupti_to_proton(self):
+        if "FAKE_CUDA" not in os.environ:
+            self.skipTest("the simulated GPU was not built")
+        self.run_case("proton", PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"])
+        rows = {row["path"]: (row["instances"], row["ops"]) for row in self.report()["rows"] if row["instances"]}
+        self.assertEqual(rows, {"before": (1, 1), "between": (1, 1), "beside": (1, 1), "after": (2, 2)})
+        self.assertEqual(sum(row["self_ops"] for row in self.report()["rows"]), 5)
+
     def test_cost_a_program_without_torch_nothing(self):
         for path in ("", FAKE_TORCH):
             self.run_case("no_torch", PYTHONPATH=path)

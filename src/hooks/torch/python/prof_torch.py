@@ -9,7 +9,6 @@ it would say without it.
 import atexit
 import ctypes
 import functools
-import os
 import sys
 import threading
 
@@ -86,68 +85,56 @@ class ThreadState:
         self.take_off()
 
 
-class Recording:
-    """libprof's, which is paused while a profiler of the program's own records CUDA: CUPTI has one subscriber."""
+class CudaProfilers:
+    """The program's own that record CUDA. libprof makes way for them."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, recording):
         self.cuda = getattr(getattr(torch._C._profiler, "ProfilerActivity", None), "CUDA", None)
-        self.is_paused = False
-        self.library = None
+        self.recording = recording
 
     def give_way(self, config=None, activities=(), *_, **__):
-        """To one that begins with these arguments: True if it does now. Where options say when to record it goes on."""
-        if self.cuda is None or self.is_paused or self.cuda not in activities:
-            return False
-        try:
-            self.library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])  # another tool's has no such functions
-            self.is_paused = self.library.prof_pause() == 0
-            if self.is_paused:
-                self.library.prof_sync()
-        except Exception:
-            pass
-        return self.is_paused
+        """To one that begins with these arguments: True if libprof does now."""
+        return self.cuda is not None and self.cuda in activities and self.recording.pause()
 
     def come_back(self):
-        if self.is_paused:
-            self.is_paused = False
-            self.library.prof_resume()
+        self.recording.resume()
 
 
-def preparing(_, recording, prepare):
+def preparing(_, profilers, prepare):
     """The program's own profiler warms up, which takes CUPTI already."""
 
     @functools.wraps(prepare)
     def prepare_profiler(*arguments, **options):
-        has_given_way = recording.give_way(*arguments, **options)
+        has_given_way = profilers.give_way(*arguments, **options)
         try:
             return prepare(*arguments, **options)
         except BaseException:
             if has_given_way:
-                recording.come_back()
+                profilers.come_back()
             raise
 
     return prepare_profiler
 
 
-def giving_way(observer, recording, begin):
+def giving_way(observer, profilers, begin):
     """It begins; if it does not, ours goes on."""
 
     @functools.wraps(begin)
     def begin_profiler(*arguments, **options):
-        has_given_way = recording.give_way(*arguments, **options)
+        has_given_way = profilers.give_way(*arguments, **options)
         observer.give_way()
         try:
             return begin(*arguments, **options)
         except BaseException:
             observer.put_back()
             if has_given_way:
-                recording.come_back()
+                profilers.come_back()
             raise
 
     return begin_profiler
 
 
-def coming_back(observer, recording, end):
+def coming_back(observer, profilers, end):
     """It ends. Called without one running, it is to fail as ever, not to end ours."""
 
     @functools.wraps(end)
@@ -157,12 +144,12 @@ def coming_back(observer, recording, end):
             return end(*arguments, **options)
         finally:
             observer.put_back()
-            recording.come_back()
+            profilers.come_back()
 
     return end_profiler
 
 
-def wrap(observer, recording):
+def wrap(observer, profilers):
     def unseen(any_is_on):
         @functools.wraps(any_is_on)
         def profiler_enabled():
@@ -180,7 +167,7 @@ def wrap(observer, recording):
         for name, wrapper in wrappers.items():
             function = getattr(sys.modules.get(module), name, None)
             if function is not None:
-                setattr(sys.modules[module], name, wrapper(observer, recording, function))
+                setattr(sys.modules[module], name, wrapper(observer, profilers, function))
 
 
 def attach_new_threads(observer):
@@ -223,14 +210,12 @@ def on_main_thread(action):
 calls = []  # must live until they are made
 
 
-def start(mode):
+def start(torch, mode, recording):
     """Once, when torch has been imported, on the thread that did. Raises if this PyTorch has no such observer."""
-    import torch
-
     observer = Observer(torch, mode)
     if not threading.current_thread().daemon:
         observer.attach()  # fails here, with nothing changed, where PyTorch was built without CUDA
-    wrap(observer, Recording(torch))
+    wrap(observer, CudaProfilers(torch, recording))
     attach_new_threads(observer)
     atexit.register(observer.end)
     on_main_thread(observer.attach)

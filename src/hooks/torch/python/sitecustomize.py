@@ -1,4 +1,5 @@
-"""What `prof run` has Python programs begin with: once they have imported torch, PyTorch says its ranges to NVTX.
+"""What `prof run` has Python programs begin with: once they have imported torch, PyTorch says its ranges to NVTX; once they
+have imported Triton's profiler, libprof makes way for that.
 
 Nothing is done before that but to look at the name of each module that is imported. Then Python goes on as if this file
 were not there: a sitecustomize of the user's own is run, and without one the name stays free. Any Python must be able
@@ -8,31 +9,33 @@ import os
 import sys
 
 
-class TorchWatch:
-    """First on sys.meta_path until torch has been imported: finds it as the others do, and acts when it is ready."""
+class ModuleWatch:
+    """First on sys.meta_path until all of `scripts` have run: finds their modules as the others do, and acts when one is
+    ready."""
 
     def __init__(self, folder, mode, was_asked):
         self.folder, self.mode, self.was_asked = folder, mode, was_asked
+        self.scripts = {"torch": "prof_torch.py", "triton._C.libproton": "prof_proton.py"}
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name not in self.scripts:
             return None
         for finder in list(sys.meta_path):
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec = None if find is None else find(name, path, target)
             if spec is not None:
-                self.follow(spec.loader)
+                self.follow(name, spec.loader)
                 return spec
         return None
 
-    def follow(self, loader):
-        """Its exec_module is ours for one call. A loader that cannot be changed loads torch unheard."""
+    def follow(self, name, loader):
+        """Its exec_module is ours for one call. A loader that cannot be changed loads the module unheard."""
         load = getattr(loader, "exec_module", None)
 
         def exec_module(module):
             del loader.exec_module
             load(module)
-            self.act()
+            self.act(name, module)
 
         try:
             # Python leaves its own import machinery out of tracebacks, by the name of the file: what goes wrong while
@@ -43,18 +46,24 @@ class TorchWatch:
         except Exception:
             pass
 
-    def act(self):
+    def act(self, name, module):
         try:
-            if self in sys.meta_path:
+            script = self.scripts.pop(name, None)
+            if not self.scripts and self in sys.meta_path:
                 sys.meta_path.remove(self)
-            scope = {"__name__": "prof_torch"}
-            path = os.path.join(self.folder, "prof_torch.py")
-            with open(path, encoding="utf-8") as source:
-                exec(compile(source.read(), path, "exec"), scope)
-            scope["start"](self.mode)
+            if script is None:
+                return
+            self.run(script)["start"](module, self.mode, self.run("prof_recording.py")["Recording"]())
         except Exception as failure:
-            if self.was_asked:
+            if self.was_asked and name == "torch":
                 sys.stderr.write("libprof: PyTorch's ranges are not heard: " + str(failure).split("\n")[0] + "\n")
+
+    def run(self, script):
+        scope = {"__name__": script[:-3]}
+        path = os.path.join(self.folder, script)
+        with open(path, encoding="utf-8") as source:
+            exec(compile(source.read(), path, "exec"), scope)
+        return scope
 
 
 def begin():
@@ -63,11 +72,11 @@ def begin():
     asked = os.environ.get("PROF_PYTORCH", "")
     if asked == "off" or not os.environ.get("NVTX_INJECTION64_PATH"):
         return
-    watch = TorchWatch(folder, asked or "ranges", bool(asked))
-    if "torch" in sys.modules:
-        watch.act()
-    else:
-        sys.meta_path.insert(0, watch)
+    watch = ModuleWatch(folder, asked or "ranges", bool(asked))
+    sys.meta_path.insert(0, watch)
+    for name in list(watch.scripts):
+        if name in sys.modules:
+            watch.act(name, sys.modules[name])
 
 
 try:

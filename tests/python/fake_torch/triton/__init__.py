@@ -1,0 +1,1 @@
+"""A stand-in for Triton: of its profiler, Proton, what takes CUPTI."""
