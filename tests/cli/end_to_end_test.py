@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -97,32 +98,57 @@ def check_trace(directory, capture):
     assert sum(e["args"].get("adopted", False) for e in ops) == STEPS * 4
 
 
-def check_death(directory):
-    """A run that is killed: what it did is in the capture alone, which says how it ended."""
-    result = prof("run", "-o", "killed", "--rings", directory, "--cupti-library", FAKE_CUPTI, "--",
-                  TRAINER, "steps", str(STEPS), "kill", cwd=directory)  # fmt: skip
-    assert result.returncode == -9, result
-    assert "the process was killed by signal 9 (SIGKILL)" in result.stderr, result.stderr
+KILLED = "the process was killed by signal "
+DEATHS = {
+    ("kill",): KILLED + "9 (SIGKILL)",
+    ("raise", "15"): KILLED + "15 (SIGTERM)",
+    ("raise", "11"): KILLED + "11 (SIGSEGV)",
+    ("raise", "6"): KILLED + "6 (SIGABRT)",
+    ("throw",): KILLED + "6 (SIGABRT)",
+    ("_exit",): "the process ended with status 5 without closing this capture",
+}
+
+
+def check_death(directory, way, ended):
+    """What a process that died had done is in the capture alone, which says how it ended, and in what."""
+    command = [TRAINER, "steps", str(STEPS), "stuck", *way]
+    bare = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60)
+    folder = "died-of-" + "-".join(way)
+    result = prof("run", "-o", folder, "--rings", directory, "--cupti-library", FAKE_CUPTI, "--", *command,
+                  cwd=directory)  # fmt: skip
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout), result
+    assert result.stderr.startswith(bare.stderr) and ended in result.stderr, result.stderr
     assert not list(pathlib.Path(directory).glob("*.rings"))
-    (capture,) = pathlib.Path(directory, "killed").glob("*.prof")
-    result = prof("report", str(capture), "--report", "death", "--format", "json", cwd=directory)
-    report = json.loads(result.stdout)
-    assert report["ended"] == "the process was killed by signal 9 (SIGKILL)", report
-    assert report["rows"] == [] and report["launches_without_completion"] == 0, report
-    result = prof("report", str(capture), "--format", "json", cwd=directory)
-    rows = {row["path"]: row["ops"] for row in json.loads(result.stdout)["rows"]}
-    assert rows["iteration #/forward/layer"] == STEPS * 3, rows
-    result = prof("seal", str(capture), cwd=directory)
+    (capture,) = map(str, pathlib.Path(directory, folder).glob("*.prof"))
+
+    report = json.loads(prof("report", capture, "--report", "death", "--format", "json", cwd=directory).stdout)
+    assert report["ended"] == ended and report["launches_without_completion"] == 1, report
+    found = [(row["what"], row["range"], row["kernel"], row["count"]) for row in report["rows"]]
+    assert found == [("open range", "epoch", "", 1), ("open range", "epoch/stuck", "", 1),
+                     ("unfinished launch", "epoch/stuck", "loose_k", 1)], found  # fmt: skip
+    report = json.loads(prof("report", capture, "--format", "json", cwd=directory).stdout)
+    rows = {row["path"]: row["ops"] for row in report["rows"]}
+    assert rows["iteration #"] == STEPS * 11 and rows["iteration #/forward/layer"] == STEPS * 3, rows
+    assert rows["epoch/stuck"] == 0, rows
+
+    assert prof("export", capture, "-o", folder + ".json", cwd=directory).returncode == 0
+    events = json.loads(pathlib.Path(directory, folder + ".json").read_bytes())["traceEvents"]
+    assert sum(e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") for e in events) == STEPS * 11
+    unfinished = [e["args"]["kernel"] for e in events if e["name"] == "not completed"]
+    assert unfinished == ["loose_k"], unfinished
+    result = prof("seal", capture, cwd=directory)
     assert result.returncode == 0 and "was closed already" in result.stdout, result
 
 
 def main():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory(prefix="prof_end_to_end_") as directory:
         capture = check_run(directory)
         check_report(directory, capture)
         check_trace(directory, capture)
         check_schedule(directory)
-        check_death(directory)
+        for way, ended in DEATHS.items():
+            check_death(directory, way, ended)
 
 
 if __name__ == "__main__":

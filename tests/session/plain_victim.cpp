@@ -2,9 +2,10 @@
 // kernel's name says the range that it belongs to ("forward_k" under "forward").
 //
 //   victim [steps N] [graph | graph-loose] [graph-first] [stop-and-go] [cuda-first] [autograd] [c-api] [fork] [_exit]
-//          [kill] [throw] [no-cuda] [threads N] [ranges-each N] [cycles N]
+//          [stuck] [kill] [raise N] [throw] [no-cuda] [threads N] [ranges-each N] [cycles N]
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -198,8 +199,18 @@ int main(int argc, char** argv) {
         waitpid(child, &status, 0);
         return WEXITSTATUS(status);
     }
+    // In two ranges that stay open: a kernel that the GPU does not end.
+    if (words.contains("stuck")) {
+        nvtxRangePushA("epoch");
+        nvtxRangePushA("stuck");
+        cudaStream_t other = nullptr;
+        (void)cudaStreamCreate(&other);
+        fake_gpu_next_never_completes();
+        launch(loose_k, other, 1);
+    }
     if (words.contains("_exit")) _exit(5);
     if (words.contains("kill")) raise(SIGKILL);
+    if (words.contains("raise")) raise(words.at("raise"));
     if (words.contains("throw")) throw std::runtime_error("of the program's own");
     return 3;
 }
