@@ -55,6 +55,16 @@ TEST_F(Processes, LeaveNothingOfTheirChildrenInTheirCapture) {
     EXPECT_TRUE(data.quality.ended);
 }
 
+TEST_F(Processes, MayForkWhileTheirThreadsLaunch) {
+    EXPECT_EQ(same_with_and_without("forks_among_threads", exited(3)), "");
+    const timeline data = captured(1).front();
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_EQ(data.quality.dropped.at("forked_child"), 30U);
+    if (data.quality.dropped.size() > 1) return;  // the drain thread did not get its turn
+    EXPECT_GT(data.ops.size(), 1U * kernels_a_step);
+    EXPECT_EQ(data.quality.launches_without_completion, 0U);
+}
+
 TEST_F(Processes, ThatAreLaunchedHaveTheirRanksAndTheLauncherNone) {
     EXPECT_EQ(same_with_and_without("launcher", exited(3)), "");
     std::vector<std::string> ranks;

@@ -123,6 +123,37 @@ void children_of_a_trainer() {
     train(1);
 }
 
+// Children of one whose threads are in the middle of anything, as a DataLoader's workers are: one exits with its
+// handlers, one without, one becomes another program.
+void forks_among_threads(const char* self) {
+    train(1);
+    std::atomic<bool> ends{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+            while (!ends) train(1);
+        });
+    }
+    int ended[3] = {};
+    for (int i = 0; i < 30; ++i) {
+        const int way = i % 3;
+        const pid_t child = fork();
+        if (child == 0) {
+            {
+                PROF_RANGE("in the child");
+                const std::vector<char> memory(1U << 20U, 'm');
+            }
+            if (way == 0) std::exit(60);
+            if (way == 1) execl(self, self, "no_such_scene", nullptr);
+            _exit(61);
+        }
+        ended[way] += status_of(child);
+    }
+    ends = true;
+    for (std::thread& thread : threads) thread.join();
+    std::printf("children ended with %d, %d and %d\n", ended[0], ended[1], ended[2]);
+}
+
 // As torchrun: the environment is handed on, and the launcher itself does nothing.
 void launcher(const char* self) {
     for (int rank = 0; rank < 3; ++rank) {
@@ -417,6 +448,7 @@ int main(int, char** argv) {
                                          {"forked_trainers", forked_trainers},
                                          {"daemon_that_trains", daemon_that_trains},
                                          {"children_of_a_trainer", children_of_a_trainer},
+                                         {"forks_among_threads", [&] { forks_among_threads(argv[0]); }},
                                          {"launcher", [&] { launcher(argv[0]); }},
                                          {"closes_all_files", closes_all_files},
                                          {"threads_outlive_main", threads_outlive_main},
