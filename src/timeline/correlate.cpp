@@ -120,11 +120,16 @@ void name_the_nameless(timeline& out) {
     }
 }
 
-// A launch that a graph captured leaves no GPU record either: the graph's nodes tell.
+// A launch that a graph captured leaves no GPU record either: the graph's nodes tell, if they were heard. Where graphs'
+// work ran and not one node is known, CUPTI did not say their ids.
 bool may_be_captured_unseen(const timeline& data) {
-    return !data.activities.has(activity::graph_nodes) &&
-           std::any_of(data.api_calls.begin(), data.api_calls.end(),
-                       [](const timeline_api_call& call) { return call.kind == api_class::begins_capture; });
+    const bool is_known =
+        data.activities.has(activity::graph_nodes) &&
+        (!data.graph_nodes.empty() || std::none_of(data.kernels.begin(), data.kernels.end(),
+                                                   [](const kernel_record& k) { return k.graph_node_id != 0; }));
+    return !is_known && std::any_of(data.api_calls.begin(), data.api_calls.end(), [](const timeline_api_call& call) {
+        return call.kind == api_class::begins_capture;
+    });
 }
 
 void count_unfinished(timeline& out, untimed_keys untimed) {

@@ -194,6 +194,19 @@ TEST_F(Pressure, OfErrorsAtEachCallOfCupti) {
     EXPECT_GE(told, 4);
 }
 
+// Whose capture that leaves unknown: the launches that were captured are not taken for work that did not complete.
+TEST_F(Pressure, OfErrorsThatHideWhatGraphsWereCapturedUnder) {
+    environment e = base();
+    e["FAKE_CUPTI_FAIL"] = "cuptiGetGraphNodeId=999";
+    constexpr std::uint64_t count = 50;
+    run(e, {"graphs", std::to_string(count)});
+    const timeline data = capture();
+    EXPECT_EQ(data.ops.size(), count);
+    EXPECT_EQ(operations_of(data, "work"), count);
+    EXPECT_EQ(data.quality.launches_without_completion, 0U);
+    for (const gpu_op& op : data.ops) EXPECT_EQ(op.graph_node, capture_not_seen);
+}
+
 // A control group of its own, where the kernel lets us make one: version 1's, else version 2's.
 struct memory_group {
     memory_group() {

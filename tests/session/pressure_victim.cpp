@@ -5,6 +5,7 @@
 //   pressure_victim churn THREADS           so many threads, 50 at a time, each with a range and a launch in it
 //   pressure_victim late LAUNCHES           CUPTI hands no buffer back before all is launched, then the last one first
 //   pressure_victim never LAUNCHES          the first launch never completes
+//   pressure_victim graphs LAUNCHES         a CUDA graph of one kernel, which is launched so often
 //   pressure_victim exhaust LAUNCHES        then takes memory until it is killed
 //
 // Prints "done", and ends with status 3. Every kernel is launched in a range "work" of its own, but for names.
@@ -33,6 +34,19 @@ void launch(cudaStream_t stream) {
 void work(cudaStream_t stream) {
     PROF_RANGE("work");
     launch(stream);
+}
+
+void replay(int count, cudaStream_t stream) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    (void)cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    launch(stream);
+    (void)cudaStreamEndCapture(stream, &graph);
+    (void)cudaGraphInstantiate(&exec, graph, 0);
+    for (int i = 0; i < count; ++i) {
+        PROF_RANGE("work");
+        (void)cudaGraphLaunch(exec, stream);
+    }
 }
 
 template <typename TWork>
@@ -76,6 +90,8 @@ int main(int argc, char** argv) {
         (void)cudaStreamCreate(&other);
         launch(other);
         for (int i = 1; i < count; ++i) work(stream);
+    } else if (scene == "graphs") {
+        replay(count, stream);
     } else if (scene == "exhaust") {
         for (int i = 0; i < count; ++i) work(stream);
         constexpr std::size_t piece = 1U << 20;
