@@ -43,6 +43,12 @@ std::string set_unless_taken(const char* variable, const std::string& own_path) 
     return is_libprof(set) ? std::string{} : std::string{set};
 }
 
+// The program, or a tool that was loaded after us, may have set it since.
+std::string taken_until_now(const char* variable, const std::string& at_first) {
+    const char* const set = std::getenv(variable);
+    return set == nullptr || is_libprof(set) ? at_first : std::string{set};
+}
+
 // With both taken nobody calls us: all that can be done is to say so, where the process did use CUDA. (The driver is
 // loaded at its first use. It is not asked: it may be gone.) A signal's handler that exits must not come into dlopen:
 // it may have interrupted that, or the allocator.
@@ -73,12 +79,12 @@ void nvtx_has_come() noexcept { has_nvtx = true; }
 
 std::string taken_by_others(bool wants_gpu) {
     std::string line;
-    if (!has_nvtx && !nvtx_tool().empty()) {
-        line = std::string{"no ranges are recorded: "} + nvtx_variable + " names another tool, " + nvtx_tool();
-    }
-    if (wants_gpu && !cuda_tool().empty()) {
+    const std::string nvtx = has_nvtx ? std::string{} : taken_until_now(nvtx_variable, nvtx_tool());
+    if (!nvtx.empty()) line = std::string{"no ranges are recorded: "} + nvtx_variable + " names another tool, " + nvtx;
+    const std::string cuda = wants_gpu ? taken_until_now(cuda_variable, cuda_tool()) : std::string{};
+    if (!cuda.empty()) {
         if (!line.empty()) line += "; ";
-        line += std::string{"no GPU work is recorded: "} + cuda_variable + " names another tool, " + cuda_tool();
+        line += std::string{"no GPU work is recorded: "} + cuda_variable + " names another tool, " + cuda;
     }
     return line;
 }

@@ -91,6 +91,22 @@ TEST_F(Processes, SayWhatAnotherToolsVariablesTakeFromThem) {
     EXPECT_EQ(captures[1].ops.size(), 4U * kernels_a_step);
 }
 
+TEST_F(Processes, SayWhatTheyTakeThemselves) {
+    const std::string other = PROF_TEST_OTHER_TOOL;
+    const auto said = [&](const char* variable, const char* name) {
+        return same_with_and_without("takes_variable", exited(3),
+                                     {{"TAKEN", variable}, {"OTHER_TOOL", other}, {"PROF_NAME", name}});
+    };
+    EXPECT_EQ(said("CUDA_INJECTION64_PATH", "a"),
+              "libprof: no GPU work is recorded: CUDA_INJECTION64_PATH names another tool, " + other + "\n");
+    EXPECT_EQ(said("NVTX_INJECTION64_PATH", "b"),
+              "libprof: no ranges are recorded: NVTX_INJECTION64_PATH names another tool, " + other + "\n");
+    const std::vector<timeline> captures = captured(2);
+    EXPECT_EQ(captures[0].ranges.size(), 4U * ranges_a_step);
+    EXPECT_TRUE(captures[0].properties.contains("missing"));
+    EXPECT_EQ(captures[1].ops.size(), 4U * kernels_a_step);
+}
+
 TEST_F(Processes, SayThatNothingIsRecordedIfAnotherToolHasBothVariables) {
     environment e = {{"CUDA_INJECTION64_PATH", PROF_TEST_OTHER_TOOL}, {"NVTX_INJECTION64_PATH", PROF_TEST_OTHER_TOOL}};
     EXPECT_EQ(same_with_and_without("trainer", exited(3), e), "") << "there is no driver in the process";

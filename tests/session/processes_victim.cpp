@@ -105,6 +105,12 @@ void daemon_that_trains() {
     expect(read(ends[0], &nothing, 1) == 0, "the daemon ends, and nothing has the numbers of its standard streams");
 }
 
+// Takes a variable for another tool, as one that is loaded later does.
+void takes_variable() {
+    setenv(std::getenv("TAKEN"), std::getenv("OTHER_TOOL"), 1);
+    train(4);
+}
+
 // Children of one that records: they record nothing, and end as they would.
 void children_of_a_trainer() {
     train(2);
@@ -445,6 +451,7 @@ void exit_in_allocator_among_threads() {
 int main(int, char** argv) {
     return prof::test::play(argv[1], {
                                          {"trainer", [] { train(4); }},
+                                         {"takes_variable", takes_variable},
                                          {"forked_trainers", forked_trainers},
                                          {"daemon_that_trains", daemon_that_trains},
                                          {"children_of_a_trainer", children_of_a_trainer},
