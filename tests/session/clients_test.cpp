@@ -58,7 +58,7 @@ TEST_F(CuptiClients, ThatFinalizeCuptiBeforeARecordingTakeNothingFromIt) {
     EXPECT_THAT(same_with_and_without("proton_before", exited(3)), HasSubstr("another profiler has CUPTI"));
     EXPECT_THAT(run("proton_before", true).out, HasSubstr("launches: 20, kernels: 20\n"));
     const std::vector<timeline> captures = captured(4);  // in the order of their names: ".2.prof" comes first
-    for (const std::size_t run : {0, 2}) {
+    for (const std::size_t run : {0U, 2U}) {
         EXPECT_EQ(captures[run].ops.size(), 5U);
         EXPECT_EQ(captures[run].quality.launches_without_completion, 0U);
         EXPECT_EQ(captures[run + 1].ranges.size(), 20U);
@@ -70,7 +70,7 @@ TEST_F(CuptiClients, ThatFinalizeCuptiBetweenWindowsTakeNothingFromThem) {
     EXPECT_EQ(same_with_and_without("proton_between", exited(3)), "");
     EXPECT_THAT(run("proton_between", true).out, HasSubstr("launches: 10, kernels: 10\n"));
     const std::vector<timeline> captures = captured(4);
-    for (const std::size_t run : {0, 2}) {
+    for (const std::size_t run : {0U, 2U}) {
         EXPECT_EQ(captures[run].ops.size(), 2U);
         EXPECT_EQ(captures[run + 1].ops.size(), 8U);
         EXPECT_EQ(captures[run + 1].quality.launches_without_completion, 0U);
