@@ -64,7 +64,8 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
     written.deflate = plan.deflate;
     writer_ = std::make_unique<capture_writer>(path, written);
     const keep_limits limits{.time_ns = plan.key_frame_one_in == 0 ? 0 : hour_ns, .bytes = 0};
-    collector_ = std::make_unique<collector>(region_, *writer_, region_.drops(), nullptr, limits);
+    collector_ = std::make_unique<collector>(region_, region_.drops(), nullptr, limits);
+    collector_->begin_capture(*writer_);
     for (std::size_t i = 0; i < threads.size(); ++i) {
         virtual_thread& thread = threads_.emplace_back();
         thread.ring = region_.claim_ring(first_tid + static_cast<std::uint32_t>(i));
