@@ -269,21 +269,31 @@ void drain_thread::dump(const std::string& path, const std::string& reason) {
     throw error(problem);
 }
 
+void drain_thread::ask_to_finish(format::end_reason reason) {
+    const std::lock_guard lock(mutex_);
+    finish_ = true;
+    reason_ = reason;
+    wake_.notify_one();
+}
+
 std::string drain_thread::finish(format::end_reason reason) {
+    ask_to_finish(reason);
+    pthread_join(thread_, nullptr);
+    return shortcoming();
+}
+
+std::string drain_thread::close(format::end_reason reason) {
+    ask_to_finish(reason);
     {
         std::unique_lock lock(mutex_);
-        finish_ = true;
-        reason_ = reason;
-        wake_.notify_one();
-        if (reason == format::end_reason::exited) synced_.wait(lock, [&] { return synced_state_.has_end; });
+        synced_.wait(lock, [&] { return synced_state_.has_end; });
     }
-    // A thread that ends gives memory back, and waits for the allocator: at exit the thread that has its lock may be
-    // the one that waits for this.
-    if (reason == format::end_reason::exited) {
-        pthread_detach(thread_);
-    } else {
-        pthread_join(thread_, nullptr);
-    }
+    pthread_detach(thread_);
+    return shortcoming();
+}
+
+// Why the capture lacks something; "" if nothing. When the thread is at its end.
+std::string drain_thread::shortcoming() {
     if (out_ == nullptr) {
         collector_.discard_gpu_records();
         return making_problem();

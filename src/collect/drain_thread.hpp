@@ -63,13 +63,19 @@ public:
     // such file. `path` must be none yet. Any thread of ours: it takes as long as copying the file does.
     void dump(const std::string& path, const std::string& reason);
 
-    // Drains what is left, closes the capture with `reason`, ends the thread. Returns why the capture lacks something;
-    // "" if nothing. With format::end_reason::exited the thread may be about to end still: the object has to stay.
+    // Drains what is left, closes the capture with `reason`, ends the thread. Returns why the capture lacks something,
+    // or
+    // "".
     std::string finish(format::end_reason reason);
+    // The same, but that the thread may be about to end still: the object has to stay. A thread that ends gives memory
+    // back, and waits for the allocator.
+    std::string close(format::end_reason reason);
 
 private:
     static void* enter(void* self) noexcept;
     void run() noexcept;
+    void ask_to_finish(format::end_reason reason);
+    std::string shortcoming();
     bool make_capture() noexcept;
     void drain_to_the_end();
     void rounds();

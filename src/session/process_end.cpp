@@ -78,6 +78,7 @@ void recording_session::complete_at_exit() {
 // Waits for CUPTI for five seconds, and for everything else as long as it goes on. Takes no lock and allocates nothing:
 // this may be the thread that others wait for.
 void recording_session::end_on_another_thread() noexcept {
+    ends_elsewhere_ = true;
     ender_.ask();
     ending_state latest;
     std::uint64_t since = clock_ns(CLOCK_MONOTONIC);

@@ -368,7 +368,7 @@ session_result recording_session::complete_recording(bool was_recording, const s
     if (drain != nullptr) {
         drain->set_property("steps", std::to_string(steps_.load()));
         say_what_others_took(*drain);
-        problem = drain->finish(reason);
+        problem = ends_elsewhere_ ? drain->close(reason) : drain->finish(reason);
         keep_totals(*drain);
     }
     if (reason == format::end_reason::exited) end_ = end_progress::closed;

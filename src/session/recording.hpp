@@ -214,9 +214,10 @@ private:
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
     std::atomic<bool> has_given_up_{false};  // the process ends without waiting for its capture
     std::atomic<end_progress> end_{end_progress::none};
-    tracer_options tracer_options_;         // its sizes go with the region's
-    region* region_ = nullptr;              // never unmapped: hooks may be in it until the last instruction
-    std::unique_ptr<graph_memory> memory_;  // its drain thread's, whichever that is
+    std::atomic<bool> ends_elsewhere_{false};  // on a thread for which the one that exits may be in the way
+    tracer_options tracer_options_;            // its sizes go with the region's
+    region* region_ = nullptr;                 // never unmapped: hooks may be in it until the last instruction
+    std::unique_ptr<graph_memory> memory_;     // its drain thread's, whichever that is
     std::unique_ptr<cupti_tracer> tracer_;
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures completed before the recording's end, and dumps
