@@ -24,46 +24,11 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_gpu.h"
 #include "session/scenes.hpp"
+#include "session/train_steps.hpp"
 
 namespace {
 
-using prof::test::expect;
-using prof::test::of_libprof;
-
-// Three ranges and two kernels, which take 3 us each.
-void train_step() {
-    PROF_RANGE("step");
-    {
-        PROF_RANGE("forward");
-        expect(fake_cuda_launch("forward_k", 3'000, nullptr) == 0, "a launch");
-    }
-    PROF_RANGE("backward");
-    expect(fake_cuda_launch("backward_k", 3'000, nullptr) == 0, "a launch");
-}
-
-void train(int steps) {
-    for (int i = 0; i < steps; ++i) train_step();
-    expect(cudaDeviceSynchronize() == cudaSuccess, "the GPU ends its work");
-}
-
-void say(const char* text) {
-    std::puts(text);
-    std::fflush(stdout);
-}
-
-// Forks; the child does `work` and exits with `status`.
-pid_t child_that(const std::function<void()>& work, int status) {
-    const pid_t child = fork();
-    if (child != 0) return child;
-    work();
-    std::exit(status);
-}
-
-int status_of(pid_t child) {
-    int status = 0;
-    expect(waitpid(child, &status, 0) == child, "the child ends");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
-}
+using namespace prof::test;
 
 // --- children --------------------------------------------------------------------------------------------------------
 
