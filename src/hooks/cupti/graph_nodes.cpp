@@ -12,11 +12,15 @@ void note_graph_node(CUpti_CallbackId event, const CUpti_ResourceData& resource,
     const auto& graph = *static_cast<const CUpti_GraphData*>(resource.resourceDescriptor);
     record r;
     r.kind = record_kind::graph_node;
-    if (node_id(graph.node, &r.value) != CUPTI_SUCCESS) return;
+    const bool is_clone = event == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
+    std::uint64_t original = 0;
+    if (node_id(graph.node, &r.value) != CUPTI_SUCCESS ||
+        (is_clone && node_id(graph.originalNode, &original) != CUPTI_SUCCESS)) {
+        out->where().count_drop(drop_cause::cupti_error);
+        return;
+    }
     if (event == CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING) r.kind = record_kind::graph_node_gone;
-    if (event == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) {
-        std::uint64_t original = 0;
-        if (node_id(graph.originalNode, &original) != CUPTI_SUCCESS) return;
+    if (is_clone) {
         r.kind = record_kind::graph_clone;
         r.name = static_cast<std::uint32_t>(original);
         r.color = static_cast<std::uint32_t>(original >> 32);

@@ -204,7 +204,7 @@ std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
     if (cupti_.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
     std::string line = std::string{what} + ": " + text + " (" + std::to_string(result) + ")";
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-        line += "; another profiler has CUPTI: Nsight, cuda-gdb, or torch.profiler in the program";
+        line += "; another profiler has CUPTI: Nsight, cuda-gdb, or in the program torch.profiler or Triton's Proton";
     }
     if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) line += "; the driver keeps profiling for administrators";
     return line;
@@ -331,7 +331,8 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
 
 CUptiResult cupti_tracer::enable_records() noexcept {
     // Of GPUs that are in use already there is a record only if it is asked for.
-    CUptiResult result = (cupti_.enable_and_dump != nullptr ? cupti_.enable_and_dump : cupti_.enable)(device_kind);
+    CUptiResult result = cupti_.enable_and_dump == nullptr ? CUPTI_ERROR_UNKNOWN : cupti_.enable_and_dump(device_kind);
+    if (result != CUPTI_SUCCESS) result = cupti_.enable(device_kind);
     for (const activity_kind& kind : activity_kinds) {
         if (result != CUPTI_SUCCESS) break;
         if (what_.has(kind.of)) result = cupti_.enable(static_cast<CUpti_ActivityKind>(kind.number));
@@ -414,8 +415,11 @@ void cupti_tracer::ask_for_completed() noexcept {
 
 void cupti_tracer::count_dropped() noexcept {
     const std::unique_lock lock(leaving_, std::try_to_lock);
+    if (!lock || !may_be_called()) return;
     std::size_t dropped = 0;
-    if (lock && may_be_called() && cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped != 0) {
+    if (cupti_.dropped_records(nullptr, 0, &dropped) != CUPTI_SUCCESS) {
+        region_.count_drop(drop_cause::cupti_error);
+    } else if (dropped != 0) {
         region_.count_drop(drop_cause::cupti_dropped, dropped);
     }
 }
