@@ -15,21 +15,19 @@ void key_frames::add(std::uint64_t now_ns, std::uint64_t position, std::uint64_t
     latest_end_ = end;
 }
 
-// By time: the latest frame behind which the whole period is. By bytes: the first one behind which there is room for
-// what comes until the next frame.
+// The latest frame behind which enough stays: the whole period, or by bytes so much that there is room for what comes
+// until the next frame but one. Not the first behind which there is room: a frame that comes after a burst has nothing
+// behind it.
 std::uint64_t key_frames::begin(std::uint64_t now_ns, std::uint64_t position) {
-    const std::uint64_t room = limits_.bytes - limits_.bytes / in_a_period;
-    std::size_t first = 0;
-    if (limits_.bytes != 0 && position - begin_ > room) {
-        while (first + 1 < frames_.size() && position - frames_[first].position > room) ++first;
-    } else if (limits_.time_ns == 0 || frames_.empty() || now_ns - frames_.front().ns < limits_.time_ns) {
-        return 0;
-    }
-    while (limits_.time_ns != 0 && first + 1 < frames_.size() && now_ns - frames_[first + 1].ns >= limits_.time_ns) {
-        ++first;
-    }
-    frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(first));
-    if (frames_.empty() || frames_.front().position == begin_) return 0;
+    const std::uint64_t enough = limits_.bytes - 2 * (limits_.bytes / in_a_period);
+    const auto has_enough_behind = [&](const frame& at) {
+        return (limits_.bytes != 0 && position - at.position > enough) ||
+               (limits_.time_ns != 0 && now_ns - at.ns >= limits_.time_ns);
+    };
+    const auto next = std::partition_point(frames_.begin(), frames_.end(), has_enough_behind);
+    if (next == frames_.begin()) return 0;
+    frames_.erase(frames_.begin(), next - 1);
+    if (frames_.front().position == begin_) return 0;
     return begin_ = frames_.front().position;
 }
 

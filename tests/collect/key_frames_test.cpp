@@ -30,7 +30,7 @@ TEST(KeyFrames, ByTimeAreASecondApartAtLeast) {
     EXPECT_TRUE(frames.is_due(1001 * s, 0));
 }
 
-// 800 bytes: a frame after each 100, and at most 700 stay, so that the next 100 have room.
+// 800 bytes: a frame after each 100, and more than 600 stay, with which the next two have room.
 TEST(KeyFrames, BySizeLeaveRoomForWhatComesUntilTheNext) {
     key_frames frames({.time_ns = 0, .bytes = 800}, 0);
     EXPECT_FALSE(frames.is_due(1000 * s, 99));
@@ -43,8 +43,8 @@ TEST(KeyFrames, BySizeLeaveRoomForWhatComesUntilTheNext) {
             EXPECT_GT(now, begin);
             begin = now;
         }
-        EXPECT_LE(at + 10 - begin, 700U);
-        EXPECT_TRUE(at <= 800 || at + 10 - begin > 700U - 110);
+        EXPECT_LE(at + 10 - begin, 600U + 110);
+        EXPECT_TRUE(at <= 700 || at + 10 - begin > 600U);
     }
 }
 
@@ -54,6 +54,20 @@ TEST(KeyFrames, BySizeStayEvenIfTheLatestIsTooLarge) {
     frames.add(0, 5000, 9000);
     EXPECT_EQ(frames.begin(0, 9000), 5000U);
     EXPECT_EQ(frames.begin(0, 9100), 0U);
+}
+
+// A round that brings more than all that is to be kept, and then the frame: nothing is behind that one yet.
+TEST(KeyFrames, BySizeKeepABurstUntilEnoughHasComeBehindIt) {
+    key_frames frames({.time_ns = 0, .bytes = 800}, 0);
+    frames.add(0, 100, 110);
+    frames.add(0, 5110, 5120);
+    EXPECT_EQ(frames.begin(0, 5120), 100U);
+    for (std::uint64_t at = 5220; at <= 5600; at += 110) {
+        frames.add(0, at, at + 10);
+        EXPECT_EQ(frames.begin(0, at + 10), 0U) << at;
+    }
+    EXPECT_EQ(frames.begin(0, 5710), 0U);
+    EXPECT_EQ(frames.begin(0, 5711), 5110U);
 }
 
 TEST(KeyFrames, HoldWhicheverLimitKeepsLess) {
