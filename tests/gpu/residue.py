@@ -4,8 +4,8 @@
     residue.py --library libprof.so --rounds 40
 
 What was loaded cannot be unloaded, so processes take turns: several of each role are started, and in each round every
-one of them runs one window of steps, in a random order, while the others wait for their turn. Each has a core of its own,
-on which all its threads take turns: on their way between cores lies most of the noise. Roles:
+one of them runs one window of steps, in a random order, while the others wait for their turn. All threads of all of them
+are kept on one core: on their way between cores, and between the cores' neighbours, lies most of the noise. Roles:
 
     plain         nothing; the base that the others are divided by
     control       nothing either: its interval is the noise of the method
@@ -83,12 +83,12 @@ def make_workload(name):
     return overhead.GraphReplay(training) if name == "graph-replay" else training
 
 
-def serve(role, names, core):
+def serve(role, names):
     """A process that takes turns: a line `WORKLOAD STEPS SETTLE` in, a line with the milliseconds a step out."""
     import gc
 
     sys.path.insert(0, str(overhead.ROOT / "examples"))
-    os.sched_setaffinity(0, {core})
+    overhead.launch_on_one_core()
     workloads = {name: make_workload(name) for name in names}
     for workload in workloads.values():
         overhead.window_ms(workload, 3, 3)
@@ -111,14 +111,13 @@ def serve(role, names, core):
 class Turn:
     """One of the processes."""
 
-    def __init__(self, role, library, folder, names=(), core=0, command=None):
+    def __init__(self, role, library, folder, names=(), command=None):
         self.role = role
         environment = dict(os.environ)
         if role in LIBPROF:
             environment |= {"LD_PRELOAD": library, "PROF_EXPORT": "none", **LIBPROF[role]}
         self.process = subprocess.Popen(
-            command or [sys.executable, __file__, "--serve", role, "--workloads", ",".join(names),
-                        "--core", str(core)],
+            command or [sys.executable, __file__, "--serve", role, "--workloads", ",".join(names)],
             env=environment, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
 
@@ -179,7 +178,6 @@ def verdict(figure, goal):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--serve", metavar="ROLE", help=argparse.SUPPRESS)
-    parser.add_argument("--core", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--library", metavar="FILE", help="libprof.so")
     parser.add_argument("--roles", default=",".join(ROLES), help="%(default)s; plain is needed")
     parser.add_argument("--processes", type=int, default=3, help="of a role, at most (%(default)s)")
@@ -191,7 +189,7 @@ def main(arguments=None):
     if not set(names) <= WORKLOADS.keys():
         raise SystemExit(f"residue.py: --workloads={options.workloads}: there are {', '.join(WORKLOADS)}")
     if options.serve:
-        return serve(options.serve, names, options.core)
+        return serve(options.serve, names)
     try:
         import torch
     except ImportError:
@@ -208,8 +206,7 @@ def main(arguments=None):
         library = str(pathlib.Path(options.library).resolve())
         began = time.perf_counter()
         roles = [role for role in options.roles.split(",") for _ in range(min(ROLES[role], options.processes))]
-        cores = sorted(overhead.ALL_CORES)
-        turns = [Turn(role, library, folder, names, cores[i % len(cores)]) for i, role in enumerate(roles)]
+        turns = [Turn(role, library, folder, names) for role in roles]
         for turn in turns:
             turn.read()  # ready
         print(f"{len(turns)} processes, ready after {time.perf_counter() - began:.0f} s", flush=True)
