@@ -175,7 +175,9 @@ void control_server::run() {
                                                                      : 0;  // it is noticed if it goes
             all[2 + i] = {.fd = who.socket.get(), .events = events, .revents = 0};
         }
-        if (poll(all.data(), all.size(), poll_timeout()) < 0) continue;
+        const int ready = poll(all.data(), all.size(), poll_timeout());
+        if (ready == 0) exit_if_alone();
+        if (ready < 0) continue;
         const bool is_signalled = take_signals();
         take_answers();
         if (is_signalled && handlers_.signalled) handlers_.signalled();

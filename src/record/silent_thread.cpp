@@ -14,6 +14,8 @@
 namespace prof {
 namespace {
 
+// Those that are there for sure: each counts itself, from its first instruction to its last. One too many would hide
+// one of the program's.
 std::atomic<unsigned> silent_threads{0};
 
 // Those that this thread may run on; none if that cannot be known.
@@ -41,6 +43,7 @@ struct beginning {
 };
 
 void* run_counted(void* what) noexcept {
+    silent_threads.fetch_add(1);
     const beginning begun = *static_cast<beginning*>(what);
     delete static_cast<beginning*>(what);
     void* const result = begun.run(begun.argument);
@@ -72,8 +75,9 @@ bool main_thread_has_ended() noexcept {
 bool only_ours_are_left() noexcept {
     constexpr unsigned links_of_a_directory = 2;
     struct stat tasks {};
-    if (stat("/proc/self/task", &tasks) != 0) return false;
-    return tasks.st_nlink == links_of_a_directory + 1 + silent_threads.load() && main_thread_has_ended();
+    const unsigned ours = silent_threads.load();
+    if (stat("/proc/self/task", &tasks) != 0 || silent_threads.load() != ours) return false;
+    return tasks.st_nlink == links_of_a_directory + 1 + ours && main_thread_has_ended();
 }
 
 }  // namespace
@@ -85,20 +89,15 @@ int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument)
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
-    silent_threads.fetch_add(1);
     const int result = create_elsewhere(thread, begun);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (result != 0) {
-        silent_threads.fetch_sub(1);
-        delete begun;
-    }
+    if (result != 0) delete begun;
     return result;
 }
 
 void exit_if_alone() noexcept {
-    static bool is_ending = false;
-    if (is_ending || !only_ours_are_left()) return;
-    is_ending = true;
+    static std::atomic<bool> is_ending{false};
+    if (is_ending || !only_ours_are_left() || is_ending.exchange(true)) return;
     // Not on this thread: exit handlers wait for it.
     pthread_t ending{};
     const auto end = [](void*) -> void* { std::exit(0); };

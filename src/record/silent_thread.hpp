@@ -12,7 +12,7 @@ int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument)
 
 // A process whose main thread has ended by pthread_exit goes on until its last thread ends, and then exits with status
 // 0. Threads of ours would keep it for ever: when no others are left, this ends it so, on a thread of its own. Two
-// system calls. To be called now and then, by one thread.
+// system calls. To be called now and then by each that may sleep for long.
 void exit_if_alone() noexcept;
 
 }  // namespace prof

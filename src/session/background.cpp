@@ -7,6 +7,12 @@
 #include "record/silent_thread.hpp"
 
 namespace prof {
+namespace {
+
+// At whether the program has other threads still.
+constexpr std::chrono::seconds sleep_of_idle{1};
+
+}  // namespace
 
 // REQUIRES: mutex_ is held.
 bool background_thread::start() {
@@ -27,7 +33,11 @@ void* background_thread::enter(void* self) noexcept {
 void background_thread::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [&] { return !tasks_.empty(); });
+        // By the clock of pthread_cond_timedwait, which the thread sanitizer follows.
+        while (!changed_.wait_until(lock, std::chrono::system_clock::now() + sleep_of_idle,
+                                    [&] { return !tasks_.empty(); })) {
+            exit_if_alone();
+        }
         const std::function<void()> task = std::move(tasks_.front());
         tasks_.pop_front();
         busy_ = true;

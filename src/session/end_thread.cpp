@@ -13,6 +13,9 @@
 namespace prof {
 namespace {
 
+// At whether the program has other threads still.
+constexpr std::uint64_t between_looks_ns = 1'000'000'000;
+
 struct search {
     int calls_left = 64;
     bool is_found = false;
@@ -43,7 +46,13 @@ void* end_thread::enter(void* self) noexcept {
     pthread_setname_np(pthread_self(), "prof-end");
     auto* const own = static_cast<end_thread*>(self);
     for (;;) {
-        if (sem_wait(&own->asked_) == 0) own->work_();
+        const std::uint64_t until = clock_ns(CLOCK_REALTIME) + between_looks_ns;
+        const timespec end{static_cast<time_t>(until / 1'000'000'000), static_cast<long>(until % 1'000'000'000)};
+        if (sem_timedwait(&own->asked_, &end) == 0) {
+            own->work_();
+        } else {
+            exit_if_alone();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // A thread that sleeps until the process ends, and then completes the recording for a thread that may not: a signal's
 // handler that exits may have interrupted anything, the allocator with its locks included. So whoever exits there asks
-// and looks without a lock, an allocation or a call that could want either.
+// and looks without a lock, an allocation or a call that could want either. Once a second it looks whether it is the
+// program's last but others of ours (exit_if_alone).
 #pragma once
 
 #include <semaphore.h>
