@@ -48,6 +48,7 @@ void recording_session::end_with_process() noexcept {
         } else if (ender_.is_there()) {
             end_on_another_thread();
         } else {  // nothing was recorded
+            leave_control();
             end_ = end_progress::complete;
         }
     }
