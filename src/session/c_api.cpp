@@ -186,7 +186,7 @@ PROF_EXPORT prof_summary* prof_summary_open() {
             return as_result(result, problem);
         }
         auto made = std::make_unique<prof_summary>();
-        const timeline data = load_timeline(session.capture_path());
+        const timeline data = load_timeline(session.absolute_capture_path());
         made->projection = project(data, projection_options_of(session.options()));
         for (const auto& [cause, count] : data.quality.dropped) made->dropped += count;
         summary = std::move(made);

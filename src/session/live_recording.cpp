@@ -117,14 +117,9 @@ session_result recording_session::set(std::span<const std::string> settings, std
     return session_result::ok;
 }
 
-// REQUIRES: mutex_ is held. For who is somewhere else than the program was when the recording began.
-std::string recording_session::located(const std::string& path) const {
-    return path.empty() || path.front() == '/' ? path : facts_.working_directory + "/" + path;
-}
-
 std::string recording_session::absolute_capture_path() {
-    const std::lock_guard lock(mutex_);
-    return located(capture_path());
+    const std::lock_guard lock(drain_mutex_);
+    return capture_base_ + capture_path_;
 }
 
 void recording_session::keep_totals(const drain_thread& drain) {
@@ -163,7 +158,7 @@ bool recording_session::look(session_status& out, std::chrono::milliseconds pati
     out.rings = region_ == nullptr ? "" : region_->path();
     const std::lock_guard drain_lock(drain_mutex_);
     out.gpu = gpu_state();
-    out.capture = located(capture_path_);
+    out.capture = capture_base_ + capture_path_;
     const collector::totals totals = drain_ != nullptr ? drain_->so_far() : totals_;
     out.records = totals.records;
     out.bytes = totals.bytes;

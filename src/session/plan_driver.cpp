@@ -204,7 +204,7 @@ void recording_session::complete_capture(drain_thread& drain, const session_opti
     drain.set_property("steps", std::to_string(steps));
     std::string problem = drain.finish(format::end_reason::stopped);
     keep_totals(drain);
-    exporter_.post([this, problem, options, path = capture_path()]() mutable {
+    exporter_.post([this, problem, options, path = absolute_capture_path()]() mutable {
         if (problem.empty()) problem = write_exports(options, path);
         if (problem.empty()) return;
         complain_once(problem);

@@ -156,6 +156,7 @@ session_result recording_session::start(const session_options& options, std::str
     {
         const std::lock_guard drain_lock(drain_mutex_);
         capture_path_.clear();
+        capture_base_.clear();
         export_problem_.clear();
         missing_.clear();
         graphs_notice_.clear();
@@ -383,7 +384,7 @@ session_result recording_session::complete_recording(bool was_recording, const s
         if (!was_recording) return session_result::wrong_state;
         return problem.empty() ? session_result::ok : session_result::failed;
     }
-    if (problem.empty()) problem = write_exports(options, capture_path());
+    if (problem.empty()) problem = write_exports(options, absolute_capture_path());
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
     complain_once(problem);

@@ -93,6 +93,7 @@ public:
 
     // "" while there is none.
     std::string capture_path();
+    // The program may be elsewhere than when the recording began.
     std::string absolute_capture_path();
     // Brings what has completed into the capture file. wrong_state if nothing was ever recorded.
     session_result sync(std::string& problem);
@@ -182,7 +183,6 @@ private:
     session_lock lock_settled();
     recording_state state() const noexcept;
     std::string gpu_state();
-    std::string located(const std::string& path) const;
     std::string fixed_by_now(std::string_view option) const;
 
     session_mutex<std::timed_mutex> preparing_;  // taken before the others
@@ -237,6 +237,7 @@ private:
     std::string missing_;               // why GPU work is not recorded although the process uses CUDA; else ""
     std::string graphs_notice_;         // why CUDA graphs are not recorded as the options say; else ""
     std::string capture_path_;
+    std::string capture_base_;    // in front of it, for who is elsewhere than the program was when the recording began
     std::string export_problem_;  // the exporter's first
     collector::totals totals_;    // of the latest capture that is complete
 };

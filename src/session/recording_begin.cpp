@@ -81,6 +81,7 @@ std::unique_ptr<capture_writer> recording_session::make_capture(const session_op
         out->flush();
         region_->publish();
         const std::lock_guard lock(drain_mutex_);
+        capture_base_ = base;
         capture_path_ = path.substr(base.size());
         return out;
     } catch (const std::bad_alloc&) {
