@@ -63,8 +63,8 @@ public:
     // such file. `path` must be none yet. Any thread of ours: it takes as long as copying the file does.
     void dump(const std::string& path, const std::string& reason);
 
-    // Drains what is left, closes the capture with `reason`, ends the thread. Returns why the capture lacks something; ""
-    // if it has all.
+    // Drains what is left, closes the capture with `reason`, ends the thread. Returns why the capture lacks something;
+    // "" if it has all.
     std::string finish(format::end_reason reason);
     // The same, but that the thread may be about to end still: the object has to stay. A thread that ends gives memory
     // back, and waits for the allocator.

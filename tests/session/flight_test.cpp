@@ -93,8 +93,8 @@ TEST_F(Flight, KeepsItsSizeHoweverLongItRuns) {
     expect_sound(data);
     expect_latest(data, said.at("steps"));
     EXPECT_TRUE(data.quality.ended);
-    // A round may bring all that the rings and CUPTI's buffers hold: 16 MB at most with this memory. What two brought may
-    // be there.
+    // A round may bring all that the rings and CUPTI's buffers hold: 16 MB at most with this memory. What two brought
+    // may be there.
     EXPECT_LE(said.at("largest"), (8U + 2 * 16U) * 1024);
     EXPECT_GT(said.at("largest"), 5U * 1024);
     struct stat status {};
