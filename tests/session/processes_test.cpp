@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -198,6 +199,31 @@ TEST_F(Processes, OutliveTheirMainThread) {
     const timeline data = captured(1).front();
     EXPECT_EQ(data.ranges.size(), 5U);
     EXPECT_TRUE(data.quality.ended);
+}
+
+// Threads of libprof's that sleep, where the drain thread is gone or never was.
+TEST_F(Processes, EndWithTheirLastThreadWhateverOursIsThere) {
+    EXPECT_EQ(same_with_and_without("main_ends_and_recording_stops", exited(0), {{"PROF_CONTROL", "off"}}), "");
+    EXPECT_EQ(captured(1).front().ranges.size(), 5U);
+    EXPECT_EQ(same_with_and_without("main_ends_first", exited(0), {{"PROF_AUTOSTART", "0"}}), "");
+    EXPECT_THAT(same_with_and_without("main_ends_first", exited(0), {{"PROF_OUTPUT_DIR", "/proc/none"}}),
+                HasSubstr("nothing is recorded"));
+}
+
+TEST_F(Processes, HaveTheirExportsWhereTheRecordingBegan) {
+    const environment relative{{"PROF_OUTPUT_DIR", "here"}, {"PROF_EXPORT", "trace"}};
+    EXPECT_EQ(same_with_and_without("goes_elsewhere", exited(3), relative), "");
+    expect_steps(captured(1).front(), 2);
+    const auto traces = scratch.files(".trace.json.gz");
+    ASSERT_EQ(traces.size(), 1U);
+    EXPECT_EQ(std::filesystem::path(traces.front()).parent_path(), folder(true) + "/here");
+}
+
+TEST_F(Processes, LeaveNoSocketWhereAHandlerExitsBeforeTheFirstRecord) {
+    const environment control{{"PROF_CONTROL", "on"}, {"PROF_AUTOSTART", "0"}, {"XDG_RUNTIME_DIR", scratch.path}};
+    EXPECT_EQ(same_with_and_without("exit_in_handler_before_first_record", exited(12), control), "");
+    ASSERT_TRUE(std::filesystem::exists(scratch.path + "/prof")) << "where the socket was";
+    EXPECT_TRUE(std::filesystem::is_empty(scratch.path + "/prof"));
 }
 
 TEST_F(Processes, MayExitWithinExit) {

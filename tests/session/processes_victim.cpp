@@ -212,15 +212,37 @@ void exit_on_another_thread() {
     for (;;) train_step();
 }
 
-void main_ends_first() {
-    std::thread([main_thread = pthread_self()] {
+void end_main_before(void (*last)()) {
+    std::thread([main_thread = pthread_self(), last] {
         pthread_join(main_thread, nullptr);
         for (int i = 0; i < 5; ++i) {
             PROF_RANGE("without main");
         }
+        last();
         say("without main");
     }).detach();
     pthread_exit(nullptr);
+}
+void main_ends_first() {
+    end_main_before([] {});
+}
+void main_ends_and_recording_stops() {
+    end_main_before([] {
+        if (const auto stop = of_libprof<decltype(prof_stop)>("prof_stop"); stop != nullptr) (void)stop();
+    });
+}
+
+void goes_elsewhere() {
+    train(1);
+    expect(chdir("/tmp") == 0, "another directory");
+    train(1);
+    std::exit(3);
+}
+
+void exit_in_handler_before_first_record() {
+    { PROF_RANGE("not recorded"); }
+    signal(SIGUSR1, [](int) { std::exit(12); });
+    raise(SIGUSR1);
 }
 
 // glibc goes on with the handlers that are left, and takes the new status.
@@ -426,6 +448,9 @@ int main(int, char** argv) {
                                          {"threads_outlive_main", threads_outlive_main},
                                          {"exit_on_another_thread", exit_on_another_thread},
                                          {"main_ends_first", main_ends_first},
+                                         {"main_ends_and_recording_stops", main_ends_and_recording_stops},
+                                         {"goes_elsewhere", goes_elsewhere},
+                                         {"exit_in_handler_before_first_record", exit_in_handler_before_first_record},
                                          {"exit_within_exit", exit_within_exit},
                                          {"abort_within_exit", abort_within_exit},
                                          {"ranges_in_handlers", ranges_in_handlers},
