@@ -26,14 +26,6 @@ std::string path_of(const report_input& input, std::uint32_t range) {
     return out;
 }
 
-std::uint32_t innermost_kept(const report_input& input, std::uint32_t node) noexcept {
-    for (; node != npos; node = input.data.open_nodes[node].below) {
-        const std::uint32_t range = input.data.open_nodes[node].range;
-        if (!input.hidden.contains(input.data.ranges[range])) return range;
-    }
-    return npos;
-}
-
 // Open until the capture's last moment: not one that a window, or a gap in the records, cut.
 bool is_open_at_the_end(const timeline& data, const timeline_range& range) noexcept {
     return range.open_at_end && !range.is_operator && range.end_ns >= data.windows.back().end_ns;
@@ -59,7 +51,8 @@ public:
         std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, group> groups;
         for (const timeline_api_call& call : data_.api_calls) {  // by start_ns
             if (!call.is_unfinished) continue;
-            group& of = groups[{call.thread, path_of(input_, innermost_kept(input_, call.open)), call.kernel_name}];
+            group& of = groups[{call.thread, path_of(input_, input_.hidden.innermost_kept(data_, call.open)),
+                                call.kernel_name}];
             if (of.count++ == 0) of.first_ns = call.start_ns;
         }
         for (const auto& [key, of] : groups) {

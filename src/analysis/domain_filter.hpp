@@ -32,6 +32,14 @@ public:
     bool any() const noexcept { return !hidden_.empty(); }
     bool contains(std::uint16_t domain) const noexcept { return domain < hidden_.size() && hidden_[domain] != 0; }
     bool contains(const timeline_range& range) const noexcept { return contains(range.domain); }
+    // Of the ranges that are open at `node`, one of timeline::open_nodes or npos; npos: none is kept.
+    std::uint32_t innermost_kept(const timeline& data, std::uint32_t node) const noexcept {
+        for (; node != npos; node = data.open_nodes[node].below) {
+            const std::uint32_t range = data.open_nodes[node].range;
+            if (!contains(data.ranges[range])) return range;
+        }
+        return npos;
+    }
 
 private:
     std::vector<std::uint8_t> hidden_;  // per domain; empty when none is

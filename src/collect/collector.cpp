@@ -46,11 +46,6 @@ collector::collector(region& where, const drop_counts& drops_before, graph_memor
     }
 }
 
-collector::collector(region& where, capture_writer& out, const drop_counts& drops_before)
-    : collector(where, drops_before) {
-    begin_capture(out);
-}
-
 void collector::begin_capture(capture_writer& out) {
     out_ = &out;
     if (memory_ != nullptr) memory_->begin_capture();

@@ -30,7 +30,6 @@ public:
     // only the latest part of the capture is kept; `said` are the properties that stand in it from the start.
     explicit collector(region& where, const drop_counts& drops_before = {}, graph_memory* memory = nullptr,
                        const keep_limits& limits = {}, const property_list& said = {});
-    collector(region& where, capture_writer& out, const drop_counts& drops_before);  // has begun
 
     // Before the first round. Without it nothing is recorded, and the memory, which must be there then, listens.
     void begin_capture(capture_writer& out);

@@ -7,10 +7,9 @@
 namespace prof {
 namespace {
 
-class gpu_part_writer {
+class gpu_part_writer : trace_part {
 public:
-    explicit gpu_part_writer(trace_sheet& to)
-        : to_(to), data_(to.data), att_(to.att), events_(to.events), names_(to.names), counts_(to.counts) {}
+    using trace_part::trace_part;
 
     void write_stream(const gpu_stream_rows& stream) {
         auto range = stream.ranges.begin();
@@ -111,12 +110,6 @@ private:
         closing_op_args(index, graph.graph_id, 0);
     }
 
-    trace_sheet& to_;
-    const timeline& data_;
-    const attribution& att_;
-    trace_events& events_;
-    trace_names& names_;
-    trace_counts& counts_;
     kernel_shape_args shapes_;
 };
 

@@ -7,10 +7,9 @@
 namespace prof {
 namespace {
 
-class host_part_writer {
+class host_part_writer : trace_part {
 public:
-    explicit host_part_writer(trace_sheet& to)
-        : to_(to), data_(to.data), att_(to.att), events_(to.events), names_(to.names), counts_(to.counts) {}
+    using trace_part::trace_part;
 
     void write_thread(const host_thread_rows& thread) {
         for (const host_item& item : thread.items) {
@@ -127,19 +126,11 @@ private:
         ++counts_.process_ranges;
     }
 
-    std::uint32_t innermost_kept(std::uint32_t node) const noexcept {
-        for (; node != npos; node = data_.open_nodes[node].below) {
-            const std::uint32_t range = data_.open_nodes[node].range;
-            if (!att_.hidden.contains(data_.ranges[range])) return range;
-        }
-        return npos;
-    }
-
     void write_call(const host_item& item, trace_row row) {
         const timeline_api_call& call = data_.api_calls[item.index];
         events_.complete(call.domain == api_domain::driver ? "cuda_driver" : "cuda_runtime",
                          names_.api_call(call.domain, call.cbid), row, item.start_ns, item.end_ns);
-        if (const std::uint32_t range = innermost_kept(call.open); range != npos) {
+        if (const std::uint32_t range = att_.hidden.innermost_kept(data_, call.open); range != npos) {
             events_.arg("External id", external_id(range));
         }
         events_.arg("cbid", call.cbid);
@@ -162,13 +153,6 @@ private:
         events_.end();
         ++counts_.instants;
     }
-
-    trace_sheet& to_;
-    const timeline& data_;
-    const attribution& att_;
-    trace_events& events_;
-    trace_names& names_;
-    trace_counts& counts_;
 };
 
 }  // namespace

@@ -44,6 +44,21 @@ struct trace_sheet {
     }
 };
 
+// What a part's writer has at hand.
+class trace_part {
+public:
+    explicit trace_part(trace_sheet& to)
+        : to_(to), data_(to.data), att_(to.att), events_(to.events), names_(to.names), counts_(to.counts) {}
+
+protected:
+    trace_sheet& to_;
+    const timeline& data_;
+    const attribution& att_;
+    trace_events& events_;
+    trace_names& names_;
+    trace_counts& counts_;
+};
+
 inline trace_row gpu_row(const gpu_stream_rows& stream, std::size_t row) {
     return {stream.device, stream.stream + static_cast<std::int64_t>(row) * spill_row_step};
 }

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <chrono>
+
 namespace prof {
 
 // pthread_create, of a thread that blocks every signal, so that no handler of the program ever runs on it. Where the
@@ -12,7 +14,9 @@ int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument)
 
 // A process whose main thread has ended by pthread_exit goes on until its last thread ends, and then exits with status
 // 0. Threads of ours would keep it for ever: when no others are left, this ends it so, on a thread of its own. Two
-// system calls. To be called now and then by each that may sleep for long.
+// system calls. To be called now and then by each that may sleep for long; by one that sleeps until it is woken, so
+// often.
 void exit_if_alone() noexcept;
+inline constexpr std::chrono::seconds between_looks_whether_alone{1};
 
 }  // namespace prof

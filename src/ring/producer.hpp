@@ -1,7 +1,7 @@
 // The writing end of one thread: its ring, and the little that must be remembered between a push and its pop so that
 // what is recorded stays paired.
 //
-// Touched by its own thread only. Cost of a write: one copy and one release store. In a training step hundreds of
+// Touched by its own thread only. Cost of a write: one copy and one release store. In a training step
 // microseconds of other work lie between two writes, so what one needs comes from far: the first cache line has nearly
 // all of it.
 //

@@ -7,12 +7,6 @@
 #include "record/silent_thread.hpp"
 
 namespace prof {
-namespace {
-
-// At whether the program has other threads still.
-constexpr std::chrono::seconds sleep_of_idle{1};
-
-}  // namespace
 
 // REQUIRES: mutex_ is held.
 bool background_thread::start() {
@@ -34,7 +28,7 @@ void background_thread::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
         // By the clock of pthread_cond_timedwait, which the thread sanitizer follows.
-        while (!changed_.wait_until(lock, std::chrono::system_clock::now() + sleep_of_idle,
+        while (!changed_.wait_until(lock, std::chrono::system_clock::now() + between_looks_whether_alone,
                                     [&] { return !tasks_.empty(); })) {
             exit_if_alone();
         }

@@ -13,9 +13,6 @@
 namespace prof {
 namespace {
 
-// At whether the program has other threads still.
-constexpr std::uint64_t between_looks_ns = 1'000'000'000;
-
 struct search {
     int calls_left = 64;
     bool is_found = false;
@@ -46,8 +43,9 @@ void* end_thread::enter(void* self) noexcept {
     pthread_setname_np(pthread_self(), "prof-end");
     auto* const own = static_cast<end_thread*>(self);
     for (;;) {
-        const std::uint64_t until = clock_ns(CLOCK_REALTIME) + between_looks_ns;
-        const timespec end{static_cast<time_t>(until / 1'000'000'000), static_cast<long>(until % 1'000'000'000)};
+        timespec end{};
+        clock_gettime(CLOCK_REALTIME, &end);
+        end.tv_sec += between_looks_whether_alone.count();
         if (sem_timedwait(&own->asked_, &end) == 0) {
             own->work_();
         } else {

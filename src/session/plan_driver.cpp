@@ -57,8 +57,10 @@ std::string recording_session::refusal(const char* otherwise) const {
                             : "the recording's windows are opened and ended by its options: " + plan_text(options_);
 }
 
-std::uint64_t recording_session::current_step() const noexcept {
-    const std::uint64_t begun = steps_.load();
+std::uint64_t recording_session::current_step() const noexcept { return step_under_way(steps_.load()); }
+
+// Where a range is a step, the first one begins it; else the first call ends step 0.
+std::uint64_t recording_session::step_under_way(std::uint64_t begun) const noexcept {
     return range_counts_steps() && begun != 0 ? begun - 1 : begun;
 }
 
@@ -76,12 +78,12 @@ void recording_session::count_step() {
     if (use == step_use::opens_windows) lock.lock();
     if (use == step_use::compared) (void)lock.try_lock();
     if (!recording()) return;
-    steps_.fetch_add(1);
+    const std::uint64_t begun = steps_.fetch_add(1) + 1;
     if (lock.owns_lock()) {
         note_slow_step();
         hear(plan_event::step);
     }
-    record_mark("step", current_step());
+    record_mark("step", step_under_way(begun));
 }
 
 bool recording_session::on_watched_range(range_use use, bool begins) noexcept {

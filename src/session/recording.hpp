@@ -162,6 +162,7 @@ private:
     void count_step();
     // The number of the step that is under way.
     std::uint64_t current_step() const noexcept;
+    std::uint64_t step_under_way(std::uint64_t begun) const noexcept;
     std::string refusal(const char* otherwise) const;
     void note_window();
     void begin_drain();

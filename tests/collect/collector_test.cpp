@@ -73,7 +73,8 @@ std::string name_in(const kept_chunk& thread) { return value_at<format::thread_e
 
 TEST_F(Collector, KeepsAThreadsOrderHoweverOftenItsRingWraps) {
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     ringed_thread first(rings, no_such_tid);
     ringed_thread second(rings, no_such_tid + 1);
     for (int round = 0; round < 40; ++round) {
@@ -90,7 +91,8 @@ TEST_F(Collector, KeepsAThreadsOrderHoweverOftenItsRingWraps) {
 
 TEST_F(Collector, SaysHowFullTheFullestRingWas) {
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     ringed_thread first(rings, no_such_tid);
     ringed_thread second(rings, no_such_tid + 1);
     first.write(32);
@@ -115,7 +117,8 @@ TEST_F(Collector, GivesSlotsBackOnlyWhenTheKernelHasTheirRecords) {
     capture_writer_options options = writer_options();
     options.write = watched_write::write;
     auto out = open(options);
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     ringed_thread thread(rings, no_such_tid);
     watched_write::thread = &thread;
     watched_write::most_waiting = 0;
@@ -128,7 +131,8 @@ TEST_F(Collector, GivesSlotsBackOnlyWhenTheKernelHasTheirRecords) {
 
 TEST_F(Collector, NamesEveryThingBeforeItIsUsed) {
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     ringed_thread thread(rings, no_such_tid);
     for (int round = 0; round < 5; ++round) {
         for (int i = 0; i < 3; ++i) {
@@ -163,7 +167,8 @@ TEST_F(Collector, NamesEveryThingBeforeItIsUsed) {
 
 TEST_F(Collector, FreesTheRingOfAThreadThatEndedOnceItIsDrained) {
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     ringed_thread first(rings, no_such_tid);
     first.write(20);
     rings.retire_ring(*first.ring);
@@ -184,7 +189,8 @@ TEST_F(Collector, FreesTheRingOfAThreadThatEndedOnceItIsDrained) {
 
 TEST_F(Collector, FreesARetiredRingThatIsEmpty) {
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     ringed_thread thread(rings, no_such_tid);
     rings.retire_ring(*thread.ring);
     EXPECT_EQ(drains.round().records, 0U);
@@ -195,7 +201,8 @@ TEST_F(Collector, TellsAThreadsNewNameOnceAtTheNextHousekeeping) {
     std::array<char, 16> name_before{};
     prctl(PR_GET_NAME, name_before.data());
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     prctl(PR_SET_NAME, "before");
     ringed_thread thread(rings, static_cast<std::uint32_t>(syscall(SYS_gettid)));
     thread.write(1);
@@ -219,7 +226,8 @@ TEST_F(Collector, TellsAThreadsNewNameOnceAtTheNextHousekeeping) {
 TEST_F(Collector, WritesDropsThatAreNewAndOfThisRecording) {
     rings.count_drop(drop_cause::names_full, 7);  // an earlier recording's
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     drains.housekeeping();
     rings.count_drop(drop_cause::names_full, 2);
     drains.housekeeping();
@@ -237,7 +245,8 @@ TEST_F(Collector, WritesDropsThatAreNewAndOfThisRecording) {
 
 TEST_F(Collector, TakesAClockSnapshotAtOnceAtEachHousekeepingAndAtTheEnd) {
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     drains.round();
     drains.housekeeping();
     drains.finish(format::end_reason::stopped);
@@ -256,7 +265,8 @@ TEST_F(Collector, TakesAClockSnapshotAtOnceAtEachHousekeepingAndAtTheEnd) {
 
 TEST_F(Collector, FinishesWithAllThatIsLeftAndTheEnd) {
     auto out = open();
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     ringed_thread thread(rings, no_such_tid);
     thread.write(100);
     rings.add_label(label_kind::stream, 7, rings.intern("copy stream"));
@@ -282,7 +292,8 @@ TEST_F(Collector, GoesOnFreeingRingsWhenTheDiskIsFull) {
     options.write = write_until_full;
     auto out = open(options);
     disk_is_full = true;
-    collector drains(rings, *out, rings.drops());
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
     ringed_thread thread(rings, no_such_tid);
     for (int round = 0; round < 5; ++round) {
         thread.write(128);

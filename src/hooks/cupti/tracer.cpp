@@ -77,11 +77,11 @@ constexpr profiler_call profiler_calls[] = {
 
 // True if it was one of the four. Those of the driver also come from inside those of the runtime.
 bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
-    if (active.heard.load() == nullptr) return false;
+    auto* const heard = active.heard.load();
+    if (heard == nullptr) return false;
     for (const profiler_call& call : profiler_calls) {
         if (call.cbid != cbid || static_cast<api_domain>(call.domain) != domain) continue;
-        auto* heard = active.heard.load();
-        if (data.callbackSite == CUPTI_API_ENTER && heard != nullptr) heard(call.starts);
+        if (data.callbackSite == CUPTI_API_ENTER) heard(call.starts);
         return true;
     }
     return false;
