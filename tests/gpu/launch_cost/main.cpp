@@ -3,42 +3,27 @@
 //
 //   LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none launch_cost CLIENT_LIBRARY [ROUNDS]
 //
-// A window is bursts of launches of empty kernels, few enough for the GPU's queue; only the launching is timed, not the
-// wait after it. As in a training step, many kernels with long names take turns. A window's figure is the median of its
-// bursts. A tool's cost is its window less the mean of the two bare windows beside it; the difference to the client is
-// taken round by round. The table has medians over the rounds and the middle half.
-#include <cuda_runtime.h>
+// A window is bursts of launches (bursts.hpp), and its figure the median of them. A tool's cost is its window less the
+// mean of the two bare windows beside it; the difference to the client is taken round by round. The table has medians
+// over the rounds and the middle half.
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "bursts.hpp"
 
 namespace {
 
-constexpr int launches_a_burst = 400;
+using launch_cost::burst_ns;
+using launch_cost::quantile;
+using launch_cost::skip;
+
 constexpr int bursts_a_window = 15;
 constexpr std::size_t the_client = 1;  // in the list of tools
-constexpr int skip = 77;               // ctest's word for "not run"
-
-// Symbols of about 250 characters.
-template <int N>
-struct a_functor_with_a_name_as_long_as_the_templates_of_machine_learning_frameworks_have_them {};
-template <typename TFirst, typename TSecond, typename TThird>
-__global__ void empty() {}
-
-template <int... N>
-std::vector<const void*> kernels_of(std::integer_sequence<int, N...>) {
-    return {reinterpret_cast<const void*>(
-        empty<a_functor_with_a_name_as_long_as_the_templates_of_machine_learning_frameworks_have_them<N>, char[N + 1],
-              a_functor_with_a_name_as_long_as_the_templates_of_machine_learning_frameworks_have_them<N + 1>>)...};
-}
-const std::vector<const void*> kernels = kernels_of(std::make_integer_sequence<int, 80>{});
 
 template <typename TFunction>
 TFunction* function(void* library, const char* name) {
@@ -50,26 +35,11 @@ TFunction* function(void* library, const char* name) {
     return reinterpret_cast<TFunction*>(found);
 }
 
-double quantile(std::vector<double> values, double share) {
-    std::sort(values.begin(), values.end());
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-}
-
 std::string figure(const std::vector<double>& values) {
     char text[64];
     std::snprintf(text, sizeof text, "%+.0f [%+.0f, %+.0f]", quantile(values, 0.5), quantile(values, 0.25),
                   quantile(values, 0.75));
     return text;
-}
-
-double burst_ns(cudaStream_t stream) {
-    const auto began = std::chrono::steady_clock::now();
-    for (int i = 0; i < launches_a_burst; ++i) {
-        cudaLaunchKernel(kernels[static_cast<std::size_t>(i) % kernels.size()], dim3(1), dim3(32), nullptr, 0, stream);
-    }
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
-    cudaStreamSynchronize(stream);
-    return took.count() / launches_a_burst;
 }
 
 double window_ns(cudaStream_t stream) {
