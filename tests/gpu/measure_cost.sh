@@ -62,9 +62,11 @@ stage_gpubound() {
         --workload gpu-bound --steps 6 --settle 1 --rounds 50 --seconds 65 "${beside[@]}" --json "$out/gpubound.json"
 }
 stage_residue() {
-    measure residue 230 python3 "$here/residue.py" --library "$library" --rounds 40 --json "$out/residue.json"
-    measure residue-gpu 120 python3 "$here/residue.py" --library "$library" --rounds 40 --processes 2 \
-        --roles plain,control,idle,stopped --workloads gpu-bound --json "$out/residue-gpu.json"
+    local residue=(python3 "$here/residue.py" --library "$library" --client-library "$client")
+    measure residue-launches 130 "${residue[@]}" --launch-turns "$build/tests/gpu/launch_cost/launch_turns" \
+        --seconds 90 --json "$out/residue-launches.json"
+    measure residue 190 "${residue[@]}" --workloads launch-bound,two-threads,graph-replay --processes 3 \
+        --seconds 130 --json "$out/residue.json"
 }
 stage_startstop() {
     measure startstop 60 "${inside[@]}" python3 "$here/start_stop.py" --cycles 100 --json "$out/startstop.json"

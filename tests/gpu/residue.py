@@ -1,21 +1,32 @@
 #!/usr/bin/env python3
 """Measures what a profiler that is not recording leaves in a step's time.
 
-    residue.py --library libprof.so --rounds 40
+    residue.py --library libprof.so --client-library libdiscarding_client.so --launch-turns launch_turns
 
 What was loaded cannot be unloaded, so processes take turns: several of each role are started, and in each round every
-one of them runs one window of steps, in a random order, while the others wait for their turn. All threads of all of them
-are kept on one core: on their way between cores, and between the cores' neighbours, lies most of the noise. Roles:
+one of them runs one window of steps, in a random order, while the others wait for their turn. Threads that launch are
+kept on one core, the same in all processes: on their way between cores lies most of the noise. Roles:
 
     plain         nothing; the base that the others are divided by
-    control       nothing either: its interval is the noise of the method
+    control       nothing either: its intervals are the noise of the method
     idle          libprof is in the process (LD_PRELOAD), and was never started
     listening     the same, and it waits for cudaProfilerStart, which does not come
-    stopped       libprof was started and stopped three times
-    torch-stopped torch.profiler with CPU and CUDA activities was, once
+    joined        libprof comes into the process half way (dlopen), and is never started
+    stopped       libprof is in the process, and is started and stopped three times half way, while threads launch
+    torch-stopped torch.profiler with CPU and CUDA activities is used once half way
 
-A process may be slow or fast by the luck of its memory layout, so the interval is a bootstrap in two levels: over the
-processes of both roles, and over the rounds.
+All have windows before that change and after it. A process may be slow or fast for as long as it lives, by the luck of
+its memory layout. Where a role changes half way, its figure is therefore (after / before) by the same of `plain`: that
+luck is in both and cancels out. For `idle` and `listening`, which are as they are from the beginning, there is only what
+they take beside `plain`. `control` is measured in both ways. The interval is a bootstrap in two levels: over the
+processes of both roles, and over the rounds of each half. Where the control's interval is not within a goal, the goal
+is inconclusive whatever the figure is, and the number of windows is told that would do.
+
+The workloads `launches` and `launches-two-threads` are bursts of launches by a C++ program, with much less noise than a
+training step. What is left of a launch, in nanoseconds, is also given as a share of a launch-bound training step.
+
+Free of noise is what libprof does while it is idle: its threads, how often they wake up, and that nobody has subscribed
+to CUPTI, so that nothing of libprof's is called at a launch.
 """
 
 import argparse
@@ -27,98 +38,45 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import overhead
 
-ROLES = {"plain": 3, "control": 3, "idle": 3, "listening": 3, "stopped": 3, "torch-stopped": 1}  # processes
+HERE = pathlib.Path(__file__).resolve().parent
+ROLES = {"plain": 4, "control": 4, "idle": 4, "listening": 4, "joined": 4, "stopped": 4, "torch-stopped": 1}  # processes
 LIBPROF = {  # the roles with libprof in the process: how it is set
     "idle": {"PROF_AUTOSTART": "0"},
     "listening": {"PROF_CAPTURE_RANGE": "cudaProfilerApi"},
+    "joined": {"PROF_AUTOSTART": "0"},
     "stopped": {"PROF_AUTOSTART": "0"},
 }
-GOALS = {"idle": 0.005, "stopped": 0.01}
+CHANGES = {"joined": "join", "stopped": "start-stop", "torch-stopped": "torch"}
+GOALS = {"idle": 0.005, "joined": 0.005, "stopped": 0.01}
+LAUNCHES = ("launches", "launches-two-threads")  # of the C++ program: a step is a burst
+LAUNCHES_A_STEP = 400
+LAUNCH_OF_A_STEP_NS = 12_000  # the launch-bound step: 1900 launches in 22 to 26 ms
 WORKLOADS = {  # steps a window, and before it uncounted
-    "launch-bound": (4, 1), "two-threads": (4, 1), "gpu-bound": (3, 1), "graph-replay": (8, 1)
+    "launches": (11, 3), "launches-two-threads": (11, 3), "launch-bound": (4, 1), "two-threads": (4, 1),
+    "gpu-bound": (3, 1), "graph-replay": (8, 1),
 }
 LEAST_ROUNDS = 40
 
 
-class TwoThreads:
-    """Two threads that launch small kernels at the same time, each on a stream of its own."""
-
-    def __init__(self, launches=400):
-        import torch
-
-        self.torch, self.launches = torch, launches
-        self.turn = threading.Barrier(3)
-        for _ in range(2):
-            threading.Thread(target=self._launch, daemon=True).start()
-
-    def _launch(self):
-        torch = self.torch
-        data = torch.zeros(1000, device="cuda")
-        with torch.cuda.stream(torch.cuda.Stream()):
-            while True:
-                self.turn.wait()
-                for _ in range(self.launches):
-                    data.add_(1)
-                self.turn.wait()
-
-    def step(self):
-        self.turn.wait()
-        self.turn.wait()
-
-    def wait(self):
-        self.torch.cuda.synchronize()
-
-
-def make_workload(name):
-    import train
-
-    if name == "two-threads":
-        return TwoThreads()
-    training = train.Training(train.parse_options(overhead.WORKLOADS[name][0]))
-    return overhead.GraphReplay(training) if name == "graph-replay" else training
-
-
-def serve(role, names):
-    """A process that takes turns: a line `WORKLOAD STEPS SETTLE` in, a line with the milliseconds a step out."""
-    import gc
-
-    sys.path.insert(0, str(overhead.ROOT / "examples"))
-    overhead.launch_on_one_core()
-    workloads = {name: make_workload(name) for name in names}
-    for workload in workloads.values():
-        overhead.window_ms(workload, 3, 3)
-    if role in ("stopped", "torch-stopped"):
-        for _ in range(3 if role == "stopped" else 1):
-            tool = overhead.make_tool("prof" if role == "stopped" else "torch-cpu-cuda")
-            tool.start()
-            for workload in workloads.values():
-                overhead.window_ms(workload, 3, 0)
-            tool.stop()
-    gc.disable()
-    gc.collect()
-    gc.freeze()  # what a window's collection need not look at: it would take longer than the window
-    print("ready", flush=True)
-    for line in sys.stdin:
-        name, steps, settle = line.split()
-        print(overhead.window_ms(workloads[name], int(steps), int(settle)), flush=True)
+# --- processes ----------------------------------------------------------------------------------------------------------
 
 
 class Turn:
     """One of the processes."""
 
-    def __init__(self, role, library, folder, names=(), command=None):
+    def __init__(self, role, library, folder, command):
         self.role = role
         environment = dict(os.environ)
         if role in LIBPROF:
-            environment |= {"LD_PRELOAD": library, "PROF_EXPORT": "none", **LIBPROF[role]}
+            environment |= {"PROF_EXPORT": "none", **LIBPROF[role]}
+            if role != "joined":
+                environment["LD_PRELOAD"] = library
         self.process = subprocess.Popen(
-            command or [sys.executable, __file__, "--serve", role, "--workloads", ",".join(names)],
-            env=environment, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            command, env=environment, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def read(self):
@@ -127,9 +85,12 @@ class Turn:
             raise SystemExit(f"residue.py: the process '{self.role}' has ended with {self.process.wait()}")
         return line.strip()
 
+    def say(self, line):
+        print(line, file=self.process.stdin, flush=True)
+        return self.read()
+
     def window_ms(self, workload, steps, settle):
-        print(workload, steps, settle, file=self.process.stdin, flush=True)
-        return float(self.read())
+        return float(self.say(f"{workload} {steps} {settle}"))
 
     def end(self):
         self.process.stdin.close()
@@ -137,93 +98,249 @@ class Turn:
         self.process.wait()
 
 
-def take_turns(turns, workload, steps, settle, rounds, seed=1):
+def take_turns(turns, workload, steps, settle, rounds, seconds=None, seed=1):
     """Milliseconds by role, process and round."""
     source = random.Random(seed)
     windows = {}
     order = list(enumerate(turns))
+    began = time.perf_counter()
     for _ in range(rounds):
         source.shuffle(order)
         for place, turn in order:
             windows.setdefault(turn.role, {}).setdefault(place, []).append(turn.window_ms(workload, steps, settle))
-    return {role: list(processes.values()) for role, processes in windows.items()}
+        if seconds is not None and time.perf_counter() - began > seconds:
+            break
+    # In the order of the processes, which is the same in both halves.
+    return {role: [processes[place] for place in sorted(processes)] for role, processes in windows.items()}
 
 
-def share(processes, base, source=None):
-    """The median over the rounds of a role's mean beside the base's; with `source` of a resampling."""
-    rounds = range(len(base[0]))
-    if source is not None:
-        processes = source.choices(processes, k=len(processes))
-        base = source.choices(base, k=len(base))
-        rounds = source.choices(rounds, k=len(rounds))
-    return statistics.median(
-        statistics.fmean(process[r] for process in processes) / statistics.fmean(process[r] for process in base) - 1
-        for r in rounds
-    )
+def wake_ups(process):
+    """Of libprof's threads: how often each was switched to until now, by name."""
+    found = {}
+    for task in pathlib.Path(f"/proc/{process}/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        if name.startswith("prof-"):
+            lines = (line.split() for line in (task / "status").read_text().splitlines() if "ctxt_switches" in line)
+            found[name] = found.get(name, 0) + sum(int(count) for _, count in lines)
+    return found
 
 
-def cost(processes, base, resamplings=4000):
+def evidence(turns, before, seconds):
+    """What libprof did in so many seconds in which it was idle, in each process that has it."""
+    result = {}
+    for turn in turns:
+        if turn.role not in LIBPROF or turn.role == "listening":
+            continue
+        after = wake_ups(turn.process.pid)
+        entry = result.setdefault(turn.role, {"seconds": seconds, "threads": {}, "subscription": set()})
+        for name, count in after.items():
+            woken = count - before[turn.process.pid].get(name, 0)
+            entry["threads"][name] = max(entry["threads"].get(name, 0), woken)
+        entry["subscription"].add(turn.say("subscribe"))
+    return {role: entry | {"subscription": sorted(entry["subscription"])} for role, entry in result.items()}
+
+
+# --- figures ------------------------------------------------------------------------------------------------------------
+
+
+def shares(processes, base):
+    """By round: a role's mean beside the base's."""
+    factor = len(base) / len(processes)
+    return [factor * sum(own) / sum(others) for own, others in zip(zip(*processes), zip(*base))]
+
+
+def cost(role, base, resamplings=2000):
+    """What a role takes beside the base. Both are lists of halves, each with the processes' windows: of two halves
+    it is the second beside the first."""
+
+    def figure(source=None):
+        def resampled(values):
+            return values if source is None else source.choices(values, k=len(values))
+
+        # The same processes in both halves: what a process is by luck cancels out.
+        members, base_members = (resampled(range(len(halves[0]))) for halves in (role, base))
+        found = [
+            statistics.median(resampled(shares([half[m] for m in members], [base_half[m] for m in base_members])))
+            for half, base_half in zip(role, base)
+        ]
+        return (found[1] / found[0] if len(found) == 2 else found[0]) - 1
+
     return {
-        "median": share(processes, base),
-        "interval95": overhead.interval(lambda source: share(processes, base, source), rounds=resamplings),
-        "processes": len(processes),
-        "rounds": len(base[0]),
+        "median": figure(),
+        "interval95": overhead.interval(figure, rounds=resamplings),
+        "processes": len(role[0]),
+        "rounds": min(len(half[0]) for half in base),
     }
 
 
-def verdict(figure, goal):
+def joined_halves(first, second):
+    """For a role that does not change half way: one half, with the rounds of both."""
+    return [[one + two for one, two in zip(first, second)]]
+
+
+def figures(before, after):
+    """By role, and of `control` in both ways: 'control' beside plain, and 'control, after by before'."""
+    result = {}
+    for role in before:
+        if role == "plain":
+            continue
+        if role not in CHANGES:
+            result[role] = cost(joined_halves(before[role], after[role]), joined_halves(before["plain"], after["plain"]))
+        if role in CHANGES or role == "control":
+            name = role if role in CHANGES else "control, after by before"
+            result[name] = cost([before[role], after[role]], [before["plain"], after["plain"]])
+    return result
+
+
+def verdict(role, costs, goal):
+    figure = costs[role]
+    control = costs.get("control, after by before" if role in CHANGES else "control")
+    if control is not None:
+        low, high = control["interval95"]
+        if low < -goal or high > goal:
+            more = ((high - low) / 2 / goal) ** 2
+            wanted = f", it would take {more:.0f} times the windows" if more > 1 else ""
+            return f"inconclusive (the control's interval is not within {100 * goal:.1f} %{wanted})"
     return overhead.verdict(figure, goal) if figure["rounds"] >= LEAST_ROUNDS else "inconclusive"
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--serve", metavar="ROLE", help=argparse.SUPPRESS)
-    parser.add_argument("--library", metavar="FILE", help="libprof.so")
-    parser.add_argument("--roles", default=",".join(ROLES), help="%(default)s; plain is needed")
-    parser.add_argument("--processes", type=int, default=3, help="of a role, at most (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--json", metavar="FILE", help="write all figures here")
-    parser.add_argument("--workloads", default="launch-bound,two-threads", help=f"of {', '.join(WORKLOADS)} (%(default)s)")
-    options = parser.parse_args(arguments)
+def scaled(figure, factor):
+    return figure | {"median": factor * figure["median"], "interval95": [factor * bound for bound in figure["interval95"]]}
+
+
+def of_a_step(costs, launch_ns):
+    """The same nanoseconds a launch as a share of a launch-bound training step's."""
+    return {role: scaled(figure, launch_ns / LAUNCH_OF_A_STEP_NS) for role, figure in costs.items()}
+
+
+def report(workload, result, steps):
+    costs = result["cost"]
+    rounds = max(figure["rounds"] for figure in costs.values())
+    unit = f"{result['launch_ns']:.0f} ns a launch" if workload in LAUNCHES else f"{result['plain_ms']:.3f} ms a step"
+    yield f"{workload}: {unit}, {rounds} rounds of {steps} steps"
+    for role, figure in costs.items():
+        line = f"  {role}: {overhead.percent(figure)}"
+        if role in GOALS:
+            line += f"; within {100 * GOALS[role]:.1f} %: {verdict(role, costs, GOALS[role])}"
+        if workload in LAUNCHES:
+            ns = scaled(figure, result["launch_ns"])
+            low, high = ns["interval95"]
+            line += f"; {ns['median']:+.1f} ns [{low:+.1f}, {high:+.1f}], of a step {overhead.percent(result['of_a_step'][role])}"
+            if role in GOALS:
+                line += f": {verdict(role, result['of_a_step'], GOALS[role])}"
+        yield line
+
+
+def tell(found):
+    for role, entry in found.items():
+        threads = ", ".join(f"{name} woke up {count} times" for name, count in entry["threads"].items()) or "no thread"
+        yield f"  {role}, {entry['seconds']:.0f} s: {threads}; CUPTI's subscription: {', '.join(entry['subscription'])}"
+
+
+# --- the measurement ----------------------------------------------------------------------------------------------------
+
+
+def measure(turns, names, rounds, seconds):
+    """The figures of each workload, and what libprof did in the second half. `seconds`: for all of it, or None."""
+    each = seconds and seconds / (2 * len(names))
+    halves = []
+    for half in ("before", "after"):
+        if half == "after":
+            for turn in turns:
+                turn.say("change")
+            switches = {turn.process.pid: wake_ups(turn.process.pid) for turn in turns}
+        began = time.perf_counter()
+        halves.append({name: take_turns(turns, name, *WORKLOADS[name], rounds, each) for name in names})
+    done = evidence(turns, switches, time.perf_counter() - began)
+    results = {}
+    for name in names:
+        before, after = (half[name] for half in halves)
+        base_ms = statistics.median(ms for half in (before, after) for process in half["plain"] for ms in process)
+        results[name] = {"plain_ms": base_ms, "cost": figures(before, after), "windows": [before, after]}
+        if name in LAUNCHES:
+            results[name]["launch_ns"] = base_ms * 1e6 / LAUNCHES_A_STEP
+            results[name]["of_a_step"] = of_a_step(results[name]["cost"], results[name]["launch_ns"])
+    return results, done
+
+
+def run_group(options, names, command):
+    """The workloads that one kind of process has. `command`: of a process, by its change."""
+    library = str(pathlib.Path(options.library).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        roles = [role for role in options.roles.split(",") for _ in range(min(ROLES[role], options.processes))]
+        turns = [Turn(role, library, folder, command(CHANGES.get(role, "none"))) for role in roles]
+        for turn in turns:
+            turn.read()  # ready
+        print(f"{len(turns)} processes, ready after {time.perf_counter() - began:.0f} s", flush=True)
+        results, done = measure(turns, names, options.rounds, options.seconds)
+        for turn in turns:
+            turn.end()
+    for name in names:
+        print("\n".join(report(name, results[name], WORKLOADS[name][0])), flush=True)
+    print("\n".join(["while idle:", *tell(done)]), flush=True)
+    return results | {f"while idle: {','.join(names)}": done}
+
+
+def groups(options):
+    """Workloads with the command of their processes."""
     names = options.workloads.split(",")
-    if not set(names) <= WORKLOADS.keys():
-        raise SystemExit(f"residue.py: --workloads={options.workloads}: there are {', '.join(WORKLOADS)}")
-    if options.serve:
-        return serve(options.serve, names)
+    library, client = (str(pathlib.Path(path).resolve()) for path in (options.library, options.client_library))
+    in_python = [name for name in names if name not in LAUNCHES]
+    in_program = [name for name in names if name in LAUNCHES]
+    if in_program:
+        if not options.launch_turns:
+            raise SystemExit("residue.py: --launch-turns says where the program of launch_cost/turns.cpp lies")
+        program = str(pathlib.Path(options.launch_turns).resolve())
+        yield in_program, lambda change: [program, change, library, client]
+    if in_python:
+        server = str(HERE / "residue_server.py")
+        yield in_python, lambda change: [sys.executable, server, change, ",".join(in_python), library, client]
+
+
+def parse_options(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--library", required=True, metavar="FILE", help="libprof.so")
+    parser.add_argument("--client-library", required=True, metavar="FILE", help="the discarding client")
+    parser.add_argument("--launch-turns", metavar="FILE", help="the program of launch_cost/turns.cpp")
+    parser.add_argument("--roles", default="plain,control,idle,joined,stopped", help="%(default)s; plain is needed")
+    parser.add_argument("--processes", type=int, default=4, help="of a role, at most (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=1000, help="of each half, at most (%(default)s)")
+    parser.add_argument("--seconds", type=float, help="for the rounds of each kind of process, C++ and Python")
+    parser.add_argument("--json", metavar="FILE", help="write all figures here")
+    parser.add_argument("--workloads", default="launches,launches-two-threads", help=f"of {', '.join(WORKLOADS)} (%(default)s)")
+    options = parser.parse_args(arguments)
+    for option, known in (("workloads", WORKLOADS), ("roles", ROLES)):
+        if not set(getattr(options, option).split(",")) <= known.keys():
+            parser.error(f"--{option}={getattr(options, option)}: there are {', '.join(known)}")
+    if "plain" not in options.roles.split(","):
+        parser.error(f"--roles={options.roles}: without plain there is nothing to compare with")
+    return options
+
+
+def can_run(options):
+    """Whether there is what the workloads need; says what is missing."""
+    if all(name in LAUNCHES for name in options.workloads.split(",")):
+        return True  # the program itself says so
     try:
         import torch
     except ImportError:
         print("residue.py: skipped, there is no PyTorch")
-        return overhead.SKIP
+        return False
     if not torch.cuda.is_available():
         print("residue.py: skipped, there is no GPU")
-        return overhead.SKIP
-    if options.library is None:
-        raise SystemExit("residue.py: --library says where libprof.so lies")
+    return torch.cuda.is_available()
 
-    results = {"torch": torch.__version__, "goals": GOALS}
-    with tempfile.TemporaryDirectory() as folder:
-        library = str(pathlib.Path(options.library).resolve())
-        began = time.perf_counter()
-        roles = [role for role in options.roles.split(",") for _ in range(min(ROLES[role], options.processes))]
-        turns = [Turn(role, library, folder, names) for role in roles]
-        for turn in turns:
-            turn.read()  # ready
-        print(f"{len(turns)} processes, ready after {time.perf_counter() - began:.0f} s", flush=True)
-        for workload in names:
-            steps, settle = WORKLOADS[workload]
-            windows = take_turns(turns, workload, steps, settle, options.rounds)
-            figures = {role: cost(processes, windows["plain"]) for role, processes in windows.items() if role != "plain"}
-            base_ms = statistics.median(ms for process in windows["plain"] for ms in process)
-            results[workload] = {"plain_ms": base_ms, "cost": figures, "windows": windows}
-            print(f"{workload}: {base_ms:.3f} ms a step, {options.rounds} rounds of {steps} steps", flush=True)
-            for role, figure in figures.items():
-                goal = f"; within {100 * GOALS[role]:.1f} %: {verdict(figure, GOALS[role])}" if role in GOALS else ""
-                print(f"  {role}: {overhead.percent(figure)}{goal}", flush=True)
-            if options.json:
-                pathlib.Path(options.json).write_text(json.dumps(results))
-        for turn in turns:
-            turn.end()
+
+def main(arguments=None):
+    options = parse_options(arguments)
+    if not can_run(options):
+        return overhead.SKIP
+    results = {"goals": GOALS}
+    for names, command in groups(options):
+        results |= run_group(options, names, command)
+        if options.json:
+            pathlib.Path(options.json).write_text(json.dumps(results))
     return 0
 
 

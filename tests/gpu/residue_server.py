@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""A PyTorch process that takes turns, for residue.py: a line in, a line out. launch_cost/turns.cpp does the same in C++.
+
+    residue_server.py CHANGE WORKLOAD,… LIBPROF CLIENT_LIBRARY      CHANGE: none, join, start-stop, torch
+
+    WORKLOAD STEPS SETTLE   milliseconds a step
+    change                  what is to be compared with the time before; "done"
+    subscribe               "free" if CUPTI has no subscriber, else what it said
+"""
+
+import contextlib
+import ctypes
+import gc
+import sys
+import threading
+
+import overhead
+
+RECORDINGS = 3
+
+
+class TwoThreads:
+    """Two threads that launch small kernels at the same time, each on a stream of its own."""
+
+    def __init__(self, launches=400):
+        import torch
+
+        self.torch, self.launches = torch, launches
+        self.turn = threading.Barrier(3)
+        for _ in range(2):
+            threading.Thread(target=self._launch, daemon=True).start()
+
+    def _launch(self):
+        torch = self.torch
+        data = torch.zeros(1000, device="cuda")
+        with torch.cuda.stream(torch.cuda.Stream()):
+            while True:
+                self.turn.wait()
+                for _ in range(self.launches):
+                    data.add_(1)
+                self.turn.wait()
+
+    def step(self):
+        self.turn.wait()
+        self.turn.wait()
+
+    def wait(self):
+        self.torch.cuda.synchronize()
+
+
+def make_workload(name):
+    import train
+
+    if name == "two-threads":
+        return TwoThreads()
+    training = train.Training(train.parse_options(overhead.WORKLOADS[name][0]))
+    return overhead.GraphReplay(training) if name == "graph-replay" else training
+
+
+@contextlib.contextmanager
+def launching(workload):
+    """Its threads launch meanwhile, whatever this one does."""
+    over = threading.Event()
+
+    def launch():
+        while not over.is_set():
+            workload.step()
+
+    thread = threading.Thread(target=launch)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def make_changer(change, library):
+    """The tool that is started and stopped, or something that is like one."""
+    if change == "start-stop":
+        return overhead.make_tool("prof")
+    if change == "torch":
+        return overhead.make_tool("torch-cpu-cuda")
+    if change == "join":
+        # It hears of CUDA, as where it is there from the beginning. NVTX looked for its tool long ago.
+        ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL).InitializeInjection()
+    return overhead.NoTool()
+
+
+def make_change(change, workloads, library):
+    """All that processes of a change do; those of the others do as many steps."""
+    tool = make_changer(change, library)
+    two = workloads.get("two-threads")
+    for _ in range(1 if change == "torch" else RECORDINGS):
+        with launching(two) if two else contextlib.nullcontext():
+            with overhead.on_other_cores():
+                tool.start()
+            for name, workload in workloads.items():
+                if workload is not two:
+                    overhead.window_ms(workload, 3, 0)
+            tool.stop()
+
+
+def subscribe(client_library):
+    client = ctypes.CDLL(client_library)
+    client.client_problem.restype = ctypes.c_char_p
+    return client.client_problem().decode() if client.client_start(0) else "free"
+
+
+def answer(line, workloads, change, library, client_library):
+    if line == "change":
+        make_change(change, workloads, library)
+        return "done"
+    if line == "subscribe":
+        return subscribe(client_library)
+    name, steps, settle = line.split()
+    return overhead.window_ms(workloads[name], int(steps), int(settle))
+
+
+def main():
+    change, names, library, client_library = sys.argv[1:]
+    sys.path.insert(0, str(overhead.ROOT / "examples"))
+    overhead.launch_on_one_core()
+    workloads = {name: make_workload(name) for name in names.split(",")}
+    for workload in workloads.values():
+        overhead.window_ms(workload, 3, 3)
+    gc.disable()
+    gc.collect()
+    gc.freeze()  # what a window's collection need not look at: it would take longer than the window
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(answer(line.strip(), workloads, change, library, client_library), flush=True)
+
+
+if __name__ == "__main__":
+    main()
