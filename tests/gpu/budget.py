@@ -4,12 +4,20 @@
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none PROF_OUTPUT_DIR=DIR \\
         budget.py --prof PROF --budget 1% --seconds 200 --json FILE
 
-Segments of the same training alternate: off, on, off, on, …, off. Each one `on` is a recording of its own, from
-`prof_start` to the end of its last step, so that it has the first window's cost, too. Its cost is its time a step
-beside the mean of the two `off` segments around it; of these the mean is given, with a 95 % interval by bootstrap.
-Then a segment is recorded in full, and the GPU times a step that the budgets' captures estimate are compared with
-it, range by range. The cost holds if the interval's upper bound is within the budget and is missed if the lower one is
-over it; an estimate is right if it is within 2 % of the full recording, or its own interval reaches it.
+Segments of the same training alternate: off, on, off, on, …, off; those `on` are twice as long. Each one `on` is a
+recording of its own, so that it has the first window's cost, too. Two figures are given:
+
+- The cost around the windows (budget_cost.py): the time of each step is taken, and what the steps in and around each
+  window took more than the plain steps beside them is added up. One start and one stop, which a run has, are in it.
+- The cost of whole stretches: the time a step of each `on` beside the mean of the two `off` around it, the mean of these.
+
+The verdict is by the first. Stretches of a launch-bound training differ by several percent without any tool, far more
+than the budget, whereas the first has only the noise of the few steps around windows; in between libprof does nothing.
+The cost holds if the interval's upper bound is within the budget and is missed if the lower one is over it; with fewer
+than eight windows it is inconclusive.
+
+Then a segment is recorded in full, and the GPU times a step that the budgets' captures estimate are compared with it,
+range by range. An estimate is right if it is within 2 % of the full recording, or its own interval reaches it.
 """
 
 import argparse
@@ -21,25 +29,27 @@ import subprocess
 import sys
 import time
 
+import budget_cost
+import capture_chunks
 import overhead
 
 TOLERANCE = 0.02
 
 
-def segment(training, seconds, after_step):
-    """Milliseconds a step, over about so many seconds; and the number of steps."""
+def segment(training, seconds, mark):
+    """The seconds that each step took, over about so many; and milliseconds a step, the wait at the end among them."""
     gc.collect()
     for _ in range(3):
         training.step()
     training.wait()
-    steps = 0
-    started = time.perf_counter()
-    while time.perf_counter() - started < seconds:
+    times = [time.perf_counter()]
+    while times[-1] - times[0] < seconds:
+        mark()
         training.step()
-        after_step()
-        steps += 1
+        times.append(time.perf_counter())
     training.wait()
-    return 1000 * (time.perf_counter() - started) / steps, steps
+    ms = 1000 * (time.perf_counter() - times[0]) / (len(times) - 1)
+    return [after - before for before, after in zip(times, times[1:])], ms
 
 
 def costs(off, on):
@@ -89,8 +99,8 @@ def parse_options(arguments):
     parser.add_argument("--prof", required=True, metavar="FILE", help="the prof command")
     parser.add_argument("--budget", default="1%")
     parser.add_argument("--workload", choices=sorted(overhead.WORKLOADS), default="launch-bound")
-    parser.add_argument("--seconds", type=float, default=200, help="in all (%(default)s)")
-    parser.add_argument("--pairs", type=int, default=5, help="segments with a budget (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=200, help="of all segments but the full recording (%(default)s)")
+    parser.add_argument("--pairs", type=int, default=4, help="segments with a budget (%(default)s)")
     parser.add_argument("--one-core", action="store_true", help="the threads that launch share one; libprof's have the others")
     parser.add_argument("--full-steps", type=int, default=60, help="recorded in full (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write all figures here")
@@ -109,18 +119,18 @@ def capture_path(library):
 def measure(training, options):
     budgeted = overhead.make_tool(f"prof:budget={options.budget}")
     library = budgeted.library
-    each = (options.seconds - 20) / (2 * options.pairs + 1)
-    off, on, steps, captures = [], [], [], []
-    off.append(segment(training, each, lambda: None)[0])
+    each = options.seconds / (3 * options.pairs + 1)
+    off, on, steps, captures, once = [], [], [], [], []
+    off.append(segment(training, each, lambda: None)[1])
     for _ in range(options.pairs):
         with overhead.on_other_cores():
-            budgeted.start()
-        ms, count = segment(training, each, library.prof_step)
-        budgeted.stop()
+            start_ms = overhead.timed_ms(budgeted.start)
+        times, ms = segment(training, 2 * each, library.prof_step)
+        once.append(start_ms + overhead.timed_ms(budgeted.stop))
         on.append(ms)
-        steps.append(count)
+        steps.append(times)
         captures.append(capture_path(library))
-        off.append(segment(training, each, lambda: None)[0])
+        off.append(segment(training, each, lambda: None)[1])
     full = overhead.make_tool("prof")
     with overhead.on_other_cores():
         full.start()
@@ -129,7 +139,41 @@ def measure(training, options):
         training.step()
     training.wait()
     full.stop()
-    return {"off_ms": off, "on_ms": on, "steps": steps, "captures": captures, "full": capture_path(library)}
+    return {
+        "off_ms": off, "on_ms": on, "start_and_stop_ms": once, "step_s": steps, "captures": captures,
+        "full": capture_path(library),
+    }
+
+
+def judge(result, options):
+    """Adds the figures to what was measured."""
+    windows = [capture_chunks.windows(capture) for capture in result["captures"]]
+    stretches = [budget_cost.Stretch(*one) for one in zip(result["step_s"], windows)]
+    result["windows"] = windows
+    result["cost"] = budget_cost.cost(stretches, statistics.median(result["start_and_stop_ms"]) / 1000)
+    result["verdict"] = budget_cost.verdict(result["cost"], float(options.budget.rstrip("%")) / 100)
+    result["cost_of_stretches"] = mean_with_interval(costs(result["off_ms"], result["on_ms"]))
+    reports = [steps_report(options.prof, capture) for capture in result["captures"]]
+    result["captured_steps"] = [report["captured_steps"] for report in reports]
+    result["estimates"] = compare(pooled(reports), pooled([steps_report(options.prof, result["full"])]))
+
+
+def lines(result, options):
+    def percent(name):
+        low, high = result[name]["interval95"]
+        return f"{100 * result[name]['mean']:+.2f} % [{100 * low:+.2f}, {100 * high:+.2f}]"
+
+    count = sum(map(len, result["step_s"]))
+    yield (
+        f"{options.workload}, budget {options.budget}: {statistics.median(result['off_ms']):.3f} ms a step; captured "
+        f"{sum(result['captured_steps'])} of {count} steps in {sum(map(len, result['windows']))} windows"
+    )
+    yield f"cost around the windows {percent('cost')}: {result['verdict']}; whole stretches {percent('cost_of_stretches')}"
+    for path, ns, half_width, true_ns, is_right in result["estimates"]:
+        yield (
+            f"{path}: {ns / 1e6:.4f} ms +/- {half_width / 1e6:.4f}, full {true_ns / 1e6:.4f} ms, "
+            f"{100 * (ns / true_ns - 1):+.2f} %: {'right' if is_right else 'WRONG'}"
+        )
 
 
 def main(arguments=None):
@@ -151,28 +195,10 @@ def main(arguments=None):
     overhead.window_ms(training, 10, 20)
     gc.disable()
     result = measure(training, options)
-    shares = costs(result["off_ms"], result["on_ms"])
-    result["cost"] = mean_with_interval(shares)
-    result["cost_median"] = overhead.median_with_interval(shares)
-    result["verdict"] = overhead.verdict(result["cost"], float(options.budget.rstrip("%")) / 100)
-    reports = [steps_report(options.prof, capture) for capture in result["captures"]]
-    result["captured_steps"] = [report["captured_steps"] for report in reports]
-    result["windows"] = [report["windows"] for report in reports]
-    result["estimates"] = compare(pooled(reports), pooled([steps_report(options.prof, result["full"])]))
+    judge(result, options)
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(result, indent=1))
-
-    low, high = result["cost"]["interval95"]
-    print(
-        f"{options.workload}, budget {options.budget}: {statistics.median(result['off_ms']):.3f} ms a step; "
-        f"cost {100 * result['cost']['mean']:+.2f} % [{100 * low:+.2f}, {100 * high:+.2f}]: {result['verdict']}; "
-        f"captured {sum(result['captured_steps'])} of {sum(result['steps'])} steps in {sum(result['windows'])} windows"
-    )
-    for path, ns, half_width, true_ns, is_right in result["estimates"]:
-        print(
-            f"{path}: {ns / 1e6:.4f} ms +/- {half_width / 1e6:.4f}, full {true_ns / 1e6:.4f} ms, "
-            f"{100 * (ns / true_ns - 1):+.2f} %: {'right' if is_right else 'WRONG'}"
-        )
+        pathlib.Path(options.json).write_text(json.dumps(result))
+    print("\n".join(lines(result, options)))
     return 0 if all(row[-1] for row in result["estimates"]) and result["verdict"] != "missed" else 1
 
 

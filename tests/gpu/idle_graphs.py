@@ -29,8 +29,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
 
+import capture_chunks
 import graphs
 import overhead
 
@@ -129,17 +129,12 @@ def train_once(run, cost_file):
 
 
 def remembered_nodes(capture):
-    """(nodes, copies) that the capture was told of, read as docs/capture-format.md has it."""
-    data, at, counts = pathlib.Path(capture).read_bytes(), 64, {9: 0, 10: 0}
-    while at + 40 <= len(data):
-        _, kind, flags, _, _, stored, _, _, _ = struct.unpack_from("<4IQ4I", data, at)
-        payload = data[at + 40:at + 40 + stored]
-        at += 40 + (stored + 7) // 8 * 8
-        if kind == 14:
-            payload = zlib.decompress(payload) if flags & 1 else payload
-            for record in struct.iter_unpack("<2Q3IH2B", payload[8:]):
-                if record[6] in counts:
-                    counts[record[6]] += 1
+    """(nodes, copies) that the capture was told of."""
+    counts = {9: 0, 10: 0}
+    for payload in capture_chunks.chunks(capture, capture_chunks.EARLIER):
+        for record in struct.iter_unpack("<2Q3IH2B", payload[8:]):
+            if record[6] in counts:
+                counts[record[6]] += 1
     return counts[9], counts[10]
 
 

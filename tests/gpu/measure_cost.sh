@@ -1,16 +1,17 @@
 #!/bin/bash
 # Measures what libprof costs on one GPU, beside others. Needs a build of this tree, PyTorch and a GPU.
 #
-#   tests/gpu/measure_cost.sh OUTDIR [STAGE…]     stages: launchbound gpubound residue startstop rate export
+#   tests/gpu/measure_cost.sh OUTDIR [STAGE…]     stages: launchbound gpubound residue budget
+#                                                 startstop rate export
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
 #
-# Each stage has a time limit, about ten minutes for all of them; one that fails does not stop the others. OUTDIR gets
+# Each stage has a time limit: about ten minutes for residue and budget, and as much for the others. One that fails does not stop the others. OUTDIR gets
 # summary.txt, and a log and a JSON file for each measurement. Exits with 1 if one failed, 77 if there is no GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -lt 1 ]; then
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
@@ -45,7 +46,7 @@ measure() {
     (cd "$work/$name" && timeout -k 5 "$allowed" "$@") >"$out/$name.txt" 2>&1 </dev/null || status=$?
     [ $status -ne 0 ] && failures=$((failures + 1))
     say "== $name: status $status, $((SECONDS - began)) s"
-    tail -n 8 "$out/$name.txt" | cut -c1-300 | tee -a "$out/summary.txt"
+    tail -n 16 "$out/$name.txt" | cut -c1-300 | tee -a "$out/summary.txt"
     rm -rf "${work:?}/$name"
 }
 
@@ -68,6 +69,10 @@ stage_residue() {
     measure residue 190 "${residue[@]}" --workloads launch-bound,two-threads,graph-replay --processes 3 \
         --seconds 130 --json "$out/residue.json"
 }
+stage_budget() {
+    measure budget 240 "${inside[@]}" "PROF_OUTPUT_DIR=$work/budget" python3 "$here/budget.py" --prof "$build/bin/prof" \
+        --one-core --seconds 170 --json "$out/budget.json"
+}
 stage_startstop() {
     measure startstop 60 "${inside[@]}" python3 "$here/start_stop.py" --cycles 100 --json "$out/startstop.json"
 }
@@ -87,7 +92,7 @@ stage_export() {
 }
 
 say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
-for stage in ${*:-launchbound gpubound residue startstop rate export}; do
+for stage in ${*:-launchbound gpubound residue budget startstop rate export}; do
     if declare -F "stage_$stage" >/dev/null; then
         "stage_$stage"
     else
