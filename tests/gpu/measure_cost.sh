@@ -6,12 +6,13 @@
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
 #
-# Each stage has a time limit: about ten minutes for residue and budget, and as much for the others. One that fails does not stop the others. OUTDIR gets
-# summary.txt, and a log and a JSON file for each measurement. Exits with 1 if one failed, 77 if there is no GPU.
+# Each stage has a time limit: about ten minutes for residue and budget, and as much for the others; one that fails does
+# not stop the others. OUTDIR gets summary.txt, and a log and a JSON file for each measurement. Exits with 1 if one
+# failed, 77 if there is no GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -lt 1 ]; then
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
@@ -46,7 +47,7 @@ measure() {
     (cd "$work/$name" && timeout -k 5 "$allowed" "$@") >"$out/$name.txt" 2>&1 </dev/null || status=$?
     [ $status -ne 0 ] && failures=$((failures + 1))
     say "== $name: status $status, $((SECONDS - began)) s"
-    tail -n 16 "$out/$name.txt" | cut -c1-300 | tee -a "$out/summary.txt"
+    tail -n 30 "$out/$name.txt" | cut -c1-300 | tee -a "$out/summary.txt"
     rm -rf "${work:?}/$name"
 }
 

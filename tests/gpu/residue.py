@@ -222,13 +222,12 @@ def report(workload, result, steps):
         line = f"  {role}: {overhead.percent(figure)}"
         if role in GOALS:
             line += f"; within {100 * GOALS[role]:.1f} %: {verdict(role, costs, GOALS[role])}"
+        yield line
         if workload in LAUNCHES:
             ns = scaled(figure, result["launch_ns"])
             low, high = ns["interval95"]
-            line += f"; {ns['median']:+.1f} ns [{low:+.1f}, {high:+.1f}], of a step {overhead.percent(result['of_a_step'][role])}"
-            if role in GOALS:
-                line += f": {verdict(role, result['of_a_step'], GOALS[role])}"
-        yield line
+            line = f"    {ns['median']:+.1f} ns [{low:+.1f}, {high:+.1f}], of a step {overhead.percent(result['of_a_step'][role])}"
+            yield line + (f": {verdict(role, result['of_a_step'], GOALS[role])}" if role in GOALS else "")
 
 
 def tell(found):

@@ -755,8 +755,8 @@ class Residue(unittest.TestCase):
         self.assertAlmostEqual(residue.of_a_step(costs, 3000)["idle"]["median"], 0.005)  # 60 ns of 12 us
         result = {"cost": costs, "launch_ns": 3000.0, "of_a_step": residue.of_a_step(costs, 3000)}
         lines = list(residue.report("launches", result, 11))
-        self.assertIn("+2.00 % [+1.00, +3.00]; within 0.5 %: missed; +60.0 ns [+30.0, +90.0], "
-                      "of a step +0.50 % [+0.25, +0.75]: inconclusive", lines[1])
+        self.assertEqual(lines[1:], ["  idle: +2.00 % [+1.00, +3.00]; within 0.5 %: missed",
+                                     "    +60.0 ns [+30.0, +90.0], of a step +0.50 % [+0.25, +0.75]: inconclusive"])
 
     def turns(self, roles, server):
         return [residue.Turn(role, "", None, [sys.executable, "-c", server]) for role in roles]

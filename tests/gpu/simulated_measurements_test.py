@@ -11,6 +11,7 @@ import io
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -48,49 +49,65 @@ class Residue(unittest.TestCase):
             self.assertLessEqual(max(entry["threads"].values()), 2 * entry["seconds"] + 5, role)
 
 
+class Dim(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint) for name in "xyz"]
+
+
 class Training:
-    """Steps of one millisecond of work, of which each launches some kernels."""
+    """Each step launches five kernels of 0.2 ms, whose name tells the segment and the step in it."""
 
     def __init__(self):
         self.cuda = ctypes.CDLL(FAKE_CUDA)
-        self.steps = 0
+        self.segment, self.number, self.kernels = 0, 0, 0
 
     def step(self):
-        class Dim(ctypes.Structure):
-            _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
-
-        one = Dim(1, 1, 1)
+        self.number += 1
+        self.kernels += 1
+        kernel, one = ctypes.c_void_p(self.kernels), Dim(1, 1, 1)
+        self.cuda.fake_gpu_register_kernel(kernel, f"segment {self.segment} step {self.number}".encode(), ctypes.c_uint64(200_000))
         for _ in range(5):
-            self.cuda.cudaLaunchKernel(ctypes.c_void_p(id(self)), one, one, None, ctypes.c_size_t(0), None)
+            self.cuda.cudaLaunchKernel(kernel, one, one, None, ctypes.c_size_t(0), None)
         self.wait()
-        self.steps += 1
 
     def wait(self):
         self.cuda.cudaDeviceSynchronize()
 
 
 class Budget(unittest.TestCase):
-    def test_a_run_with_a_budget_is_judged_by_its_windows(self):
-        options = budget.parse_options(["--prof", PROF, "--budget", "50%", "--seconds", "7", "--pairs", "2", "--full-steps", "10"])
-        training = Training()
-        result = budget.measure(training, options)
+    def measure(self, options):
+        training, segment = Training(), budget.segment
+
+        def counted(*arguments):
+            training.segment, training.number = training.segment + 1, -3  # three steps that are not counted
+            return segment(*arguments)
+
+        with unittest.mock.patch.object(budget, "segment", counted):
+            result = budget.measure(training, options)
         budget.judge(result, options)
-        # Beside the timed ones: those at the beginning of each of the five segments, and the full recording.
-        self.assertGreater(training.steps - 5 * 3 - 10, sum(map(len, result["step_s"])))
+        return result
+
+    def captured(self, capture):
+        """[segment, step] of each kernel."""
+        command = [PROF, "report", "--report", "kernels", "--format", "json", capture]
+        rows = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["rows"]
+        return sorted([int(word) for word in row["name"].split()[1::2]] for row in rows)
+
+    def test_a_run_with_a_budget_is_judged_by_its_windows(self):
+        options = budget.parse_options(["--prof", PROF, "--budget", "50%", "--seconds", "5", "--pairs", "2", "--full-steps", "10"])
+        result = self.measure(options)
         self.assertEqual(len(result["windows"]), 2)
-        for windows, captured, times in zip(result["windows"], result["captured_steps"], result["step_s"]):
-            self.assertGreater(len(windows), 0)
-            whole = [last - first + 1 for first, last in windows]
-            # The last one may be cut off by the end of the recording.
-            self.assertIn(captured, (sum(whole), sum(whole) - 1, sum(whole[:-1])))
-            self.assertLessEqual(windows[-1][1], len(times))
-            # The call that opens a window takes hold of CUPTI, in the step that the window begins with.
-            opening = [times[first - 1] for first, _ in windows]
-            self.assertGreater(min(opening), sorted(times)[len(times) // 2])
+        for number, windows in enumerate(result["windows"]):
+            steps = [step for first, last in windows for step in range(first, last + 1)]
+            self.assertGreater(len(steps), 0)
+            # The steps of the windows are the ones whose kernels are in the capture, and they were timed.
+            self.assertEqual(self.captured(result["captures"][number]), [[2 * number + 2, step] for step in steps])
+            self.assertLessEqual(steps[-1], len(result["step_s"][number]))
+        for times in result["step_s"]:
+            self.assertGreaterEqual(min(times), 0.001)
         self.assertEqual(result["cost"]["windows"] > 0, True)
-        self.assertTrue(all(row[-1] for row in result["estimates"]), result["estimates"])
-        printed = "\n".join(budget.lines(result, options))
-        self.assertIn("cost around the windows ", printed)
+        self.assertEqual([row[0] for row in result["estimates"]], ["(no range)", "all GPU work"])
+        self.assertAlmostEqual(result["estimates"][1][1], 1e6, delta=1e3)
+        self.assertIn("cost around the windows ", "\n".join(budget.lines(result, options)))
         json.dumps(result)
 
 
