@@ -52,6 +52,7 @@ LIBPROF = {  # the roles with libprof in the process: how it is set
 }
 CHANGES = {"joined": "join", "stopped": "start-stop", "torch-stopped": "torch"}
 GOALS = {"idle": 0.005, "joined": 0.005, "stopped": 0.01}
+WAYS_IN = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 LAUNCHES = ("launches", "launches-two-threads")  # of the C++ program: a step is a burst
 LAUNCHES_A_STEP = 400
 LAUNCH_OF_A_STEP_NS = 12_000  # the launch-bound step: 1900 launches in 22 to 26 ms
@@ -70,7 +71,7 @@ class Turn:
 
     def __init__(self, role, library, folder, command):
         self.role = role
-        environment = dict(os.environ)
+        environment = {name: value for name, value in os.environ.items() if name not in WAYS_IN}
         if role in LIBPROF:
             environment |= {"PROF_EXPORT": "none", **LIBPROF[role]}
             if role != "joined":
@@ -112,6 +113,15 @@ def take_turns(turns, workload, steps, settle, rounds, seconds=None, seed=1):
             break
     # In the order of the processes, which is the same in both halves.
     return {role: [processes[place] for place in sorted(processes)] for role, processes in windows.items()}
+
+
+def expect_libprof(turns, half):
+    """In each process that is to have it in this half, and in no other."""
+    for turn in turns:
+        wanted = turn.role in LIBPROF and (turn.role != "joined" or half == "after")
+        maps = pathlib.Path(f"/proc/{turn.process.pid}/maps").read_text()
+        if ("libprof.so" in maps) != wanted:
+            raise SystemExit(f"residue.py: libprof is {'not ' if wanted else ''}in a process of the role '{turn.role}'")
 
 
 def wake_ups(process):
@@ -248,6 +258,7 @@ def measure(turns, names, rounds, seconds):
             for turn in turns:
                 turn.say("change")
             switches = {turn.process.pid: wake_ups(turn.process.pid) for turn in turns}
+        expect_libprof(turns, half)
         began = time.perf_counter()
         halves.append({name: take_turns(turns, name, *WORKLOADS[name], rounds, each) for name in names})
     done = evidence(turns, switches, time.perf_counter() - began)
