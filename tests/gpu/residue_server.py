@@ -3,7 +3,7 @@
 
     residue_server.py CHANGE WORKLOAD,… LIBPROF CLIENT_LIBRARY      CHANGE: none, join, start-stop, torch
 
-    WORKLOAD STEPS SETTLE   milliseconds a step
+    WORKLOAD STEPS SETTLE   milliseconds a step: the mean of so many and the least, each waited for
     change                  what is to be compared with the time before; "done"
     subscribe               "free" if CUPTI has no subscriber, else what it said
 """
@@ -11,8 +11,10 @@
 import contextlib
 import ctypes
 import gc
+import statistics
 import sys
 import threading
+import time
 
 import overhead
 
@@ -57,6 +59,20 @@ def make_workload(name):
     return overhead.GraphReplay(training) if name == "graph-replay" else training
 
 
+def window_ms(workload, steps, settle):
+    gc.collect()
+    for _ in range(settle):
+        workload.step()
+    workload.wait()
+    times = [time.perf_counter()]
+    for _ in range(steps):
+        workload.step()
+        workload.wait()
+        times.append(time.perf_counter())
+    each = [1000 * (after - before) for before, after in zip(times, times[1:])]
+    return statistics.fmean(each), min(each)
+
+
 @contextlib.contextmanager
 def launching(workload):
     """Its threads launch meanwhile, whatever this one does."""
@@ -97,7 +113,7 @@ def make_change(change, workloads, library):
                 tool.start()
             for name, workload in workloads.items():
                 if workload is not two:
-                    overhead.window_ms(workload, 3, 0)
+                    window_ms(workload, 3, 0)
             tool.stop()
 
 
@@ -114,7 +130,7 @@ def answer(line, workloads, change, library, client_library):
     if line == "subscribe":
         return subscribe(client_library)
     name, steps, settle = line.split()
-    return overhead.window_ms(workloads[name], int(steps), int(settle))
+    return "{} {}".format(*window_ms(workloads[name], int(steps), int(settle)))
 
 
 def main():
@@ -123,7 +139,7 @@ def main():
     overhead.launch_on_one_core()
     workloads = {name: make_workload(name) for name in names.split(",")}
     for workload in workloads.values():
-        overhead.window_ms(workload, 3, 3)
+        window_ms(workload, 3, 3)
     gc.disable()
     gc.collect()
     gc.freeze()  # what a window's collection need not look at: it would take longer than the window

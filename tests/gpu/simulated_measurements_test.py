@@ -33,7 +33,10 @@ class Residue(unittest.TestCase):
             figures = json.loads(path.read_text())
         self.assertEqual(status, 0)
         for workload in residue.LAUNCHES:
-            self.assertEqual(set(figures[workload]["cost"]), {"control", "control, after by before", "idle", "joined", "stopped"})
+            for kind in residue.FIGURES:
+                self.assertEqual(set(figures[workload][kind]["cost"]), {"control", "control, after by before", "idle", "joined", "stopped"})
+            self.assertTrue(all(typical >= fastest for half in figures[workload]["windows"]
+                                for typical, fastest in half["plain"][0]))
             for half in figures[workload]["windows"]:
                 self.assertEqual({role: [len(one) for one in processes] for role, processes in half.items()},
                                  {role: [2] for role in ("plain", "control", "idle", "joined", "stopped")})

@@ -4,9 +4,10 @@
 //
 // Says "ready", and answers each line of its input with one:
 //
-//   launches STEPS SETTLE               milliseconds a step, which is a burst of 400 launches: the median of so many,
-//   launches-two-threads STEPS SETTLE   after others that are not counted; of two threads that launch at the same time
-//                                       the mean of both
+//   launches STEPS SETTLE               milliseconds a step, which is a burst of 400 launches: the median of so many
+//   and launches-two-threads STEPS SETTLE   the least, after others that are not counted; of two threads that launch at
+//   the
+//                                       same time the mean of both
 //   change                              what is to be compared with the time before, while all the threads launch:
 //                                       "none" is nothing; "join" loads LIBPROF and lets it know of CUDA, as where it
 //                                       is there from the beginning; "start-stop" is three recordings of the libprof
@@ -173,11 +174,11 @@ std::string subscribe(const names& given) {
     return function<int()>(client, "client_stop")() == 0 ? "free" : "free, but could not be let go";
 }
 
-double window_ms(crew& launches, int steps, int settle) {
+std::string window_ms(crew& launches, int steps, int settle) {
     for (int i = 0; i < settle; ++i) (void)launches.burst();
     std::vector<double> bursts;
-    for (int i = 0; i < steps; ++i) bursts.push_back(launches.burst());
-    return quantile(bursts, 0.5) * launches_a_burst / 1e6;
+    for (int i = 0; i < steps; ++i) bursts.push_back(launches.burst() * launches_a_burst / 1e6);
+    return std::to_string(quantile(bursts, 0.5)) + " " + std::to_string(quantile(bursts, 0));
 }
 
 std::string answer(const std::string& line, const names& given, crew& one, crew& two) {
@@ -199,7 +200,7 @@ std::string answer(const std::string& line, const names& given, crew& one, crew&
     if (!(words >> steps >> settle) || steps < 1 || (what != "launches" && what != "launches-two-threads")) {
         fail("the line '" + line + "': there are launches and launches-two-threads STEPS SETTLE, change, subscribe");
     }
-    return std::to_string(window_ms(what == "launches" ? one : two, steps, settle));
+    return window_ms(what == "launches" ? one : two, steps, settle);
 }
 
 }  // namespace
