@@ -65,10 +65,10 @@ stage_gpubound() {
 }
 stage_residue() {
     local residue=(python3 "$here/residue.py" --library "$library" --client-library "$client")
-    measure residue-launches 130 "${residue[@]}" --launch-turns "$build/tests/gpu/launch_cost/launch_turns" \
-        --seconds 90 --json "$out/residue-launches.json"
-    measure residue 190 "${residue[@]}" --workloads launch-bound,two-threads,graph-replay --processes 3 \
-        --seconds 130 --json "$out/residue.json"
+    measure residue-launches 170 "${residue[@]}" --launch-turns "$build/tests/gpu/launch_cost/launch_turns" \
+        --seconds 120 --json "$out/residue-launches.json"
+    measure residue 210 "${residue[@]}" --workloads launch-bound,two-threads,graph-replay --processes 2 \
+        --roles plain,control,idle,stopped --seconds 150 --json "$out/residue.json"
 }
 stage_budget() {
     measure budget 240 "${inside[@]}" "PROF_OUTPUT_DIR=$work/budget" python3 "$here/budget.py" --prof "$build/bin/prof" \

@@ -61,8 +61,8 @@ LAUNCHES = ("launches", "launches-two-threads")  # of the C++ program: a step is
 LAUNCHES_A_STEP = 400
 LAUNCH_OF_A_STEP_NS = 12_000  # the launch-bound step: 1900 launches in 22 to 26 ms
 WORKLOADS = {  # steps a window, and before it uncounted
-    "launches": (11, 3), "launches-two-threads": (11, 3), "launch-bound": (4, 1), "two-threads": (4, 1),
-    "gpu-bound": (3, 1), "graph-replay": (8, 1),
+    "launches": (9, 2), "launches-two-threads": (9, 2), "launch-bound": (2, 1), "two-threads": (4, 1),
+    "gpu-bound": (2, 1), "graph-replay": (5, 1),
 }
 FIGURES = ("typical", "fastest")  # of a window's steps
 LEAST_ROUNDS = 40
@@ -104,20 +104,25 @@ class Turn:
         self.process.wait()
 
 
-def take_turns(turns, workload, steps, settle, rounds, seconds=None, seed=1):
-    """Milliseconds by role, process and round: what the process answers with."""
+def take_turns(turns, workloads, rounds, seconds=None, seed=1):
+    """Milliseconds by workload, role, process and round: what the process answers with. `workloads`: with the steps of
+    a window and those before it. In a round each has its windows, so that all have as many."""
     source = random.Random(seed)
-    windows = {}
+    windows = {name: [[] for _ in turns] for name in workloads}
     order = list(enumerate(turns))
     began = time.perf_counter()
     for _ in range(rounds):
-        source.shuffle(order)
-        for place, turn in order:
-            windows.setdefault(turn.role, {}).setdefault(place, []).append(turn.window_ms(workload, steps, settle))
+        for name, (steps, settle) in workloads.items():
+            source.shuffle(order)
+            for place, turn in order:
+                windows[name][place].append(turn.window_ms(name, steps, settle))
         if seconds is not None and time.perf_counter() - began > seconds:
             break
-    # In the order of the processes, which is the same in both halves.
-    return {role: [processes[place] for place in sorted(processes)] for role, processes in windows.items()}
+    roles = list(dict.fromkeys(turn.role for turn in turns))
+    return {
+        name: {role: [own for own, turn in zip(processes, turns) if turn.role == role] for role in roles}
+        for name, processes in windows.items()
+    }
 
 
 def expect_libprof(turns, half):
@@ -277,7 +282,6 @@ def tell(found):
 
 def measure(turns, names, rounds, seconds):
     """The figures of each workload, and what libprof did in the second half. `seconds`: for all of it, or None."""
-    each = seconds and seconds / (2 * len(names))
     halves = []
     for half in ("before", "after"):
         if half == "after":
@@ -286,7 +290,8 @@ def measure(turns, names, rounds, seconds):
             switches = {turn.process.pid: wake_ups(turn.process.pid) for turn in turns}
         expect_libprof(turns, half)
         began = time.perf_counter()
-        halves.append({name: take_turns(turns, name, *WORKLOADS[name], rounds, each) for name in names})
+        workloads = {name: WORKLOADS[name] for name in names}
+        halves.append(take_turns(turns, workloads, rounds, seconds and seconds / 2))
     done = evidence(turns, switches, time.perf_counter() - began)
     return {name: evaluated(name, *(half[name] for half in halves)) for name in names}, done
 

@@ -778,22 +778,23 @@ class Residue(unittest.TestCase):
         # A process answers with how many windows it has had, the steps and those before it.
         server = "import sys\nfor n, line in enumerate(sys.stdin):\n  print(n, 100 * n + int(line.split()[1]) + int(line.split()[2]), flush=True)"
         turns = self.turns(("plain", "plain", "control"), server)
-        windows = residue.take_turns(turns, "any", steps=4, settle=1, rounds=3)
-        in_no_time = residue.take_turns(turns, "any", steps=4, settle=1, rounds=3, seconds=0)
+        windows = residue.take_turns(turns, {"any": (4, 1)}, rounds=3)["any"]
+        in_no_time = residue.take_turns(turns, {"any": (4, 1), "other": (7, 2)}, rounds=3, seconds=0)
         for turn in turns:
             turn.end()
         expected = [[0.0, 5.0], [1.0, 105.0], [2.0, 205.0]]
         self.assertEqual(windows, {"plain": [expected, expected], "control": [expected]})
-        self.assertEqual(in_no_time["plain"], [[[3.0, 305.0]], [[3.0, 305.0]]])
+        self.assertEqual(in_no_time["any"]["plain"], [[[3.0, 305.0]], [[3.0, 305.0]]])
+        self.assertEqual(in_no_time["other"]["plain"], [[[4.0, 409.0]], [[4.0, 409.0]]])
         self.assertEqual(residue.of_kind(windows, "fastest")["control"], [[5.0, 105.0, 205.0]])
 
     def test_the_processes_of_a_role_stand_in_the_same_order_in_both_halves(self):
-        turns = self.turns(("plain",) * 4, "import os, sys\nfor line in sys.stdin: print(os.getpid(), flush=True)")
-        halves = [residue.take_turns(turns, "any", 1, 0, rounds=2, seed=seed)["plain"] for seed in (1, 2)]
-        own = [[turn.window_ms("any", 1, 0)] * 2 for turn in turns]
+        turns = self.turns(("plain", "control") * 3, "import os, sys\nfor line in sys.stdin: print(os.getpid(), flush=True)")
+        halves = [residue.take_turns(turns, {"any": (1, 0)}, 2, seed=seed)["any"] for seed in (1, 2)]
+        expected = {role: [[turn.window_ms("any", 1, 0)] * 2 for turn in turns if turn.role == role] for role in ("plain", "control")}
         for turn in turns:
             turn.end()
-        self.assertEqual(halves, [own, own])
+        self.assertEqual(halves, [expected, expected])
 
     def test_all_changes_have_the_same_steps_and_two_threads_launch_meanwhile(self):
         class Work:
