@@ -38,13 +38,13 @@ import json
 import os
 import pathlib
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 import overhead
+import residue_cost
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROLES = {"plain": 4, "control": 4, "idle": 4, "listening": 4, "joined": 4, "stopped": 4, "torch-stopped": 1}  # processes
@@ -54,18 +54,11 @@ LIBPROF = {  # the roles with libprof in the process: how it is set
     "joined": {"PROF_AUTOSTART": "0"},
     "stopped": {"PROF_AUTOSTART": "0"},
 }
-CHANGES = {"joined": "join", "stopped": "start-stop", "torch-stopped": "torch"}
-GOALS = {"idle": 0.005, "joined": 0.005, "stopped": 0.01}
 WAYS_IN = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
-LAUNCHES = ("launches", "launches-two-threads")  # of the C++ program: a step is a burst
-LAUNCHES_A_STEP = 400
-LAUNCH_OF_A_STEP_NS = 12_000  # the launch-bound step: 1900 launches in 22 to 26 ms
 WORKLOADS = {  # steps a window, and before it uncounted
     "launches": (9, 2), "launches-two-threads": (9, 2), "launch-bound": (2, 1), "two-threads": (4, 1),
     "gpu-bound": (2, 1), "graph-replay": (5, 1),
 }
-FIGURES = ("typical", "fastest")  # of a window's steps
-LEAST_ROUNDS = 40
 
 
 # --- processes ----------------------------------------------------------------------------------------------------------
@@ -160,117 +153,6 @@ def evidence(turns, before, seconds):
     return {role: entry | {"subscription": sorted(entry["subscription"])} for role, entry in result.items()}
 
 
-# --- figures ------------------------------------------------------------------------------------------------------------
-
-
-def shares(processes, base):
-    """By round: a role's mean beside the base's."""
-    factor = len(base) / len(processes)
-    return [factor * sum(own) / sum(others) for own, others in zip(zip(*processes), zip(*base))]
-
-
-def cost(role, base, resamplings=2000):
-    """What a role takes beside the base. Both are lists of halves, each with the processes' windows: of two halves
-    it is the second beside the first."""
-
-    def figure(source=None):
-        def resampled(values):
-            return values if source is None else source.choices(values, k=len(values))
-
-        # The same processes in both halves: what a process is by luck cancels out.
-        members, base_members = (resampled(range(len(halves[0]))) for halves in (role, base))
-        found = [
-            statistics.median(resampled(shares([half[m] for m in members], [base_half[m] for m in base_members])))
-            for half, base_half in zip(role, base)
-        ]
-        return (found[1] / found[0] if len(found) == 2 else found[0]) - 1
-
-    return {
-        "median": figure(),
-        "interval95": overhead.interval(figure, rounds=resamplings),
-        "processes": len(role[0]),
-        "rounds": min(len(half[0]) for half in base),
-    }
-
-
-def joined_halves(first, second):
-    """For a role that does not change half way: one half, with the rounds of both."""
-    return [[one + two for one, two in zip(first, second)]]
-
-
-def of_kind(half, kind):
-    """The windows of a half with one of their figures."""
-    at = FIGURES.index(kind)
-    return {role: [[window[at] for window in process] for process in processes] for role, processes in half.items()}
-
-
-def figures(before, after):
-    """By role, and of `control` in both ways: 'control' beside plain, and 'control, after by before'."""
-    result = {}
-    for role in before:
-        if role == "plain":
-            continue
-        if role not in CHANGES:
-            result[role] = cost(joined_halves(before[role], after[role]), joined_halves(before["plain"], after["plain"]))
-        if role in CHANGES or role == "control":
-            name = role if role in CHANGES else "control, after by before"
-            result[name] = cost([before[role], after[role]], [before["plain"], after["plain"]])
-    return result
-
-
-def verdict(role, costs, goal):
-    figure = costs[role]
-    control = costs.get("control, after by before" if role in CHANGES else "control")
-    if control is not None:
-        low, high = control["interval95"]
-        if low < -goal or high > goal:
-            more = ((high - low) / 2 / goal) ** 2
-            wanted = f", it would take {more:.0f} times the windows" if more > 1 else ""
-            return f"inconclusive (the control's interval is not within {100 * goal:.1f} %{wanted})"
-    return overhead.verdict(figure, goal) if figure["rounds"] >= LEAST_ROUNDS else "inconclusive"
-
-
-def scaled(figure, factor):
-    return figure | {"median": factor * figure["median"], "interval95": [factor * bound for bound in figure["interval95"]]}
-
-
-def of_a_step(costs, launch_ns):
-    """The same nanoseconds a launch as a share of a launch-bound training step's."""
-    return {role: scaled(figure, launch_ns / LAUNCH_OF_A_STEP_NS) for role, figure in costs.items()}
-
-
-def quieter(result):
-    """The kind of figure whose control is less noisy."""
-
-    def noise(kind):
-        intervals = (figure["interval95"] for role, figure in result[kind]["cost"].items() if role.startswith("control"))
-        return sum(high - low for low, high in intervals)
-
-    return min(FIGURES, key=noise)
-
-
-def report(workload, result, steps):
-    judged = result["judged_by"]
-    found = result[judged]
-    costs = found["cost"]
-    rounds = max(figure["rounds"] for figure in costs.values())
-    unit = f"{found['launch_ns']:.0f} ns a launch" if workload in LAUNCHES else f"{found['plain_ms']:.3f} ms a step"
-    yield f"{workload}: {unit}, {rounds} rounds of {steps} steps, by the {judged} of a window"
-    for role, figure in costs.items():
-        line = f"  {role}: {overhead.percent(figure)}"
-        if role in GOALS:
-            line += f"; within {100 * GOALS[role]:.1f} %: {verdict(role, costs, GOALS[role])}"
-        yield line
-        if workload in LAUNCHES:
-            ns = scaled(figure, found["launch_ns"])
-            low, high = ns["interval95"]
-            line = f"    {ns['median']:+.1f} ns [{low:+.1f}, {high:+.1f}], of a step {overhead.percent(found['of_a_step'][role])}"
-            yield line + (f": {verdict(role, found['of_a_step'], GOALS[role])}" if role in GOALS else "")
-    (other,) = set(FIGURES) - {judged}
-    others = (f"{role} {overhead.percent(figure)}" for role, figure in result[other]["cost"].items())
-    yield f"  by the {other}: {', '.join(others)}"
-
-
 def tell(found):
     for role, entry in found.items():
         threads = ", ".join(f"{name} woke up {count} times" for name, count in entry["threads"].items()) or "no thread"
@@ -293,21 +175,7 @@ def measure(turns, names, rounds, seconds):
         workloads = {name: WORKLOADS[name] for name in names}
         halves.append(take_turns(turns, workloads, rounds, seconds and seconds / 2))
     done = evidence(turns, switches, time.perf_counter() - began)
-    return {name: evaluated(name, *(half[name] for half in halves)) for name in names}, done
-
-
-def evaluated(workload, before, after):
-    """All figures of a workload."""
-    result = {"windows": [before, after]}
-    for kind in FIGURES:
-        first, second = (of_kind(half, kind) for half in (before, after))
-        base_ms = statistics.median(ms for half in (first, second) for process in half["plain"] for ms in process)
-        result[kind] = {"plain_ms": base_ms, "cost": figures(first, second)}
-        if workload in LAUNCHES:
-            launch_ns = base_ms * 1e6 / LAUNCHES_A_STEP
-            result[kind] |= {"launch_ns": launch_ns, "of_a_step": of_a_step(result[kind]["cost"], launch_ns)}
-    result["judged_by"] = quieter(result)
-    return result
+    return {name: residue_cost.evaluated(name, *(half[name] for half in halves)) for name in names}, done
 
 
 def run_group(options, names, command):
@@ -316,7 +184,7 @@ def run_group(options, names, command):
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         roles = [role for role in options.roles.split(",") for _ in range(min(ROLES[role], options.processes))]
-        turns = [Turn(role, library, folder, command(CHANGES.get(role, "none"))) for role in roles]
+        turns = [Turn(role, library, folder, command(residue_cost.CHANGES.get(role, "none"))) for role in roles]
         for turn in turns:
             turn.read()  # ready
         print(f"{len(turns)} processes, ready after {time.perf_counter() - began:.0f} s", flush=True)
@@ -324,7 +192,7 @@ def run_group(options, names, command):
         for turn in turns:
             turn.end()
     for name in names:
-        print("\n".join(report(name, results[name], WORKLOADS[name][0])), flush=True)
+        print("\n".join(residue_cost.report(name, results[name], WORKLOADS[name][0])), flush=True)
     print("\n".join(["while idle:", *tell(done)]), flush=True)
     return results | {f"while idle: {','.join(names)}": done}
 
@@ -333,8 +201,8 @@ def groups(options):
     """Workloads with the command of their processes."""
     names = options.workloads.split(",")
     library, client = (str(pathlib.Path(path).resolve()) for path in (options.library, options.client_library))
-    in_python = [name for name in names if name not in LAUNCHES]
-    in_program = [name for name in names if name in LAUNCHES]
+    in_python = [name for name in names if name not in residue_cost.LAUNCHES]
+    in_program = [name for name in names if name in residue_cost.LAUNCHES]
     if in_program:
         if not options.launch_turns:
             raise SystemExit("residue.py: --launch-turns says where the program of launch_cost/turns.cpp lies")
@@ -367,7 +235,7 @@ def parse_options(arguments):
 
 def can_run(options):
     """Whether there is what the workloads need; says what is missing."""
-    if all(name in LAUNCHES for name in options.workloads.split(",")):
+    if all(name in residue_cost.LAUNCHES for name in options.workloads.split(",")):
         return True  # the program itself says so
     try:
         import torch
@@ -383,7 +251,7 @@ def main(arguments=None):
     options = parse_options(arguments)
     if not can_run(options):
         return overhead.SKIP
-    results = {"goals": GOALS}
+    results = {"goals": residue_cost.GOALS}
     for names, command in groups(options):
         results |= run_group(options, names, command)
         if options.json:

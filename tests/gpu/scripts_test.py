@@ -29,6 +29,7 @@ import overhead
 import pytorch_ranges
 import report_table
 import residue
+import residue_cost
 import residue_server
 import start_stop
 import torch_beside
@@ -707,32 +708,32 @@ class Residue(unittest.TestCase):
 
     def test_the_cost_of_a_role_is_found_in_spite_of_drift_and_luck(self):
         base = self.halves(0.002, seed=1)[:1]
-        slow = residue.cost(self.halves(0.002, 0.1, seed=2)[1:], base, 400)
+        slow = residue_cost.cost(self.halves(0.002, 0.1, seed=2)[1:], base, 400)
         self.assertAlmostEqual(slow["median"], 0.1, delta=0.006)
         self.assertLess(slow["interval95"][0], 0.1)
         self.assertGreater(slow["interval95"][1], 0.1)
-        same = residue.cost(self.halves(0.002, seed=3)[:1], base, 400)["interval95"]
+        same = residue_cost.cost(self.halves(0.002, seed=3)[:1], base, 400)["interval95"]
         self.assertTrue(same[0] < 0 < same[1], same)
 
     def test_the_luck_of_processes_widens_the_interval(self):
         base = [[[100.0] * 40] * 4]
-        equal = residue.cost([[[101.0] * 40] * 4], base, 400)
+        equal = residue_cost.cost([[[101.0] * 40] * 4], base, 400)
         self.assertAlmostEqual(self.width(equal), 0)
-        unlike = residue.cost([[[100.0] * 40] * 2 + [[102.0] * 40] * 2], base, 400)
+        unlike = residue_cost.cost([[[100.0] * 40] * 2 + [[102.0] * 40] * 2], base, 400)
         self.assertGreaterEqual(self.width(unlike), 0.015)
 
     def test_it_cancels_out_where_a_role_changes_half_way(self):
         base, changed = self.halves(0.05, seed=1), self.halves(0.05, 0.01, seed=2)
-        paired = residue.cost(changed, base, 400)
+        paired = residue_cost.cost(changed, base, 400)
         self.assertAlmostEqual(paired["median"], 0.01, delta=0.002)
         self.assertLess(self.width(paired), 0.012)
-        self.assertGreater(self.width(residue.cost(changed[1:], base[1:], 400)), 0.03)
+        self.assertGreater(self.width(residue_cost.cost(changed[1:], base[1:], 400)), 0.03)
 
     def test_roles_that_change_half_way_are_compared_with_before(self):
         base = [[[100.0] * 40] * 2, [[110.0] * 40] * 2]  # the machine is slower in the second half
         roles = {"control": base, "idle": [[[101.0] * 40], [[111.1] * 40]], "stopped": [[[90.0] * 40], [[99.99] * 40]]}
         before, after = ({"plain": base[half], **{role: halves[half] for role, halves in roles.items()}} for half in (0, 1))
-        costs = residue.figures(before, after)
+        costs = residue_cost.figures(before, after)
         self.assertEqual(set(costs), {"control", "control, after by before", "idle", "stopped"})
         self.assertAlmostEqual(costs["idle"]["median"], 0.01)
         self.assertAlmostEqual(costs["stopped"]["median"], 0.01)
@@ -740,21 +741,21 @@ class Residue(unittest.TestCase):
 
     def test_few_rounds_decide_nothing(self):
         figure = {"interval95": [0.001, 0.002], "rounds": 40}
-        self.assertEqual(residue.verdict("idle", {"idle": figure}, 0.005), "holds")
-        self.assertEqual(residue.verdict("idle", {"idle": figure | {"rounds": 39}}, 0.005), "inconclusive")
+        self.assertEqual(residue_cost.verdict("idle", {"idle": figure}, 0.005), "holds")
+        self.assertEqual(residue_cost.verdict("idle", {"idle": figure | {"rounds": 39}}, 0.005), "inconclusive")
 
     def test_a_control_that_is_noisier_than_the_goal_decides_nothing(self):
         good, bad = ({"interval95": interval, "rounds": 40} for interval in ([-0.004, 0.004], [-0.02, 0.01]))
         costs = {"idle": good, "stopped": good, "control": bad, "control, after by before": good}
-        self.assertEqual(residue.verdict("idle", costs, 0.005),
+        self.assertEqual(residue_cost.verdict("idle", costs, 0.005),
                          "inconclusive (the control's interval is not within 0.5 %, it would take 9 times the windows)")
-        self.assertEqual(residue.verdict("stopped", costs, 0.005), "holds")
+        self.assertEqual(residue_cost.verdict("stopped", costs, 0.005), "holds")
 
     def test_what_is_left_of_a_launch_is_a_share_of_a_step(self):
         costs = {"idle": {"median": 0.02, "interval95": [0.01, 0.03], "rounds": 40}}
-        self.assertAlmostEqual(residue.of_a_step(costs, 3000)["idle"]["median"], 0.005)  # 60 ns of 12 us
-        found = {"cost": costs, "launch_ns": 3000.0, "of_a_step": residue.of_a_step(costs, 3000)}
-        lines = list(residue.report("launches", {"judged_by": "typical", "typical": found, "fastest": found}, 11))
+        self.assertAlmostEqual(residue_cost.of_a_step(costs, 3000)["idle"]["median"], 0.005)  # 60 ns of 12 us
+        found = {"cost": costs, "launch_ns": 3000.0, "of_a_step": residue_cost.of_a_step(costs, 3000)}
+        lines = list(residue_cost.report("launches", {"judged_by": "typical", "typical": found, "fastest": found}, 11))
         self.assertEqual(lines[1:], ["  idle: +2.00 % [+1.00, +3.00]; within 0.5 %: missed",
                                      "    +60.0 ns [+30.0, +90.0], of a step +0.50 % [+0.25, +0.75]: inconclusive",
                                      "  by the fastest: idle +2.00 % [+1.00, +3.00]"])
@@ -766,7 +767,7 @@ class Residue(unittest.TestCase):
                     for role in ("plain", "control", "stopped")}
 
         for noisy, quiet in ((0, "fastest"), (1, "typical")):
-            result = residue.evaluated("launches", half(noisy), half(noisy))
+            result = residue_cost.evaluated("launches", half(noisy), half(noisy))
             self.assertEqual(result["judged_by"], quiet)
             self.assertAlmostEqual(result[quiet]["cost"]["stopped"]["median"], 0)
             self.assertAlmostEqual(result[quiet]["launch_ns"], 25_000)
@@ -786,7 +787,7 @@ class Residue(unittest.TestCase):
         self.assertEqual(windows, {"plain": [expected, expected], "control": [expected]})
         self.assertEqual(in_no_time["any"]["plain"], [[[3.0, 305.0]], [[3.0, 305.0]]])
         self.assertEqual(in_no_time["other"]["plain"], [[[4.0, 409.0]], [[4.0, 409.0]]])
-        self.assertEqual(residue.of_kind(windows, "fastest")["control"], [[5.0, 105.0, 205.0]])
+        self.assertEqual(residue_cost.of_kind(windows, "fastest")["control"], [[5.0, 105.0, 205.0]])
 
     def test_the_processes_of_a_role_stand_in_the_same_order_in_both_halves(self):
         turns = self.turns(("plain", "control") * 3, "import os, sys\nfor line in sys.stdin: print(os.getpid(), flush=True)")

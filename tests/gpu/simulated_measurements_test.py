@@ -18,6 +18,7 @@ import unittest.mock
 
 import budget
 import residue
+import residue_cost
 
 PROF, LIBPROF, CLIENT, LAUNCH_TURNS, FAKE_CUDA = sys.argv[1:]
 
@@ -32,8 +33,8 @@ class Residue(unittest.TestCase):
                                        "--rounds", "2", "--processes", "1", "--json", str(path)])
             figures = json.loads(path.read_text())
         self.assertEqual(status, 0)
-        for workload in residue.LAUNCHES:
-            for kind in residue.FIGURES:
+        for workload in residue_cost.LAUNCHES:
+            for kind in residue_cost.FIGURES:
                 self.assertEqual(set(figures[workload][kind]["cost"]), {"control", "control, after by before", "idle", "joined", "stopped"})
             self.assertTrue(all(typical >= fastest for half in figures[workload]["windows"]
                                 for typical, fastest in half["plain"][0]))
