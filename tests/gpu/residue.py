@@ -29,8 +29,8 @@ one whose control has the narrower intervals, which is chosen without a look at 
 The workloads `launches` and `launches-two-threads` are bursts of launches by a C++ program, with much less noise than a
 training step. What is left of a launch, in nanoseconds, is also given as a share of a launch-bound training step.
 
-Free of noise is what libprof does while it is idle: its threads, how often they wake up, and that nobody has subscribed
-to CUPTI, so that nothing of libprof's is called at a launch.
+Free of noise is what libprof does while it is idle: its threads, how often they wake up, that nobody has subscribed to
+CUPTI, so that nothing of libprof's is called at a launch, and how many ranges a step has.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def wake_ups(process):
     return found
 
 
-def evidence(turns, before, seconds):
+def evidence(turns, before, seconds, have_ranges):
     """What libprof did in so many seconds in which it was idle, in each process that has it."""
     result = {}
     for turn in turns:
@@ -149,6 +149,8 @@ def evidence(turns, before, seconds):
         for name, count in after.items():
             woken = count - before[turn.process.pid].get(name, 0)
             entry["threads"][name] = max(entry["threads"].get(name, 0), woken)
+        if have_ranges and turn.role == "idle" and "ranges" not in entry:
+            entry["ranges"] = turn.say("ranges")
         entry["subscription"].add(turn.say("subscribe"))
     return {role: entry | {"subscription": sorted(entry["subscription"])} for role, entry in result.items()}
 
@@ -156,7 +158,8 @@ def evidence(turns, before, seconds):
 def tell(found):
     for role, entry in found.items():
         threads = ", ".join(f"{name} woke up {count} times" for name, count in entry["threads"].items()) or "no thread"
-        yield f"  {role}, {entry['seconds']:.0f} s: {threads}; CUPTI's subscription: {', '.join(entry['subscription'])}"
+        ranges = f"; ranges a step, with two calls each: {entry['ranges']}" if "ranges" in entry else ""
+        yield f"  {role}, {entry['seconds']:.0f} s: {threads}; CUPTI's subscription: {', '.join(entry['subscription'])}{ranges}"
 
 
 # --- the measurement ----------------------------------------------------------------------------------------------------
@@ -174,7 +177,7 @@ def measure(turns, names, rounds, seconds):
         began = time.perf_counter()
         workloads = {name: WORKLOADS[name] for name in names}
         halves.append(take_turns(turns, workloads, rounds, seconds and seconds / 2))
-    done = evidence(turns, switches, time.perf_counter() - began)
+    done = evidence(turns, switches, time.perf_counter() - began, not set(names) & set(residue_cost.LAUNCHES))
     return {name: residue_cost.evaluated(name, *(half[name] for half in halves)) for name in names}, done
 
 

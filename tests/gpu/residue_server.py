@@ -5,6 +5,7 @@
 
     WORKLOAD STEPS SETTLE   milliseconds a step: the mean of so many and the least, each waited for
     change                  what is to be compared with the time before; "done"
+    ranges                  how many ranges a step of each workload has, as libprof counts them in a short recording
     subscribe               "free" if CUPTI has no subscriber, else what it said
 """
 
@@ -117,6 +118,32 @@ def make_change(change, workloads, library):
             tool.stop()
 
 
+class Row(ctypes.Structure):
+    """prof_summary_row, the 128 bytes of its first version."""
+
+    _fields_ = [("path", ctypes.c_char_p), ("depth", ctypes.c_uint32), ("captured", ctypes.c_uint32),
+                ("instances", ctypes.c_uint64), ("others", ctypes.c_char * 104)]
+
+
+def ranges_a_step(workload, steps=4):
+    """In each of them libprof is called twice, whether or not it records."""
+    tool = overhead.make_tool("prof:activities=none")
+    library, row, count = tool.library, Row(), 0
+    library.prof_summary_open.restype = ctypes.c_void_p
+    library.prof_summary_row_count.restype = ctypes.c_size_t
+    tool.start()
+    for _ in range(steps):
+        workload.step()
+    workload.wait()
+    summary = ctypes.c_void_p(library.prof_summary_open())
+    for at in range(library.prof_summary_row_count(summary)):
+        library.prof_summary_get_row(summary, ctypes.c_size_t(at), ctypes.byref(row), ctypes.sizeof(row))
+        count += row.instances
+    library.prof_summary_close(summary)
+    tool.stop()
+    return count / steps
+
+
 def subscribe(client_library):
     client = ctypes.CDLL(client_library)
     client.client_problem.restype = ctypes.c_char_p
@@ -127,6 +154,8 @@ def answer(line, workloads, change, library, client_library):
     if line == "change":
         make_change(change, workloads, library)
         return "done"
+    if line == "ranges":
+        return ", ".join(f"{ranges_a_step(workload):g} in {name}" for name, workload in workloads.items())
     if line == "subscribe":
         return subscribe(client_library)
     name, steps, settle = line.split()

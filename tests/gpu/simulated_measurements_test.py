@@ -2,7 +2,8 @@
 """residue.py and budget.py on the simulated GPU, from beginning to end: what they find, not how long it took.
 
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none PROF_CUPTI_LIBRARY=… \\
-        simulated_measurements_test.py PROF LIBPROF CLIENT_LIBRARY LAUNCH_TURNS LIBFAKE_CUDA
+        simulated_measurements_test.py PROF LIBPROF CLIENT_LIBRARY LAUNCH_TURNS \\
+            LIBFAKE_CUDA NVTX_LIBRARY
 """
 
 import contextlib
@@ -19,8 +20,9 @@ import unittest.mock
 import budget
 import residue
 import residue_cost
+import residue_server
 
-PROF, LIBPROF, CLIENT, LAUNCH_TURNS, FAKE_CUDA = sys.argv[1:]
+PROF, LIBPROF, CLIENT, LAUNCH_TURNS, FAKE_CUDA, NVTX = sys.argv[1:]
 
 
 class Residue(unittest.TestCase):
@@ -49,6 +51,23 @@ class Residue(unittest.TestCase):
             self.assertEqual(set(entry["threads"]), {"prof-control"} | ({"prof-end"} if role == "stopped" else set()), role)
             # One look a second at whether it is alone, and some while it gets to sleep.
             self.assertLessEqual(max(entry["threads"].values()), 2 * entry["seconds"] + 5, role)
+
+
+class Ranges(unittest.TestCase):
+    def test_the_ranges_of_a_step_are_counted(self):
+        class Work:
+            def step(self):
+                for _ in range(3):
+                    nvtx.push(b"outer")
+                    nvtx.push(b"inner")
+                    nvtx.pop()
+                    nvtx.pop()
+
+            def wait(self):
+                pass
+
+        nvtx = ctypes.CDLL(NVTX)
+        self.assertEqual(residue_server.answer("ranges", {"graph-replay": Work()}, "none", "", ""), "6 in graph-replay")
 
 
 class Dim(ctypes.Structure):
