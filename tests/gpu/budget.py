@@ -9,10 +9,11 @@ recording of its own, so that it has the first window's cost, too. Two figures a
 
 - The cost around the windows (budget_cost.py): the time of each step is taken, and what the steps in and around each
   window took more than the plain steps beside them is added up. One start and one stop, which a run has, are in it.
+  How often libprof's threads woke up a second, in windows and between them, is told beside it.
 - The cost of whole stretches: the time a step of each `on` beside the mean of the two `off` around it, the mean of these.
 
 The verdict is by the first. Stretches of a launch-bound training differ by several percent without any tool, far more
-than the budget, whereas the first has only the noise of the few steps around windows; in between libprof does nothing.
+than the budget, whereas the first has only the noise of the few steps around windows.
 The cost holds if the interval's upper bound is within the budget and is missed if the lower one is over it; with fewer
 than eight windows it is inconclusive.
 
@@ -23,6 +24,7 @@ range by range. An estimate is right if it is within 2 % of the full recording, 
 import argparse
 import gc
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -32,6 +34,7 @@ import time
 import budget_cost
 import capture_chunks
 import overhead
+import residue
 
 TOLERANCE = 0.02
 
@@ -120,12 +123,15 @@ def measure(training, options):
     budgeted = overhead.make_tool(f"prof:budget={options.budget}")
     library = budgeted.library
     each = options.seconds / (3 * options.pairs + 1)
-    off, on, steps, captures, once = [], [], [], [], []
+    off, on, steps, captures, once, woken = [], [], [], [], [], {}
     off.append(segment(training, each, lambda: None)[1])
     for _ in range(options.pairs):
         with overhead.on_other_cores():
             start_ms = overhead.timed_ms(budgeted.start)
+        before = residue.wake_ups(os.getpid())
         times, ms = segment(training, 2 * each, library.prof_step)
+        for name, count in residue.wake_ups(os.getpid()).items():
+            woken[name] = woken.get(name, 0) + count - before.get(name, 0)
         once.append(start_ms + overhead.timed_ms(budgeted.stop))
         on.append(ms)
         steps.append(times)
@@ -142,6 +148,7 @@ def measure(training, options):
     return {
         "off_ms": off, "on_ms": on, "start_and_stop_ms": once, "step_s": steps, "captures": captures,
         "full": capture_path(library),
+        "wake_ups_a_second": {name: count / sum(map(sum, steps)) for name, count in woken.items()},
     }
 
 
@@ -169,6 +176,8 @@ def lines(result, options):
         f"{sum(result['captured_steps'])} of {count} steps in {sum(map(len, result['windows']))} windows"
     )
     yield f"cost around the windows {percent('cost')}: {result['verdict']}; whole stretches {percent('cost_of_stretches')}"
+    woken = ", ".join(f"{name} {rate:.1f}" for name, rate in result["wake_ups_a_second"].items())
+    yield f"wake-ups a second: {woken}; start and stop {statistics.median(result['start_and_stop_ms']):.1f} ms"
     for path, ns, half_width, true_ns, is_right in result["estimates"]:
         yield (
             f"{path}: {ns / 1e6:.4f} ms +/- {half_width / 1e6:.4f}, full {true_ns / 1e6:.4f} ms, "

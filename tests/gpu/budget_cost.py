@@ -1,11 +1,12 @@
 """What a budget costs a run, from the time of each of its steps.
 
 Whole stretches of a launch-bound training, with and without libprof, differ by more than a budget of 1 %: nothing that
-is compared over so many seconds tells whether that is kept. But with a budget libprof does something only around its
-windows, and nothing between them (residue.py shows that), so that it is enough to look there. A *region* is a window's
-steps with some before it and more after it, in which CUPTI is let go. What a region's steps should have taken is known
-from the plain steps beside it; what they took more is what the window cost. All other steps, nearly all of the run, add
-no noise.
+is compared over so many seconds tells whether that is kept. But with a budget libprof records only in its windows.
+Between them nobody has subscribed to CUPTI, so that it is called at ranges and at prof_step alone (residue.py tells what
+such a libprof leaves in a step's time), and its threads look now and then whether there is something to do, on other
+cores (budget.py tells how often). So it is enough to look at the windows. A *region* is a window's steps with some before
+it and more after it, in which CUPTI is let go. What a region's steps should have taken is known from the plain steps
+beside it; what they took more is what the window cost. All other steps, nearly all of the run, add no noise.
 
 The *local median* of a step is that of the nearest plain steps, 40 on either side. Steps have a long tail, so that
 their mean is above their median: a region's base is its local medians times the ratio, over all plain steps, of what

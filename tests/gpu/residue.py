@@ -189,7 +189,10 @@ def run_group(options, names, command):
         roles = [role for role in options.roles.split(",") for _ in range(min(ROLES[role], options.processes))]
         turns = [Turn(role, library, folder, command(residue_cost.CHANGES.get(role, "none"))) for role in roles]
         for turn in turns:
-            turn.read()  # ready
+            said = turn.read()
+            if said != "ready":
+                print(said)
+                raise SystemExit(overhead.SKIP)
         print(f"{len(turns)} processes, ready after {time.perf_counter() - began:.0f} s", flush=True)
         results, done = measure(turns, names, options.rounds, options.seconds)
         for turn in turns:
