@@ -177,6 +177,7 @@ std::string subscribe(const names& given) {
 std::string window_ms(crew& launches, int steps, int settle) {
     for (int i = 0; i < settle; ++i) (void)launches.burst();
     std::vector<double> bursts;
+    bursts.reserve(static_cast<std::size_t>(steps));
     for (int i = 0; i < steps; ++i) bursts.push_back(launches.burst() * launches_a_burst / 1e6);
     return std::to_string(quantile(bursts, 0.5)) + " " + std::to_string(quantile(bursts, 0));
 }
