@@ -37,6 +37,7 @@ import overhead
 import residue
 
 TOLERANCE = 0.02
+LEAST_STEPS = 150  # of a segment: the first window comes after 78 at most (docs/budget.md)
 
 
 def segment(training, seconds, mark):
@@ -46,7 +47,7 @@ def segment(training, seconds, mark):
         training.step()
     training.wait()
     times = [time.perf_counter()]
-    while times[-1] - times[0] < seconds:
+    while times[-1] - times[0] < seconds or len(times) <= LEAST_STEPS:
         mark()
         training.step()
         times.append(time.perf_counter())

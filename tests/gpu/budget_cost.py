@@ -10,7 +10,9 @@ beside it; what they took more is what the window cost. All other steps, nearly 
 
 The *local median* of a step is that of the nearest plain steps, 40 on either side. Steps have a long tail, so that
 their mean is above their median: a region's base is its local medians times the ratio, over all plain steps, of what
-they took to their own local medians. So a region in which nothing was done has an excess of 0 on average.
+they took to their own local medians. So a region in which nothing was done has an excess of 0 on average. Stalls,
+plain steps of more than three local medians, are left out of that ratio: they are so rare that they hit hardly any region,
+and would make windows look as if they saved time. One that hits a region counts for its window.
 """
 
 import bisect
@@ -21,6 +23,7 @@ import overhead
 BEFORE, AFTER = 2, 10  # steps of a region before a window and after it, the one in which it ends among them
 NEAREST = 40  # plain steps on either side
 BLOCK = 20  # plain steps that are resampled together
+STALL = 3  # local medians
 LEAST_WINDOWS = 8  # for a verdict
 
 
@@ -59,6 +62,7 @@ class Stretch:
             median = statistics.median(times[i] for i in beside)
             self.regions.append((sum(times[begin:end]), (end - begin) * median))
         pairs = [(times[i], local_median(times, plain, place)) for place, i in enumerate(plain)]
+        pairs = [(took, median) for took, median in pairs if took <= STALL * median]
         self.blocks = [tuple(map(sum, zip(*pairs[at : at + BLOCK]))) for at in range(0, len(pairs), BLOCK)]
 
 

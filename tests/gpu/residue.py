@@ -131,9 +131,13 @@ def wake_ups(process):
     """Of libprof's threads: how often each was switched to until now, by name."""
     found = {}
     for task in pathlib.Path(f"/proc/{process}/task").iterdir():
-        name = (task / "comm").read_text().strip()
+        try:
+            name = (task / "comm").read_text().strip()
+            status = (task / "status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
         if name.startswith("prof-"):
-            lines = (line.split() for line in (task / "status").read_text().splitlines() if "ctxt_switches" in line)
+            lines = (line.split() for line in status.splitlines() if "ctxt_switches" in line)
             found[name] = found.get(name, 0) + sum(int(count) for _, count in lines)
     return found
 

@@ -133,6 +133,7 @@ def ranges_a_step(workload, steps=4):
     library.prof_summary_row_count.restype = ctypes.c_size_t
     tool.start()
     for _ in range(steps):
+        library.prof_step()  # a mark: there is something to sum up in a workload without ranges, too
         workload.step()
     workload.wait()
     summary = ctypes.c_void_p(library.prof_summary_open())

@@ -134,10 +134,11 @@ class BudgetCost(unittest.TestCase):
         times = [2.0] * 300
         times[99] += 50.0  # the call that opens the window of step 100
         times[100] += 7.0  # the one that ends it
-        times[110] += 1000.0  # a long step of its own: not the window's
+        times[110] = 5.0  # a long step of its own: not the window's
+        times[200] = 1000.0  # a stall
         figure = budget_cost.cost([budget_cost.Stretch(times, [[100, 100]])], once=3.0, resamplings=10)
         plain = 300 - 13
-        base = (2.0 * plain + 1000.0) / plain  # what plain steps take
+        base = (2.0 * (plain - 2) + 5.0) / (plain - 1)  # what plain steps take, but for the stall
         excess = 3.0 + 57.0 + 13 * (2.0 - base)
         self.assertAlmostEqual(figure["mean"], excess / (sum(times) - excess))
         self.assertEqual(figure["windows"], 1)

@@ -55,7 +55,14 @@ class Residue(unittest.TestCase):
 
 class Ranges(unittest.TestCase):
     def test_the_ranges_of_a_step_are_counted(self):
-        class Work:
+        class Idle:
+            def step(self):
+                pass
+
+            def wait(self):
+                pass
+
+        class Work(Idle):
             def step(self):
                 for _ in range(3):
                     nvtx.push(b"outer")
@@ -63,11 +70,9 @@ class Ranges(unittest.TestCase):
                     nvtx.pop()
                     nvtx.pop()
 
-            def wait(self):
-                pass
-
         nvtx = ctypes.CDLL(NVTX)
-        self.assertEqual(residue_server.answer("ranges", {"graph-replay": Work()}, "none", "", ""), "6 in graph-replay")
+        self.assertEqual(residue_server.answer("ranges", {"launch-bound": Work(), "graph-replay": Idle()}, "none", "", ""),
+                         "6 in launch-bound, 0 in graph-replay")
 
 
 class Dim(ctypes.Structure):
@@ -114,7 +119,7 @@ class Budget(unittest.TestCase):
         return sorted([int(word) for word in row["name"].split()[1::2]] for row in rows)
 
     def test_a_run_with_a_budget_is_judged_by_its_windows(self):
-        options = budget.parse_options(["--prof", PROF, "--budget", "50%", "--seconds", "5", "--pairs", "2", "--full-steps", "10"])
+        options = budget.parse_options(["--prof", PROF, "--budget", "5%", "--seconds", "4", "--pairs", "2", "--full-steps", "10"])
         result = self.measure(options)
         self.assertEqual(len(result["windows"]), 2)
         for number, windows in enumerate(result["windows"]):

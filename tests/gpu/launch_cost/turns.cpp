@@ -38,7 +38,7 @@ namespace launch_cost {
 namespace {
 
 constexpr int recordings = 3;
-constexpr int bursts_a_recording = 8;  // and as many between two of them
+constexpr int bursts_a_recording = 5;  // and as many between two of them
 
 [[noreturn]] void fail(const std::string& what) {
     std::fprintf(stderr, "launch_turns: %s\n", what.c_str());
