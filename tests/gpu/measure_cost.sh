@@ -65,14 +65,16 @@ stage_gpubound() {
 }
 stage_residue() {
     local residue=(python3 "$here/residue.py" --library "$library" --client-library "$client")
-    measure residue-launches 170 "${residue[@]}" --launch-turns "$build/tests/gpu/launch_cost/launch_turns" \
-        --seconds 120 --json "$out/residue-launches.json"
-    measure residue 210 "${residue[@]}" --workloads launch-bound,two-threads,graph-replay --processes 2 \
-        --roles plain,control,idle,stopped --seconds 150 --json "$out/residue.json"
+    measure residue-launches 160 "${residue[@]}" --launch-turns "$build/tests/gpu/launch_cost/launch_turns" \
+        --seconds 110 --json "$out/residue-launches.json"
+    measure residue 150 "${residue[@]}" --workloads graph-replay,two-threads --processes 3 --seconds 100 \
+        --json "$out/residue.json"
+    measure residue-launchbound 100 "${residue[@]}" --workloads launch-bound --processes 2 \
+        --roles plain,control,idle,stopped --seconds 60 --json "$out/residue-launchbound.json"
 }
 stage_budget() {
-    measure budget 240 "${inside[@]}" "PROF_OUTPUT_DIR=$work/budget" python3 "$here/budget.py" --prof "$build/bin/prof" \
-        --one-core --seconds 170 --json "$out/budget.json"
+    measure budget 220 "${inside[@]}" "PROF_OUTPUT_DIR=$work/budget" python3 "$here/budget.py" --prof "$build/bin/prof" \
+        --one-core --seconds 160 --json "$out/budget.json"
 }
 stage_startstop() {
     measure startstop 60 "${inside[@]}" python3 "$here/start_stop.py" --cycles 100 --json "$out/startstop.json"
