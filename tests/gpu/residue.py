@@ -34,6 +34,7 @@ CUPTI, so that nothing of libprof's is called at a launch, and how many ranges a
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -85,14 +86,16 @@ class Turn:
         return line.strip()
 
     def say(self, line):
-        print(line, file=self.process.stdin, flush=True)
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which is told below
+            print(line, file=self.process.stdin, flush=True)
         return self.read()
 
     def window_ms(self, workload, steps, settle):
         return [float(word) for word in self.say(f"{workload} {steps} {settle}").split()]
 
     def end(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
 
@@ -153,9 +156,12 @@ def evidence(turns, before, seconds, have_ranges):
         for name, count in after.items():
             woken = count - before[turn.process.pid].get(name, 0)
             entry["threads"][name] = max(entry["threads"].get(name, 0), woken)
-        if have_ranges and turn.role == "idle" and "ranges" not in entry:
-            entry["ranges"] = turn.say("ranges")
-        entry["subscription"].add(turn.say("subscribe"))
+        try:
+            entry["subscription"].add(turn.say("subscribe"))
+            if have_ranges and turn.role == "idle" and "ranges" not in entry:
+                entry["ranges"] = turn.say("ranges")
+        except SystemExit as failure:  # the windows are measured, and are not to be lost
+            entry["subscription"].add(str(failure))
     return {role: entry | {"subscription": sorted(entry["subscription"])} for role, entry in result.items()}
 
 

@@ -838,6 +838,17 @@ class Residue(unittest.TestCase):
         self.assertGreater(least, 0)
         self.assertEqual(workloads["graph-replay"].steps, 12)
 
+    def test_a_process_that_ends_at_last_costs_no_figures(self):
+        turns = self.turns(("idle", "stopped"), "import sys\nfor line in sys.stdin: print('free', flush=True); sys.exit(line == 'ranges\\n')")
+        before = {turn.process.pid: {"prof-test": 1} for turn in turns}
+        found = residue.evidence(turns, before, 10.0, have_ranges=True)
+        for turn in turns:
+            turn.end()
+        self.assertEqual(set(found), {"idle", "stopped"})
+        self.assertEqual(found["stopped"], {"seconds": 10.0, "threads": {}, "subscription": ["free"]})
+        self.assertRegex(found["idle"]["subscription"][1], "'idle' has ended with 0")
+        self.assertEqual(len(list(residue.tell(found))), 2)
+
     def test_wake_ups_are_those_of_libprofs_threads(self):
         server = (
             "import sys, threading, time\n"

@@ -14,7 +14,7 @@
 //                                       that is in the process already. The answer is "done"
 //   subscribe                           whether CUPTI has a subscriber: the discarding client tries to be it. The
 //   answer
-//                                       is "free", or what CUPTI said. The last line, since it changes the process
+//                                       is "free", or what CUPTI said. Nothing is measured after it
 //
 // Threads that launch are kept on one core each, the same in every process.
 #include <dlfcn.h>
