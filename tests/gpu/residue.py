@@ -20,7 +20,8 @@ its memory layout. Where a role changes half way, its figure is therefore (after
 luck is in both and cancels out. For `idle` and `listening`, which are as they are from the beginning, there is only what
 they take beside `plain`. `control` is measured in both ways. The interval is a bootstrap in two levels: over the
 processes of both roles, and over the rounds of each half. Where the control's interval is not within a goal, the goal
-is inconclusive whatever the figure is, and the number of windows is told that would do.
+is inconclusive, or missed if the figure is beyond it by more than the control is off; and it is told how many times the
+windows would do.
 
 Of each window there are two figures, its typical step (the mean; of the C++ program's the median) and its fastest: what
 is left behind at every step is in both. Which of them is less noisy depends on the machine. The goals are judged by the

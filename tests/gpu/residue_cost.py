@@ -73,7 +73,8 @@ def verdict(role, costs, goal):
     control = costs.get("control, after by before" if role in CHANGES else "control")
     if control is not None:
         low, high = control["interval95"]
-        if low < -goal or high > goal:
+        clearly_missed = figure["interval95"][0] > goal + max(-low, high)
+        if (low < -goal or high > goal) and not clearly_missed:
             more = ((high - low) / 2 / goal) ** 2
             wanted = f", it would take {more:.0f} times the windows" if more > 1 else ""
             return f"inconclusive (the control's interval is not within {100 * goal:.1f} %{wanted})"

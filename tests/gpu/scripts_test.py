@@ -751,6 +751,9 @@ class Residue(unittest.TestCase):
         self.assertEqual(residue_cost.verdict("idle", costs, 0.005),
                          "inconclusive (the control's interval is not within 0.5 %, it would take 9 times the windows)")
         self.assertEqual(residue_cost.verdict("stopped", costs, 0.005), "holds")
+        for low, expected in ((0.024, "inconclusive"), (0.026, "missed")):  # the goal and what the control is off
+            costs["idle"] = good | {"interval95": [low, 0.03]}
+            self.assertRegex(residue_cost.verdict("idle", costs, 0.005), "^" + expected)
 
     def test_what_is_left_of_a_launch_is_a_share_of_a_step(self):
         costs = {"idle": {"median": 0.02, "interval95": [0.01, 0.03], "rounds": 40}}
