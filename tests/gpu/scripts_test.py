@@ -33,6 +33,7 @@ import residue_cost
 import residue_server
 import start_stop
 import torch_beside
+import windows
 
 
 def kernel(name, instances, total_ns):
@@ -902,6 +903,17 @@ class OtherMeasurements(unittest.TestCase):
             path.write_text('{"traceEvents": [\n{"ph":"X"},\n{"ph": "i"}, {"ph":"s"}\n]}\n')
             self.assertEqual(export_speed.count_events(path), 3)
             self.assertAlmostEqual(export_speed.speed(path, 0.5, 0.4)["events_per_s"], 6)
+
+
+class Windows(unittest.TestCase):
+    def test_a_program_that_died_and_steps_that_lack_kernels_are_faults(self):
+        two_of_two = [[4, 5], [9, 10]]
+        self.assertEqual(windows.faults(0, two_of_two, 4 * 1900), [])
+        self.assertEqual(windows.faults(-11, two_of_two, 4 * 1900), ["the program's end: killed by SIGSEGV, after 2 windows"])
+        self.assertEqual(windows.faults(1, two_of_two, 4 * 1900), ["the program's end: status 1, after 2 windows"])
+        self.assertEqual(windows.faults(0, two_of_two, 4 * 1900 - 1), ["7599 kernels are not as many in each of 4 steps"])
+        self.assertEqual(windows.faults(0, two_of_two, 0), ["0 kernels are not as many in each of 4 steps"])
+        self.assertEqual(windows.faults(0, [], 0), ["there is no window"])
 
 
 if __name__ == "__main__":
