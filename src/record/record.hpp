@@ -5,7 +5,9 @@
 // little-endian, no padding, never reordered; new kinds are added at the end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace prof {
@@ -90,9 +92,10 @@ inline void begin_record(record& r, record_kind kind, std::uint32_t domain, std:
     r.name = 0;
     r.color = 0;
     r.category = 0;
-    r.domain = static_cast<std::uint16_t>(domain);
-    r.kind = kind;
-    r.flags = 0;
+    // The last three fields at once.
+    const std::uint32_t last = (domain & 0xFFFFU) | (static_cast<std::uint32_t>(kind) << 16);
+    static_assert(offsetof(record, domain) == 28 && offsetof(record, kind) == 30 && offsetof(record, flags) == 31);
+    std::memcpy(reinterpret_cast<std::byte*>(&r) + offsetof(record, domain), &last, sizeof last);
 }
 
 constexpr std::uint64_t original_node(const record& clone) noexcept {

@@ -11,6 +11,8 @@ namespace prof {
 struct alignas(64) gate_words {
     std::atomic<std::uint32_t> recording_epoch{0};
     std::atomic<std::uint32_t> symbol_generation{0};
+    std::atomic<std::uint32_t> plain_epoch{UINT32_MAX};
+    std::atomic<bool> ranges_are_watched{false};
 };
 inline gate_words all_gate_words;  // what hooks read each time, in one cache line
 inline constexpr std::atomic<std::uint32_t>& recording_epoch = all_gate_words.recording_epoch;
@@ -19,6 +21,11 @@ inline constexpr std::atomic<std::uint32_t>& symbol_generation = all_gate_words.
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
 // In a child that was forked during a recording: its first record is counted, and the gate shut.
 inline constexpr std::uint32_t orphan_epoch = 0xFFFFFFFE;
+
+// The recording's number again, while it is a plain one: no range is watched. Else a number that is no thread's
+// (no_plain_epoch). So one comparison tells a range's hook that nothing is to be done but to record.
+inline constexpr std::atomic<std::uint32_t>& plain_epoch = all_gate_words.plain_epoch;
+inline constexpr std::uint32_t no_plain_epoch = UINT32_MAX;
 
 // Templates, so that the tests run the same code with atomics that are a memory model's.
 template <typename TGate>
@@ -34,6 +41,29 @@ std::uint32_t epoch_of(const TGate& gate) noexcept {
 template <typename TGate>
 void set_gate(TGate& gate, std::uint32_t epoch) noexcept {
     gate.store(epoch);  // seq_cst: rare; what is needed is that it releases the region
+}
+
+// After a change of one of the words that it follows from. Of two threads that are here at once the last to store looks
+// again.
+inline void follow_gate() noexcept {
+    const auto wanted = [] {
+        const std::uint32_t epoch = recording_epoch.load();
+        return epoch == 0 || all_gate_words.ranges_are_watched.load() ? no_plain_epoch : epoch;
+    };
+    std::uint32_t plain = 0;
+    do {
+        plain = wanted();
+        plain_epoch.store(plain);
+    } while (plain != wanted());
+}
+// That of the process.
+inline void set_gate(std::atomic<std::uint32_t>& gate, std::uint32_t epoch) noexcept {
+    set_gate<std::atomic<std::uint32_t>>(gate, epoch);
+    follow_gate();
+}
+inline void watch_all_ranges(bool watched) noexcept {
+    all_gate_words.ranges_are_watched.store(watched);
+    follow_gate();
 }
 
 inline bool gate_is_shut() noexcept { return is_shut(recording_epoch); }

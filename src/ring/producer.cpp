@@ -54,6 +54,16 @@ void producer::drop(drop_cause cause) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+int producer::open_dropped(domain_state& d, std::uint32_t level) noexcept {
+    if (level >= d.first_dropped) {
+        drop(drop_cause::enclosing_range_dropped);
+    } else {
+        d.first_dropped = level;
+        drop(drop_cause::ring_full);
+    }
+    return static_cast<int>(level);
+}
+
 int producer::close_dropped(domain_state& d) noexcept {
     if (d.depth == 0) {
         // While it is only heard, nobody misses the range.

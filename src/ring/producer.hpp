@@ -75,8 +75,7 @@ public:
         open_api_ = {id, domain, is_kept};
         if (!is_kept) [[unlikely]]
             return drop(drop_cause::ring_full);
-        fill(out_.next_slot());
-        out_.publish();
+        out_.put(fill);
     }
     template <typename TFill>
     void close_api(TFill&& fill) noexcept {
@@ -84,8 +83,7 @@ public:
         open_api_ = {};
         if (!is_kept) [[unlikely]]
             return;
-        fill(out_.next_slot());  // its place was kept
-        out_.publish();
+        out_.put(fill);  // its place was kept
     }
     // Whether open_api() would record the call without more ado.
     bool can_open_api() const noexcept { return !open_api_.is_kept && out_.has_room(2); }
@@ -127,15 +125,9 @@ private:
     template <typename TFill>
     int open(domain_state& d, TFill&& fill) noexcept {
         const std::uint32_t level = d.depth++;
-        if (level >= d.first_dropped) [[unlikely]] {
-            drop(drop_cause::enclosing_range_dropped);
-        } else if (!out_.take(2)) [[unlikely]] {
-            d.first_dropped = level;
-            drop(drop_cause::ring_full);
-        } else {
-            fill(out_.next_slot());
-            out_.publish();
-        }
+        if (level >= d.first_dropped || !out_.take(2)) [[unlikely]]
+            return open_dropped(d, level);
+        out_.put(fill);
         return static_cast<int>(level);
     }
 
@@ -145,11 +137,12 @@ private:
         if (level >= d.first_dropped) [[unlikely]]
             return close_dropped(d);
         d.depth = level;
-        fill(out_.next_slot());  // its place was kept
-        out_.publish();
+        out_.put(fill);  // its place was kept
         return static_cast<int>(level);
     }
 
+    // Of what is called last, so that the short way needs no stack.
+    int open_dropped(domain_state& d, std::uint32_t level) noexcept;
     int close_dropped(domain_state& d) noexcept;
     void drop(drop_cause cause) noexcept;
     bool write_window(std::uint32_t epoch) noexcept;

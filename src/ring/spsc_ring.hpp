@@ -59,39 +59,41 @@ public:
     bool has_room(TIndex count) const noexcept { return room_ >= count; }
     void give_back(TIndex count) noexcept { room_ = static_cast<TIndex>(room_ + count); }
 
-    // Where the next slot is written. REQUIRES: its place was taken. The consumer sees it after publish().
-    TSlot& next_slot() noexcept { return slot_at(head_); }
-    void publish() noexcept {
-        head_ = static_cast<TIndex>(head_ + 1);
-        prefetch_for_writing(slot_at(static_cast<TIndex>(head_ + slots_a_line)));
+    // `fill` writes the next slot; then the consumer sees it. REQUIRES: its place was taken.
+    template <typename TFill>
+    void put(TFill&& fill) noexcept {
+        TSlot& slot = slots_[static_cast<std::size_t>(head_ & mask_)];
+        const auto next = static_cast<TIndex>(head_ + 1);
+        counters* const where = counters_;  // all read before `fill` writes, of which the compiler knows too little
+        head_ = next;
+        fill(slot);
+        prefetch_behind(slot);
         // release: publishes the slot with the counter.
-        counters_->head.store(head_, std::memory_order_release);
+        where->head.store(next, std::memory_order_release);
     }
 
     // All at once, and `kept` places more for later. False if it does not fit.
     bool write(const TSlot& slot, TIndex kept = 0) noexcept {
         if (!take(static_cast<TIndex>(1 + kept))) [[unlikely]]
             return false;
-        next_slot() = slot;
-        publish();
+        put([&](TSlot& to) { to = slot; });
         return true;
     }
 
 private:
-    static constexpr TIndex slots_a_line = sizeof(TSlot) < 64 ? 64 / sizeof(TSlot) : 1;
-
     // The consumer's core read the next line a lap ago. Asked for now, it is ours again by the next write; else the
-    // next atomic operation of whoever comes after that write waits for it.
-    static void prefetch_for_writing(TSlot& slot) noexcept {
+    // next atomic operation of whoever comes after that write waits for it. Behind the last slot this asks for what
+    // lies there, once a lap: that harms nobody, and to find the first slot's address would cost each write more.
+    static void prefetch_behind(TSlot& slot) noexcept {
+        constexpr std::uintptr_t ahead = sizeof(TSlot) + (sizeof(TSlot) < 64 ? 64 : sizeof(TSlot));
+        const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(&slot) + ahead;
 #if defined(__x86_64__)
         // The builtin means a prefetch for reading unless the compiler is told of newer processors.
-        __asm__ volatile("prefetchw %0" : : "m"(slot));
+        __asm__ volatile("prefetchw %a0" : : "p"(at));
 #else
-        __builtin_prefetch(&slot, 1);
+        __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
 #endif
     }
-
-    TSlot& slot_at(TIndex number) noexcept { return slots_[static_cast<std::size_t>(number & mask_)]; }
 
     counters* counters_ = nullptr;
     TSlot* slots_ = nullptr;

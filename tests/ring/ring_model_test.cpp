@@ -112,9 +112,9 @@ TEST(RingModel, ARecordPublishedBeforeItIsWrittenIsFound) {
         const auto ring = std::make_shared<model_ring>(2);
         made.thread([=] {
             model_producer out{&ring->counters, ring->slots.data(), 2};
-            slot& to = out.next_slot();
-            out.publish();
-            to.set(1);
+            slot* to = nullptr;
+            out.put([&](slot& next) { to = &next; });
+            to->set(1);
         });
         made.thread([=] {
             for_each_record(model_consumer{&ring->counters, ring->slots.data(), 2}.peek(), [](int) {});

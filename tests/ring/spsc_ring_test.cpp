@@ -57,8 +57,7 @@ TEST(SpscRing, KeepsThePlacesItIsAskedFor) {
     ring.producer.give_back(1);
     EXPECT_TRUE(ring.producer.write(3));
     for (int i = 4; i < 8; ++i) {
-        ring.producer.next_slot() = i;
-        ring.producer.publish();
+        ring.producer.put([&](int& slot) { slot = i; });
     }
     EXPECT_FALSE(ring.producer.take(1));
     EXPECT_EQ(ring.drain(), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -82,8 +81,7 @@ TEST(SpscRing, NeverLacksAKeptPlace) {
             kept += keeps ? 1 : 0;
         } else if (what < 5 && kept != 0) {
             --kept;
-            ring.producer.next_slot() = next;
-            ring.producer.publish();
+            ring.producer.put([&](int& slot) { slot = next; });
             model.push_back(next);
         } else if (what == 5 && kept != 0) {
             --kept;

@@ -59,9 +59,11 @@ auto plain_attributes(const nvtxEventAttributes_t* event) noexcept {
 [[gnu::noinline]] int push_other_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
     return push_range(domain, attributes(event), event);
 }
-int push_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
-    if (gate_is_shut()) return no_level;
-    return is_plain(event) ? push_range(domain, plain_attributes(event), event) : push_other_event(domain, event);
+[[gnu::always_inline]] inline int push_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
+    producer* const out = ready_producer();
+    if (out != nullptr && domain < domain_limit && is_plain(event)) [[likely]]
+        return put_push(*out, domain, tick_counter(), plain_attributes(event));
+    return gate_is_shut() ? no_level : push_other_event(domain, event);
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {

@@ -51,6 +51,7 @@ void watch_ranges(const std::vector<watched_range>& ranges, region& where, range
     window_opened_by.thread.store(nullptr);
     if (ranges.empty()) {
         active_watch.store(nullptr);
+        watch_all_ranges(false);
         return;
     }
     auto* const watch = new range_watch;
@@ -66,6 +67,7 @@ void watch_ranges(const std::vector<watched_range>& ranges, region& where, range
     }
     watch->before = all_watches.exchange(watch);
     active_watch.store(watch);
+    watch_all_ranges(true);
 }
 
 bool hear_push(range_watch& watch, std::uint32_t domain, std::string_view text) noexcept {

@@ -1,8 +1,8 @@
 // Ranges by which the program says something to the session: "a step begins", "record from here to there". They are
 // heard while nothing is recorded, too, if the gate is on `watching_epoch` then.
 //
-// Where nothing is watched a push that is recorded costs one load more; where something is, a comparison of its text.
-// While the gate is 0 nothing is heard, and nothing costs anything.
+// Where nothing is watched this costs nothing (plain_epoch, in ring/gate.hpp); where something is, a push costs a
+// comparison of its text.
 #pragma once
 
 #include <atomic>
@@ -52,11 +52,6 @@ bool hear_push(range_watch& watch, std::uint32_t domain, const wchar_t* text) no
 bool hear_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept;
 inline bool hear_push(range_watch&, std::uint32_t, std::nullptr_t) noexcept { return false; }  // it has no name
 void hear_last_pop() noexcept;
-
-inline bool is_watching() noexcept {
-    // relaxed: whoever finds that something is watched looks again.
-    return active_watch.load(std::memory_order_relaxed) != nullptr;
-}
 
 // Before a push is recorded; `text` as the program gave it. True if a window opened with it.
 template <typename TText>

@@ -28,14 +28,17 @@ inline bool refused(std::uint32_t domain) noexcept {
     return true;
 }
 
-// This thread's producer if it has one for this recording, and the clock is one that needs no call; else null.
-inline producer* ready_producer(std::uint32_t epoch) noexcept {
+// This thread's producer if it has one for this recording, nothing is watched, and the clock is one that needs no call;
+// else null.
+inline producer* ready_producer() noexcept {
     producer* const out = this_thread_producer;
-    return out != nullptr && out->direct_epoch() == epoch ? out : nullptr;
+    // relaxed: the thread's producer is of this epoch since it has seen the gate open, with acquire.
+    return out != nullptr && out->direct_epoch() == plain_epoch.load(std::memory_order_relaxed) ? out : nullptr;
 }
 
 template <typename TFill>
-int put_push(producer& out, std::uint32_t domain, std::uint64_t ticks, TFill fill) noexcept {
+[[gnu::always_inline]] inline int put_push(producer& out, std::uint32_t domain, std::uint64_t ticks,
+                                           TFill fill) noexcept {
     return out.push(domain, [&](record& r) {
         begin_record(r, record_kind::range_push, domain, ticks);
         fill(out, r);
@@ -55,16 +58,15 @@ template <typename TFill, typename TText>
 }
 template <typename TFill, typename TText>
 int push_range(std::uint32_t domain, TFill fill, TText text) noexcept {
-    const std::uint32_t epoch = epoch_of(recording_epoch);
-    if (epoch == 0) return no_level;
-    producer* const out = ready_producer(epoch);
-    if (out == nullptr || domain >= domain_limit || is_watching()) [[unlikely]]
-        return write_push(domain, fill, text);
+    producer* const out = ready_producer();
+    if (out == nullptr || domain >= domain_limit) [[unlikely]]
+        return gate_is_shut() ? no_level : write_push(domain, fill, text);
     return put_push(*out, domain, tick_counter(), fill);
 }
 
 template <typename TFill>
-int put_pop(producer& out, std::uint32_t domain, std::uint64_t ticks, TFill fill) noexcept {
+[[gnu::always_inline]] inline int put_pop(producer& out, std::uint32_t domain, std::uint64_t ticks,
+                                          TFill fill) noexcept {
     return out.pop(domain, [&](record& r) {
         begin_record(r, record_kind::range_pop, domain, ticks);
         fill(r);
@@ -79,12 +81,10 @@ template <typename TFill>
     return level;
 }
 template <typename TFill>
-int pop_range(std::uint32_t domain, TFill fill) noexcept {
-    const std::uint32_t epoch = epoch_of(recording_epoch);
-    if (epoch == 0) return no_level;
-    producer* const out = ready_producer(epoch);
-    if (out == nullptr || domain >= domain_limit || has_opened_window(out)) [[unlikely]]
-        return write_pop(domain, fill);
+[[gnu::always_inline]] inline int pop_range(std::uint32_t domain, TFill fill) noexcept {
+    producer* const out = ready_producer();
+    if (out == nullptr || domain >= domain_limit) [[unlikely]]
+        return gate_is_shut() ? no_level : write_pop(domain, fill);
     return put_pop(*out, domain, tick_counter(), fill);
 }
 inline int pop_range(std::uint32_t domain) noexcept {
