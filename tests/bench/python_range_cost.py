@@ -1,7 +1,7 @@
-"""What a pair of range push and pop costs from Python, by NVIDIA's nvtx package: with no tool in the process, with a tool
-that does nothing (the package does more where there is one), with one that reads the clock twice a pair and does nothing
-else (the processor waits for what came before, which in an interpreter is much), with libprof loaded but not recording,
-and recording.
+"""What a pair of range push and pop costs from Python, by NVIDIA's nvtx package and by torch.cuda.nvtx, as far as they are
+there (what is not is said on stderr): with no tool in the process, with a tool that does nothing (the nvtx package does
+more where there is one), with one that reads the clock twice a pair and does nothing else (the processor waits for what
+came before, which in an interpreter is much), with libprof loaded but not recording, and recording.
 
     python_range_cost.py <prof> <libprof.so> <libsilent_tool.so> <libclock_tool.so> [--rounds N]
 
@@ -30,8 +30,7 @@ BURSTS = 40
 PAIRS = 1000
 
 
-def make_ranges():
-    """The measured process: prints nanoseconds a pair, by kind, and those of its other threads."""
+def nvtx_kinds():
     import nvtx
     domain = nvtx.get_domain("bench")
     attributes = domain.get_event_attributes(message="registered")
@@ -51,8 +50,38 @@ def make_ranges():
             with nvtx.annotate("annotated"):
                 pass
 
-    kinds = {"Domain.push_range, pop_range": registered, "nvtx.push_range, pop_range": by_name,
-             "with nvtx.annotate": annotated}
+    return {"Domain.push_range, pop_range": registered, "nvtx.push_range, pop_range": by_name,
+            "with nvtx.annotate": annotated}
+
+
+def torch_kinds():
+    """Needs PyTorch's CUDA libraries, but no GPU."""
+    from torch.cuda import nvtx
+    nvtx.range_push("torch")  # raises where PyTorch was built without CUDA
+    nvtx.range_pop()
+
+    def torch_ranges():
+        for _ in range(PAIRS):
+            nvtx.range_push("torch")
+            nvtx.range_pop()
+
+    return {"torch.cuda.nvtx.range_push, pop": torch_ranges}
+
+
+def available_kinds():
+    """({title: function}, [why others are missing])"""
+    kinds, missing = {}, []
+    for package, kinds_of in (("nvtx", nvtx_kinds), ("torch", torch_kinds)):
+        try:
+            kinds.update(kinds_of())
+        except (ImportError, RuntimeError) as problem:
+            missing.append(f"{package} is left out: {problem}")
+    return kinds, missing
+
+
+def make_ranges():
+    """The measured process: prints nanoseconds a pair, by kind, and those of its other threads."""
+    kinds, missing = available_kinds()
     bursts = {title: [] for title in kinds}
     others = time.thread_time_ns() - time.process_time_ns()
     for number in range(BURSTS + 1):
@@ -63,7 +92,8 @@ def make_ranges():
                 bursts[title].append((time.thread_time_ns() - begin) / PAIRS)
     others += time.process_time_ns() - time.thread_time_ns()
     figures = {title: statistics.median(values) for title, values in bursts.items()}
-    print(json.dumps({"pairs": figures, "other threads": others / (PAIRS * (BURSTS + 1) * len(kinds))}))
+    pairs = PAIRS * (BURSTS + 1) * len(kinds)
+    print(json.dumps({"pairs": figures, "missing": missing, "other threads": others / pairs if pairs else 0}))
 
 
 def run_state(state, library, tools):
@@ -79,7 +109,10 @@ def run_state(state, library, tools):
     done = subprocess.run([sys.executable, __file__, "--make-ranges"], env=environment, capture_output=True, text=True)
     if done.returncode or done.stderr:
         raise SystemExit(f"python_range_cost: the measured process failed: {done.stderr}")
-    return json.loads(done.stdout), folder
+    found = json.loads(done.stdout)
+    if not found["pairs"]:
+        raise SystemExit("python_range_cost: nothing to measure: " + "; ".join(found["missing"]))
+    return found, folder
 
 
 def check_capture(prof, folder, titles):
@@ -89,7 +122,7 @@ def check_capture(prof, folder, titles):
     report = json.loads(subprocess.run([prof, "report", "--format", "json", str(captures[0])], capture_output=True,
                                        text=True, check=True).stdout)
     found = sorted(row["instances"] for row in report["rows"] if row["instances"])
-    made = [PAIRS * (BURSTS + 1)] * len(titles)
+    made = sorted(PAIRS * (BURSTS + 1) + ("torch" in title) for title in titles)  # PyTorch's was tried once before
     if found != made:
         raise SystemExit(f"python_range_cost: {made} ranges were made, {found} recorded: the figures would be too low")
 
@@ -129,14 +162,13 @@ def main():
             rounds[-1][state] = found["pairs"]
             folder.cleanup()
     print_table(rounds)
+    for line in found["missing"]:
+        print(f"python_range_cost: {line}", file=sys.stderr)
     print(f"libprof's own thread, recording: {statistics.median(others):.1f} ns a pair meanwhile")
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--make-ranges"]:
-        try:
-            make_ranges()
-        except ModuleNotFoundError as missing:
-            raise SystemExit(f"{missing}; tests/requirements.txt names what is needed")
+        make_ranges()
     else:
         main()
