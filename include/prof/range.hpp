@@ -53,21 +53,28 @@ namespace detail {
 // Ranges need not be told to it while the word at `gate` is 0. libprof is asked for its word through NVTX, by a
 // resource of this name whose identifier is the place for the address; any other tool sees a pointer with a name, and
 // hears all ranges. libprof's hooks look at the same word first, so that only the calls are saved, and nothing changes.
+// In the same way it is asked for a second handle of the domain, for events that have a registered name and nothing
+// else: those it need not look at.
 struct tool {
-    tool() noexcept : domain(nvtxDomainCreateA("prof")) {
+    tool() noexcept : domain(nvtxDomainCreateA("prof")), plain(domain) {
+        ask("libprof: gate", &gate);
+        ask("libprof: plain events", &plain);
+    }
+    void ask(const char* name, const void* answer) const noexcept {
         nvtxResourceAttributes_t question{};
         question.version = NVTX_VERSION;
         question.size = NVTX_RESOURCE_ATTRIB_STRUCT_SIZE;
         question.identifierType = NVTX_RESOURCE_TYPE_GENERIC_POINTER;
-        question.identifier.pValue = &gate;
+        question.identifier.pValue = answer;
         question.messageType = NVTX_MESSAGE_TYPE_ASCII;
-        question.message.ascii = "libprof: gate";
+        question.message.ascii = name;
         nvtxDomainResourceCreate(domain, &question);
     }
     // relaxed: who finds it open calls the tool, which looks again.
     bool hears() const noexcept { return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0; }
 
     nvtxDomainHandle_t domain;
+    nvtxDomainHandle_t plain;
     const std::uint32_t* gate = &heard_always;
 };
 
@@ -102,6 +109,7 @@ public:
         : event_(detail::event(attributes)), tool_(detail::the_tool()) {
         event_.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
         event_.message.registered = nvtxDomainRegisterStringA(tool_.domain, name);
+        if (event_.category != 0 || event_.color != 0 || attributes.has_payload) tool_.plain = tool_.domain;
     }
     const nvtxEventAttributes_t& event() const noexcept { return event_; }
     const detail::tool& tool() const noexcept { return tool_; }
@@ -116,7 +124,7 @@ class scoped_range {
 public:
     // `site` outlives the range.
     explicit scoped_range(const range_site& site) noexcept : tool_(site.tool()) {
-        if (tool_.hears()) nvtxDomainRangePushEx(tool_.domain, &site.event());
+        if (tool_.hears()) nvtxDomainRangePushEx(tool_.plain, &site.event());
     }
     explicit scoped_range(const range_site&&) = delete;
 

@@ -87,15 +87,20 @@ static_assert(sizeof(record) == 32 && std::is_trivially_copyable_v<record>);
 // Field by field: `r` is a slot of the ring, where another record was. One made beforehand would be put together by
 // small stores and copied by wide loads, for which the processor has to wait.
 inline void begin_record(record& r, record_kind kind, std::uint32_t domain, std::uint64_t ticks) noexcept {
+    static_assert(offsetof(record, category) == 24 && offsetof(record, domain) == 28 && offsetof(record, kind) == 30);
+    auto* const bytes = reinterpret_cast<std::byte*>(&r);
+    const std::uint64_t last = std::uint64_t{domain & 0xFFFFU} << 32 | static_cast<std::uint64_t>(kind) << 48;
     r.ticks = ticks;
     r.value = 0;
     r.name = 0;
     r.color = 0;
-    r.category = 0;
-    // The last three fields at once.
-    const std::uint32_t last = (domain & 0xFFFFU) | (static_cast<std::uint32_t>(kind) << 16);
-    static_assert(offsetof(record, domain) == 28 && offsetof(record, kind) == 30 && offsetof(record, flags) == 31);
-    std::memcpy(reinterpret_cast<std::byte*>(&r) + offsetof(record, domain), &last, sizeof last);
+    std::memcpy(bytes + offsetof(record, category), &last, sizeof last);
+}
+// The first field of those that begin_record() left 0 that most ranges set; together with the colour, which stays 0.
+inline void set_name_alone(record& r, std::uint32_t name) noexcept {
+    static_assert(offsetof(record, name) == 16 && offsetof(record, color) == 20);
+    const std::uint64_t both = name;
+    std::memcpy(reinterpret_cast<std::byte*>(&r) + offsetof(record, name), &both, sizeof both);
 }
 
 constexpr std::uint64_t original_node(const record& clone) noexcept {

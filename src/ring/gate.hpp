@@ -43,20 +43,22 @@ void set_gate(TGate& gate, std::uint32_t epoch) noexcept {
     gate.store(epoch);  // seq_cst: rare; what is needed is that it releases the region
 }
 
-// After a change of one of the words that it follows from. Of two threads that are here at once the last to store looks
-// again.
-inline void follow_gate() noexcept {
-    const auto wanted = [] {
-        const std::uint32_t epoch = recording_epoch.load();
-        return epoch == 0 || all_gate_words.ranges_are_watched.load() ? no_plain_epoch : epoch;
+// After a change of one of the words that `plain` follows from. Of two threads that are here at once the last to store
+// looks again.
+template <typename TGate, typename TFlag>
+void follow_gate(const TGate& gate, const TFlag& watched, TGate& plain_word) noexcept {
+    const auto wanted = [&] {
+        const std::uint32_t epoch = gate.load();
+        return epoch == 0 || watched.load() ? no_plain_epoch : epoch;
     };
     std::uint32_t plain = 0;
     do {
         plain = wanted();
-        plain_epoch.store(plain);
+        plain_word.store(plain);
     } while (plain != wanted());
 }
-// That of the process.
+// Those of the process.
+inline void follow_gate() noexcept { follow_gate(recording_epoch, all_gate_words.ranges_are_watched, plain_epoch); }
 inline void set_gate(std::atomic<std::uint32_t>& gate, std::uint32_t epoch) noexcept {
     set_gate<std::atomic<std::uint32_t>>(gate, epoch);
     follow_gate();

@@ -54,7 +54,8 @@ void producer::drop(drop_cause cause) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-int producer::open_dropped(domain_state& d, std::uint32_t level) noexcept {
+int producer::open_dropped(std::size_t domain, std::uint32_t level) noexcept {
+    domain_state& d = domains_[domain];
     if (level >= d.first_dropped) {
         drop(drop_cause::enclosing_range_dropped);
     } else {
@@ -64,7 +65,8 @@ int producer::open_dropped(domain_state& d, std::uint32_t level) noexcept {
     return static_cast<int>(level);
 }
 
-int producer::close_dropped(domain_state& d) noexcept {
+int producer::close_dropped(std::size_t domain) noexcept {
+    domain_state& d = domains_[domain];
     if (d.depth == 0) {
         // While it is only heard, nobody misses the range.
         if (!is_heard_only(epoch_)) drop(drop_cause::pop_without_push);

@@ -50,19 +50,19 @@ public:
     // the ring, and is not called for one that is dropped. (A record that is put together elsewhere field by field and
     // then copied as a whole costs some 10 ns more: the processor cannot hand the small stores on to the wide loads.)
     template <typename TFill>
-    int push(std::uint32_t domain, TFill&& fill) noexcept {
-        return open(domains_[domain], fill);
+    int push(std::size_t domain, TFill&& fill) noexcept {
+        return open(domain, fill);
     }
     template <typename TFill>
-    int pop(std::uint32_t domain, TFill&& fill) noexcept {
-        return close(domains_[domain], fill);
+    int pop(std::size_t domain, TFill&& fill) noexcept {
+        return close(domain, fill);
     }
-    int push(const record& r) noexcept { return push(r.domain, copy_of{r}); }
-    int pop(const record& r) noexcept { return pop(r.domain, copy_of{r}); }
+    int push(const record& r) noexcept { return open(r.domain, copy_of{r}); }
+    int pop(const record& r) noexcept { return close(r.domain, copy_of{r}); }
 
     // The same for adopt_push and adopt_pop, whose pairs are no domain's.
-    int adopt_push(const record& r) noexcept { return open(adoptions_, copy_of{r}); }
-    int adopt_pop(const record& r) noexcept { return close(adoptions_, copy_of{r}); }
+    int adopt_push(const record& r) noexcept { return open(adoptions, copy_of{r}); }
+    int adopt_pop(const record& r) noexcept { return close(adoptions, copy_of{r}); }
 
     // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
     // One that is dropped is open all the same, so that the driver's call inside it is not taken for it. `id`: CUPTI's
@@ -109,6 +109,7 @@ public:
     }
 
 private:
+    static constexpr std::size_t adoptions = domain_limit;  // their pairs nest as a domain's do
     struct domain_state {
         static constexpr std::uint32_t none = UINT32_MAX;
         std::uint32_t depth = 0;
@@ -123,27 +124,29 @@ private:
     [[gnu::noinline]] std::uint32_t learn(const char* text, known_texts::entry* known) noexcept;
 
     template <typename TFill>
-    int open(domain_state& d, TFill&& fill) noexcept {
+    int open(std::size_t domain, TFill&& fill) noexcept {
+        domain_state& d = domains_[domain];
         const std::uint32_t level = d.depth++;
         if (level >= d.first_dropped || !out_.take(2)) [[unlikely]]
-            return open_dropped(d, level);
+            return open_dropped(domain, level);
         out_.put(fill);
         return static_cast<int>(level);
     }
 
     template <typename TFill>
-    int close(domain_state& d, TFill&& fill) noexcept {
+    int close(std::size_t domain, TFill&& fill) noexcept {
+        domain_state& d = domains_[domain];
         const std::uint32_t level = d.depth - 1;  // that of a pop too many is above all others
         if (level >= d.first_dropped) [[unlikely]]
-            return close_dropped(d);
+            return close_dropped(domain);
         d.depth = level;
         out_.put(fill);  // its place was kept
         return static_cast<int>(level);
     }
 
     // Of what is called last, so that the short way needs no stack.
-    int open_dropped(domain_state& d, std::uint32_t level) noexcept;
-    int close_dropped(domain_state& d) noexcept;
+    int open_dropped(std::size_t domain, std::uint32_t level) noexcept;
+    int close_dropped(std::size_t domain) noexcept;
     void drop(drop_cause cause) noexcept;
     bool write_window(std::uint32_t epoch) noexcept;
 
@@ -152,9 +155,8 @@ private:
     std::uint32_t direct_epoch_ = 0;
     std::uint32_t symbols_ = 0;  // their generation. Here the first cache line ends (attach() sees to it).
     std::uint32_t epoch_ = 0;
-    domain_state adoptions_;
-    std::array<domain_state, domain_limit> domains_{};
-    name_table names_;  // the region's: one load less
+    std::array<domain_state, domain_limit + 1> domains_{};  // and adoptions
+    name_table names_;                                      // the region's: one load less
     region* region_ = nullptr;
     ring_header* ring_ = nullptr;
     known_texts known_;

@@ -8,7 +8,7 @@
 
 namespace prof {
 
-__thread producer* this_thread_producer __attribute__((tls_model("initial-exec"))) = nullptr;
+__thread thread_words this_thread __attribute__((tls_model("initial-exec")));
 
 namespace {
 
@@ -25,7 +25,7 @@ pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 // calls this again for it.
 void end_of_thread(void* state) noexcept {
     auto* ending = static_cast<producer*>(state);
-    this_thread_producer = nullptr;
+    set_this_thread(nullptr);
     region* where = installed_region();
     if (where != nullptr) where->retire_ring(*ending->ring());
     delete ending;
@@ -62,10 +62,10 @@ void abandon_region_in_child(bool counts) noexcept {
     parents_region = where;
     set_gate(recording_epoch, counts && was_recording && where != nullptr ? orphan_epoch : 0);
     // The one thread of the child. Its producer writes into the parent's ring: it goes, and the ring is not retired.
-    if (this_thread_producer != nullptr) {
+    if (this_thread.out != nullptr) {
         pthread_setspecific(thread_end_key, nullptr);
-        delete this_thread_producer;
-        this_thread_producer = nullptr;
+        delete this_thread.out;
+        set_this_thread(nullptr);
     }
 }
 
@@ -83,8 +83,10 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         return nullptr;
     }
     if (auto* first_use = on_first_use.exchange(nullptr)) first_use();
-    if (producer* known = this_thread_producer) {
-        return known->begin_epoch(*where, epoch) ? known : nullptr;  // it recorded earlier, and keeps its ring
+    if (producer* known = this_thread.out) {
+        if (!known->begin_epoch(*where, epoch)) return nullptr;  // it recorded earlier, and keeps its ring
+        set_this_thread(known);
+        return known;
     }
     producer* out = nullptr;
     ring_header* ring = claim_ring_and_producer(*where, out);
@@ -94,7 +96,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         return nullptr;
     }
     out->attach_anew(*where, *ring, epoch);
-    this_thread_producer = out;
+    set_this_thread(out);
     pthread_setspecific(thread_end_key, out);
     return out;
 }

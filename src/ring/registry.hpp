@@ -15,8 +15,13 @@
 
 namespace prof {
 
-// Initial-exec: one load, no call into the dynamic linker (8 bytes of the static TLS block).
-extern __thread producer* this_thread_producer __attribute__((tls_model("initial-exec")));
+struct thread_words {
+    producer* out = nullptr;
+    std::uint32_t direct_epoch = 0;  // out's: one load less, and no look whether there is one
+};
+// Initial-exec: one load, no call into the dynamic linker (16 bytes of the static TLS block).
+extern __thread thread_words this_thread __attribute__((tls_model("initial-exec")));
+inline void set_this_thread(producer* out) noexcept { this_thread = {out, out != nullptr ? out->direct_epoch() : 0}; }
 
 // The region that hooks write to. Installed once per process before the gate is opened; tests may put another.
 // `first_use` is called when the first thread attaches (any thread, once per installation): the session starts its
@@ -36,7 +41,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept;
 inline producer* recording_producer() noexcept {
     const std::uint32_t epoch = epoch_of(recording_epoch);
     if (epoch == 0) return nullptr;
-    producer* out = this_thread_producer;
+    producer* out = this_thread.out;
     if (out == nullptr || out->epoch() != epoch) [[unlikely]]
         return attach_this_thread(epoch);
     return out;

@@ -90,12 +90,12 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
 
 pipeline::~pipeline() {
     stop_listening();
-    this_thread_producer = nullptr;
+    set_this_thread(nullptr);
     install_region(nullptr, nullptr);
     tracer_->detach(false);
 }
 
-void pipeline::become(int thread) { this_thread_producer = &threads_[static_cast<std::size_t>(thread)].out; }
+void pipeline::become(int thread) { set_this_thread(&threads_[static_cast<std::size_t>(thread)].out); }
 void pipeline::stop_listening() { recording_epoch.store(0); }
 void pipeline::listen() { recording_epoch.store(epoch); }
 

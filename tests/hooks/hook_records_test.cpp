@@ -3,23 +3,19 @@
 #include <gtest/gtest.h>
 #include <nvtx3/nvToolsExt.h>
 
-#include <string>
-#include <tuple>
 #include <vector>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
 #include "hooks/nvtx_event.hpp"
+#include "hooks/written_records.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
 namespace {
 
-using prof::test::event_of;
-
-// Kind, domain, name, color, category, value, flags.
-using fields =
-    std::tuple<record_kind, std::uint16_t, std::string, std::uint32_t, std::uint32_t, std::uint64_t, std::uint8_t>;
+using test::event_of;
+using fields = test::written_record;
 
 constexpr auto push = record_kind::range_push;
 constexpr auto pop = record_kind::range_pop;
@@ -35,23 +31,7 @@ region& where() {
     return here;
 }
 
-std::vector<fields> drain() {
-    std::vector<fields> out;
-    std::uint64_t before = 0;
-    for (ring_header& ring : where().rings()) {
-        ring_consumer<record> consumer(&ring.counters, where().slots(ring), ring.capacity);
-        const auto view = consumer.peek();
-        for (const auto part : {view.first, view.second}) {
-            for (const record& r : part) {
-                EXPECT_GE(r.ticks, before);
-                before = r.ticks;
-                out.emplace_back(r.kind, r.domain, where().names().text(r.name), r.color, r.category, r.value, r.flags);
-            }
-        }
-        consumer.release(view.end);
-    }
-    return out;
-}
+std::vector<fields> drain() { return test::drain_records(where()); }
 
 // Each push's level is what NVTX promises: 0 for the outermost of its domain.
 void make_ranges(nvtxDomainHandle_t domain, nvtxStringHandle_t registered) {

@@ -4,6 +4,8 @@
 #include <prof/range.hpp>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "hooks/nvtx/watched_ranges.hpp"
+#include "hooks/written_records.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -111,16 +113,52 @@ TEST_F(RangeHeader, TellsOfAnEndWhoseBeginningWasNotHeard) {
 
 TEST_F(RangeHeader, CallsAToolThatGivesNoAnswerAlways) {
     EXPECT_FALSE(detail::tool{}.hears());
+    EXPECT_NE(detail::tool{}.plain, detail::tool{}.domain);
     auto* const answer = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, silent_resource);
     EXPECT_TRUE(detail::tool{}.hears());
+    EXPECT_EQ(detail::tool{}.plain, detail::tool{}.domain);
     replace_hook<decltype(silent_resource)>(NVTX_CBID_CORE2_DomainResourceCreate, nullptr);  // no tool
     EXPECT_TRUE(detail::tool{}.hears());
     replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, answer);
 }
 
+// Both ways of the hook, and both handles of the domain: one is for ranges that have a name and nothing else.
+TEST_F(RangeHeader, RecordsWhatARangeWasGiven) {
+    using test::written_record;
+    const auto domain = static_cast<std::uint16_t>(where().domain("prof"));
+    const auto number = static_cast<std::uint8_t>(payload_type::u64);
+    const written_record end{record_kind::range_pop, domain, "", 0, 0, 0, 0};
+    const std::vector<written_record> expected{{record_kind::range_push, domain, "name", 0, 0, 0, 0},
+                                               {record_kind::range_push, domain, "coloured", 0xFF76B900, 0, 0, 0},
+                                               {record_kind::range_push, domain, "of a kind", 0, 7, 0, 0},
+                                               {record_kind::range_push, domain, "with a number", 0, 0, 12, number},
+                                               end,
+                                               end,
+                                               end,
+                                               end};
+    const auto make_all = [] {
+        PROF_RANGE("name");
+        PROF_RANGE("coloured", range_attributes{0xFF76B900});
+        PROF_RANGE("of a kind", range_attributes{0, 7});
+        PROF_RANGE("with a number", range_attributes{0, 0, true, 12});
+    };
+    set_gate(recording_epoch, 3);
+    make_both_kinds();  // the first of the thread goes the long way, too: it attaches
+    (void)test::drain_records(where());
+    make_all();
+    EXPECT_EQ(test::drain_records(where()), expected);
+    watch_ranges({{range_use::step, "coloured"}}, where(), [](range_use, bool) noexcept { return false; });
+    make_all();
+    EXPECT_EQ(test::drain_records(where()), expected);
+    watch_ranges({}, where(), nullptr);
+    make_all();
+    EXPECT_EQ(test::drain_records(where()), expected);
+}
+
 // A pointer of the program's own, with whatever name, is none of libprof's.
 TEST_F(RangeHeader, WritesToNoOtherPointer) {
-    for (const char* name : {"", "gate", "libprof: gat", "libprof: gate2", static_cast<const char*>(nullptr)}) {
+    for (const char* name : {"", "gate", "libprof: gat", "libprof: gate2", "libprof: plain", "libprof: plain eventss",
+                             static_cast<const char*>(nullptr)}) {
         for (const int type : {NVTX_RESOURCE_TYPE_GENERIC_POINTER, NVTX_RESOURCE_TYPE_GENERIC_HANDLE}) {
             const void* untouched = &pushes;
             nvtxResourceAttributes_t resource{};

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <functional>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ring/registry.hpp"
@@ -166,7 +168,7 @@ TEST(Registry, AThreadWithoutARingHasNoProducer) {
     ASSERT_NE(taken, nullptr);
     std::thread([&] {
         for (int i = 0; i < 3; ++i) EXPECT_EQ(recording_producer(), nullptr);
-        EXPECT_EQ(this_thread_producer, nullptr);
+        EXPECT_EQ(this_thread.out, nullptr);
         EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::no_ring)], 3U);
         where.free_ring(*taken);
         EXPECT_EQ(recording_producer(), nullptr) << "not before the next recording";
@@ -186,6 +188,45 @@ TEST(Registry, ThreadsThatComeAndGoShareTheRingsThatAreThere) {
     }
     EXPECT_EQ(where.rings().size(), 1U);
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::no_ring)], 0U);
+}
+
+// A word of the gate's that somebody else changes just before it is stored.
+struct meddled_word {
+    std::uint32_t load() const { return value; }
+    void store(std::uint32_t to) {
+        if (const auto meddle = std::exchange(before_store, nullptr)) meddle();
+        value = to;
+    }
+    std::uint32_t value = 0;
+    std::function<void()> before_store;
+};
+
+TEST(Gate, ThePlainNumberIsTheLastThatWasSetWhoeverSetsIt) {
+    const std::atomic<bool> unwatched{false};
+    for (const auto& [first, second] : {std::pair{5U, 0U}, {0U, 6U}, {5U, 6U}}) {
+        meddled_word gate{first, nullptr};
+        meddled_word plain;
+        plain.before_store = [&, other = second] {
+            gate.value = other;
+            follow_gate(gate, unwatched, plain);
+        };
+        follow_gate(gate, unwatched, plain);
+        EXPECT_EQ(plain.value, second == 0 ? no_plain_epoch : second);
+    }
+}
+
+TEST(Gate, ThereIsNoPlainNumberWhileRangesAreWatched) {
+    EXPECT_EQ(plain_epoch.load(), no_plain_epoch);
+    set_gate(recording_epoch, 7);
+    EXPECT_EQ(plain_epoch.load(), 7U);
+    watch_all_ranges(true);
+    EXPECT_EQ(plain_epoch.load(), no_plain_epoch);
+    set_gate(recording_epoch, 8);
+    EXPECT_EQ(plain_epoch.load(), no_plain_epoch);
+    watch_all_ranges(false);
+    EXPECT_EQ(plain_epoch.load(), 8U);
+    set_gate(recording_epoch, 0);
+    EXPECT_EQ(plain_epoch.load(), no_plain_epoch);
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
     const auto& data = *static_cast<const CUpti_CallbackData*>(event);
     const auto where = static_cast<api_domain>(domain);
     const std::uint32_t epoch = epoch_of(recording_epoch);
-    producer* const out = this_thread_producer;
+    producer* const out = this_thread.out;
     if (out == nullptr || out->direct_epoch() != epoch || epoch == 0 || is_heard_only(epoch)) [[unlikely]] {
         return on_any_call(where, cbid, data);
     }
@@ -345,7 +345,7 @@ bool cupti_tracer::met_another_client() const noexcept { return active.is_shared
 bool cupti_tracer::may_be_called() const noexcept { return attached_ && !active.is_left; }
 
 bool cupti_tracer::is_in_call() noexcept {
-    return gets_buffers || (this_thread_producer != nullptr && this_thread_producer->has_open_api());
+    return gets_buffers || (this_thread.out != nullptr && this_thread.out->has_open_api());
 }
 
 void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }

@@ -59,11 +59,25 @@ auto plain_attributes(const nvtxEventAttributes_t* event) noexcept {
 [[gnu::noinline]] int push_other_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
     return push_range(domain, attributes(event), event);
 }
-[[gnu::always_inline]] inline int push_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
-    producer* const out = ready_producer();
-    if (out != nullptr && domain < domain_limit && is_plain(event)) [[likely]]
-        return put_push(*out, domain, tick_counter(), plain_attributes(event));
-    return gate_is_shut() ? no_level : push_other_event(domain, event);
+
+// <prof/range.hpp> asks for a second handle of its domain, through which it sends events that have a registered name
+// and nothing else: those need no look.
+constexpr std::uintptr_t plain_handles = 1U << 16;
+std::uint32_t domain_of(nvtxDomainHandle_t handle) noexcept {
+    const std::uint32_t number = number_of(handle);
+    return number - plain_handles < domain_limit ? static_cast<std::uint32_t>(number - plain_handles) : number;
+}
+auto own_attributes(const nvtxEventAttributes_t* event) noexcept {
+    return [event](producer&, record& r) { set_name_alone(r, number_of(event->message.registered)); };
+}
+[[gnu::always_inline]] inline int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* event) noexcept {
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    const std::uintptr_t own = number - plain_handles;
+    if (is_ready() && own < domain_limit) [[likely]]
+        return put_push(*this_thread.out, own, tick_counter(), own_attributes(event));
+    if (is_ready() && number < domain_limit && is_plain(event)) [[likely]]
+        return put_push(*this_thread.out, number, tick_counter(), plain_attributes(event));
+    return gate_is_shut() ? no_level : push_other_event(domain_of(handle), event);
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
@@ -106,14 +120,20 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
     return where == nullptr ? nullptr : handle_of<nvtxStringHandle_t>(intern_text(*where, text));
 }
 
-// <prof/range.hpp> asks for the gate in this way, and then looks at it before it calls. A reader of its own has 32 bits
-// there and nothing else.
-void show_gate(const nvtxResourceAttributes_t& question) noexcept {
+// <prof/range.hpp> asks for the gate in this way, and then looks at it before it calls; a reader of its own has 32 bits
+// there and nothing else. So it asks for the second handle.
+void answer(nvtxDomainHandle_t domain, const nvtxResourceAttributes_t& question) noexcept {
     using gate_word = std::remove_reference_t<decltype(recording_epoch)>;
     static_assert(sizeof(gate_word) == sizeof(std::uint32_t) && gate_word::is_always_lock_free);
-    if (std::strcmp(question.message.ascii, "libprof: gate") != 0) return;
-    const void* const gate = &recording_epoch;
-    std::memcpy(const_cast<void*>(question.identifier.pValue), &gate, sizeof gate);
+    const void* found = nullptr;
+    if (std::strcmp(question.message.ascii, "libprof: gate") == 0) {
+        found = &recording_epoch;
+    } else if (std::strcmp(question.message.ascii, "libprof: plain events") == 0) {
+        found = reinterpret_cast<const void*>(plain_handles + number_of(domain));
+    } else {
+        return;
+    }
+    std::memcpy(const_cast<void*>(question.identifier.pValue), &found, sizeof found);
 }
 
 // --- what NVTX calls: one line each ---------------------------------------------------------------------------------
@@ -125,7 +145,7 @@ nvtxRangeId_t NVTX_API on_start_ex(const nvtxEventAttributes_t* e) noexcept { re
 nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start_range(0, message(text)); }
 nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start_range(0, message(text)); }
 void NVTX_API on_end(nvtxRangeId_t id) noexcept { end_range(0, id); }
-int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push_event(0, e); }
+int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push_event(nullptr, e); }
 [[gnu::noinline]] int push_text(const char* text) noexcept {
     // relaxed: a setting; nothing else is read on its account.
     const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
@@ -133,7 +153,7 @@ int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push_e
 }
 int NVTX_API on_push_a(const char* text) noexcept { return gate_is_shut() ? no_level : push_text(text); }
 int NVTX_API on_push_w(const wchar_t* text) noexcept { return push_range(0, message(text), text); }
-int NVTX_API on_pop() noexcept { return pop_range(0); }
+[[gnu::aligned(64)]] int NVTX_API on_pop() noexcept { return pop_range(0); }
 void NVTX_API on_name_category_a(std::uint32_t c, const char* name) noexcept { name_category(0, c, name); }
 void NVTX_API on_name_category_w(std::uint32_t c, const wchar_t* name) noexcept { name_category(0, c, name); }
 void NVTX_API on_name_thread_a(std::uint32_t tid, const char* name) noexcept { name_thread(tid, name); }
@@ -146,17 +166,19 @@ nvtxRangeId_t NVTX_API on_domain_start_ex(nvtxDomainHandle_t d, const nvtxEventA
     return start_range(number_of(d), attributes(e));
 }
 void NVTX_API on_domain_end(nvtxDomainHandle_t d, nvtxRangeId_t id) noexcept { end_range(number_of(d), id); }
-int NVTX_API on_domain_push_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
-    return push_event(number_of(d), e);
+[[gnu::aligned(64)]] int NVTX_API on_domain_push_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
+    return push_event(d, e);
 }
-int NVTX_API on_domain_pop(nvtxDomainHandle_t d) noexcept { return pop_range(number_of(d)); }
-nvtxResourceHandle_t NVTX_API on_resource_create(nvtxDomainHandle_t, nvtxResourceAttributes_t* a) noexcept {
+[[gnu::aligned(64)]] int NVTX_API on_domain_pop(nvtxDomainHandle_t d) noexcept {
+    return pop_range(reinterpret_cast<std::uintptr_t>(d));
+}
+nvtxResourceHandle_t NVTX_API on_resource_create(nvtxDomainHandle_t d, nvtxResourceAttributes_t* a) noexcept {
     if (a == nullptr || a->messageType != NVTX_MESSAGE_TYPE_ASCII || a->message.ascii == nullptr) return nullptr;
     // A thread may be named this way too (NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE: a gettid).
     if (a->identifierType == NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE) {
         name_thread(static_cast<std::uint32_t>(a->identifier.ullValue), a->message.ascii);
     } else if (a->identifierType == NVTX_RESOURCE_TYPE_GENERIC_POINTER) {
-        show_gate(*a);
+        answer(d, *a);
     }
     return nullptr;
 }

@@ -40,7 +40,7 @@ bool is_named(std::string_view text, std::string_view name) noexcept {
 std::atomic<const range_watch*> all_watches{nullptr};
 
 bool is_on_its_thread(range_watch::entry& entry) noexcept {
-    const void* const here = &this_thread_producer;
+    const void* const here = &this_thread;
     const void* first = nullptr;
     return entry.heard_first_on.compare_exchange_strong(first, here) || first == here;
 }

@@ -30,17 +30,16 @@ inline bool refused(std::uint32_t domain) noexcept {
 
 // This thread's producer if it has one for this recording, nothing is watched, and the clock is one that needs no call;
 // else null.
-inline producer* ready_producer() noexcept {
-    producer* const out = this_thread_producer;
+inline bool is_ready() noexcept {
     // relaxed: the thread's producer is of this epoch since it has seen the gate open, with acquire.
-    return out != nullptr && out->direct_epoch() == plain_epoch.load(std::memory_order_relaxed) ? out : nullptr;
+    return this_thread.direct_epoch == plain_epoch.load(std::memory_order_relaxed);
 }
 
 template <typename TFill>
-[[gnu::always_inline]] inline int put_push(producer& out, std::uint32_t domain, std::uint64_t ticks,
+[[gnu::always_inline]] inline int put_push(producer& out, std::uintptr_t domain, std::uint64_t ticks,
                                            TFill fill) noexcept {
     return out.push(domain, [&](record& r) {
-        begin_record(r, record_kind::range_push, domain, ticks);
+        begin_record(r, record_kind::range_push, static_cast<std::uint32_t>(domain), ticks);
         fill(out, r);
     });
 }
@@ -58,17 +57,16 @@ template <typename TFill, typename TText>
 }
 template <typename TFill, typename TText>
 int push_range(std::uint32_t domain, TFill fill, TText text) noexcept {
-    producer* const out = ready_producer();
-    if (out == nullptr || domain >= domain_limit) [[unlikely]]
+    if (!is_ready() || domain >= domain_limit) [[unlikely]]
         return gate_is_shut() ? no_level : write_push(domain, fill, text);
-    return put_push(*out, domain, tick_counter(), fill);
+    return put_push(*this_thread.out, domain, tick_counter(), fill);
 }
 
 template <typename TFill>
-[[gnu::always_inline]] inline int put_pop(producer& out, std::uint32_t domain, std::uint64_t ticks,
+[[gnu::always_inline]] inline int put_pop(producer& out, std::uintptr_t domain, std::uint64_t ticks,
                                           TFill fill) noexcept {
     return out.pop(domain, [&](record& r) {
-        begin_record(r, record_kind::range_pop, domain, ticks);
+        begin_record(r, record_kind::range_pop, static_cast<std::uint32_t>(domain), ticks);
         fill(r);
     });
 }
@@ -81,13 +79,12 @@ template <typename TFill>
     return level;
 }
 template <typename TFill>
-[[gnu::always_inline]] inline int pop_range(std::uint32_t domain, TFill fill) noexcept {
-    producer* const out = ready_producer();
-    if (out == nullptr || domain >= domain_limit) [[unlikely]]
-        return gate_is_shut() ? no_level : write_pop(domain, fill);
-    return put_pop(*out, domain, tick_counter(), fill);
+[[gnu::always_inline]] inline int pop_range(std::uintptr_t domain, TFill fill) noexcept {
+    if (!is_ready() || domain >= domain_limit) [[unlikely]]
+        return gate_is_shut() ? no_level : write_pop(static_cast<std::uint32_t>(domain), fill);
+    return put_pop(*this_thread.out, domain, tick_counter(), fill);
 }
-inline int pop_range(std::uint32_t domain) noexcept {
+inline int pop_range(std::uintptr_t domain) noexcept {
     return pop_range(domain, [](record&) {});
 }
 
