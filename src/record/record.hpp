@@ -96,7 +96,7 @@ inline void begin_record(record& r, record_kind kind, std::uint32_t domain, std:
     r.color = 0;
     std::memcpy(bytes + offsetof(record, category), &last, sizeof last);
 }
-// The first field of those that begin_record() left 0 that most ranges set; together with the colour, which stays 0.
+// For a record with a name and no colour: both are one store.
 inline void set_name_alone(record& r, std::uint32_t name) noexcept {
     static_assert(offsetof(record, name) == 16 && offsetof(record, color) == 20);
     const std::uint64_t both = name;
