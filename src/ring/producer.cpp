@@ -17,7 +17,7 @@ bool is_text(const char* text, std::string_view known) noexcept {
 }  // namespace
 
 void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
-    static_assert(offsetof(producer, epoch_) == 64, "what each write needs has a cache line to itself");
+    static_assert(offsetof(producer, epoch_) == 64 + sizeof(std::uint64_t), "what each write needs is one cache line");
     *this = producer{};
     region_ = &where;
     names_ = where.names();

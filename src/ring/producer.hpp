@@ -65,14 +65,14 @@ public:
     int adopt_pop(const record& r) noexcept { return close(adoptions, copy_of{r}); }
 
     // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
-    // One that is dropped is open all the same, so that the driver's call inside it is not taken for it. `id`: CUPTI's
-    // correlation id.
+    // One that is dropped is open all the same, so that the driver's call inside it is not taken for it. `key`:
+    // correlation_key() of the call and of the recording under way.
     template <typename TFill>
-    void open_api(std::uint32_t id, api_domain domain, TFill&& fill) noexcept {
+    void open_api(std::uint64_t key, api_domain domain, TFill&& fill) noexcept {
         if (open_api_.is_kept) [[unlikely]]
             out_.give_back(1);
         const bool is_kept = out_.take(2);
-        open_api_ = {id, domain, is_kept};
+        open_api_ = {key, domain, is_kept};
         if (!is_kept) [[unlikely]]
             return drop(drop_cause::ring_full);
         out_.put(fill);
@@ -87,10 +87,11 @@ public:
     }
     // Whether open_api() would record the call without more ado.
     bool can_open_api() const noexcept { return !open_api_.is_kept && out_.has_room(2); }
-    bool has_open_api() const noexcept { return open_api_.domain != api_domain::none; }
-    bool is_inside_api(std::uint32_t id) const noexcept { return open_api_.id == id && has_open_api(); }
-    bool is_open_api(std::uint32_t id, api_domain domain) const noexcept {
-        return open_api_.id == id && open_api_.domain == domain;
+    bool has_open_api() const noexcept { return open_api_.key != 0; }
+    // REQUIRES: key != 0. The driver's call in one of the runtime's has its key.
+    bool is_inside_api(std::uint64_t key) const noexcept { return open_api_.key == key; }
+    bool is_open_api(std::uint64_t key, api_domain domain) const noexcept {
+        return open_api_.key == key && open_api_.domain == domain;
     }
 
     // The name of a text, by its address: a small cache in front of the name table, checked against the bytes, since
@@ -116,9 +117,9 @@ private:
         std::uint32_t first_dropped = none;  // the level that found the ring full: it and those above are not recorded
     };
     struct api_call {
-        std::uint32_t id = 0;
-        api_domain domain = api_domain::none;  // none: no call
-        bool is_kept = false;                  // recorded; its return has a place
+        std::uint64_t key = 0;  // correlation_key(); 0: no call
+        api_domain domain = api_domain::none;
+        std::uint16_t is_kept = 0;  // recorded; its return has a place
     };
     // `known`: what was known of another text there; may be null.
     [[gnu::noinline]] std::uint32_t learn(const char* text, known_texts::entry* known) noexcept;
@@ -150,10 +151,10 @@ private:
     void drop(drop_cause cause) noexcept;
     bool write_window(std::uint32_t epoch) noexcept;
 
-    ring_producer<record> out_;
     api_call open_api_;
+    std::uint32_t symbols_ = 0;  // their generation
     std::uint32_t direct_epoch_ = 0;
-    std::uint32_t symbols_ = 0;  // their generation. Here the first cache line ends (attach() sees to it).
+    ring_producer<record> out_;  // its last word is the first that is not in the first cache line
     std::uint32_t epoch_ = 0;
     std::array<domain_state, domain_limit + 1> domains_{};  // and adoptions
     name_table names_;                                      // the region's: one load less

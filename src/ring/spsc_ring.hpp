@@ -39,8 +39,9 @@ public:
           // relaxed: the producer is the only writer of head, and takes over from a predecessor it synchronised with.
           head_(where->head.load(std::memory_order_relaxed)),
           // acquire: slots the consumer has let go may be overwritten.
-          tail_seen_(where->tail.load(std::memory_order_acquire)),
-          room_(static_cast<TIndex>(static_cast<TIndex>(capacity) - static_cast<TIndex>(head_ - tail_seen_))) {}
+          tail_seen_(where->tail.load(std::memory_order_acquire)) {
+        room_ = static_cast<TIndex>(static_cast<TIndex>(capacity) - static_cast<TIndex>(head_ - tail_seen_));
+    }
 
     // Sets `count` free slots aside: for what is written next, and for what is to have a place later. False, and
     // nothing has changed, if there are fewer.
@@ -99,8 +100,8 @@ private:
     TSlot* slots_ = nullptr;
     TIndex mask_ = 0;
     TIndex head_ = 0;
-    TIndex tail_seen_ = 0;
     TIndex room_ = 0;  // slots that were free when the tail was seen, and are not set aside
+    TIndex tail_seen_ = 0;
 };
 
 // What the consumer sees: the filled slots as at most two spans (the ring may wrap inside).

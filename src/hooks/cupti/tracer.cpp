@@ -87,22 +87,23 @@ bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_Ca
     return false;
 }
 
-void begin_call_record(record& r, record_kind kind, api_domain domain, std::uint64_t ticks, std::uint32_t epoch,
-                       std::uint32_t id) noexcept {
+void begin_call_record(record& r, record_kind kind, api_domain domain, std::uint64_t ticks,
+                       std::uint64_t key) noexcept {
     begin_record(r, kind, static_cast<std::uint32_t>(domain), ticks);
-    r.value = correlation_key(epoch, id);
+    r.value = key;
 }
 
 // Of a call that launches, waits or allocates.
-void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
+void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data,
+                  std::uint64_t key) noexcept {
     const launch_kind kind = kind_of_call(domain, cbid);
     // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no longer
     // launches their kernels.
     const std::uint32_t name = kind == launch_kind::kernel
                                    ? out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed))
                                    : 0;
-    out.open_api(data.correlationId, domain, [&](record& r) {
-        begin_call_record(r, record_kind::api_enter, domain, ticks_now(), out.epoch(), data.correlationId);
+    out.open_api(key, domain, [&](record& r) {
+        begin_call_record(r, record_kind::api_enter, domain, ticks_now(), key);
         r.name = name;
         r.category = cbid;
         r.flags = static_cast<std::uint8_t>(class_of_call(kind));
@@ -119,12 +120,11 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
         active.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
         if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
     }
-    const std::uint32_t id = data.correlationId;
+    const std::uint64_t key = correlation_key(out->epoch(), data.correlationId);
     if (data.callbackSite == CUPTI_API_ENTER) {
-        if (!out->is_inside_api(id)) record_entry(*out, domain, cbid, data);
-    } else if (out->is_open_api(id, domain)) {
-        out->close_api(
-            [&](record& r) { begin_call_record(r, record_kind::api_exit, domain, ticks_now(), out->epoch(), id); });
+        if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
+    } else if (out->is_open_api(key, domain)) {
+        out->close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, domain, ticks_now(), key); });
     }
 }
 
@@ -144,8 +144,9 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
 }
 
 // The subscription's one callback. A launch has four: entry and exit of the runtime's call and of the driver's in it,
-// which has the same correlation id: only the outer one is recorded. The launch of a kernel that this thread has
-// launched before goes the short way, which calls nothing and so needs no stack; all else goes the long way.
+// which has the same correlation id: only the outer one is recorded. What the driver's two and the exit need stands
+// first, in few cache lines: between two callbacks other code has had the caches. The launch of a kernel that this
+// thread has launched before goes the short way, which calls nothing; all else goes the long way.
 [[gnu::aligned(64)]] void CUPTIAPI on_event(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                             const void* event) noexcept {
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
@@ -153,32 +154,33 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
     }
     const auto& data = *static_cast<const CUpti_CallbackData*>(event);
     const auto where = static_cast<api_domain>(domain);
-    const std::uint32_t epoch = epoch_of(recording_epoch);
     producer* const out = this_thread.out;
-    if (out == nullptr || out->direct_epoch() != epoch || epoch == 0 || is_heard_only(epoch)) [[unlikely]] {
+    if (out == nullptr) [[unlikely]]
+        return on_any_call(where, cbid, data);
+    const std::uint32_t epoch = epoch_of(recording_epoch);
+    const std::uint64_t key = correlation_key(epoch, data.correlationId);
+    if (out->is_inside_api(key)) [[likely]] {
+        if (data.callbackSite == CUPTI_API_ENTER || !out->is_open_api(key, where)) return;
+        if (this_thread.direct_epoch != epoch) [[unlikely]]
+            return on_any_call(where, cbid, data);
+        return out->close_api(
+            [&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), key); });
+    }
+    if (data.callbackSite != CUPTI_API_ENTER || this_thread.direct_epoch != epoch || epoch == 0 || is_heard_only(epoch) ||
+        kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
         return on_any_call(where, cbid, data);
     }
-    const std::uint32_t id = data.correlationId;
-    if (data.callbackSite == CUPTI_API_ENTER) {
-        if (out->is_inside_api(id)) return;
-        if (kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
-            return on_any_call(where, cbid, data);
-        }
-        // relaxed: as above.
-        const known_texts::entry* const symbol =
-            out->known_symbol(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
-        if (symbol == nullptr || !out->can_open_api()) [[unlikely]] {
-            return on_any_call(where, cbid, data);
-        }
-        out->open_api(id, where, [&](record& r) {
-            begin_call_record(r, record_kind::api_enter, where, tick_counter(), epoch, id);
-            r.name = symbol->name;
-            r.category = cbid;
-        });
-    } else if (out->is_open_api(id, where)) {
-        out->close_api(
-            [&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), epoch, id); });
+    // relaxed: as above.
+    const known_texts::entry* const symbol =
+        out->known_symbol(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
+    if (symbol == nullptr || !out->can_open_api()) [[unlikely]] {
+        return on_any_call(where, cbid, data);
     }
+    out->open_api(key, where, [&](record& r) {
+        begin_call_record(r, record_kind::api_enter, where, tick_counter(), key);
+        r.name = symbol->name;
+        r.category = cbid;
+    });
 }
 
 std::uint64_t cupti_now() noexcept {
