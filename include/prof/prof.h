@@ -41,8 +41,8 @@ int prof_start(const char* const* settings);
  * nodes of CUDA graphs are heard on, and CUPTI stays subscribed, here and while paused. */
 int prof_stop(void);
 
-/* Ends the window in which everything is recorded, and opens another one in the same capture. In between nothing is
- * recorded, ranges and launches cost what they cost before prof_start, and CUPTI is free for others. Ranges that are
+/* Ends the window in which everything is recorded, and opens another one: in the same capture, or with
+ * export_each=window in one of its own, the first being closed and exported. In between nothing is recorded, ranges and launches cost what they cost before prof_start, and CUPTI is free for others. Ranges that are
  * open at the end of a window end there. prof_pause comes back at once: the GPU's last records of the window are taken
  * in by a thread of libprof's, for which prof_resume and prof_stop wait. prof_resume takes hold of CUPTI again (some
  * milliseconds). PROF_WRONG_STATE where there is nothing to pause or to resume, and where options say when to record

@@ -57,7 +57,9 @@ std::vector<run_capture> captures_of_run(const std::string& directory, const std
         if (auto capture = if_of_run(entry.path().string(), run_id)) out.push_back(std::move(*capture));
     }
     std::sort(out.begin(), out.end(), [](const run_capture& a, const run_capture& b) {
-        return std::tie(a.rank, a.pid, a.path) < std::tie(b.rank, b.pid, b.path);
+        // Of one process the further ones have longer names (NAME.prof, NAME.2.prof, …, NAME.10.prof).
+        const std::size_t lengths[] = {a.path.size(), b.path.size()};
+        return std::tie(a.rank, a.pid, lengths[0], a.path) < std::tie(b.rank, b.pid, lengths[1], b.path);
     });
     return out;
 }

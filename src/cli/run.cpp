@@ -24,6 +24,7 @@
 #include "export/report_text.hpp"
 #include "record/error.hpp"
 #include "session/exports.hpp"
+#include "session/plans.hpp"
 
 namespace prof {
 namespace {
@@ -196,9 +197,10 @@ void report_captures(const session_options& options, const std::string& director
                      const child_end& end) {
     const std::vector<run_capture> captures = captures_of_run(directory, run_id);
     if (captures.empty()) {
-        complain(
-            "no capture: the command made no NVTX range and no CUDA call that libprof could see "
-            "(a statically linked or set-user-id program cannot be seen)");
+        const std::string why = no_window_text(options);
+        complain("no capture: " +
+                 (why.empty() ? "the command made no NVTX range and no CUDA call that libprof could see" : why) +
+                 " (a statically linked or set-user-id program cannot be seen)");
         return;
     }
     seal_all(captures, end);

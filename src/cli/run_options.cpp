@@ -49,7 +49,8 @@ constexpr std::array help = std::to_array<flag_help>({
     {"nvtx_domain_exclude", "--nvtx-domain-exclude", "LIST",
      "Of the summary: no ranges of these NVTX domains; their work counts for the range around them"},
     {"schedule", "--schedule", "LIST",
-     "Record some steps only, as torch.profiler.schedule says: wait=N,warmup=N,active=N,repeat=N,skip_first=N"},
+     "Record some steps only, as torch.profiler.schedule says: wait=N,warmup=N,active=N,repeat=N,skip_first=N, "
+     "skip_first_wait=N"},
     {"step_range", "--step-range", "NAME",
      "Each push of the range NAME (or NAME@DOMAIN) is the beginning of a step; without it prof_step counts the steps"},
     {"capture_range", "--capture-range", "WHAT",

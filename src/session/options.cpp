@@ -211,8 +211,8 @@ constexpr option all_options[] = {
     {"nvtx_domain_include", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_include>},
     {"nvtx_domain_exclude", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_exclude>},
     {"schedule",
-     "wait=N,warmup=N,active=N,repeat=N,skip_first=N as torch.profiler.schedule takes them; active is 1 or more, what "
-     "is left out is 0",
+     "wait=N,warmup=N,active=N,repeat=N,skip_first=N,skip_first_wait=N, each once, as torch.profiler.schedule takes "
+     "them; active is 1 or more, what is left out is 0",
      set_schedule},
     {"step_range", "the name of a range, or name@domain", set_range_name<&o::step_range>},
     {"capture_range", "none, cudaProfilerApi, nvtx, or steps", set_capture_range},

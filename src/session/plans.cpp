@@ -18,6 +18,11 @@ std::string plan_problem(const session_options& options) {
     if (!options.budget.empty() && (has_capture_range(options) || !options.schedule.empty())) {
         return "budget decides when to record, and so do schedule and capture_range: set one of them";
     }
+    if (options.capture_range_end != session_options{}.capture_range_end && options.capture_range != "nvtx" &&
+        options.capture_range != "cudaProfilerApi") {
+        return "capture_range_end says what the end of a capture range means: set capture_range to cudaProfilerApi or "
+               "nvtx, too";
+    }
     if (!options.keep.empty() && !options.budget.empty()) {
         return "keep lets go of the beginning of the run, and budget speaks of the whole of it: set one of them";
     }
@@ -54,6 +59,19 @@ std::string plan_text(const session_options& options) {
     if (!has_capture_range(options)) return {};
     const std::string range = options.capture_range == "nvtx" ? "nvtx " + options.nvtx_capture : options.capture_range;
     return "capture range " + range + ", " + options.capture_range_end;
+}
+
+std::string no_window_text(const session_options& options) {
+    if (!options.autostart) return "autostart is 0, and the command called no prof_start or recorded nothing after it";
+    const std::string plan = plan_text(options);
+    if (plan.empty()) return {};
+    std::string what = "the command's capture range never began";
+    if (!options.budget.empty() || !options.schedule.empty() || !options.steps.empty()) {
+        what = "the command had no such step; " +
+               (options.step_range.empty() ? "prof_step counts them, or a range that step_range names"
+                                           : "each push of the range " + options.step_range + " begins one");
+    }
+    return "no window was opened by " + plan + ": " + what;
 }
 
 }  // namespace prof

@@ -19,4 +19,7 @@ std::unique_ptr<capture_plan> make_plan(const session_options& options);
 // The options that made the plan, for people: "schedule wait=1,active=3"; "" if there is none.
 std::string plan_text(const session_options& options);
 
+// What may be the reason that a program has recorded nothing, as far as the options tell; "" if they would record all.
+std::string no_window_text(const session_options& options);
+
 }  // namespace prof

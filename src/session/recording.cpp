@@ -242,7 +242,7 @@ session_result recording_session::pause(std::string& problem) {
         problem = refusal("the recording is paused already");
         return session_result::wrong_state;
     }
-    end_window(current_step(), false, false);
+    end_window(current_step(), false, options_.export_each == "window");
     return session_result::ok;
 }
 

@@ -1,6 +1,8 @@
 #include "session/schedule_plan.hpp"
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "record/number.hpp"
 
@@ -27,6 +29,7 @@ std::uint64_t* member_named(step_schedule& schedule, std::string_view name) noex
 
 bool parse_schedule(const std::string& text, step_schedule& out) {
     step_schedule parsed;
+    std::vector<std::uint64_t*> given;
     for (std::size_t at = 0; at <= text.size();) {
         const std::size_t comma = std::min(text.find(',', at), text.size());
         const std::string_view item = std::string_view(text).substr(at, comma - at);
@@ -34,7 +37,8 @@ bool parse_schedule(const std::string& text, step_schedule& out) {
         if (equals == std::string_view::npos) return false;
         std::uint64_t* const member = member_named(parsed, item.substr(0, equals));
         const std::optional<std::uint64_t> count = parse_count(item.substr(equals + 1));
-        if (member == nullptr || !count) return false;
+        if (member == nullptr || !count || std::find(given.begin(), given.end(), member) != given.end()) return false;
+        given.push_back(member);
         *member = *count;
         at = comma + 1;
     }

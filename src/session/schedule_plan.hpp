@@ -19,7 +19,8 @@ struct step_schedule {
     std::uint64_t skip_first_wait = 0;
 };
 
-// "wait=1,warmup=1,active=3,repeat=2,skip_first=10", in any order; what is missing is 0, but active must be there.
+// "wait=1,warmup=1,active=3,repeat=2,skip_first=10", in any order, each once; what is missing is 0, but active must
+// be there.
 bool parse_schedule(const std::string& text, step_schedule& out);
 // "10-12" or "10".
 bool parse_steps(const std::string& text, step_schedule& out);

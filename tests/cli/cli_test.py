@@ -196,6 +196,21 @@ class Run(CommandLine):
         self.assert_one_line(result, 0, "no capture")
         self.assertFalse(self.out.exists(), "an empty directory is left")
 
+    def test_what_opened_no_window_is_said(self):
+        nothing = {"STUB_LIBPROF": "nothing"}
+        for options, words in (
+            (["--schedule", "wait=1,active=2"], "schedule wait=1,active=2: the command had no such step; prof_step"),
+            (["--budget", "1%", "--step-range", "it"], "budget 1%: the command had no such step; each push of the range it"),
+            (["--capture-range", "steps", "--steps", "3-4"], "steps 3-4: the command had no such step"),
+            (["--capture-range", "cudaProfilerApi"], "cudaProfilerApi, stop: the command's capture range never began"),
+            (["--capture-range", "nvtx", "--nvtx-capture", "a"], "nvtx a, stop: the command's capture range never"),
+            (["--autostart", "0"], "autostart is 0, and the command called no prof_start"),
+        ):
+            result = self.run_stubbed("true", options=options, env=nothing)
+            self.assert_one_line(result, 0, "no capture")
+            self.assertIn(words, result.stderr)
+            self.assertNotIn("made no NVTX range", result.stderr)
+
     def test_the_environment_is_ours_and_theirs(self):
         shown = self.run_stubbed("env", options=["--memory", "128M", "--no-fold"], env={"LD_PRELOAD": "libdl.so.2"})
         values = dict(line.split("=", 1) for line in shown.stdout.splitlines() if "=" in line)

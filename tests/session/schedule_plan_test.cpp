@@ -124,7 +124,8 @@ TEST(SchedulePlan, TakesHoldOfCuptiBeforeAFirstStepThatARangeBegins) {
 TEST(SchedulePlan, RefusesWhatIsNoSchedule) {
     step_schedule out;
     for (const char* bad : {"", "active", "active=", "active=0", "wait=1", "active=-1", "active=1,", "active=1,,wait=1",
-                            "Active=1", "active=1 ", "active=1x", "pause=1,active=1", "active=99999999999999999999"}) {
+                            "Active=1", "active=1 ", "active=1x", "pause=1,active=1", "active=99999999999999999999",
+                            "active=1,active=2", "wait=1,active=1,wait=1"}) {
         EXPECT_FALSE(parse_schedule(bad, out)) << bad;
     }
     for (const char* bad : {"", "-", "3-", "-3", "5-4", "a", "1-2-3", "1 - 2"})
@@ -178,6 +179,13 @@ TEST(Plans, AreRefusedWhereTheOptionsContradictEachOther) {
     EXPECT_NE(problem_of({{"capture_range", "steps"}}), "");
     EXPECT_NE(problem_of({{"steps", "1-2"}}), "");
     EXPECT_NE(problem_of({{"schedule", "active=1"}, {"capture_range", "cudaProfilerApi"}}), "");
+    // Without a range that ends nothing would come of it, and all would be recorded.
+    EXPECT_NE(problem_of({{"capture_range_end", "repeat:3"}}), "");
+    EXPECT_NE(problem_of({{"capture_range_end", "none"}, {"schedule", "active=1"}}), "");
+    EXPECT_NE(problem_of({{"capture_range_end", "repeat"}, {"capture_range", "steps"}, {"steps", "3"}}), "");
+    EXPECT_EQ(problem_of({{"capture_range_end", "stop"}}), "");
+    EXPECT_EQ(problem_of({{"capture_range_end", "repeat"}, {"capture_range", "cudaProfilerApi"}}), "");
+    EXPECT_EQ(problem_of({{"capture_range_end", "none"}, {"capture_range", "nvtx"}, {"nvtx_capture", "a"}}), "");
 }
 
 }  // namespace

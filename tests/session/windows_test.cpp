@@ -16,14 +16,16 @@ namespace {
 struct SessionWindows : testing::Test {
     scratch_directory scratch;
 
-    timeline record(std::vector<std::string> words) const {
+    // The captures in the order of their steps.
+    std::vector<timeline> record_all(std::vector<std::string> words, const char* export_each) const {
         words.insert(words.begin(), PROF_TEST_VICTIM);
         const auto result = run_process(words,
                                         {{"PROF_OUTPUT_DIR", scratch.path},
                                          {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
                                          {"PROF_AUTOSTART", "0"},
                                          {"PROF_RINGS", scratch.path},
-                                         {"PROF_EXPORT", "none"},
+                                         {"PROF_EXPORT", "summary"},
+                                         {"PROF_EXPORT_EACH", export_each},
                                          {"FAKE_GPU_CLOCK", "virtual"},
                                          {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
                                          {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
@@ -31,9 +33,18 @@ struct SessionWindows : testing::Test {
         EXPECT_EQ(result.exit_code(), 0) << result.err;
         EXPECT_EQ(result.out, "done\n");
         EXPECT_EQ(result.err, "");
-        const auto files = scratch.files(".prof");
-        EXPECT_EQ(files.size(), 1U);
-        return files.empty() ? timeline{} : load_timeline(files.front());
+        std::vector<timeline> out;
+        for (const std::string& file : scratch.files(".prof")) out.push_back(load_timeline(file));
+        std::sort(out.begin(), out.end(), [](const timeline& a, const timeline& b) {
+            return a.windows.front().first_step < b.windows.front().first_step;
+        });
+        EXPECT_EQ(scratch.files(".summary.txt").size(), out.size());
+        return out;
+    }
+    timeline record(const std::vector<std::string>& words) const {
+        const std::vector<timeline> all = record_all(words, "run");
+        EXPECT_EQ(all.size(), 1U);
+        return all.empty() ? timeline{} : all.front();
     }
 };
 
@@ -73,6 +84,20 @@ TEST_F(SessionWindows, HoldAllOfTheirWorkAndNoOther) {
     for (const timeline_range& range : data.ranges) {
         EXPECT_EQ(range.open_at_end, data.name(range.name) == "across");
         EXPECT_EQ(range.depth, data.name(range.name) == "across" ? 0U : 1U);
+    }
+}
+
+TEST_F(SessionWindows, AreCapturesOfTheirOwnIfTheOptionsSaySo) {
+    const std::vector<timeline> all = record_all({"windows", "12", "steps", "4"}, "window");
+    ASSERT_EQ(all.size(), 12U);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::map<std::string, std::size_t> expected{{"recorded_k", 4U * 5}};
+        EXPECT_EQ(kernels_by_name(all[i]), expected);
+        ASSERT_EQ(all[i].windows.size(), 1U);
+        EXPECT_EQ(all[i].windows.front().first_step, i);
+        EXPECT_EQ(all[i].quality.launches_without_completion, 0U);
+        EXPECT_TRUE(all[i].quality.dropped.empty());
+        EXPECT_TRUE(all[i].quality.ended);
     }
 }
 
