@@ -42,10 +42,11 @@ int prof_start(const char* const* settings);
 int prof_stop(void);
 
 /* Ends the window in which everything is recorded, and opens another one: in the same capture, or with
- * export_each=window in one of its own, the first being closed and exported. In between nothing is recorded, ranges and launches cost what they cost before prof_start, and CUPTI is free for others. Ranges that are
- * open at the end of a window end there. prof_pause comes back at once: the GPU's last records of the window are taken
- * in by a thread of libprof's, for which prof_resume and prof_stop wait. prof_resume takes hold of CUPTI again (some
- * milliseconds). PROF_WRONG_STATE where there is nothing to pause or to resume, and where options say when to record
+ * export_each=window in one of its own, the first being closed and exported. In between nothing is recorded, ranges and
+ * launches cost what they cost before prof_start, and CUPTI is free for others. Ranges that are open at the end of a
+ * window end there. prof_pause comes back at once: the GPU's last records of the window are taken in by a thread of
+ * libprof's, for which prof_resume and prof_stop wait. prof_resume takes hold of CUPTI again (some milliseconds).
+ * PROF_WRONG_STATE where there is nothing to pause or to resume, and where options say when to record
  * (docs/schedule.md). */
 int prof_pause(void);
 int prof_resume(void);
@@ -141,6 +142,38 @@ size_t prof_summary_row_count(const prof_summary* summary);
 int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary_row* row, size_t row_size);
 /* Records that could not be kept, over all causes. */
 uint64_t prof_summary_dropped(const prof_summary* summary);
+
+/* What a step costs on the GPU, estimated for all steps of the run from those that were captured as a whole: with a
+ * budget or a schedule, or while a program that calls prof_step pauses (docs/budget.md has the method). The same
+ * numbers as those of `prof report --report steps`. */
+
+typedef struct prof_summary_steps {
+    uint64_t captured_steps;  /* as a whole, from beginning to end; 0: nothing is estimated */
+    uint64_t windows;         /* that have any of them */
+    uint64_t steps;           /* of the run until now */
+    uint64_t stood_for;       /* from which the windows were chosen at random; 0: they were not */
+    double gpu_ns;            /* all GPU work launched in a step, durations added: the mean over all steps */
+    double gpu_half_width_ns; /* half the 95 % confidence interval of gpu_ns; NaN where there is none */
+    uint32_t has_interval;    /* 1, or 0 if a single window tells nothing of the others: then half widths are NaN */
+    uint32_t reserved;
+} prof_summary_steps;
+
+typedef struct prof_summary_step_row {
+    const char* path; /* as in prof_summary_row; lives as long as the summary */
+    uint32_t depth;
+    uint32_t reserved;
+    double gpu_ns; /* as gpu_sum_ns, a step */
+    double gpu_half_width_ns;
+    double instances; /* that began, a step */
+    double instances_half_width;
+} prof_summary_step_row;
+
+/* The sizes are sizeof the structs where the caller was compiled, as with prof_summary_get_row. Rows are those of
+ * ranges that had an instance or GPU work in captured steps; (no range), (ambiguous) and (unmatched) come last, if they
+ * have any. */
+int prof_summary_get_steps(const prof_summary* summary, prof_summary_steps* steps, size_t steps_size);
+size_t prof_summary_step_row_count(const prof_summary* summary);
+int prof_summary_get_step_row(const prof_summary* summary, size_t index, prof_summary_step_row* row, size_t row_size);
 
 #ifdef __cplusplus
 }

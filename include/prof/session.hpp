@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -48,10 +49,32 @@ struct summary_row {
     std::uint64_t payload_bytes = 0;
 };
 
+// As prof_summary_step_row (prof.h). A half width is that of the 95 % confidence interval; none: a single window.
+struct step_row {
+    std::string path;
+    std::uint32_t depth = 0;
+    double gpu_ns = 0;
+    std::optional<double> gpu_half_width_ns;
+    double instances = 0;
+    std::optional<double> instances_half_width;
+};
+
+// As prof_summary_steps.
+struct step_summary {
+    std::uint64_t captured_steps = 0;
+    std::uint64_t windows = 0;
+    std::uint64_t steps = 0;
+    std::uint64_t stood_for = 0;
+    double gpu_ns = 0;
+    std::optional<double> gpu_half_width_ns;
+    std::vector<step_row> rows;
+};
+
 struct session_summary {
     std::int64_t total_gpu_ns = 0;
     std::uint64_t dropped = 0;
     std::vector<summary_row> rows;
+    step_summary steps;  // estimates of a step's costs
 };
 
 // Where a thread is now, for others to work for: take it where the work is asked for, hand it on with the task.
@@ -140,6 +163,7 @@ public:
                                     r.gpu_self_ns, r.gpu_child_ns, r.gpu_busy_ns, r.gpu_span_ns, r.ops, r.self_ops,
                                     r.adopted_ops, r.adopted_ns, r.communication_ns, r.wait_ns, r.payload_bytes});
             }
+            out.steps = steps_of(open);
         } catch (...) {
             prof_summary_close(open);
             throw;
@@ -149,6 +173,24 @@ public:
     }
 
 private:
+    static step_summary steps_of(const prof_summary* open) {
+        prof_summary_steps all{};
+        check(prof_summary_get_steps(open, &all, sizeof all));
+        const auto half = [&](double width) {
+            return all.has_interval != 0 ? std::optional<double>(width) : std::nullopt;
+        };
+        step_summary out{all.captured_steps,          all.windows, all.steps, all.stood_for, all.gpu_ns,
+                         half(all.gpu_half_width_ns), {}};
+        const std::size_t count = prof_summary_step_row_count(open);
+        for (std::size_t i = 0; i < count; ++i) {
+            prof_summary_step_row r{};
+            check(prof_summary_get_step_row(open, i, &r, sizeof r));
+            out.rows.push_back(
+                {r.path, r.depth, r.gpu_ns, half(r.gpu_half_width_ns), r.instances, half(r.instances_half_width)});
+        }
+        return out;
+    }
+
     static void check(int result) {
         if (result != PROF_OK) throw session_error(prof_last_error());
     }

@@ -40,8 +40,12 @@ std::vector<captured_step> find_captured_steps(const timeline& data) {
 }
 
 std::uint64_t steps_of_run(const timeline& data) {
-    return static_cast<std::uint64_t>(data.number("steps").value_or(0));
+    if (const auto counted = data.number("steps")) return static_cast<std::uint64_t>(*counted);
+    const std::vector<captured_step> steps = find_captured_steps(data);
+    return steps.empty() ? 0 : std::max(steps.back().number + 1, data.windows.back().first_step);
 }
+
+bool knows_all_steps(const timeline& data) { return data.number("steps").has_value(); }
 
 bool has_part_of_steps(const timeline& data) {
     const std::uint64_t all = steps_of_run(data);

@@ -19,8 +19,10 @@ struct captured_step {
 // By start_ns. What is launched from start_ns on, before end_ns, belongs to the step, whatever its thread.
 std::vector<captured_step> find_captured_steps(const timeline& data);
 
-// Steps of the whole run, whether captured or not (the last one perhaps cut by its end); 0 if none were counted.
+// Steps of the whole run, whether captured or not (the last one perhaps cut by its end); 0 if none were counted. Of a
+// process that died without closing its capture: those of which the capture knows; there may have been more.
 std::uint64_t steps_of_run(const timeline& data);
+bool knows_all_steps(const timeline& data);
 
 // Whether some of its steps were captured, and more than one or two at its ends were not.
 bool has_part_of_steps(const timeline& data);

@@ -61,11 +61,14 @@ struct step_range {
 };
 
 // The steps of each window, of `steps` that were begun. A window that the program's end closed, a step later than its
-// last: that step is none.
+// last: that step is none. One that a death cut has all that
+// are known of.
 std::vector<step_range> steps_of_windows(const timeline& data, std::uint64_t steps) {
     std::vector<step_range> out;
     for (const timeline_window& window : data.windows) {
         step_range range{window.first_step, std::max(window.first_step, window.last_step)};
+        const bool is_cut = !data.quality.ended && !window.ends_with_step && &window == &data.windows.back();
+        if (is_cut && steps > range.last) range.last = steps - 1;
         if (range.last == steps && range.last > range.first) --range.last;
         out.push_back(range);
     }
@@ -103,8 +106,8 @@ std::string windows_line(const timeline& data) {
     std::uint64_t recorded = 0;
     for (const step_range& range : ranges) recorded += range.last - range.first + 1;
     const bool is_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
-    return fmt::format("recorded {} of {} steps, {}: step{} {}", std::min(recorded, steps), steps, windows,
-                       is_one ? "" : "s", listed(ranges));
+    return fmt::format("recorded {} of {}{} steps, {}: step{} {}", std::min(recorded, steps),
+                       knows_all_steps(data) ? "" : "at least ", steps, windows, is_one ? "" : "s", listed(ranges));
 }
 
 std::string capture_title(const timeline& data) {

@@ -2,6 +2,7 @@
 #include <prof/prof.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "analysis/projection.hpp"
+#include "analysis/step_estimate.hpp"
 #include "session/control.hpp"
 #include "session/exports.hpp"
 #include "session/injections.hpp"
@@ -21,6 +23,7 @@
 
 struct prof_summary {
     prof::projection projection;
+    prof::step_estimate steps;
     std::uint64_t dropped = 0;
 };
 
@@ -90,6 +93,47 @@ prof_summary_row public_row(const projection_row& row) noexcept {
     out.payload_bytes = row.payload_bytes;
     return out;
 }
+
+double half_width(const estimate& of) noexcept { return of.half_width.value_or(std::nan("")); }
+
+prof_summary_steps public_steps(const step_estimate& of) noexcept {
+    prof_summary_steps out{};
+    out.captured_steps = of.captured_steps;
+    out.windows = of.windows;
+    out.steps = of.all_steps;
+    out.stood_for = of.stood_for;
+    out.gpu_ns = of.total.gpu_ns.mean;
+    out.gpu_half_width_ns = half_width(of.total.gpu_ns);
+    out.has_interval = of.total.gpu_ns.half_width ? 1 : 0;
+    return out;
+}
+
+prof_summary_step_row public_row(const step_estimate_row& row) noexcept {
+    prof_summary_step_row out{};
+    out.path = row.path.c_str();
+    out.depth = row.depth;
+    out.gpu_ns = row.gpu_ns.mean;
+    out.gpu_half_width_ns = half_width(row.gpu_ns);
+    out.instances = row.instances.mean;
+    out.instances_half_width = half_width(row.instances);
+    return out;
+}
+
+// To a caller that was compiled with this or another version of the struct: fields are only added, at the end.
+// `first_version`: its size then.
+template <std::size_t first_version, typename TStruct>
+int hand_out(const TStruct& from, const char* type, TStruct* out, std::size_t size) {
+    static_assert(sizeof(TStruct) == first_version);
+    if (size < first_version) {
+        return fail(PROF_INVALID_ARGUMENT, std::to_string(size) + " is no sizeof(" + type + "); it takes " +
+                                               std::to_string(first_version) + " bytes or more");
+    }
+    std::memset(out, 0, size);
+    std::memcpy(out, &from, std::min(size, sizeof from));
+    return PROF_OK;
+}
+
+int no_such_row() { return fail(PROF_INVALID_ARGUMENT, "the summary has no such row"); }
 
 }  // namespace
 }  // namespace prof
@@ -186,8 +230,13 @@ PROF_EXPORT prof_summary* prof_summary_open() {
             return as_result(result, problem);
         }
         auto made = std::make_unique<prof_summary>();
-        const timeline data = load_timeline(session.absolute_capture_path());
-        made->projection = project(data, projection_options_of(session.options()));
+        timeline data = load_timeline(session.absolute_capture_path());
+        // A capture that is not closed does not say how many steps there were.
+        data.properties.try_emplace("steps", std::to_string(session.steps()));
+        const projection_options options = projection_options_of(session.options());
+        const attribution att = attribute(data, options.attribution);
+        made->projection = project(data, att, options);
+        made->steps = estimate_steps(data, att, options.fold_digits);
         for (const auto& [cause, count] : data.quality.dropped) made->dropped += count;
         summary = std::move(made);
         return PROF_OK;
@@ -204,18 +253,25 @@ PROF_EXPORT size_t prof_summary_row_count(const prof_summary* summary) { return 
 PROF_EXPORT int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary_row* out,
                                      size_t row_size) {
     return guarded([&]() -> int {
-        constexpr std::size_t first_version = 128;
-        static_assert(sizeof(prof_summary_row) == first_version);  // fields are only added, at the end
-        if (row_size < first_version) {
-            return fail(PROF_INVALID_ARGUMENT, "row_size: " + std::to_string(row_size) +
-                                                   " is no sizeof(prof_summary_row); it takes 128 bytes or more");
-        }
-        if (index >= summary->projection.rows.size()) return fail(PROF_INVALID_ARGUMENT, "the summary has no such row");
-        const prof_summary_row row = public_row(summary->projection.rows[index]);
-        std::memset(out, 0, row_size);
-        std::memcpy(out, &row, std::min(row_size, sizeof row));
-        return PROF_OK;
+        const auto& rows = summary->projection.rows;
+        if (index >= rows.size()) return no_such_row();
+        return hand_out<128>(public_row(rows[index]), "prof_summary_row", out, row_size);
     });
 }
 
 PROF_EXPORT uint64_t prof_summary_dropped(const prof_summary* summary) { return summary->dropped; }
+
+PROF_EXPORT int prof_summary_get_steps(const prof_summary* summary, prof_summary_steps* out, size_t steps_size) {
+    return guarded([&] { return hand_out<56>(public_steps(summary->steps), "prof_summary_steps", out, steps_size); });
+}
+
+PROF_EXPORT size_t prof_summary_step_row_count(const prof_summary* summary) { return summary->steps.rows.size(); }
+
+PROF_EXPORT int prof_summary_get_step_row(const prof_summary* summary, size_t index, prof_summary_step_row* out,
+                                          size_t row_size) {
+    return guarded([&]() -> int {
+        const auto& rows = summary->steps.rows;
+        if (index >= rows.size()) return no_such_row();
+        return hand_out<48>(public_row(rows[index]), "prof_summary_step_row", out, row_size);
+    });
+}

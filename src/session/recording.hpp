@@ -83,6 +83,8 @@ public:
     // The session's part of a status. False if the state could not be had within `patience`.
     bool look(session_status& out, std::chrono::milliseconds patience);
 
+    // Begun in this recording, or the latest.
+    std::uint64_t steps() const noexcept { return steps_.load(); }
     // prof_step: the next step begins, and windows with it. False if there is no recording. Any thread.
     bool step();
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/captured_steps.hpp"
 #include "analysis/reports.hpp"
 #include "analysis/tables.hpp"
@@ -132,6 +134,37 @@ TEST_F(StepEstimate, OfWindowsThatWereNotDrawnSaysSo) {
     const table shown_table = steps_table(found);
     ASSERT_EQ(shown_table.notes.size(), 1U);
     EXPECT_THAT(shown_table.notes[0], testing::HasSubstr("2 of 12 steps, in 1 window that"));
+}
+
+// A process that was killed did not say how many steps there were: at least those until the last that was captured, and
+// each window that was drawn stands for all of its stratum.
+TEST_F(StepEstimate, OfAProcessThatDiedTakesTheStepsItKnowsOf) {
+    const timeline closed = two_windows();
+    capture.parts().properties.erase("steps");
+    const timeline data = capture.build();
+    const step_estimate found = estimate_steps(data, attribute(data), true);
+    EXPECT_EQ(found.all_steps, 31U);
+    EXPECT_EQ(found.stood_for, 20U + 40U);
+    EXPECT_DOUBLE_EQ(found.rows[0].gpu_ns.mean, (20.0 * 20 + 40.0 * 100) / 60);
+    EXPECT_TRUE(has_part_of_steps(data));
+    EXPECT_THAT(steps_table(found).notes,
+                ElementsAre("from 3 of at least 31 steps, in 2 windows chosen at random among 60"));
+    EXPECT_TRUE(estimate_steps(closed, attribute(closed), true).knows_all_steps);
+}
+
+// Windows that were not drawn stand for the steps between them, too: the interval of 2 steps of at least 31 is none of
+// 0.
+TEST_F(StepEstimate, OfAProcessThatDiedDoesNotTakeItsWindowsForAllOfIt) {
+    (void)two_windows();
+    capture.parts().properties.erase("steps");
+    for (auto& [epoch, entry] : capture.parts().windows) entry.drawn_among = 0;
+    const timeline data = capture.build();
+    const step_estimate found = estimate_steps(data, attribute(data), true);
+    // Two steps of 20 and one of 100, which stand for 31 in equal parts. The means differ by 80, so each varies by
+    // 3200; variance 3200 ((2/3)^2 + (1/3)^2) (1 - 3/31) with one degree of freedom.
+    EXPECT_DOUBLE_EQ(found.rows[0].gpu_ns.mean, (2 * 20 + 100) / 3.0);
+    ASSERT_TRUE(found.rows[0].gpu_ns.half_width);
+    EXPECT_NEAR(*found.rows[0].gpu_ns.half_width, 12.7062 * std::sqrt(3200.0 * 5 / 9 * 28 / 31), 1e-6);
 }
 
 TEST_F(StepEstimate, ReportHasARowForAllWork) {

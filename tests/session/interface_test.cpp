@@ -20,14 +20,14 @@ using testing::ElementsAre;
 struct Interface : testing::Test {
     scratch_directory scratch;
 
-    process_result run(const std::string& scene, const std::string& autostart) const {
+    process_result run(const std::string& scene, const std::string& autostart, const char* clock = "virtual") const {
         return run_process({PROF_TEST_VICTIM, scene},
                            {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
                             {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
                             {"PROF_AUTOSTART", autostart},
                             {"PROF_EXPORT", "none"},
                             {"PROF_RINGS", scratch.path},
-                            {"FAKE_GPU_CLOCK", "virtual"},
+                            {"FAKE_GPU_CLOCK", clock},
                             {"LD_PRELOAD", ""},
                             {"CUDA_INJECTION64_PATH", ""},
                             {"NVTX_INJECTION64_PATH", ""}},
@@ -101,6 +101,33 @@ TEST_F(Interface, HandsOutTheRowsOfTheSummary) {
     EXPECT_EQ(first.payload_bytes, 7'000'000U);
     EXPECT_GT(first.wait_ns, 0);
     EXPECT_EQ(std::count_if(p.rows.begin(), p.rows.end(), [](const projection_row& r) { return r.is_captured; }), 1);
+}
+
+// Of steps 0 to 7, of which 1, 3, 5 and 7 were captured, each in a window of its own: forward took 20, 40, 60 and 80 us
+// there and 4 us in the range inside. Each window stands for two steps. Neighbours differ by 20 us, so each varies by
+// 200 us^2; variance 4 (1/4)^2 200 / 2 = 25 us^2, with 2 3^2 / (3 3 - 1) = 2.25 degrees of freedom, for which t is a
+// third of the way from 4.3027 to 3.1824: 3.929267. What is the same in each step varies by nothing.
+TEST_F(Interface, HandsOutTheEstimatesOfAStepsCosts) {
+    // The GPU's clock must stand in line with the host's through four windows, as it does where both are real.
+    const process_result result = run("steps", "0", "");
+    ASSERT_EQ(result.exit_code(), 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    const std::vector<cells> printed = read_cells(result.out);
+    ASSERT_EQ(printed.size(), 3U * 4);
+    // One window tells nothing of the others.
+    EXPECT_EQ(printed[0], (cells{"1", "1", "2", "0", "28000.000000", "none"}));
+    EXPECT_EQ(printed[1], (cells{"forward", "0", "24000.000000", "none", "1.000000", "none"}));
+    for (const std::size_t at : {4U, 8U}) {  // while it records, and when it has stopped
+        EXPECT_EQ((cells{printed[at].begin(), printed[at].begin() + 5}), (cells{"4", "4", "8", "0", "58000.000000"}));
+        EXPECT_NEAR(std::stod(printed[at][5]), 5000 * 3.929267, 0.01);
+        EXPECT_EQ((cells{printed[at + 1].begin(), printed[at + 1].begin() + 3}),
+                  (cells{"forward", "0", "54000.000000"}));
+        EXPECT_NEAR(std::stod(printed[at + 1][3]), 5000 * 3.929267, 0.01);
+        EXPECT_EQ(printed[at + 1][4], "1.000000");
+        EXPECT_EQ(printed[at + 1][5], "0.000000");
+        EXPECT_EQ(printed[at + 2], (cells{"forward/norm", "1", "4000.000000", "0.000000", "1.000000", "0.000000"}));
+        EXPECT_EQ(printed[at + 3], (cells{"(no range)", "0", "4000.000000", "0.000000", "0.000000", "0.000000"}));
+    }
 }
 
 TEST_F(Interface, NamesRangesByTheMessageInTheirPayload) {

@@ -1,7 +1,7 @@
 // What programs hand to libprof, and get from it, through its own headers and NVTX's; one scene a run, for
 // interface_test.cpp.
 //
-//   interface_victim summary | messages
+//   interface_victim summary | steps | messages
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -124,6 +125,65 @@ void summary() {
     session.stop();
 }
 
+// --- steps: 1, 3, 5 and 7 of 0 to 7 are captured; step i launches i + 1 kernels in its range
+// --------------------------
+
+const char* half(std::optional<double> width) {
+    static std::string text;
+    return (text = width ? std::to_string(*width) : "none").c_str();
+}
+
+void print_steps(const prof::step_summary& steps) {
+    std::printf("%llu;%llu;%llu;%llu;%f;%s\n", static_cast<unsigned long long>(steps.captured_steps),
+                static_cast<unsigned long long>(steps.windows), static_cast<unsigned long long>(steps.steps),
+                static_cast<unsigned long long>(steps.stood_for), steps.gpu_ns, half(steps.gpu_half_width_ns));
+    for (const prof::step_row& row : steps.rows) {
+        std::printf("%s;%u;%f;%s;", row.path.c_str(), row.depth, row.gpu_ns, half(row.gpu_half_width_ns));
+        std::printf("%f;%s\n", row.instances, half(row.instances_half_width));
+    }
+}
+
+void check_sizes_of_steps() {
+    prof_summary* const open = prof_summary_open();
+    struct later {
+        prof_summary_step_row row;
+        std::uint64_t unknown;
+        unsigned char beyond;
+    } row;
+    std::memset(&row, 0xAB, sizeof row);
+    expect(prof_summary_get_step_row(open, 0, &row.row, offsetof(later, beyond)) == PROF_OK, "a larger row is filled");
+    expect(row.row.instances == 1 && row.unknown == 0 && row.beyond == 0xAB, "and nothing behind it");
+    expect(prof_summary_get_step_row(open, 0, &row.row, 47) == PROF_INVALID_ARGUMENT, "half a row is none");
+    expect(std::string_view(prof_last_error()).find("48 bytes or more") != std::string_view::npos, "and said to be");
+    expect(prof_summary_get_step_row(open, 3, &row.row, sizeof row.row) == PROF_INVALID_ARGUMENT, "there is no row 3");
+    prof_summary_steps steps{};
+    expect(prof_summary_get_steps(open, &steps, sizeof steps - 1) == PROF_INVALID_ARGUMENT, "half of them are none");
+    prof_summary_close(open);
+}
+
+void steps() {
+    fake_gpu_register_kernel(reinterpret_cast<const void*>(compute), "compute", 10'000);
+    fake_gpu_register_kernel(reinterpret_cast<const void*>(reduce), "reduce", 4'000);
+    prof::session session{{{"schedule", "wait=1,active=1"}}};
+    cudaStream_t stream = nullptr;
+    (void)cudaStreamCreate(&stream);
+    for (int i = 0; i < 8; ++i) {
+        {
+            PROF_RANGE("forward");
+            for (int k = 0; k <= i; ++k) launch(compute, stream);
+            PROF_RANGE("norm");
+            launch(reduce, stream);
+        }
+        launch(reduce, stream);
+        session.step();
+        if (i == 1) print_steps(session.summary().steps);
+    }
+    print_steps(session.summary().steps);
+    check_sizes_of_steps();
+    session.stop();
+    print_steps(session.summary().steps);
+}
+
 // --- messages that stand in payloads
 // ----------------------------------------------------------------------------------
 
@@ -223,6 +283,8 @@ int main(int argc, char** argv) {
     const std::string scene = argc > 1 ? argv[1] : "";
     if (scene == "summary") {
         summary();
+    } else if (scene == "steps") {
+        steps();
     } else if (scene == "messages") {
         const nvtxDomainHandle_t domain = nvtxDomainCreateA("messages");
         named(domain);

@@ -1,0 +1,64 @@
+"""The estimates of a step's costs as docs/budget.md shows how to have them in Python: its code, in a program whose
+numbers are worked out by hand, and beside what `prof report` says. Needs neither a GPU nor PyTorch.
+
+Usage: step_estimates_test.py <prof> <libnvtx_push.so>   with FAKE_CUDA and FAKE_CUPTI in the environment
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROF, PUSH_LIBRARY = "", ""
+
+# Step i launches i + 1 kernels of 10 us in the range "forward"; the steps 1, 3, 5 and 7 are captured.
+PROGRAM = """
+import json, os
+nvtx = ctypes.CDLL(os.environ["NVTX_PUSH_LIBRARY"])
+cuda = ctypes.CDLL(os.environ["FAKE_CUDA"])
+for step in range(8):
+    nvtx.push(b"forward")
+    for _ in range(step + 1):
+        cuda.fake_cuda_launch(b"kernel", ctypes.c_uint64(10_000), None)
+    nvtx.pop()
+    ctypes.CDLL(None).prof_step()
+print(json.dumps(step_estimates()))
+"""
+
+
+class StepEstimates(unittest.TestCase):
+    def test_are_those_of_the_report(self):
+        example, = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/budget.md").read_text(), re.MULTILINE | re.DOTALL)
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
+                       and name not in ("LD_PRELOAD", "FAKE_GPU_CLOCK")}
+        environment["NVTX_PUSH_LIBRARY"] = PUSH_LIBRARY
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [PROF, "run", "-o", folder, "--export", "none", "--cupti-library", os.environ["FAKE_CUPTI"],
+                 "--schedule", "wait=1,active=1", "--", sys.executable, "-c", example + PROGRAM],
+                env=environment, capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            capture, = pathlib.Path(folder).glob("*.prof")
+            report = json.loads(subprocess.run([PROF, "report", "--report", "steps", "--format", "json", str(capture)],
+                                               check=True, capture_output=True, text=True).stdout)
+        found = json.loads(done.stdout)
+        self.assertEqual(list(found), ["forward"])
+        mean, half_width = found["forward"]
+        # 20, 40, 60 and 80 us, each for two steps: as in tests/session/interface_test.cpp.
+        self.assertEqual(mean, 50_000)
+        self.assertAlmostEqual(half_width, 5000 * 3.929267, delta=0.01)
+        row, = [row for row in report["rows"] if row["path"] == "forward"]
+        self.assertEqual((row["gpu_ns"], round(row["half_width_ns"], 3)), (mean, round(half_width, 3)))
+
+
+if __name__ == "__main__":
+    PROF, PUSH_LIBRARY = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
+    if "FAKE_CUDA" not in os.environ:
+        print("SKIPPED: needs the stand-in for CUDA")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
