@@ -167,6 +167,60 @@ TEST_F(StepEstimate, OfAProcessThatDiedDoesNotTakeItsWindowsForAllOfIt) {
     EXPECT_NEAR(*found.rows[0].gpu_ns.half_width, 12.7062 * std::sqrt(3200.0 * 5 / 9 * 28 / 31), 1e-6);
 }
 
+// Windows of a schedule in which one was drawn all the same: nobody drew them all.
+TEST_F(StepEstimate, TakesWindowsForDrawnOnlyIfAllWere) {
+    (void)two_windows();
+    capture.parts().windows[1].drawn_among = 0;
+    const timeline data = capture.build();
+    EXPECT_EQ(estimate_steps(data, attribute(data), true).stood_for, 0U);
+}
+
+// A step has what begins in its first moment, and nothing of the moment in which it ends.
+TEST_F(StepEstimate, CountsFromAStepsFirstMomentToItsEnd) {
+    window({.epoch = 1, .begin_ticks = 1, .end_ticks = 60, .first_step = 1, .last_step = 2, .ends_with_step = 1});
+    capture.parts().properties["steps"] = "3";
+    capture.thread("main").add(step(10, 1)).launch(10, 1).add(step(20, 2)).launch(20, 2).launch(60, 3);
+    capture.kernel(1, 100, 101).kernel(2, 110, 120).kernel(3, 130, 230);
+    const timeline data = capture.build();
+    EXPECT_THAT(numbers(data), ElementsAre(1, 2));
+    EXPECT_DOUBLE_EQ(estimate_steps(data, attribute(data), true).total.gpu_ns.mean, 5.5);
+}
+
+// Where all that there is was captured, a step's costs times the steps are the projection's sums, row by row: of a
+// graph that is replayed outside of ranges and inside, of work that either of two threads may have asked for.
+TEST_F(StepEstimate, OfAllStepsIsWhatTheProjectionSays) {
+    window({.epoch = 1, .begin_ticks = 1, .end_ticks = 3000, .first_step = 1, .last_step = 2, .ends_with_step = 1});
+    capture.parts().properties["steps"] = "2";
+    thread_script& main = capture.thread("main");
+    thread_script& other = capture.thread("other");
+    main.add(step(10, 1)).push(11, "prepare").begin_capture(12, 90).push(13, "forward").node(14, 1).pop(15).node(16, 2);
+    for (std::uint64_t i = 1; i <= 2; ++i) main.copy(20 + i, 100 + i, i);
+    main.exit(24, 90).pop(25).launch(30, 1, "").launch(40, 2).add(step(1000, 2)).push(1010, "step").launch(1011, 3, "");
+    main.pop(1030);
+    other.launch(50, 4).push(1005, "a").pop(1035);
+    capture.thread("pt_autograd_0").launch(1020, 5);
+    capture.kernel(1, 100, 110, {.graph_node = 101}).kernel(1, 110, 113, {.graph_node = 102}).kernel(2, 120, 140);
+    capture.kernel(3, 1100, 1110, {.graph_node = 101}).kernel(3, 1110, 1113, {.graph_node = 102});
+    capture.kernel(4, 150, 155).kernel(5, 1200, 1240);
+    const timeline data = capture.build();
+    const attribution att = attribute(data);
+    const projection p = project(data, att);
+    const step_estimate found = estimate_steps(data, att, true);
+    ASSERT_EQ(found.captured_steps, 2U);
+    auto next = found.rows.begin();
+    for (const projection_row& row : p.rows) {
+        if (row.ops == 0 && row.instances == 0) continue;
+        ASSERT_NE(next, found.rows.end()) << row.path;
+        EXPECT_EQ(next->path, row.path);
+        EXPECT_DOUBLE_EQ(2 * next->gpu_ns.mean, static_cast<double>(row.gpu_sum_ns)) << row.path;
+        ++next;
+    }
+    EXPECT_EQ(next, found.rows.end());
+    EXPECT_THAT(rows_of(steps_table(found), {"path", "gpu_ns"}),
+                testing::IsSupersetOf({"prepare 6.5", "prepare/forward 5", "step 6.5", "step/forward 5",
+                                       "(ambiguous) 20", "(no range) 12.5", "all GPU work 45.5"}));
+}
+
 TEST_F(StepEstimate, ReportHasARowForAllWork) {
     const timeline data = two_windows();
     EXPECT_THAT(rows_of(steps_report({.data = data}), {"path", "gpu_ns", "instances"}),

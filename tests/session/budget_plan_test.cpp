@@ -140,6 +140,69 @@ TEST(BudgetPlan, DrawsEachWindowFromStepsOfItsOwn) {
     }
 }
 
+// Where opening is what costs, a window has several steps, and stands at one of the places into which its stratum is
+// divided.
+TEST(BudgetPlan, CapturesSeveralStepsAtOnceIfOpeningIsWhatCosts) {
+    budget_plan plan(0.02);
+    const job_outcome found = run_job({.captured = 0.005, .open_ns = 10e6}, plan, 100'000, 3);
+    ASSERT_GT(found.windows, 40U);
+    std::set<std::uint64_t> captured(found.captured.begin(), found.captured.end());
+    double steps = 0;
+    for (std::size_t i = found.windows / 2; i + 1 < found.windows; ++i) {
+        std::uint64_t end = found.window_begins[i];
+        while (captured.contains(end) && end != found.window_begins[i + 1]) ++end;
+        const std::uint64_t length = end - found.window_begins[i];
+        EXPECT_EQ((found.window_begins[i] - found.drawn_among[i].first) % length, 0U);
+        EXPECT_EQ(found.drawn_among[i].count % length, 0U);
+        steps += static_cast<double>(length);
+    }
+    EXPECT_GT(steps / (static_cast<double>(found.windows) / 2), 4);
+}
+
+// Steps that become shorter all the time are not waited for without end.
+TEST(BudgetPlan, WaitsSoManyStepsForThemToBecomeSteady) {
+    budget_plan plan(0.01);
+    std::uint64_t now_ns = 0;
+    std::uint64_t opened = 0;
+    double step_ns = 1e9;
+    for (std::uint64_t step = 1; step <= 100 && opened == 0; ++step, step_ns *= 0.9) {
+        if (plan.next(plan_event::step, step, now_ns) == plan_action::open) opened = step;
+        now_ns += static_cast<std::uint64_t>(step_ns);
+    }
+    EXPECT_GE(opened, 5U + 64);
+    EXPECT_LE(opened, 5U + 64 + 2 + 8);
+}
+
+// Between two windows the job changes, and a window costs a hundred times as much: none begins that is not affordable
+// then, though its place was drawn before.
+TEST(BudgetPlan, LooksAgainBeforeAWindowThatWasDrawn) {
+    constexpr double share = 0.05;
+    budget_plan plan(share);
+    std::mt19937_64 random(1);
+    double now_ns = 0;
+    double began_ns = 0;
+    bool open = false;
+    std::uint64_t windows = 0;
+    std::uint64_t dear = 0;
+    for (std::uint64_t step = 1; step <= 40'000; ++step) {
+        const double spent_ns = plan.costs().spent_ns();
+        const double expected_ns = plan.costs().expected_ns(1);
+        const plan_action action = plan.next(plan_event::step, step, static_cast<std::uint64_t>(now_ns));
+        if (step == 1) began_ns = now_ns;
+        open = action == plan_action::open || (open && action == plan_action::none);
+        if (action == plan_action::open && ++windows > 1) {
+            EXPECT_GE(share * (now_ns - began_ns), spent_ns + 0.99 * expected_ns) << "step " << step;
+        }
+        double held_ns = 0;
+        if (action != plan_action::none) held_ns = step < 20'000 ? 1e5 : 3e7;
+        dear += step >= 20'000 && action == plan_action::open ? 1 : 0;
+        plan.took(action, static_cast<std::uint64_t>(held_ns));
+        now_ns += held_ns + (open ? 1.1e6 : 1e6) * std::exp(0.02 * std::normal_distribution<double>()(random));
+    }
+    EXPECT_GT(windows - dear, 100U);
+    EXPECT_GT(dear, 5U);
+}
+
 TEST(BudgetPlan, IsDeterministic) {
     budget_plan one(0.01, 7);
     budget_plan same(0.01, 7);
@@ -162,6 +225,46 @@ TEST(BudgetPlan, CountsHoldsInFullThoughStepsMayHideThem) {
     }
     EXPECT_GE(costs.spent_ns(), 10 * 8e6);
     EXPECT_LT(costs.spent_ns(), 10 * 10e6);
+}
+
+// Twenty steps of 20 ms, then windows of one step that opening holds up for 8 ms.
+struct held_windows {
+    window_costs costs;
+    held_windows() {
+        for (int i = 0; i < 20; ++i) costs.add_plain(20e6);
+    }
+    void begin() {
+        costs.begin_window();
+        costs.hold(8e6);
+        costs.add_captured(28e6);
+    }
+    void settle() {
+        for (std::size_t i = 0; i < window_costs::settling_steps; ++i) costs.add_settling(i, 20e6);
+        for (int i = 0; i < 10; ++i) costs.add_plain(20e6);
+    }
+};
+
+TEST(WindowCosts, OfWindowsThatFollowOneAnotherAreTheirOwn) {
+    held_windows job;
+    for (int i = 0; i < 10; ++i) job.begin();
+    job.settle();
+    EXPECT_GE(job.costs.spent_ns(), 10 * 8e6);
+    // What ten of them cost is not the price of one.
+    EXPECT_GE(job.costs.expected_ns(1), 8e6);
+    EXPECT_LT(job.costs.expected_ns(1), 12e6);
+}
+
+TEST(WindowCosts, CountAWindowAsSoonAsItBegins) {
+    held_windows job;
+    for (int i = 0; i < 4; ++i) {
+        job.begin();
+        job.settle();
+    }
+    const double before_ns = job.costs.spent_ns();
+    job.costs.begin_window();
+    EXPECT_GE(job.costs.spent_ns(), before_ns + 8e6) << "what one is going to cost";
+    job.costs.hold(50e6);
+    EXPECT_GE(job.costs.spent_ns(), before_ns + 50e6) << "what it has cost already";
 }
 
 TEST(StepHistory, FindsThePeriodOfSteps) {

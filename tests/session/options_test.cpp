@@ -115,6 +115,11 @@ TEST(Options, ComeFromTheEnvironmentAndBadOnesKeepTheDefault) {
     EXPECT_EQ(out.output_dir, "/somewhere");
     EXPECT_EQ(out.memory, session_options{}.memory);
     EXPECT_EQ(complaint, "PROF_MEMORY: \"many\" is not accepted; it takes a power of two from 16M to 4G");
+    // Set to nothing is not set.
+    setenv("PROF_MEMORY", "", 1);
+    complaint.clear();
+    EXPECT_EQ(options_from_environment(complaint).memory, session_options{}.memory);
+    EXPECT_EQ(complaint, "");
     unsetenv("PROF_OUTPUT_DIR");
     unsetenv("PROF_MEMORY");
     unsetenv("PROF_UNRELATED");
