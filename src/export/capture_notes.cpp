@@ -104,7 +104,12 @@ std::string windows_line(const timeline& data) {
     if (steps == 0) return fmt::format("recorded {}", windows);
     const std::vector<step_range> ranges = steps_of_windows(data, steps);
     std::uint64_t recorded = 0;
-    for (const step_range& range : ranges) recorded += range.last - range.first + 1;
+    std::uint64_t next = 0;  // a window may begin in the step in which the one before it ended
+    for (const step_range& range : ranges) {
+        if (range.last < next) continue;
+        recorded += range.last - std::max(range.first, next) + 1;
+        next = range.last + 1;
+    }
     const bool is_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
     return fmt::format("recorded {} of {}{} steps, {}: step{} {}", std::min(recorded, steps),
                        knows_all_steps(data) ? "" : "at least ", steps, windows, is_one ? "" : "s", listed(ranges));

@@ -59,6 +59,13 @@ TEST_F(WindowsLine, TellsHowManyStepsAProcessThatDiedHadAtLeast) {
         "recorded 4 of at least 10 steps, in 2 windows: steps 3 to 4, 8 to 9");
 }
 
+// As capture ranges have them, which do not end where steps do.
+TEST_F(WindowsLine, CountsAStepOfTwoWindowsOnce) {
+    capture.parts().properties["steps"] = "12";
+    EXPECT_EQ(line(7, {.epoch = 2, .begin_ticks = 1000, .end_ticks = 1200, .first_step = 4, .last_step = 6}),
+              "recorded 4 of 12 steps, in 2 windows: steps 3 to 4, 4 to 6");
+}
+
 // Killed in its second window, in step 11: steps 8 to 10 are whole.
 TEST_F(WindowsLine, TellsTheStepsOfAWindowThatADeathCut) {
     capture.parts().end.reason = format::end_reason::died;

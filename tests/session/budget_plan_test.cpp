@@ -173,34 +173,32 @@ TEST(BudgetPlan, WaitsSoManyStepsForThemToBecomeSteady) {
     EXPECT_LE(opened, 5U + 64 + 2 + 8);
 }
 
-// Between two windows the job changes, and a window costs a hundred times as much: none begins that is not affordable
-// then, though its place was drawn before.
+// The first window costs next to nothing, the second slows the steps after it by much. Where it stands at the end of
+// its stratum, that is learned when the place of the third is drawn already: it does not begin if it is not affordable
+// then.
 TEST(BudgetPlan, LooksAgainBeforeAWindowThatWasDrawn) {
-    constexpr double share = 0.05;
-    budget_plan plan(share);
-    std::mt19937_64 random(1);
-    double now_ns = 0;
-    double began_ns = 0;
-    bool open = false;
+    constexpr double share = 0.3;
     std::uint64_t windows = 0;
-    std::uint64_t dear = 0;
-    for (std::uint64_t step = 1; step <= 40'000; ++step) {
-        const double spent_ns = plan.costs().spent_ns();
-        const double expected_ns = plan.costs().expected_ns(1);
-        const plan_action action = plan.next(plan_event::step, step, static_cast<std::uint64_t>(now_ns));
-        if (step == 1) began_ns = now_ns;
-        open = action == plan_action::open || (open && action == plan_action::none);
-        if (action == plan_action::open && ++windows > 1) {
-            EXPECT_GE(share * (now_ns - began_ns), spent_ns + 0.99 * expected_ns) << "step " << step;
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+        budget_plan plan(share, seed);
+        double now_ns = 0;
+        bool open = false;
+        std::uint64_t opened = 0;
+        std::uint64_t closed = 0;  // steps since
+        for (std::uint64_t step = 1; step <= 300; ++step, ++closed) {
+            const double spent_ns = plan.costs().spent_ns();
+            const plan_action action = plan.next(plan_event::step, step, static_cast<std::uint64_t>(now_ns));
+            const bool opens = action == plan_action::open || action == plan_action::reopen;
+            if (opens && ++opened > 1) {
+                EXPECT_GE(share * now_ns, spent_ns) << "seed " << seed << ", window " << opened;
+                ++windows;
+            }
+            if (open && action != plan_action::none) closed = 0;
+            open = opens || (open && action == plan_action::none);
+            now_ns += opened > 1 && !open && closed < window_costs::settling_steps ? 30e6 : 1e6;
         }
-        double held_ns = 0;
-        if (action != plan_action::none) held_ns = step < 20'000 ? 1e5 : 3e7;
-        dear += step >= 20'000 && action == plan_action::open ? 1 : 0;
-        plan.took(action, static_cast<std::uint64_t>(held_ns));
-        now_ns += held_ns + (open ? 1.1e6 : 1e6) * std::exp(0.02 * std::normal_distribution<double>()(random));
     }
-    EXPECT_GT(windows - dear, 100U);
-    EXPECT_GT(dear, 5U);
+    EXPECT_GE(windows, 300U);
 }
 
 TEST(BudgetPlan, IsDeterministic) {

@@ -115,7 +115,7 @@ TEST_F(Interface, HandsOutTheEstimatesOfAStepsCosts) {
     const std::vector<cells> printed = read_cells(result.out);
     ASSERT_EQ(printed.size(), 3U * 4);
     // One window tells nothing of the others.
-    EXPECT_EQ(printed[0], (cells{"1", "1", "2", "0", "28000.000000", "none"}));
+    EXPECT_EQ(printed[0], (cells{"1", "1", "3", "0", "28000.000000", "none"}));
     EXPECT_EQ(printed[1], (cells{"forward", "0", "24000.000000", "none", "1.000000", "none"}));
     for (const std::size_t at : {4U, 8U}) {  // while it records, and when it has stopped
         EXPECT_EQ((cells{printed[at].begin(), printed[at].begin() + 5}), (cells{"4", "4", "8", "0", "58000.000000"}));

@@ -176,7 +176,7 @@ void steps() {
         }
         launch(reduce, stream);
         session.step();
-        if (i == 1) print_steps(session.summary().steps);
+        if (i == 2) print_steps(session.summary().steps);
     }
     print_steps(session.summary().steps);
     check_sizes_of_steps();

@@ -154,10 +154,10 @@ TEST_F(SessionSchedule, RecordsNothingWhereTheStepsRangeIsInAnotherDomain) {
 
 TEST_F(SessionSchedule, BeginsWithTheFirstStep) {
     // The range's first push is step 0; "setup" came before it, while CUPTI was attached already.
-    const timeline by_range =
+    const timeline data =
         record({"mark", "range"}, {{"PROF_SCHEDULE", "active=2,repeat=1"}, {"PROF_STEP_RANGE", "iteration"}});
-    EXPECT_EQ(kernels(by_range), iterations({0, 1}));
-    expect_sound(by_range);
+    EXPECT_EQ(kernels(data), iterations({0, 1}));
+    expect_sound(data);
 }
 
 TEST_F(SessionSchedule, CountsWhatComesBeforeProfStepAsStep0) {
@@ -171,8 +171,7 @@ TEST_F(SessionSchedule, CountsWhatComesBeforeProfStepAsStep0) {
 // Every kind of boundary: close and open with and without warm-up, the next window at once; the end in a window.
 TEST_F(SessionSchedule, RepeatsItsCycles) {
     const timeline data = record({"iterations", "12"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=2"}});
-    std::map<std::string, int> expected = iterations({2, 3, 6, 7, 10, 11});
-    EXPECT_EQ(kernels(data), expected);
+    EXPECT_EQ(kernels(data), iterations({2, 3, 6, 7, 10, 11}));
     EXPECT_EQ(steps_of_windows(data), (window_steps{{2, 3}, {6, 7}, {10, 11}}));
     EXPECT_EQ(data.properties.at("steps"), "12");
     EXPECT_EQ(data.properties.at("plan"), "schedule wait=1,warmup=1,active=2");
@@ -223,6 +222,28 @@ TEST_F(SessionSchedule, LeavesOtherThreadsWorkOfAWindowWhole) {
     }
 }
 
+TEST_F(SessionSchedule, IsCountedByTheRangeAloneIfThereIsOne) {
+    const timeline data =
+        record({"mark", "both"}, {{"PROF_SCHEDULE", "wait=2,active=2,repeat=1"}, {"PROF_STEP_RANGE", "iteration"}});
+    EXPECT_EQ(kernels(data), iterations({2, 3}));
+    EXPECT_EQ(data.properties.at("steps"), "5");
+}
+
+TEST_F(SessionSchedule, HasNoWorkOfTheWarmUpWhereLaunchesAreNotRecorded) {
+    const timeline data = record(
+        {}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=2,repeat=2"}, {"PROF_ACTIVITIES", "kernels,no_launches"}});
+    EXPECT_EQ(kernels(data), iterations({2, 3, 6, 7}));
+}
+
+TEST_F(SessionSchedule, TakesStepsFromManyThreadsAtOnce) {
+    const timeline data = record({"steppers", "4"}, {{"PROF_SCHEDULE", "wait=9,active=1"}});
+    window_steps expected;
+    for (std::uint64_t step = 9; step < 1000; step += 10) expected.emplace_back(step, step);
+    EXPECT_EQ(steps_of_windows(data), expected);
+    EXPECT_EQ(data.properties.at("steps"), "1000");
+    EXPECT_EQ(data.marks.size(), expected.size());
+}
+
 TEST_F(SessionSchedule, MakesACaptureOfEachWindow) {
     const process_result result = run(
         {"iterations", "12"},
@@ -253,8 +274,26 @@ TEST_F(SessionSchedule, CompletesTheCaptureWithTheLastCycle) {
 
 TEST_F(SessionSchedule, HearsCudaProfilerStartAndStop) {
     const timeline data =
-        record({"profiler", "3", "5", "profiler", "7", "8"}, {{"PROF_CAPTURE_RANGE", "cudaProfilerApi"}});
+        record({"profiler", "3", "5", "profiler", "7", "8", "free"}, {{"PROF_CAPTURE_RANGE", "cudaProfilerApi"}});
     EXPECT_EQ(kernels(data), iterations({3, 4, 5}));
+    expect_sound(data);
+}
+
+// Starts do not nest, and a stop without one is none.
+TEST_F(SessionSchedule, EndsWithTheFirstCudaProfilerStop) {
+    const timeline data = record({"profiler", "99", "1", "profiler", "3", "7", "profiler", "4", "5"},
+                                 {{"PROF_CAPTURE_RANGE", "cudaProfilerApi"}});
+    EXPECT_EQ(kernels(data), iterations({3, 4, 5}));
+    expect_sound(data);
+}
+
+TEST_F(SessionSchedule, EndsWithTheOuterOfTwoNamedRanges) {
+    const timeline data = record(
+        {"capture", "2", "6", "capture", "3", "4", "capture", "8", "8"},
+        {{"PROF_CAPTURE_RANGE", "nvtx"}, {"PROF_NVTX_CAPTURE", "capture@*"}, {"PROF_CAPTURE_RANGE_END", "repeat"}});
+    EXPECT_EQ(kernels(data), iterations({2, 3, 4, 5, 6, 8}));
+    EXPECT_EQ(data.windows.size(), 2U);
+    EXPECT_EQ(ranges_named(data, "capture"), 3U);
     expect_sound(data);
 }
 

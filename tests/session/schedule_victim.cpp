@@ -1,13 +1,14 @@
 // A program of numbered iterations, for the tests of what is recorded when. Iteration i launches three kernels named
 // "iteration_<i>"; before the first "setup" is launched, after the last "teardown", and between iterations nothing.
 //
-//   schedule_victim [iterations N] [mark end|begin|range|domain|registered|none] [profiler A B] [capture A B]
-//                   [threads N] [session SETTING]... [fork N] [measure] [patient]
+//   schedule_victim [iterations N] [mark end|begin|range|both|domain|registered|none] [profiler A B] [capture A B]
+//                   [threads N] [session SETTING]... [fork N] [measure] [patient] [free] [steppers N]
 //
 // mark: prof_step at each iteration's end (torch's way) or beginning, or a range "iteration" around it, also in the
-// domain "app" or as a registered string. profiler: cudaProfilerStart before iteration A, cudaProfilerStop after B.
-// capture: a range "capture" around iterations A to B. Both may be given several times. fork: before iteration N a
-// child is forked, which goes through steps and ranges, too.
+// domain "app" or as a registered string; both: the range, and prof_step. steppers: instead of all that N threads call
+// prof_step 250 times each, at once. free: at the end libprof must have let go of CUPTI. profiler: cudaProfilerStart
+// before iteration A, cudaProfilerStop after B. capture: a range "capture" around iterations A to B. Both may be given
+// several times. fork: before iteration N a child is forked, which goes through steps and ranges, too.
 #include <cupti.h>
 #include <dirent.h>
 #include <nvtx3/nvToolsExt.h>
@@ -44,6 +45,8 @@ struct program {
     std::vector<const char*> settings;
     int fork_at = -1;
     bool measure = false;
+    int steppers = 0;
+    bool free = false;
     bool patient = false;  // after each cudaProfilerStop it waits until libprof hears the next cudaProfilerStart
 };
 
@@ -58,6 +61,8 @@ program read_arguments(int argc, char** argv) {
         if (word == "session") out.settings.push_back(argv[++i]);
         if (word == "fork") out.fork_at = number();
         if (word == "patient") out.patient = true;
+        if (word == "free") out.free = true;
+        if (word == "steppers") out.steppers = number();
         if (word == "measure") out.measure = true;
         if (word == "profiler" || word == "capture") {
             const int first = number();
@@ -90,29 +95,42 @@ void pop_in_domain() {
 void iterate(const program& wanted, int i, cudaStream_t stream) {
     const bool in_domain = wanted.mark == "domain" || wanted.mark == "registered";
     if (wanted.mark == "begin") prof_step();
-    if (wanted.mark == "range") nvtxRangePushA("iteration");
+    if (wanted.mark == "range" || wanted.mark == "both") nvtxRangePushA("iteration");
     if (in_domain) push_in_domain("iteration", wanted.mark == "registered");
     const std::string name = "iteration_" + std::to_string(i);
     nvtxRangePushA("inside");
     for (int k = 0; k < 3; ++k) launch(name, stream);
     nvtxRangePop();
-    if (wanted.mark == "range") nvtxRangePop();
+    if (wanted.mark == "range" || wanted.mark == "both") nvtxRangePop();
     if (in_domain) pop_in_domain();
-    if (wanted.mark == "end") prof_step();
+    if (wanted.mark == "end" || wanted.mark == "both") prof_step();
+}
+
+bool hears_profiler_calls() {
+    auto* const is_enabled =
+        of_the_fake_cupti<decltype(fake_cupti_callback_is_enabled)>("fake_cupti_callback_is_enabled");
+    return is_enabled(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000) != 0;
 }
 
 // CUPTI was finalized `windows` times, and has a subscriber again. Gives up after a while: then the test fails.
 void wait_until_heard_again(std::size_t windows) {
     auto* const calls = of_the_fake_cupti<decltype(fake_cupti_calls)>("fake_cupti_calls");
-    auto* const is_enabled =
-        of_the_fake_cupti<decltype(fake_cupti_callback_is_enabled)>("fake_cupti_callback_is_enabled");
     for (int i = 0; i < 10'000; ++i) {
-        if (calls("cuptiFinalize") >= windows &&
-            is_enabled(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000) != 0) {
-            return;
-        }
+        if (calls("cuptiFinalize") >= windows && hears_profiler_calls()) return;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+}
+
+void step_at_once(int count) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < count; ++t) {
+        threads.emplace_back([] {
+            for (int i = 0; i < 250; ++i) {
+                if (prof_step() != PROF_OK) std::abort();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
 }
 
 std::size_t entries_of(const char* directory) {
@@ -171,7 +189,8 @@ int main(int argc, char** argv) {
     std::vector<std::thread> threads;
     std::size_t stopped = 0;
     launch("setup", stream);
-    for (int i = 0; i < wanted.iterations; ++i) {
+    step_at_once(wanted.steppers);
+    for (int i = 0; i < (wanted.steppers == 0 ? wanted.iterations : 0); ++i) {
         for (const auto& [first, last] : wanted.profiler) {
             if (i == first) (void)cudaProfilerStart();
         }
@@ -209,6 +228,7 @@ int main(int argc, char** argv) {
     if (wanted.measure) print_growth("end");
     launch("teardown", stream);
     (void)cudaDeviceSynchronize();
+    if (wanted.free && (prof_sync() != PROF_OK || hears_profiler_calls())) return 14;
     if (prof_pause() != PROF_WRONG_STATE || prof_resume() != PROF_WRONG_STATE) return 12;
     if (!wanted.settings.empty() && prof_stop() != PROF_OK) {
         std::puts(prof_last_error());
