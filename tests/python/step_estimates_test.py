@@ -32,7 +32,8 @@ print(json.dumps(step_estimates()))
 
 class StepEstimates(unittest.TestCase):
     def test_are_those_of_the_report(self):
-        example, = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/budget.md").read_text(), re.MULTILINE | re.DOTALL)
+        document = (ROOT / "docs/budget.md").read_text()
+        example, = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
                        and name not in ("LD_PRELOAD", "FAKE_GPU_CLOCK")}
@@ -49,7 +50,7 @@ class StepEstimates(unittest.TestCase):
         found = json.loads(done.stdout)
         self.assertEqual(list(found), ["forward"])
         mean, half_width = found["forward"]
-        # 20, 40, 60 and 80 us, each for two steps: as in tests/session/interface_test.cpp.
+        # 20, 40, 60 and 80 us, each for two steps: variance 4 (1/4)^2 200 (1 - 1/2) = 25 us^2, 2.25 degrees of freedom.
         self.assertEqual(mean, 50_000)
         self.assertAlmostEqual(half_width, 5000 * 3.929267, delta=0.01)
         row, = [row for row in report["rows"] if row["path"] == "forward"]

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -103,10 +104,10 @@ TEST_F(Interface, HandsOutTheRowsOfTheSummary) {
     EXPECT_EQ(std::count_if(p.rows.begin(), p.rows.end(), [](const projection_row& r) { return r.is_captured; }), 1);
 }
 
-// Of steps 0 to 7, of which 1, 3, 5 and 7 were captured, each in a window of its own: forward took 20, 40, 60 and 80 us
-// there and 4 us in the range inside. Each window stands for two steps. Neighbours differ by 20 us, so each varies by
-// 200 us^2; variance 4 (1/4)^2 200 / 2 = 25 us^2, with 2 3^2 / (3 3 - 1) = 2.25 degrees of freedom, for which t is a
-// third of the way from 4.3027 to 3.1824: 3.929267. What is the same in each step varies by nothing.
+// Of steps 0 to 11, of which 2, 5, 8 and 11 were captured, each in a window of its own: forward took 20, 40, 60 and 80
+// us there and 4 us in the range inside. Each window stands for three steps. Neighbours differ by 20 us, so each varies
+// by 200 us^2; variance 4 (1/4)^2 200 (1 - 1/3) = 100/3 us^2, with 2 3^2 / (3 3 - 1) = 2.25 degrees of freedom, for
+// which t is a third of the way from 4.3027 to 3.1824: 3.929267. What is the same in each step varies by nothing.
 TEST_F(Interface, HandsOutTheEstimatesOfAStepsCosts) {
     // The GPU's clock must stand in line with the host's through four windows, as it does where both are real.
     const process_result result = run("steps", "0", "");
@@ -115,14 +116,15 @@ TEST_F(Interface, HandsOutTheEstimatesOfAStepsCosts) {
     const std::vector<cells> printed = read_cells(result.out);
     ASSERT_EQ(printed.size(), 3U * 4);
     // One window tells nothing of the others.
-    EXPECT_EQ(printed[0], (cells{"1", "1", "3", "0", "28000.000000", "none"}));
+    EXPECT_EQ(printed[0], (cells{"1", "1", "4", "0", "28000.000000", "none"}));
     EXPECT_EQ(printed[1], (cells{"forward", "0", "24000.000000", "none", "1.000000", "none"}));
+    const double half_width = 3.929267 * 1000 * std::sqrt(100.0 / 3);
     for (const std::size_t at : {4U, 8U}) {  // while it records, and when it has stopped
-        EXPECT_EQ((cells{printed[at].begin(), printed[at].begin() + 5}), (cells{"4", "4", "8", "0", "58000.000000"}));
-        EXPECT_NEAR(std::stod(printed[at][5]), 5000 * 3.929267, 0.01);
+        EXPECT_EQ((cells{printed[at].begin(), printed[at].begin() + 5}), (cells{"4", "4", "12", "0", "58000.000000"}));
+        EXPECT_NEAR(std::stod(printed[at][5]), half_width, 0.01);
         EXPECT_EQ((cells{printed[at + 1].begin(), printed[at + 1].begin() + 3}),
                   (cells{"forward", "0", "54000.000000"}));
-        EXPECT_NEAR(std::stod(printed[at + 1][3]), 5000 * 3.929267, 0.01);
+        EXPECT_NEAR(std::stod(printed[at + 1][3]), half_width, 0.01);
         EXPECT_EQ(printed[at + 1][4], "1.000000");
         EXPECT_EQ(printed[at + 1][5], "0.000000");
         EXPECT_EQ(printed[at + 2], (cells{"forward/norm", "1", "4000.000000", "0.000000", "1.000000", "0.000000"}));

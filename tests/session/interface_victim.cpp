@@ -125,8 +125,7 @@ void summary() {
     session.stop();
 }
 
-// --- steps: 1, 3, 5 and 7 of 0 to 7 are captured; step i launches i + 1 kernels in its range
-// --------------------------
+// --- steps: 2, 5, 8 and 11 of 0 to 11 are captured, and launch 2, 4, 6 and 8 kernels in their range ---
 
 const char* half(std::optional<double> width) {
     static std::string text;
@@ -164,19 +163,19 @@ void check_sizes_of_steps() {
 void steps() {
     fake_gpu_register_kernel(reinterpret_cast<const void*>(compute), "compute", 10'000);
     fake_gpu_register_kernel(reinterpret_cast<const void*>(reduce), "reduce", 4'000);
-    prof::session session{{{"schedule", "wait=1,active=1"}}};
+    prof::session session{{{"schedule", "wait=2,active=1"}}};
     cudaStream_t stream = nullptr;
     (void)cudaStreamCreate(&stream);
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 12; ++i) {
         {
             PROF_RANGE("forward");
-            for (int k = 0; k <= i; ++k) launch(compute, stream);
+            for (int k = 0; k < 2 * (i / 3 + 1); ++k) launch(compute, stream);
             PROF_RANGE("norm");
             launch(reduce, stream);
         }
         launch(reduce, stream);
         session.step();
-        if (i == 2) print_steps(session.summary().steps);
+        if (i == 3) print_steps(session.summary().steps);
     }
     print_steps(session.summary().steps);
     check_sizes_of_steps();

@@ -230,8 +230,8 @@ TEST_F(SessionSchedule, IsCountedByTheRangeAloneIfThereIsOne) {
 }
 
 TEST_F(SessionSchedule, HasNoWorkOfTheWarmUpWhereLaunchesAreNotRecorded) {
-    const timeline data = record(
-        {}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=2,repeat=2"}, {"PROF_ACTIVITIES", "kernels,no_launches"}});
+    const timeline data = record({"settled"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=2,repeat=2"},
+                                               {"PROF_ACTIVITIES", "kernels,no_launches"}});
     EXPECT_EQ(kernels(data), iterations({2, 3, 6, 7}));
 }
 

@@ -2,13 +2,15 @@
 // "iteration_<i>"; before the first "setup" is launched, after the last "teardown", and between iterations nothing.
 //
 //   schedule_victim [iterations N] [mark end|begin|range|both|domain|registered|none] [profiler A B] [capture A B]
-//                   [threads N] [session SETTING]... [fork N] [measure] [patient] [free] [steppers N]
+//                   [threads N] [session SETTING]... [fork N] [measure] [patient] [free] [steppers N] [settled]
 //
 // mark: prof_step at each iteration's end (torch's way) or beginning, or a range "iteration" around it, also in the
 // domain "app" or as a registered string; both: the range, and prof_step. steppers: instead of all that N threads call
-// prof_step 250 times each, at once. free: at the end libprof must have let go of CUPTI. profiler: cudaProfilerStart
-// before iteration A, cudaProfilerStop after B. capture: a range "capture" around iterations A to B. Both may be given
-// several times. fork: before iteration N a child is forked, which goes through steps and ranges, too.
+// prof_step 250 times each, at once. free: at the end libprof must have let go of CUPTI. settled: before
+// each iteration it waits until libprof has taken hold of CUPTI, or let go of it, if it is at that. profiler:
+// cudaProfilerStart before iteration A, cudaProfilerStop after B. capture: a range "capture" around iterations A to B.
+// Both may be given several times. fork: before iteration N a child is forked, which goes through steps and ranges,
+// too.
 #include <cupti.h>
 #include <dirent.h>
 #include <nvtx3/nvToolsExt.h>
@@ -47,6 +49,7 @@ struct program {
     bool measure = false;
     int steppers = 0;
     bool free = false;
+    bool settled = false;
     bool patient = false;  // after each cudaProfilerStop it waits until libprof hears the next cudaProfilerStart
 };
 
@@ -62,6 +65,7 @@ program read_arguments(int argc, char** argv) {
         if (word == "fork") out.fork_at = number();
         if (word == "patient") out.patient = true;
         if (word == "free") out.free = true;
+        if (word == "settled") out.settled = true;
         if (word == "steppers") out.steppers = number();
         if (word == "measure") out.measure = true;
         if (word == "profiler" || word == "capture") {
@@ -191,6 +195,7 @@ int main(int argc, char** argv) {
     launch("setup", stream);
     step_at_once(wanted.steppers);
     for (int i = 0; i < (wanted.steppers == 0 ? wanted.iterations : 0); ++i) {
+        if (wanted.settled) (void)prof_sync();
         for (const auto& [first, last] : wanted.profiler) {
             if (i == first) (void)cudaProfilerStart();
         }
