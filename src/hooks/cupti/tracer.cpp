@@ -166,8 +166,8 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
         return out->close_api(
             [&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), key); });
     }
-    if (data.callbackSite != CUPTI_API_ENTER || this_thread.direct_epoch != epoch || epoch == 0 || is_heard_only(epoch) ||
-        kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
+    if (data.callbackSite != CUPTI_API_ENTER || this_thread.direct_epoch != epoch || epoch == 0 ||
+        is_heard_only(epoch) || kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
         return on_any_call(where, cbid, data);
     }
     // relaxed: as above.
