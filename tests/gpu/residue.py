@@ -10,15 +10,17 @@ kept on one core, the same in all processes: on their way between cores lies mos
     plain         nothing; the base that the others are divided by
     control       nothing either: its intervals are the noise of the method
     idle          libprof is in the process (LD_PRELOAD), and was never started
-    listening     the same, and it waits for cudaProfilerStart, which does not come
+    uninjected    the same, but the driver is told of no tool when it begins
+    injected      no libprof, but the driver finds a tool when it begins, which does nothing (libsilent_tool.so)
+    listening     as idle, and it waits for cudaProfilerStart, which does not come
     joined        libprof comes into the process half way (dlopen), and is never started
     stopped       libprof is in the process, and is started and stopped three times half way, while threads launch
     torch-stopped torch.profiler with CPU and CUDA activities is used once half way
 
 All have windows before that change and after it. A process may be slow or fast for as long as it lives, by the luck of
 its memory layout. Where a role changes half way, its figure is therefore (after / before) by the same of `plain`: that
-luck is in both and cancels out. For `idle` and `listening`, which are as they are from the beginning, there is only what
-they take beside `plain`. `control` is measured in both ways. The interval is a bootstrap in two levels: over the
+luck is in both and cancels out. For those that are as they are from the beginning there is only what they take beside
+`plain`. `control` is measured in both ways. The interval is a bootstrap in two levels: over the
 processes of both roles, and over the rounds of each half. Where the control's interval is not within a goal, the goal
 is inconclusive, or missed if the figure is beyond it by more than the control is off; and it is told how many times the
 windows would do.
@@ -49,9 +51,12 @@ import overhead
 import residue_cost
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROLES = {"plain": 4, "control": 4, "idle": 4, "listening": 4, "joined": 4, "stopped": 4, "torch-stopped": 1}  # processes
+ROLES = dict.fromkeys(  # processes
+    ("plain", "control", "idle", "uninjected", "injected", "listening", "joined", "stopped"), 4
+) | {"torch-stopped": 1}
 LIBPROF = {  # the roles with libprof in the process: how it is set
     "idle": {"PROF_AUTOSTART": "0"},
+    "uninjected": {"PROF_AUTOSTART": "0", "CUDA_INJECTION64_PATH": ""},
     "listening": {"PROF_CAPTURE_RANGE": "cudaProfilerApi"},
     "joined": {"PROF_AUTOSTART": "0"},
     "stopped": {"PROF_AUTOSTART": "0"},
@@ -76,6 +81,8 @@ class Turn:
             environment |= {"PROF_EXPORT": "none", **LIBPROF[role]}
             if role != "joined":
                 environment["LD_PRELOAD"] = library
+        if role == "injected":
+            environment["CUDA_INJECTION64_PATH"] = str(pathlib.Path(library).with_name("libsilent_tool.so"))
         self.process = subprocess.Popen(
             command, env=environment, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
