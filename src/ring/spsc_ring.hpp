@@ -90,7 +90,7 @@ private:
         const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(&slot) + ahead;
 #if defined(__x86_64__)
         // The builtin means a prefetch for reading unless the compiler is told of newer processors.
-        __asm__ volatile("prefetchw %a0" : : "p"(at));
+        __asm__ volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(at)));
 #else
         __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
 #endif
