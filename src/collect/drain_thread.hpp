@@ -1,5 +1,5 @@
 // The one thread of ours in the process: makes the capture, then drains in rounds, as often as the load asks for, until
-// it is told to finish. It blocks every signal, so that no handler of the program ever runs on it.
+// it is told to finish. It blocks every signal that others send (silent_thread.hpp).
 //
 // Whatever the storage does is waited for on this thread. Until the capture is made all is as with a disk that does not
 // answer later: what finds no room in rings and buffers is counted there.

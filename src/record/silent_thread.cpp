@@ -37,6 +37,17 @@ bool choose_other_cores(cpu_set_t& cores) noexcept {
     return CPU_COUNT(&cores) != 0;
 }
 
+// Those that a faulting instruction raises on its own thread: blocked, they would end the process past all handlers.
+constexpr int signals_of_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+// A thread that calls abort() unblocks SIGABRT itself; sent to the process, it is the program's.
+sigset_t silenced_signals() noexcept {
+    sigset_t silenced;
+    sigfillset(&silenced);
+    for (const int number : signals_of_faults) sigdelset(&silenced, number);
+    return silenced;
+}
+
 struct beginning {
     void* (*run)(void*);
     void* argument;
@@ -85,10 +96,9 @@ bool only_ours_are_left() noexcept {
 int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept {
     auto* const begun = new (std::nothrow) beginning{run, argument};
     if (begun == nullptr) return ENOMEM;
-    sigset_t all;
+    const sigset_t silenced = silenced_signals();
     sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
+    pthread_sigmask(SIG_SETMASK, &silenced, &before);  // the new thread inherits it
     const int result = create_elsewhere(thread, begun);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (result != 0) delete begun;

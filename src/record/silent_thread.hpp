@@ -7,9 +7,11 @@
 
 namespace prof {
 
-// pthread_create, of a thread that blocks every signal, so that no handler of the program ever runs on it. Where the
-// calling thread is kept on one core, to have it for itself, the new one gets the others that the process was allowed
-// when libprof was loaded; else it may run where the calling one may.
+// pthread_create, of a thread that blocks every signal that others send, so that no handler of the program runs on it
+// in their stead. Those of a fault of its own (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) are not blocked: the
+// program's handlers see such a death, too. Where the calling thread is kept on one core, to have it for itself, the
+// new one gets the others that the process was allowed when libprof was loaded; else it may run where the calling one
+// may.
 int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
 
 // A process whose main thread has ended by pthread_exit goes on until its last thread ends, and then exits with status

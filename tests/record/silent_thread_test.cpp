@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <iterator>
 #include <vector>
 
 namespace prof {
@@ -27,9 +32,13 @@ bool keep_on(const std::vector<int>& cores) {
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
+constexpr int sent[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGABRT, SIGALRM, SIGPROF, SIGCHLD};
+constexpr int of_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
 struct what_a_thread_has {
     std::vector<int> cores;
     bool blocks_signals = false;
+    bool blocks_its_faults = false;
 };
 
 what_a_thread_has what_a_silent_thread_has() {
@@ -41,7 +50,9 @@ what_a_thread_has what_a_silent_thread_has() {
         sigset_t blocked;
         sigemptyset(&blocked);
         pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-        what.blocks_signals = sigismember(&blocked, SIGTERM) == 1 && sigismember(&blocked, SIGUSR1) == 1;
+        const auto is_blocked = [&](int number) { return sigismember(&blocked, number) == 1; };
+        what.blocks_signals = std::all_of(std::begin(sent), std::end(sent), is_blocked);
+        what.blocks_its_faults = std::any_of(std::begin(of_faults), std::end(of_faults), is_blocked);
         return nullptr;
     };
     EXPECT_EQ(create_silent_thread(thread, look, &found), 0);
@@ -62,7 +73,26 @@ protected:
 TEST_F(SilentThread, BlocksSignalsAndRunsWhereItsCreatorMay) {
     const what_a_thread_has found = what_a_silent_thread_has();
     EXPECT_TRUE(found.blocks_signals);
+    EXPECT_FALSE(found.blocks_its_faults);
     EXPECT_EQ(found.cores, all_);
+}
+
+// The program's handler runs on the thread that died, of its own fault or by abort().
+[[noreturn]] void end_where(bool (*dies)()) {
+    for (const int number : {SIGSEGV, SIGABRT}) {
+        std::signal(number, [](int) { _exit(7); });
+    }
+    pthread_t thread{};
+    const auto die = [](void* how) -> void* { return reinterpret_cast<bool (*)()>(how)() ? how : nullptr; };
+    (void)create_silent_thread(thread, die, reinterpret_cast<void*>(dies));
+    pthread_join(thread, nullptr);
+    _exit(0);
+}
+
+TEST(SilentThreadDeathTest, IsSeenByTheProgramsHandlers) {
+    const auto fault = []() -> bool { return *reinterpret_cast<volatile int*>(8) != 0; };
+    EXPECT_EXIT(end_where(fault), testing::ExitedWithCode(7), "");
+    EXPECT_EXIT(end_where([]() -> bool { std::abort(); }), testing::ExitedWithCode(7), "");
 }
 
 TEST_F(SilentThread, LeavesACoreToTheThreadThatIsKeptOnIt) {
