@@ -228,6 +228,7 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
     if (tracer_->attached()) {
         if (!exits) wait_for_gpu();
         tracer_->flush(true);
+        tracer_->fall_silent();
         if (drain != nullptr) drain->sync_at_last();
     }
     tracer_->detach(!exits);

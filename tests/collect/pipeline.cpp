@@ -127,6 +127,7 @@ void pipeline::finish() {
                                                                                : FAKE_CUPTI_REVERSED);
     }
     tracer_->flush(true);
+    tracer_->fall_silent();
     collector_->round();
     tracer_->detach(true);
     collector_->finish(format::end_reason::stopped);

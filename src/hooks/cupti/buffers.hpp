@@ -45,6 +45,9 @@ public:
     // False, and nothing is touched, if it is no buffer of ours that is out.
     bool complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
 
+    // That of the latest use of any buffer.
+    std::uint64_t last_number() const noexcept { return last_number_.load(); }
+
     // What was taken before this is not waited for: CUPTI has let go of it, or somebody else has it.
     void await_from_now() noexcept;
     // For whoever asks CUPTI for all of its buffers, by one thread at a time: note_filled() before each time,

@@ -277,8 +277,8 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     region_.header().cupti_since_ns.store(since_ns_);
     active.last_unrecorded_call.store(0);
     buffers_.await_from_now();
-    attached_ = true;
     std::string problem = enable(whole_graphs);
+    attached_ = true;  // not before: CUPTI begins anew in there, and the drain thread is not to call it meanwhile
     if (!problem.empty()) {
         detach(false);
         return problem;
@@ -353,6 +353,11 @@ bool cupti_tracer::is_in_call() noexcept {
 void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }
 
 void cupti_tracer::flush(bool forced) noexcept {
+    const std::lock_guard lock(asking_);
+    flush_alone(forced);
+}
+
+void cupti_tracer::flush_alone(bool forced) noexcept {
     if (!may_be_called()) return;
     if (forced) buffers_.note_filled();
     flushes = true;
@@ -374,8 +379,8 @@ void cupti_tracer::stop_recording() noexcept {
     if (whole_graphs_) (void)cupti_.disable(graph_kind);
 }
 
-void cupti_tracer::detach(bool finalize) noexcept {
-    if (subscriber_ == nullptr || active.is_left) return;
+void cupti_tracer::fall_silent() noexcept {
+    if (subscriber_ == nullptr || active.is_left || is_silent_) return;
     active.heard.store(nullptr);
     stop_recording();
     stream_id_lookup.store(nullptr);
@@ -384,40 +389,64 @@ void cupti_tracer::detach(bool finalize) noexcept {
         if (is_recorded(call.kind, what_) || is_heard) (void)switch_call(call, false);
     }
     if (what_.has(activity::graph_nodes) || hears_graphs_) switch_graph_nodes(false);
-    flush(true);
-    count_dropped();
-    const std::lock_guard lock(leaving_);
+    is_silent_ = true;
+    const std::lock_guard lock(asking_);
+    flush_alone(true);
+    count_dropped_alone();
+}
+
+void cupti_tracer::detach(bool finalize) noexcept {
+    if (subscriber_ == nullptr || active.is_left) return;
+    fall_silent();
+    const std::lock_guard lock(asking_);
     attached_ = false;
     // Finalizing lets go of the subscription, too.
-    const bool is_final =
-        finalize && !must_not_finalize_ && !met_another_client() && cupti_.finalize() == CUPTI_SUCCESS;
+    const bool is_final = finalize && !must_not_finalize_ && !met_another_client() && finalize_alone();
     if (!is_final) (void)cupti_.unsubscribe(subscriber_);
     subscriber_ = nullptr;
+    is_silent_ = false;
     hears_graphs_ = false;
     whole_graphs_ = false;
 }
 
+bool cupti_tracer::finalize_alone() noexcept {
+    const std::lock_guard lock(reading_);
+    const bool is_final = cupti_.finalize() == CUPTI_SUCCESS;
+    if (is_final) unreadable_until_ = buffers_.last_number();
+    return is_final;
+}
+
 bool cupti_tracer::read_completed(activity_batch& out) {
+    const std::unique_lock lock(reading_, std::try_to_lock);
+    if (!lock) return false;
     buffers_.keep_ahead();
     activity_buffers::completed buffer;
     if (!buffers_.next_completed(buffer)) return false;
     out.buffer = buffer.data;
     out.number = buffer.number;
     out.reserve_for(buffers_.buffer_bytes());
-    read_activity_buffer(cupti_, epoch_, since_ns_, region_, buffer.data, buffer.valid_bytes, out);
+    if (buffer.number > unreadable_until_) {
+        read_activity_buffer(cupti_, epoch_, since_ns_, region_, buffer.data, buffer.valid_bytes, out);
+    } else if (buffer.valid_bytes != 0) {
+        region_.count_drop(drop_cause::cupti_error);
+    }
     return true;
 }
 
 void cupti_tracer::give_back(const activity_batch& read) noexcept { buffers_.give_back(read.buffer); }
 
 void cupti_tracer::ask_for_completed() noexcept {
-    const std::unique_lock lock(leaving_, std::try_to_lock);
-    if (lock) flush(false);
+    const std::unique_lock lock(asking_, std::try_to_lock);
+    if (lock) flush_alone(false);
 }
 
 void cupti_tracer::count_dropped() noexcept {
-    const std::unique_lock lock(leaving_, std::try_to_lock);
-    if (!lock || !may_be_called()) return;
+    const std::unique_lock lock(asking_, std::try_to_lock);
+    if (lock) count_dropped_alone();
+}
+
+void cupti_tracer::count_dropped_alone() noexcept {
+    if (!may_be_called()) return;
     std::size_t dropped = 0;
     if (cupti_.dropped_records(nullptr, 0, &dropped) != CUPTI_SUCCESS) {
         region_.count_drop(drop_cause::cupti_error);
@@ -427,7 +456,7 @@ void cupti_tracer::count_dropped() noexcept {
 }
 
 clock_snapshot cupti_tracer::snapshot() noexcept {
-    const std::unique_lock lock(leaving_, std::try_to_lock);
+    const std::unique_lock lock(asking_, std::try_to_lock);
     return take_clock_snapshot(lock && may_be_called() ? cupti_now : nullptr);
 }
 

@@ -64,7 +64,11 @@ public:
     // gate is shut, so that neither side lacks the other.
     void stop_recording() noexcept;
 
-    // Stops, flushes, and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
+    // Stops, calls back no more and flushes: CUPTI has no more records. What is completed now has to be read before
+    // detach() finalizes: kernels' names are CUPTI's memory.
+    void fall_silent() noexcept;
+
+    // As fall_silent(), and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
     // cost on each launch ends with that, not before); not at process exit, where the driver may be half gone, and
     // not once whole graphs were recorded: their next launch would crash.
     void detach(bool finalize) noexcept;
@@ -78,10 +82,12 @@ public:
     static void leave_as_it_is() noexcept;
 
     // The drain thread's. read_completed() reads a completed buffer into `out`, and says false if there is none; then
-    // give_back(), once what was read is in the capture: until that a process that is killed still has it.
+    // give_back(), once what was read is in the capture: until that a process that is killed still has it. A buffer
+    // that came too late to be read is counted (cupti_error) and has nothing in it.
     bool read_completed(activity_batch& out);
     void give_back(const activity_batch& read) noexcept;
-    // Asks CUPTI for the buffers it has completed. Not while CUPTI is being let go of.
+    // Asks CUPTI for the buffers it has completed. Not while another thread of ours asks, or takes CUPTI or lets go of
+    // it.
     void ask_for_completed() noexcept;
     // Collects CUPTI's own count of records it dropped into the region's counters.
     void count_dropped() noexcept;
@@ -104,6 +110,10 @@ private:
     CUptiResult enable_records() noexcept;
     std::string failed(const char* what, CUptiResult result) const;
     bool may_be_called() const noexcept;
+    // REQUIRES: asking_ is held.
+    void flush_alone(bool forced) noexcept;
+    void count_dropped_alone() noexcept;
+    bool finalize_alone() noexcept;
 
     region& region_;
     cupti_library cupti_;
@@ -114,7 +124,10 @@ private:
     std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     bool hears_graphs_ = false;          // hear_graphs() was called since the subscription
-    std::mutex leaving_;                 // held while CUPTI is let go of: the drain thread then keeps out
+    bool is_silent_ = false;             // fall_silent() was called since the subscription
+    std::mutex asking_;   // held while CUPTI is flushed or let go of: the drain thread then keeps out, and never waits
+    std::mutex reading_;  // held while a buffer is read, or CUPTI finalized: that takes kernels' names along
+    std::uint64_t unreadable_until_ = 0;  // uses of buffers up to this number: CUPTI was finalized since
     activity_set what_;
     bool kernels_by_driver_ = false;
     bool whole_graphs_ = false;

@@ -199,6 +199,7 @@ void cupti_tool::finalize() {
         attributes_.clear();
     }
     buffers.clear();
+    forget_names();
 }
 
 // --- what the driver tells ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include "fakes/cupti/activity.hpp"
 #include "fakes/cupti/entry.hpp"
+#include "fakes/gpu/simulated_gpu.hpp"
 
 using fake::cupti;
 using fake::entry;
@@ -15,6 +16,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
         if (request == nullptr || complete == nullptr) {
             return CUPTI_ERROR_INVALID_PARAMETER;
         }
+        fake::simulated_gpu::instance().at(FAKE_GPU_REGISTERING);
         cupti().buffers.register_callbacks(request, complete);
         return CUPTI_SUCCESS;
     });

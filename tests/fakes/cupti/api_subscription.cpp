@@ -106,6 +106,8 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, con
 
 CUptiResult cuptiFinalize() {
     return entry("cuptiFinalize", [] {
+        const fake::last_call alone;
+        fake::simulated_gpu::instance().at(FAKE_GPU_FINALIZING);
         cupti().finalize();
         return CUPTI_SUCCESS;
     });

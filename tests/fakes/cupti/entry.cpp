@@ -30,6 +30,9 @@ struct entries {
     std::atomic<pid_t> owner{0};
 };
 
+std::atomic<int> calls_in_progress{0};
+std::atomic<bool> finalizes{false};
+
 thread_local CUptiResult last_error = CUPTI_SUCCESS;
 
 int to_int(std::string_view text) {
@@ -105,6 +108,24 @@ CUptiResult enter(const char* function) {
     }
     return planned->second.result;
 }
+
+call_in_progress::call_in_progress(const char* function) {
+    ++calls_in_progress;
+    if (finalizes) {
+        die(std::string{function} + " called while another thread is in cuptiFinalize");
+    }
+}
+
+call_in_progress::~call_in_progress() { --calls_in_progress; }
+
+last_call::last_call() {
+    finalizes = true;
+    if (calls_in_progress > 1) {
+        die("cuptiFinalize called while another thread is in CUPTI");
+    }
+}
+
+last_call::~last_call() { finalizes = false; }
 
 CUptiResult require_device() {
     if (simulated_gpu::instance().device_count() > 0) {

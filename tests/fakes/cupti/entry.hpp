@@ -29,8 +29,25 @@ CUptiResult take_last_error();
 // Ends the process with a message: the client did what crashes or deadlocks the real library.
 [[noreturn]] void die(const std::string& what);
 
+// A call in progress. While one thread finalizes CUPTI no other is in it, or the real one crashes.
+class call_in_progress {
+public:
+    explicit call_in_progress(const char* function);
+    ~call_in_progress();
+    call_in_progress(const call_in_progress&) = delete;
+    call_in_progress& operator=(const call_in_progress&) = delete;
+};
+class last_call {  // of cuptiFinalize
+public:
+    last_call();
+    ~last_call();
+    last_call(const last_call&) = delete;
+    last_call& operator=(const last_call&) = delete;
+};
+
 template <class TBody>
 CUptiResult entry(const char* function, TBody body) noexcept {
+    const call_in_progress call{function};
     const CUptiResult refused = enter(function);
     return set_last_error(refused == CUPTI_SUCCESS ? body() : refused);
 }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <list>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "fakes/cupti/entry.hpp"
 
@@ -36,12 +39,26 @@ record cut(const TRecord& fields, std::uint32_t version) {
     return cut_record;
 }
 
-// Records point to names for as long as the process lives, whatever becomes of the device.
+// What records point to: CUPTI's own, until it is finalized. What stood there then is never given back, so that who
+// reads it too late finds what it says.
+struct name_store {
+    std::mutex mutex;
+    std::map<std::string, std::vector<char>> names;
+    std::list<std::vector<char>> gone;
+};
+name_store& kept_names() {
+    static auto& store = *new name_store;
+    return store;
+}
+
 const char* keep(const std::string& name) {
-    static std::mutex mutex;
-    static auto& names = *new std::set<std::string>;
-    const std::scoped_lock lock{mutex};
-    return names.insert(name).first->c_str();
+    name_store& store = kept_names();
+    const std::scoped_lock lock{store.mutex};
+    std::vector<char>& text = store.names[name];
+    if (text.empty()) {
+        text.assign(name.c_str(), name.c_str() + name.size() + 1);
+    }
+    return text.data();
 }
 
 std::uint64_t known_time(std::uint64_t ns) { return ns == FAKE_GPU_NEVER ? 0 : ns; }
@@ -65,7 +82,7 @@ CUpti_ActivityKernel10 kernel(const fake_gpu_operation& operation) {
     fields.sharedMemoryExecuted = operation.dynamic_shared_bytes;
     fields.correlationId = operation.correlation_id;
     fields.gridId = static_cast<int64_t>(operation.index + 1);
-    fields.name = operation.name;
+    fields.name = operation.name == nullptr ? nullptr : keep(operation.name);
     fields.graphNodeId = operation.graph_node_id;
     fields.graphId = operation.graph_node_id == 0 ? 0 : operation.graph_id;
     fields.channelID = 1;
@@ -220,6 +237,16 @@ record make_external_record(CUpti_ExternalCorrelationKind kind, std::uint64_t ex
     fields.externalId = external_id;
     fields.correlationId = correlation_id;
     return cut(fields, version);
+}
+
+void forget_names() {
+    name_store& store = kept_names();
+    const std::scoped_lock lock{store.mutex};
+    for (auto& [name, text] : store.names) {
+        std::fill(text.begin(), text.end() - 1, '?');
+        store.gone.push_back(std::move(text));
+    }
+    store.names.clear();
 }
 
 record make_device_record(std::uint32_t index, const fake_gpu_device& device, std::uint32_t version) {

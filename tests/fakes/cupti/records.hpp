@@ -27,6 +27,8 @@ record make_record(const fake_gpu_operation& operation, CUpti_ActivityKind kerne
 record make_api_record(const api_call_state& call, std::uint32_t thread_id, std::uint32_t version);
 record make_external_record(CUpti_ExternalCorrelationKind kind, std::uint64_t external_id, std::uint32_t correlation_id,
                             std::uint32_t version);
+// What records point to is gone, as after cuptiFinalize.
+void forget_names();
 record make_device_record(std::uint32_t index, const fake_gpu_device& device, std::uint32_t version);
 record make_context_record(std::uint32_t context, std::uint32_t device, std::uint32_t version);
 

@@ -1,0 +1,122 @@
+// What the tracer asks of CUPTI, and when: against the fake, which dies where the real one crashes.
+#include "hooks/cupti/tracer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "fakes/cuda/fake_cuda.h"
+#include "fakes/fake_cupti.h"
+#include "fakes/fake_gpu.h"
+
+namespace prof {
+namespace {
+
+region_options few_rings() {
+    region_options options;
+    options.place = "memory";
+    options.large_rings = 1;
+    options.large_ring_bytes = 4096;
+    options.medium_rings = 0;
+    options.small_rings = 0;
+    options.name_bytes = 64U << 10;
+    options.name_slots = 256;
+    return options;
+}
+region rings{few_rings()};
+
+struct Tracer : testing::Test {
+    Tracer() {
+        fake_gpu_reset();
+        fake_gpu_set_clock(FAKE_GPU_CLOCK_VIRTUAL);
+        latest = &tracer;
+    }
+    ~Tracer() override {
+        tracer.detach(true);
+        while (tracer.read_completed(batch)) tracer.give_back(batch);
+    }
+
+    void launch_and_wait(const char* kernel) {
+        EXPECT_EQ(fake_cuda_launch(kernel, 1000, nullptr), cudaSuccess);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    }
+    // Kernels' names, in the order of their buffers.
+    std::string read_all() {
+        std::string names;
+        for (; tracer.read_completed(batch); tracer.give_back(batch), batch.clear()) {
+            for (const kernel_record& kernel : batch.kernels) {
+                names += std::string(rings.names().text(kernel.name)) + " ";
+            }
+        }
+        return names;
+    }
+    static std::uint64_t errors() { return rings.drops()[static_cast<std::size_t>(drop_cause::cupti_error)]; }
+
+    cupti_tracer tracer{rings, {.library = PROF_TEST_FAKE_CUPTI, .buffer_bytes = 4096, .buffer_count = 8}};
+    activity_batch batch;
+    static inline cupti_tracer* latest = nullptr;
+};
+
+// All that a thread of ours may call at any time.
+void call_from_another_thread() {
+    std::thread([] {
+        Tracer::latest->ask_for_completed();
+        Tracer::latest->count_dropped();
+        (void)Tracer::latest->snapshot();
+        activity_batch batch;
+        while (Tracer::latest->read_completed(batch)) Tracer::latest->give_back(batch);
+    }).join();
+}
+
+TEST_F(Tracer, IsNotAskedByOtherThreadsWhileItAttaches) {
+    fake_gpu_interrupt(FAKE_GPU_REGISTERING, call_from_another_thread);
+    ASSERT_EQ(tracer.attach(1), "");
+    EXPECT_EQ(fake_cupti_calls("cuptiActivityFlushAll"), 0U);
+    EXPECT_EQ(fake_cupti_calls("cuptiGetTimestamp"), 1U) << "its own, before";
+    EXPECT_TRUE(tracer.attached());
+    call_from_another_thread();
+    EXPECT_EQ(fake_cupti_calls("cuptiActivityFlushAll"), 1U);
+}
+
+// The fake would end this process.
+TEST_F(Tracer, IsNotAskedByOtherThreadsWhileItFinalizes) {
+    ASSERT_EQ(tracer.attach(1), "");
+    launch_and_wait("late_k");
+    fake_gpu_interrupt(FAKE_GPU_FINALIZING, call_from_another_thread);
+    tracer.detach(true);
+    EXPECT_EQ(fake_cupti_calls("cuptiFinalize"), 1U);
+}
+
+TEST_F(Tracer, HasAllRecordsOnceItIsSilent) {
+    ASSERT_EQ(tracer.attach(1), "");
+    launch_and_wait("first_k");
+    tracer.flush(true);
+    launch_and_wait("second_k");
+    tracer.fall_silent();
+    launch_and_wait("third_k");
+    const std::uint64_t before = errors();
+    EXPECT_EQ(read_all(), "first_k second_k ");
+    tracer.detach(true);
+    EXPECT_EQ(read_all(), "");
+    EXPECT_EQ(errors(), before);
+}
+
+// Kernels' names went with CUPTI.
+TEST_F(Tracer, ReadsNothingOfACuptiThatIsGone) {
+    ASSERT_EQ(tracer.attach(1), "");
+    launch_and_wait("lost_k");
+    tracer.detach(true);
+    const std::uint64_t before = errors();
+    EXPECT_EQ(read_all(), "");
+    EXPECT_EQ(errors(), before + 1);
+
+    ASSERT_EQ(tracer.attach(2), "");
+    launch_and_wait("next_k");
+    tracer.fall_silent();
+    EXPECT_EQ(read_all(), "next_k ");
+    EXPECT_EQ(errors(), before + 1);
+}
+
+}  // namespace
+}  // namespace prof
