@@ -132,6 +132,10 @@ public:
         // acquire: pairs with the producer's release of head; the slots are seen.
         const TIndex head = counters_->head.load(std::memory_order_acquire);
         const auto count = static_cast<std::size_t>(static_cast<TIndex>(head - tail));
+        // A signal handler's record, put while the producer was at one, was published first: the head has gone back
+        // over what was read already, and comes again.
+        if (count > capacity_) [[unlikely]]
+            return {{}, {}, tail, tail};
         const std::size_t at = static_cast<std::size_t>(tail) & (capacity_ - 1);
         const std::size_t to_edge = capacity_ - at;
         const std::size_t first = count < to_edge ? count : to_edge;

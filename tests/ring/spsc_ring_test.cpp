@@ -47,6 +47,25 @@ TEST(SpscRing, RefusesWhenFullAndTakesAgainOnceReleased) {
     EXPECT_EQ(ring.drain(), (std::vector<int>{3, 4, 5, 6, 7, 8, 9, 10}));
 }
 
+// As a signal handler does that makes a range while its thread is in a hook.
+TEST(SpscRing, TakesARecordThatIsPutWhileAnotherIsWritten) {
+    tiny_ring ring;
+    ASSERT_TRUE(ring.producer.take(1));
+    std::vector<int> seen;
+    ring.producer.put([&](int& slot) {
+        EXPECT_TRUE(ring.producer.write(2));
+        seen = ring.drain();
+        slot = 1;
+    });
+    EXPECT_EQ(seen.size(), 2U);
+    EXPECT_EQ(seen.back(), 2);
+    EXPECT_TRUE(ring.drain().empty()) << "the head is behind the tail";
+    EXPECT_TRUE(ring.producer.write(3));
+    EXPECT_EQ(ring.drain(), (std::vector<int>{3}));
+    for (int i = 0; i < 8; ++i) EXPECT_TRUE(ring.producer.write(i));
+    EXPECT_FALSE(ring.producer.write(8));
+}
+
 TEST(SpscRing, KeepsThePlacesItIsAskedFor) {
     tiny_ring ring;
     EXPECT_TRUE(ring.producer.write(0, 1));
