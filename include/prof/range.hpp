@@ -23,14 +23,20 @@
 
 #if defined(PROF_LINKED) && !defined(PROF_DISABLE)
 // Set by the CMake target prof::prof and by pkg-config: a program that only annotates refers to nothing in libprof, and
-// a linker run with --as-needed would leave the library out. This is the reference.
+// a linker run with --as-needed would leave the library out. detail::keep_libprof is the reference.
 extern "C" const char* prof_version(void);
-namespace prof::detail {
-[[gnu::used, gnu::visibility("hidden")]] inline const char* (*const keep_libprof)(void) = &prof_version;
-}
 #endif
 
 namespace prof {
+
+// What is not inlined (-O0) the linker takes from whichever object has it first. So objects that were compiled with
+// PROF_DISABLE, or with a header in which these classes look different, have them under other names: another number
+// here with each change of a class's members.
+#if defined(PROF_DISABLE)
+inline namespace no_ranges {
+#else
+inline namespace ranges_2 {
+#endif
 
 // What a range may carry beside its name. 0 is "none" for color and category.
 struct range_attributes {
@@ -43,6 +49,10 @@ struct range_attributes {
 #if !defined(PROF_DISABLE)
 
 namespace detail {
+
+#if defined(PROF_LINKED)
+[[gnu::used, gnu::visibility("hidden")]] inline const char* (*const keep_libprof)(void) = &prof_version;
+#endif
 
 // Hidden, as what follows: what is shared by all shared objects keeps the first of them from being unloaded (GNU's
 // unique symbols).
@@ -229,4 +239,5 @@ inline void name_category(std::uint32_t, const char*) noexcept {}
 
 #endif
 
+}  // inline namespace
 }  // namespace prof
