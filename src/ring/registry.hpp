@@ -21,7 +21,14 @@ struct thread_words {
 };
 // Initial-exec: one load, no call into the dynamic linker (16 bytes of the static TLS block).
 extern __thread thread_words this_thread __attribute__((tls_model("initial-exec")));
-inline void set_this_thread(producer* out) noexcept { this_thread = {out, out != nullptr ? out->direct_epoch() : 0}; }
+// An epoch never stands there without its producer, not even for a signal handler that makes a range in between.
+inline void set_this_thread(producer* out) noexcept {
+    this_thread.direct_epoch = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    this_thread.out = out;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (out != nullptr) this_thread.direct_epoch = out->direct_epoch();
+}
 
 // The region that hooks write to. Installed once per process before the gate is opened; tests may put another.
 // `first_use` is called when the first thread attaches (any thread, once per installation): the session starts its
