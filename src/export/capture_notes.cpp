@@ -61,8 +61,7 @@ struct step_range {
 };
 
 // The steps of each window, of `steps` that were begun. A window that the program's end closed, a step later than its
-// last: that step is none. One that a death cut has all that
-// are known of.
+// last: that step is none. One that a death cut has all that are known of.
 std::vector<step_range> steps_of_windows(const timeline& data, std::uint64_t steps) {
     std::vector<step_range> out;
     for (const timeline_window& window : data.windows) {

@@ -1,6 +1,7 @@
-// The gate: the one word that every hook reads first. 0 means that nothing is recorded; any other value is the number
-// of the recording (1, 2, …), and a thread whose producer belongs to an older one attaches anew. `watching_epoch` is
-// between the two: nothing is recorded, but hooks look at what passes.
+// The gate: the word that tells every hook whether to record. 0 means that nothing is recorded; any other value is the
+// number of the recording (1, 2, …), and a thread whose producer belongs to an older one attaches anew.
+// `watching_epoch` is between the two: nothing is recorded, but hooks look at what passes. A range's hook reads
+// plain_epoch first, which follows the gate.
 #pragma once
 
 #include <atomic>

@@ -2,7 +2,7 @@
 // heard while nothing is recorded, too, if the gate is on `watching_epoch` then.
 //
 // Where nothing is watched this costs nothing (plain_epoch, in ring/gate.hpp); where something is, a push costs a
-// comparison of its text.
+// comparison of its text, and pushes and pops go the long way.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // From a call of the process's to a record in its thread's ring: what stands behind each NVTX hook.
 //
-// While nothing is recorded a hook costs a load, a test, a return. While something is, nearly every range goes the
-// short way, inlined into its hook: without a call there is no stack frame. What is unusual goes the long way, a
-// function of its own. `fill` puts the message and attributes into the record.
+// While nothing is recorded a hook costs two comparisons of words that are in the cache. While something is, nearly
+// every range goes the short way, inlined into its hook: without a call there is no stack frame. What is unusual goes
+// the long way, a function of its own. `fill` puts the message and attributes into the record.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,7 @@ inline bool refused(std::uint32_t domain) noexcept {
     return true;
 }
 
-// This thread's producer if it has one for this recording, nothing is watched, and the clock is one that needs no call;
-// else null.
+// Whether this thread has a producer for this recording, nothing is watched, and the clock is one that needs no call.
 inline bool is_ready() noexcept {
     // relaxed: the thread's producer is of this epoch since it has seen the gate open, with acquire.
     return this_thread.direct_epoch == plain_epoch.load(std::memory_order_relaxed);
