@@ -87,8 +87,8 @@ public:
     }
     // Whether open_api() would record the call without more ado.
     bool can_open_api() const noexcept { return !open_api_.is_kept && out_.has_room(2); }
-    bool has_open_api() const noexcept { return open_api_.key != 0; }
-    // REQUIRES: key != 0. The driver's call in one of the runtime's has its key.
+    bool has_open_api() const noexcept { return open_api_.key != no_call; }
+    // The driver's call in one of the runtime's has its key.
     bool is_inside_api(std::uint64_t key) const noexcept { return open_api_.key == key; }
     bool is_open_api(std::uint64_t key, api_domain domain) const noexcept {
         return open_api_.key == key && open_api_.domain == domain;
@@ -116,8 +116,9 @@ private:
         std::uint32_t depth = 0;
         std::uint32_t first_dropped = none;  // the level that found the ring full: it and those above are not recorded
     };
+    static constexpr std::uint64_t no_call = UINT64_MAX;
     struct api_call {
-        std::uint64_t key = 0;  // correlation_key(); 0: no call
+        std::uint64_t key = no_call;  // correlation_key()
         api_domain domain = api_domain::none;
         std::uint16_t is_kept = 0;  // recorded; its return has a place
     };

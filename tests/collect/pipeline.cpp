@@ -96,8 +96,8 @@ pipeline::~pipeline() {
 }
 
 void pipeline::become(int thread) { set_this_thread(&threads_[static_cast<std::size_t>(thread)].out); }
-void pipeline::stop_listening() { recording_epoch.store(0); }
-void pipeline::listen() { recording_epoch.store(epoch); }
+void pipeline::stop_listening() { set_gate(recording_epoch, 0); }
+void pipeline::listen() { set_gate(recording_epoch, epoch); }
 
 bool pipeline::any_ring_fills() const {
     return std::any_of(threads_.begin(), threads_.end(), [](const virtual_thread& thread) {

@@ -111,6 +111,7 @@ TEST(Producer, KeepsThePlaceOfAnApiExit) {
     EXPECT_FALSE(f.out.is_open_api(77, api_domain::driver));
     EXPECT_FALSE(f.out.has_open_api());
     EXPECT_FALSE(f.out.is_inside_api(77));
+    EXPECT_FALSE(f.out.is_inside_api(0)) << "what a call outside all recordings would have";
 }
 
 // Of each but the last the exit never came: its place is free again.

@@ -1,5 +1,6 @@
 #include "hooks/cupti/tracer.hpp"
 
+#include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/launch_calls.hpp"
 #include "hooks/stream_names.hpp"
@@ -8,8 +9,6 @@
 
 namespace prof {
 namespace {
-
-constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
 
 struct activity_kind {
     std::uint32_t number;
@@ -25,174 +24,6 @@ constexpr activity_kind activity_kinds[] = {
 constexpr auto device_kind = static_cast<CUpti_ActivityKind>(layout::kind_device);  // one record a GPU
 
 constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_trace);
-
-// What CUPTI's callbacks without user data work on. Set while attached, kept afterwards: a buffer may come late.
-struct callback_state {
-    std::atomic<activity_buffers*> buffers{nullptr};
-    std::atomic<region*> where{nullptr};
-    std::atomic<std::uint32_t> version{0};
-    std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
-    std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
-    std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
-    std::atomic<std::uint32_t> last_unrecorded_call{0};
-    std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    std::atomic<bool> is_left{false};    // leave_as_it_is()
-    std::atomic<bool> is_shared{false};  // met_another_client()
-};
-callback_state active;
-
-// Of this thread: it flushes; CUPTI has handed it buffers at another time, as it does on a thread of its own.
-__thread bool flushes __attribute__((tls_model("initial-exec"))) = false;
-__thread bool gets_buffers __attribute__((tls_model("initial-exec"))) = false;
-
-void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept {
-    activity_buffers& buffers = *active.buffers.load();
-    *buffer = buffers.take();
-    if (*buffer == nullptr) {
-        active.where.load()->count_drop(drop_cause::cupti_no_buffer);
-        if (active.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_by_force();
-    }
-    *size = *buffer == nullptr ? 0 : buffers.buffer_bytes();
-    *max_records = 0;  // as many as fit
-}
-
-void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
-                                  std::size_t valid_bytes) noexcept {
-    gets_buffers = gets_buffers || !flushes;
-    // Another client's stays as it is: it is neither ours to read nor to give back.
-    if (buffer != nullptr && !active.buffers.load()->complete(buffer, valid_bytes)) active.is_shared = true;
-}
-
-struct profiler_call {
-    CUpti_CallbackDomain domain;
-    CUpti_CallbackId cbid;
-    bool starts;
-};
-constexpr profiler_call profiler_calls[] = {
-    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000, true},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000, false},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart, true},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, false},
-};
-
-// True if it was one of the four. Those of the driver also come from inside those of the runtime.
-bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
-    auto* const heard = active.heard.load();
-    if (heard == nullptr) return false;
-    for (const profiler_call& call : profiler_calls) {
-        if (call.cbid != cbid || static_cast<api_domain>(call.domain) != domain) continue;
-        if (data.callbackSite == CUPTI_API_ENTER) heard(call.starts);
-        return true;
-    }
-    return false;
-}
-
-void begin_call_record(record& r, record_kind kind, api_domain domain, std::uint64_t ticks,
-                       std::uint64_t key) noexcept {
-    begin_record(r, kind, static_cast<std::uint32_t>(domain), ticks);
-    r.value = key;
-}
-
-// Of a call that launches, waits or allocates.
-void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data,
-                  std::uint64_t key) noexcept {
-    const launch_kind kind = kind_of_call(domain, cbid);
-    // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no longer
-    // launches their kernels.
-    const std::uint32_t name = kind == launch_kind::kernel
-                                   ? out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed))
-                                   : 0;
-    out.open_api(key, domain, [&](record& r) {
-        begin_call_record(r, record_kind::api_enter, domain, ticks_now(), key);
-        r.name = name;
-        r.category = cbid;
-        r.flags = static_cast<std::uint8_t>(class_of_call(kind));
-    });
-}
-
-// The long way of on_event().
-[[gnu::cold, gnu::noinline]] void on_any_call(api_domain domain, CUpti_CallbackId cbid,
-                                              const CUpti_CallbackData& data) noexcept {
-    if (hear_profiler_call(domain, cbid, data)) return;
-    producer* const out = recording_producer();
-    if (out == nullptr || is_heard_only(out->epoch())) {
-        // relaxed: of two threads' calls at the same moment either is the latest.
-        active.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
-        if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
-    }
-    const std::uint64_t key = correlation_key(out->epoch(), data.correlationId);
-    if (data.callbackSite == CUPTI_API_ENTER) {
-        if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
-    } else if (out->is_open_api(key, domain)) {
-        out->close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, domain, ticks_now(), key); });
-    }
-}
-
-// With a module, or a context and all its modules, the symbols of their kernels go.
-constexpr CUpti_CallbackIdResource unloading[] = {CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
-                                                  CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING};
-constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
-    return event == unloading[0] || event == unloading[1];
-}
-
-[[gnu::cold, gnu::noinline]] void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData& event) noexcept {
-    if (takes_symbols_along(cbid)) {
-        ++symbol_generation;
-    } else {
-        note_graph_node(cbid, event, active.graph_node_id.load());
-    }
-}
-
-// The subscription's one callback. A launch has four: entry and exit of the runtime's call and of the driver's in it,
-// which has the same correlation id: only the outer one is recorded. What the driver's two and the exit need stands
-// first, in few cache lines: between two callbacks other code has had the caches. The launch of a kernel that this
-// thread has launched before goes the short way, which calls nothing; all else goes the long way.
-[[gnu::aligned(64)]] void CUPTIAPI on_event(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-                                            const void* event) noexcept {
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
-        return on_resource(cbid, *static_cast<const CUpti_ResourceData*>(event));
-    }
-    const auto& data = *static_cast<const CUpti_CallbackData*>(event);
-    const auto where = static_cast<api_domain>(domain);
-    producer* const out = this_thread.out;
-    if (out == nullptr) [[unlikely]]
-        return on_any_call(where, cbid, data);
-    const std::uint32_t epoch = epoch_of(recording_epoch);
-    const std::uint64_t key = correlation_key(epoch, data.correlationId);
-    if (out->is_inside_api(key)) [[likely]] {
-        if (data.callbackSite == CUPTI_API_ENTER || !out->is_open_api(key, where)) return;
-        if (this_thread.direct_epoch != epoch) [[unlikely]]
-            return on_any_call(where, cbid, data);
-        return out->close_api(
-            [&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), key); });
-    }
-    if (data.callbackSite != CUPTI_API_ENTER || this_thread.direct_epoch != epoch || epoch == 0 ||
-        is_heard_only(epoch) || kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
-        return on_any_call(where, cbid, data);
-    }
-    // relaxed: as above.
-    const known_texts::entry* const symbol =
-        out->known_symbol(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
-    if (symbol == nullptr || !out->can_open_api()) [[unlikely]] {
-        return on_any_call(where, cbid, data);
-    }
-    out->open_api(key, where, [&](record& r) {
-        begin_call_record(r, record_kind::api_enter, where, tick_counter(), key);
-        r.name = symbol->name;
-        r.category = cbid;
-    });
-}
-
-std::uint64_t cupti_now() noexcept {
-    std::uint64_t now = 0;
-    auto* timestamp = active.timestamp.load();
-    return timestamp != nullptr && timestamp(&now) == CUPTI_SUCCESS ? now : 0;
-}
-
-bool cupti_stream_id(void* stream, std::uint32_t& id) noexcept {
-    auto* stream_id = active.stream_id.load();
-    return stream_id != nullptr && stream_id(nullptr, static_cast<CUstream>(stream), 0, &id) == CUPTI_SUCCESS;
-}
 
 }  // namespace
 
@@ -220,12 +51,12 @@ std::string cupti_tracer::subscribe() noexcept {
         subscriber_ = nullptr;
         return failed("cuptiSubscribe", result);
     }
-    active.buffers.store(&buffers_);
-    active.where.store(&region_);
-    active.version.store(cupti_.version);
-    active.timestamp.store(cupti_.timestamp);
-    active.stream_id.store(cupti_.stream_id);
-    active.graph_node_id.store(cupti_.graph_node_id);
+    callbacks.buffers.store(&buffers_);
+    callbacks.where.store(&region_);
+    callbacks.version.store(cupti_.version);
+    callbacks.timestamp.store(cupti_.timestamp);
+    callbacks.stream_id.store(cupti_.stream_id);
+    callbacks.graph_node_id.store(cupti_.graph_node_id);
     return {};
 }
 
@@ -253,7 +84,7 @@ std::string cupti_tracer::hear_graphs() noexcept {
 std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
     if (!problem_.empty()) return problem_;
     if (std::string problem = subscribe(); !problem.empty()) return problem;
-    active.heard.store(heard);
+    callbacks.heard.store(heard);
     for (const profiler_call& call : profiler_calls) {
         const CUptiResult result = cupti_.enable_callback(1, subscriber_, call.domain, call.cbid);
         if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
@@ -264,7 +95,7 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
 std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
                                  bool kernels_by_driver) noexcept {
     if (!problem_.empty()) return problem_;
-    if (active.is_left) return "the process ends";
+    if (callbacks.is_left) return "the process ends";
     if (attached_) return {};
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     epoch_ = epoch;
@@ -275,7 +106,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     region_.header().cupti_version.store(cupti_.version);
     region_.header().cupti_epoch.store(epoch);
     region_.header().cupti_since_ns.store(since_ns_);
-    active.last_unrecorded_call.store(0);
+    callbacks.last_unrecorded_call.store(0);
     buffers_.await_from_now();
     std::string problem = enable(whole_graphs);
     attached_ = true;  // not before: CUPTI begins anew in there, and the drain thread is not to call it meanwhile
@@ -288,7 +119,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
 }
 
 std::uint32_t cupti_tracer::last_unrecorded_call() noexcept {
-    return active.last_unrecorded_call.load(std::memory_order_relaxed);
+    return callbacks.last_unrecorded_call.load(std::memory_order_relaxed);
 }
 
 std::string cupti_tracer::enable(bool whole_graphs) noexcept {
@@ -342,15 +173,15 @@ CUptiResult cupti_tracer::enable_records() noexcept {
     return result;
 }
 
-bool cupti_tracer::met_another_client() const noexcept { return active.is_shared; }
+bool cupti_tracer::met_another_client() const noexcept { return callbacks.is_shared; }
 
-bool cupti_tracer::may_be_called() const noexcept { return attached_ && !active.is_left; }
+bool cupti_tracer::may_be_called() const noexcept { return attached_ && !callbacks.is_left; }
 
 bool cupti_tracer::is_in_call() noexcept {
-    return gets_buffers || (this_thread.out != nullptr && this_thread.out->has_open_api());
+    return this_thread_gets_buffers || (this_thread.out != nullptr && this_thread.out->has_open_api());
 }
 
-void cupti_tracer::leave_as_it_is() noexcept { active.is_left = true; }
+void cupti_tracer::leave_as_it_is() noexcept { callbacks.is_left = true; }
 
 void cupti_tracer::flush(bool forced) noexcept {
     const std::lock_guard lock(asking_);
@@ -360,13 +191,13 @@ void cupti_tracer::flush(bool forced) noexcept {
 void cupti_tracer::flush_alone(bool forced) noexcept {
     if (!may_be_called()) return;
     if (forced) buffers_.note_filled();
-    flushes = true;
+    this_thread_flushes = true;
     const CUptiResult result = cupti_.flush_all(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
-    flushes = false;
+    this_thread_flushes = false;
     if (result != CUPTI_SUCCESS) {
         region_.count_drop(drop_cause::cupti_error);
     } else if (forced && buffers_.outlasts()) {
-        active.is_shared = true;  // a client that came after us has it
+        callbacks.is_shared = true;  // a client that came after us has it
     }
 }
 
@@ -380,8 +211,8 @@ void cupti_tracer::stop_recording() noexcept {
 }
 
 void cupti_tracer::fall_silent() noexcept {
-    if (subscriber_ == nullptr || active.is_left || is_silent_) return;
-    active.heard.store(nullptr);
+    if (subscriber_ == nullptr || callbacks.is_left || is_silent_) return;
+    callbacks.heard.store(nullptr);
     stop_recording();
     stream_id_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
@@ -396,7 +227,7 @@ void cupti_tracer::fall_silent() noexcept {
 }
 
 void cupti_tracer::detach(bool finalize) noexcept {
-    if (subscriber_ == nullptr || active.is_left) return;
+    if (subscriber_ == nullptr || callbacks.is_left) return;
     fall_silent();
     const std::lock_guard lock(asking_);
     attached_ = false;

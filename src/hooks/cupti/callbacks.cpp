@@ -1,0 +1,152 @@
+#include "hooks/cupti/callbacks.hpp"
+
+#include "hooks/cupti/graph_nodes.hpp"
+#include "ring/registry.hpp"
+
+namespace prof {
+
+callback_state callbacks;
+__thread bool this_thread_flushes __attribute__((tls_model("initial-exec"))) = false;
+__thread bool this_thread_gets_buffers __attribute__((tls_model("initial-exec"))) = false;
+
+namespace {
+
+constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
+
+// True if it was one of the four. Those of the driver also come from inside those of the runtime.
+bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
+    auto* const heard = callbacks.heard.load();
+    if (heard == nullptr) return false;
+    for (const profiler_call& call : profiler_calls) {
+        if (call.cbid != cbid || static_cast<api_domain>(call.domain) != domain) continue;
+        if (data.callbackSite == CUPTI_API_ENTER) heard(call.starts);
+        return true;
+    }
+    return false;
+}
+
+void begin_call_record(record& r, record_kind kind, api_domain domain, std::uint64_t ticks,
+                       std::uint64_t key) noexcept {
+    begin_record(r, kind, static_cast<std::uint32_t>(domain), ticks);
+    r.value = key;
+}
+
+// Of a call that launches, waits or allocates.
+void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data,
+                  std::uint64_t key) noexcept {
+    const launch_kind kind = kind_of_call(domain, cbid);
+    // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no longer
+    // launches their kernels.
+    const std::uint32_t name = kind == launch_kind::kernel
+                                   ? out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed))
+                                   : 0;
+    out.open_api(key, domain, [&](record& r) {
+        begin_call_record(r, record_kind::api_enter, domain, ticks_now(), key);
+        r.name = name;
+        r.category = cbid;
+        r.flags = static_cast<std::uint8_t>(class_of_call(kind));
+    });
+}
+
+// The long way of on_event().
+[[gnu::cold, gnu::noinline]] void on_any_call(api_domain domain, CUpti_CallbackId cbid,
+                                              const CUpti_CallbackData& data) noexcept {
+    if (hear_profiler_call(domain, cbid, data)) return;
+    producer* const out = recording_producer();
+    if (out == nullptr || is_heard_only(out->epoch())) {
+        // relaxed: of two threads' calls at the same moment either is the latest.
+        callbacks.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
+        if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
+    }
+    const std::uint64_t key = correlation_key(out->epoch(), data.correlationId);
+    if (data.callbackSite == CUPTI_API_ENTER) {
+        if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
+    } else if (out->is_open_api(key, domain)) {
+        out->close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, domain, ticks_now(), key); });
+    }
+}
+
+constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
+    return event == unloading[0] || event == unloading[1];
+}
+
+[[gnu::cold, gnu::noinline]] void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData& event) noexcept {
+    if (takes_symbols_along(cbid)) {
+        ++symbol_generation;
+    } else {
+        note_graph_node(cbid, event, callbacks.graph_node_id.load());
+    }
+}
+
+}  // namespace
+
+void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept {
+    activity_buffers& buffers = *callbacks.buffers.load();
+    *buffer = buffers.take();
+    if (*buffer == nullptr) {
+        callbacks.where.load()->count_drop(drop_cause::cupti_no_buffer);
+        if (callbacks.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_by_force();
+    }
+    *size = *buffer == nullptr ? 0 : buffers.buffer_bytes();
+    *max_records = 0;  // as many as fit
+}
+
+void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                                  std::size_t valid_bytes) noexcept {
+    this_thread_gets_buffers = this_thread_gets_buffers || !this_thread_flushes;
+    // Another client's stays as it is: it is neither ours to read nor to give back.
+    if (buffer != nullptr && !callbacks.buffers.load()->complete(buffer, valid_bytes)) callbacks.is_shared = true;
+}
+
+// A launch has four callbacks: entry and exit of the runtime's call and of the driver's in it,
+// which has the same correlation id: only the outer one is recorded. What the driver's two and the exit need stands
+// first, in few cache lines: between two callbacks other code has had the caches. The launch of a kernel that this
+// thread has launched before goes the short way, which calls nothing; all else goes the long way.
+[[gnu::aligned(64)]] void CUPTIAPI on_event(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                            const void* event) noexcept {
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
+        return on_resource(cbid, *static_cast<const CUpti_ResourceData*>(event));
+    }
+    const auto& data = *static_cast<const CUpti_CallbackData*>(event);
+    const auto where = static_cast<api_domain>(domain);
+    producer* const out = this_thread.out;
+    if (out == nullptr) [[unlikely]]
+        return on_any_call(where, cbid, data);
+    const std::uint32_t epoch = epoch_of(recording_epoch);
+    const std::uint64_t key = correlation_key(epoch, data.correlationId);
+    if (out->is_inside_api(key)) [[likely]] {
+        if (data.callbackSite == CUPTI_API_ENTER || !out->is_open_api(key, where)) return;
+        if (this_thread.direct_epoch != epoch) [[unlikely]]
+            return on_any_call(where, cbid, data);
+        return out->close_api(
+            [&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), key); });
+    }
+    if (data.callbackSite != CUPTI_API_ENTER || this_thread.direct_epoch != epoch || epoch == 0 ||
+        is_heard_only(epoch) || kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
+        return on_any_call(where, cbid, data);
+    }
+    // relaxed: as above.
+    const known_texts::entry* const symbol =
+        out->known_symbol(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
+    if (symbol == nullptr || !out->can_open_api()) [[unlikely]] {
+        return on_any_call(where, cbid, data);
+    }
+    out->open_api(key, where, [&](record& r) {
+        begin_call_record(r, record_kind::api_enter, where, tick_counter(), key);
+        r.name = symbol->name;
+        r.category = cbid;
+    });
+}
+
+std::uint64_t cupti_now() noexcept {
+    std::uint64_t now = 0;
+    auto* timestamp = callbacks.timestamp.load();
+    return timestamp != nullptr && timestamp(&now) == CUPTI_SUCCESS ? now : 0;
+}
+
+bool cupti_stream_id(void* stream, std::uint32_t& id) noexcept {
+    auto* stream_id = callbacks.stream_id.load();
+    return stream_id != nullptr && stream_id(nullptr, static_cast<CUstream>(stream), 0, &id) == CUPTI_SUCCESS;
+}
+
+}  // namespace prof

@@ -1,0 +1,63 @@
+// What CUPTI calls back: at calls to CUDA, on the threads that make them, and with buffers, on any. It comes without a
+// word of ours with it, so what it works on stands here, once a process. The hot path: one clock read and one ring
+// write at the entry and at the exit of each launching call, and for each node that a CUDA graph gets
+// (graph_nodes.hpp).
+#pragma once
+
+#include <cupti.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "hooks/cupti/buffers.hpp"
+#include "hooks/cupti/launch_calls.hpp"
+#include "ring/region.hpp"
+
+namespace prof {
+
+// Set while attached, kept afterwards: a buffer may come late.
+struct callback_state {
+    std::atomic<activity_buffers*> buffers{nullptr};
+    std::atomic<region*> where{nullptr};
+    std::atomic<std::uint32_t> version{0};
+    std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
+    std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
+    std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
+    std::atomic<std::uint32_t> last_unrecorded_call{0};
+    std::atomic<void (*)(bool) noexcept> heard{nullptr};
+    std::atomic<bool> is_left{false};    // leave_as_it_is()
+    std::atomic<bool> is_shared{false};  // met_another_client()
+};
+extern callback_state callbacks;
+
+// Of this thread: it flushes; CUPTI has handed it buffers at another time, as it does on a thread of its own.
+extern __thread bool this_thread_flushes __attribute__((tls_model("initial-exec")));
+extern __thread bool this_thread_gets_buffers __attribute__((tls_model("initial-exec")));
+
+struct profiler_call {
+    CUpti_CallbackDomain domain;
+    CUpti_CallbackId cbid;
+    bool starts;
+};
+inline constexpr profiler_call profiler_calls[] = {
+    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000, true},
+    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000, false},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart, true},
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, false},
+};
+
+// With a module, or a context and all its modules, the symbols of their kernels go.
+inline constexpr CUpti_CallbackIdResource unloading[] = {CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+                                                         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING};
+
+void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept;
+void CUPTIAPI on_buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
+                                  std::size_t valid_bytes) noexcept;
+// The subscription's one callback.
+void CUPTIAPI on_event(void* none, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* event) noexcept;
+
+// CUPTI's clock, and its number of a stream, as long as it is attached.
+std::uint64_t cupti_now() noexcept;
+bool cupti_stream_id(void* stream, std::uint32_t& id) noexcept;
+
+}  // namespace prof
