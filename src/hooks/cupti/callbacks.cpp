@@ -1,6 +1,7 @@
 #include "hooks/cupti/callbacks.hpp"
 
 #include "hooks/cupti/graph_nodes.hpp"
+#include "record/clock.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
