@@ -7,7 +7,8 @@
 // preloaded); block-disk-first: from the beginning on, so that the capture cannot be made. fill-disk: likewise, the
 // disk is full until all steps are done and libprof has tried again; then there is a last step. told: there can be no
 // capture, and whoever asks libprof hears why. make-room: what stands in the way of the capture goes after the first
-// step, and a window begins. kill: it is killed at the end. Else prints "done", and ends with status 3.
+// step, and a window begins. kill: it is killed at the end, when libprof has taken in all there is. Else prints "done",
+// and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <malloc.h>
@@ -156,7 +157,10 @@ int main(int argc, char** argv) {
         expect_told("prof_sync");
         expect_told("prof_stop");
     }
-    if (is_asked("kill")) (void)raise(SIGKILL);
+    if (is_asked("kill")) {
+        if (const auto sync = of_libprof<decltype(prof_sync)>("prof_sync")) (void)sync();
+        (void)raise(SIGKILL);
+    }
     held_up.reset();
     std::puts("done");
     std::fflush(stdout);
