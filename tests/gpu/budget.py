@@ -188,13 +188,7 @@ def lines(result, options):
 
 def main(arguments=None):
     options = parse_options(arguments)
-    try:
-        import torch
-    except ImportError:
-        print("budget.py: skipped, there is no PyTorch")
-        return overhead.SKIP
-    if not torch.cuda.is_available():
-        print("budget.py: skipped, there is no GPU")
+    if not overhead.has_gpu("budget.py"):
         return overhead.SKIP
     sys.path.insert(0, str(overhead.ROOT / "examples"))
     import train

@@ -61,14 +61,10 @@ def main():
     parser.add_argument("--one-core", action="store_true", help="the thread that launches stays on one; tools have the others")
     parser.add_argument("--json", metavar="FILE", help="write all figures here")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        print("launch_rate.py: skipped, there is no PyTorch")
+    if not overhead.has_gpu("launch_rate.py"):
         return overhead.SKIP
-    if not torch.cuda.is_available():
-        print("launch_rate.py: skipped, there is no GPU")
-        return overhead.SKIP
+    import torch
+
     overhead.Client.library_path = options.client_library
     if options.one_core:
         overhead.launch_on_one_core()

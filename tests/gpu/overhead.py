@@ -240,6 +240,18 @@ def on_other_cores():
         os.sched_setaffinity(0, mine)
 
 
+def has_gpu(script):
+    """Whether there is PyTorch and a GPU for it; where there is not, the script's line that says so is printed."""
+    try:
+        import torch
+    except ImportError:
+        print(f"{script}: skipped, there is no PyTorch")
+        return False
+    if not torch.cuda.is_available():
+        print(f"{script}: skipped, there is no GPU")
+    return torch.cuda.is_available()
+
+
 def timed_ms(action):
     started = time.perf_counter()
     action()
@@ -388,14 +400,10 @@ def parse_options(arguments):
 
 def main(arguments=None):
     options = parse_options(arguments)
-    try:
-        import torch
-    except ImportError:
-        print("overhead.py: skipped, there is no PyTorch")
+    if not has_gpu("overhead.py"):
         return SKIP
-    if not torch.cuda.is_available():
-        print("overhead.py: skipped, there is no GPU")
-        return SKIP
+    import torch
+
     sys.path.insert(0, str(ROOT / "examples"))
     import train
 

@@ -83,14 +83,10 @@ def main():
     parser.add_argument("--kernels", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--json", metavar="FILE", help="write all figures here")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        print("start_stop.py: skipped, there is no PyTorch")
+    if not overhead.has_gpu("start_stop.py"):
         return overhead.SKIP
-    if not torch.cuda.is_available():
-        print("start_stop.py: skipped, there is no GPU")
-        return overhead.SKIP
+    import torch
+
     network = Network()
     if options.kernels:
         print(json.dumps(network.kernels_by_torch_profiler()))

@@ -104,13 +104,7 @@ def parse_options(arguments):
 
 def main(arguments=None):
     options = parse_options(arguments)
-    try:
-        import torch
-    except ImportError:
-        print("windows.py: skipped, there is no PyTorch")
-        return overhead.SKIP
-    if not torch.cuda.is_available():
-        print("windows.py: skipped, there is no GPU")
+    if not overhead.has_gpu("windows.py"):
         return overhead.SKIP
     if options.serve:
         return serve(options.serve, options.seconds)

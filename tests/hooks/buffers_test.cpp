@@ -9,24 +9,15 @@
 #include <thread>
 #include <vector>
 
+#include "hooks/one_ring.hpp"
+
 namespace prof {
 namespace {
 
 constexpr std::size_t bytes = 4096;
 
-// A region without room for buffers: the pool has memory of its own.
-region_options no_buffers() {
-    region_options options;
-    options.place = "memory";
-    options.large_rings = 1;
-    options.large_ring_bytes = 4096;
-    options.medium_rings = 0;
-    options.small_rings = 0;
-    options.name_bytes = 64U << 10;
-    options.name_slots = 256;
-    return options;
-}
-region where{no_buffers()};
+// Without room for buffers: the pool has memory of its own.
+region where{test::one_ring()};
 
 TEST(ActivityBuffers, AreAFixedNumber) {
     activity_buffers pool(where, bytes, 2);
@@ -118,7 +109,7 @@ TEST(ActivityBuffers, BelongToOneAtATimeAmongThreads) {
 
 // What recovery sees in the mapping at each stage of a buffer's life, and that CUPTI gets nothing but zeros.
 TEST(ActivityBuffers, TellInTheMappingWhatTheyAre) {
-    region_options options = no_buffers();
+    region_options options = test::one_ring();
     options.buffer_bytes = bytes;
     options.buffer_count = 2;
     region shared{options};

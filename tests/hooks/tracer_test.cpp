@@ -9,22 +9,12 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_cupti.h"
 #include "fakes/fake_gpu.h"
+#include "hooks/one_ring.hpp"
 
 namespace prof {
 namespace {
 
-region_options few_rings() {
-    region_options options;
-    options.place = "memory";
-    options.large_rings = 1;
-    options.large_ring_bytes = 4096;
-    options.medium_rings = 0;
-    options.small_rings = 0;
-    options.name_bytes = 64U << 10;
-    options.name_slots = 256;
-    return options;
-}
-region rings{few_rings()};
+region rings{test::one_ring()};
 
 struct Tracer : testing::Test {
     Tracer() {

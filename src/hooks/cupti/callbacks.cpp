@@ -99,10 +99,10 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
     if (buffer != nullptr && !callbacks.buffers.load()->complete(buffer, valid_bytes)) callbacks.is_shared = true;
 }
 
-// A launch has four callbacks: entry and exit of the runtime's call and of the driver's in it,
-// which has the same correlation id: only the outer one is recorded. What the driver's two and the exit need stands
-// first, in few cache lines: between two callbacks other code has had the caches. The launch of a kernel that this
-// thread has launched before goes the short way, which calls nothing; all else goes the long way.
+// A launch has four callbacks: entry and exit of the runtime's call and of the driver's in it, which has the same
+// correlation id: only the outer one is recorded. What the driver's two and the exit need stands first, in few cache
+// lines: between two callbacks other code has had the caches. The launch of a kernel that this thread has launched
+// before goes the short way, which calls nothing; all else goes the long way.
 [[gnu::aligned(64)]] void CUPTIAPI on_event(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                             const void* event) noexcept {
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {

@@ -5,16 +5,14 @@
 // Says "ready", and answers each line of its input with one:
 //
 //   launches STEPS SETTLE               milliseconds a step, which is a burst of 400 launches: the median of so many
-//   and launches-two-threads STEPS SETTLE   the least, after others that are not counted; of two threads that launch at
-//   the
-//                                       same time the mean of both
+//   and launches-two-threads            and the least, after others that are not counted; of two threads that launch
+//   STEPS SETTLE                        at the same time the mean of both
 //   change                              what is to be compared with the time before, while all the threads launch:
 //                                       "none" is nothing; "join" loads LIBPROF and lets it know of CUDA, as where it
 //                                       is there from the beginning; "start-stop" is three recordings of the libprof
 //                                       that is in the process already. The answer is "done"
-//   subscribe                           whether CUPTI has a subscriber: the discarding client tries to be it. The
-//   answer
-//                                       is "free", or what CUPTI said. Nothing is measured after it
+//   subscribe                           whether CUPTI has a subscriber: the discarding client tries to be it. It is
+//                                       answered with "free", or what CUPTI said. Nothing is measured after it
 //
 // Threads that launch are kept on one core each, the same in every process.
 #include <dlfcn.h>
