@@ -35,9 +35,10 @@ constexpr std::array help = std::to_array<flag_help>({
      "commas between; no_launches leaves out the calls that launch them, without which GPU work is in no range"},
     {"cuda_graphs", "--cuda-graphs", "HOW",
      "Record each launch of a CUDA graph as its nodes (nodes, the default) or as one operation (graphs)"},
-    {"kernel_launches", "--kernel-launches", "CALL",
-     "Record a kernel's launch as the CUDA runtime's call (runtime, the default), or as the driver's inside it "
-     "(driver), which costs the program less: calls are named cuLaunchKernel then, not cudaLaunchKernel"},
+    {"api_calls", "--api-calls", "WHOSE",
+     "Record launches, copies and waits as the calls of the CUDA runtime that the program makes (runtime), or as the "
+     "driver's inside them (driver), which costs the program less and nothing at all once recording has stopped. auto "
+     "(default): the runtime's if all of the run is recorded, the driver's if parts of it are"},
     {"idle_graph_nodes", "--idle-graph-nodes", "0|1",
      "1: while nothing is recorded, go on noting under which ranges CUDA graphs are captured"},
     {"pytorch", "--pytorch", "WHAT",

@@ -105,9 +105,9 @@ bool set_cuda_graphs(session_options& out, const std::string& value) {
     return true;
 }
 
-bool set_kernel_launches(session_options& out, const std::string& value) {
-    const bool good = value == "runtime" || value == "driver";
-    if (good) out.kernel_launches = value;
+bool set_api_calls(session_options& out, const std::string& value) {
+    const bool good = value == "auto" || value == "runtime" || value == "driver";
+    if (good) out.api_calls = value;
     return good;
 }
 
@@ -203,7 +203,7 @@ constexpr option all_options[] = {
     {"compress", "0 or 1", set_switch<&o::compress>},
     {"activities", accepted_activities, set_activities},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
-    {"kernel_launches", "runtime or driver", set_kernel_launches},
+    {"api_calls", "auto, runtime or driver", set_api_calls},
     {"idle_graph_nodes", "0 or 1", set_switch<&o::idle_graph_nodes>},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},

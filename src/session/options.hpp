@@ -24,9 +24,9 @@ struct session_options {
     std::string rings = "auto";
     std::uint64_t memory = 64U << 20;  // divided by session/memory_plan.hpp
     bool compress = false;
-    std::string cuda_graphs = "nodes";        // or "graphs": one record a launch
-    std::string kernel_launches = "runtime";  // or "driver": by the driver's call only
-    std::string activities = "all";           // a list that record/activities.hpp parses
+    std::string cuda_graphs = "nodes";  // or "graphs": one record a launch
+    std::string api_calls = "auto";     // or runtime, driver: whose calls are recorded
+    std::string activities = "all";     // a list that record/activities.hpp parses
     bool idle_graph_nodes = false;
     std::string adopt = "auto";
     bool fold = true;

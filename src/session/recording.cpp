@@ -90,7 +90,7 @@ void recording_session::make_ready() {
         }
     }
     std::string problem;
-    if (environment_.autostart && start(environment_, problem) == session_result::failed) {
+    if (environment_.autostart && start(environment_, problem, true) == session_result::failed) {
         complain_once(terminal_safe(problem));  // it may name a directory
     }
     open_control();
@@ -129,7 +129,7 @@ void recording_session::discard_leftovers() {
     }
 }
 
-session_result recording_session::start(const session_options& options, std::string& problem) {
+session_result recording_session::start(const session_options& options, std::string& problem, bool to_the_end) {
     const auto command = begin_command(false);
     const std::lock_guard lock(mutex_);
     if (recording()) {
@@ -149,6 +149,7 @@ session_result recording_session::start(const session_options& options, std::str
         if (tracer_ != nullptr) tracer_->detach(false);
     }
     options_ = options;
+    to_the_end_ = to_the_end;
     completes_ = false;
     split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options);
@@ -268,6 +269,11 @@ void recording_session::make_tracer() {
     if (tracer_->problem().empty()) std::atexit(at_exit);  // at once: another thread may call exit now
 }
 
+// The runtime's calls only where CUPTI may stay in the process.
+bool recording_session::records_runtime_calls() const {
+    return options_.api_calls == "auto" ? to_the_end_ && plan_ == nullptr : options_.api_calls == "runtime";
+}
+
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
 void recording_session::attach_tracer(bool cuda_is_new) {
     const activity_set what = activities_of(options_);
@@ -278,7 +284,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
         // Another thread may have called exit since libcupti was loaded, before our handler stood in front of its own.
         if (process_ends_) return;
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(epoch_, what, whole_graphs, options_.kernel_launches == "driver");
+        problem = tracer_->attach(epoch_, what, whole_graphs, records_runtime_calls());
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();
@@ -319,7 +325,7 @@ void recording_session::introduce_tracer() {
     drain_->set_property("cupti_version", std::to_string(attached_->library().version));
     drain_->set_property("cupti_library", attached_->library().path);
     drain_->set_property("cuda_graphs", attached_->records_whole_graphs() ? "graphs" : "nodes");
-    drain_->set_property("kernel_launches", options_.kernel_launches);
+    drain_->set_property("api_calls", attached_->records_runtime_calls() ? "runtime" : "driver");
     if (!graphs_notice_.empty()) drain_->set_property("cuda_graphs_notice", graphs_notice_);
     drain_->set_tracer(attached_);
 }

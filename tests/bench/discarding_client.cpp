@@ -77,7 +77,9 @@ int way_of(api_domain domain, bool records) {
 void enable_callbacks() {
     for (const launch_call& call : launch_calls) {
         if ((ways_in_use & way_of(call.domain, false)) == 0) continue;
-        if ((ways_in_use & kernels_by_driver) != 0 && is_runtime_kernel_launch(call)) continue;
+        if ((ways_in_use & kernels_by_driver) != 0 && call.domain == api_domain::runtime &&
+            call.kind == launch_kind::kernel)
+            continue;
         (void)cupti.enable_callback(1, subscriber, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
     }
 }

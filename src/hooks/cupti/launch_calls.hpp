@@ -33,11 +33,6 @@ inline constexpr launch_call launch_calls[] = {
 #include "hooks/cupti/launch_calls.inc"
 };
 
-// Each of these launches by a call of the driver's, which is in the list, too.
-constexpr bool is_runtime_kernel_launch(const launch_call& call) noexcept {
-    return call.domain == api_domain::runtime && call.kind == launch_kind::kernel;
-}
-
 // One load; none for a call that is not in the list.
 inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept {
     constexpr std::size_t limit = 1024;

@@ -1,8 +1,11 @@
 #include "hooks/cupti/tracer.hpp"
 
+#include <chrono>
+
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/launch_calls.hpp"
+#include "hooks/cupti/moved_on.hpp"
 #include "hooks/stream_names.hpp"
 #include "record/cupti_layout.hpp"
 #include "ring/registry.hpp"
@@ -22,6 +25,8 @@ constexpr activity_kind activity_kinds[] = {
 };
 
 constexpr auto device_kind = static_cast<CUpti_ActivityKind>(layout::kind_device);  // one record a GPU
+
+constexpr std::chrono::seconds callback_limit{1};
 
 constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_trace);
 
@@ -64,6 +69,11 @@ CUptiResult cupti_tracer::switch_call(const launch_call& call, bool on) noexcept
     return cupti_.enable_callback(on ? 1 : 0, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
 }
 
+// Each call of the runtime's that is in the list makes one of the driver's, which is in it, too.
+bool cupti_tracer::hears(const launch_call& call) const noexcept {
+    return runtime_calls_ || call.domain == api_domain::driver;
+}
+
 void cupti_tracer::switch_graph_nodes(bool on) noexcept {
     for (const CUpti_CallbackIdResource event : graph_node_events) {
         (void)cupti_.enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
@@ -75,7 +85,7 @@ std::string cupti_tracer::hear_graphs() noexcept {
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     hears_graphs_ = true;
     for (const launch_call& call : launch_calls) {
-        if (call.kind == launch_kind::capture) (void)switch_call(call, true);
+        if (call.kind == launch_kind::capture && hears(call)) (void)switch_call(call, true);
     }
     switch_graph_nodes(true);
     return {};
@@ -93,14 +103,15 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
 }
 
 std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
-                                 bool kernels_by_driver) noexcept {
+                                 bool runtime_calls) noexcept {
     if (!problem_.empty()) return problem_;
     if (callbacks.is_left) return "the process ends";
     if (attached_) return {};
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     epoch_ = epoch;
     what_ = what;
-    kernels_by_driver_ = kernels_by_driver;
+    runtime_calls_ = runtime_calls;
+    must_not_finalize_ = must_not_finalize_ || runtime_calls_;
     if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
     // What the records in its buffers mean, for who finds them there.
     region_.header().cupti_version.store(cupti_.version);
@@ -146,8 +157,7 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
     CUptiResult refusal = CUPTI_SUCCESS;
     bool any = false;
     for (const launch_call& call : launch_calls) {
-        if (!is_recorded(call.kind, what_)) continue;
-        if (kernels_by_driver_ && is_runtime_kernel_launch(call)) continue;
+        if (!is_recorded(call.kind, what_) || !hears(call)) continue;
         const CUptiResult result = switch_call(call, true);
         any = any || result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS) refusal = result;
@@ -217,9 +227,12 @@ void cupti_tracer::fall_silent() noexcept {
     stream_id_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
         const bool is_heard = hears_graphs_ && call.kind == launch_kind::capture;
-        if (is_recorded(call.kind, what_) || is_heard) (void)switch_call(call, false);
+        if ((is_recorded(call.kind, what_) || is_heard) && hears(call)) (void)switch_call(call, false);
     }
     if (what_.has(activity::graph_nodes) || hears_graphs_) switch_graph_nodes(false);
+    for (const CUpti_CallbackIdResource event : unloading) {
+        (void)cupti_.enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
+    }
     is_silent_ = true;
     const std::lock_guard lock(asking_);
     flush_alone(true);
@@ -229,10 +242,14 @@ void cupti_tracer::fall_silent() noexcept {
 void cupti_tracer::detach(bool finalize) noexcept {
     if (subscriber_ == nullptr || callbacks.is_left) return;
     fall_silent();
+    // A thread that is still in a callback of CUPTI's, before ours or after it, would go on with memory that is no
+    // longer CUPTI's.
+    const bool may_finalize =
+        finalize && !must_not_finalize_ && !met_another_client() && other_threads_have_moved_on(callback_limit);
     const std::lock_guard lock(asking_);
     attached_ = false;
     // Finalizing lets go of the subscription, too.
-    const bool is_final = finalize && !must_not_finalize_ && !met_another_client() && finalize_alone();
+    const bool is_final = may_finalize && finalize_alone();
     if (!is_final) (void)cupti_.unsubscribe(subscriber_);
     subscriber_ = nullptr;
     is_silent_ = false;

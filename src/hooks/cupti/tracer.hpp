@@ -38,10 +38,13 @@ public:
     // Starts recording `what` under `epoch`. Returns "" or one line that says what failed; then nothing is attached
     // and CUPTI is as it was before. `whole_graphs`: a launch of a CUDA graph is one record, if CUPTI can do that.
     // REQUIRES for it: no graph was instantiated before in this process, or its next launch crashes.
-    // `kernels_by_driver`: of a kernel's launch by the runtime only the driver's call inside is called back for and
-    // recorded; that has the kernel's correlation id, too, and costs the launching thread far less (docs/overhead.md).
+    // `runtime_calls`: a call of the runtime is recorded as such, else as the driver's call inside it, which has the
+    // same correlation id and costs the launching thread far less (docs/overhead.md). REQUIRES for it: that CUPTI stays
+    // in the process does no harm. It is not finalized from then on: of a call that was under way when its callback was
+    // switched on or off, CUPTI may leave a hook in the runtime, which then writes to memory that is no longer CUPTI's
+    // (docs/reliability.md).
     std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
-                       bool kernels_by_driver = false) noexcept;
+                       bool runtime_calls = false) noexcept;
 
     // Hears cudaProfilerStart (true) and cudaProfilerStop, at their entry on the thread that calls them, and nothing
     // else; attach() goes on hearing them, detach() ends it. `heard` may call attach() and stop_recording(), and must
@@ -56,6 +59,7 @@ public:
     static std::uint32_t last_unrecorded_call() noexcept;
     bool attached() const noexcept { return attached_.load(); }
     bool records_whole_graphs() const noexcept { return whole_graphs_; }
+    bool records_runtime_calls() const noexcept { return runtime_calls_; }
 
     // Asks CUPTI for its buffers: complete ones, or all of them (`forced`: also with records that have not ended).
     void flush(bool forced) noexcept;
@@ -69,8 +73,9 @@ public:
     void fall_silent() noexcept;
 
     // As fall_silent(), and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
-    // cost on each launch ends with that, not before); not at process exit, where the driver may be half gone, and
-    // not once whole graphs were recorded: their next launch would crash.
+    // cost on each launch ends with that, not before), once no thread can still be in a callback; not at process exit,
+    // where the driver may be half gone, and not once whole graphs were recorded, whose next launch would crash, or the
+    // runtime's calls.
     void detach(bool finalize) noexcept;
 
     // This thread is in the middle of a call to CUDA that is recorded, or CUPTI has handed it buffers: what it holds
@@ -104,6 +109,7 @@ public:
 private:
     std::string subscribe() noexcept;
     CUptiResult switch_call(const launch_call& call, bool on) noexcept;
+    bool hears(const launch_call& call) const noexcept;
     void switch_graph_nodes(bool on) noexcept;
     std::string enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
@@ -129,9 +135,9 @@ private:
     std::mutex reading_;  // held while a buffer is read, or CUPTI finalized: that takes kernels' names along
     std::uint64_t unreadable_until_ = 0;  // uses of buffers up to this number: CUPTI was finalized since
     activity_set what_;
-    bool kernels_by_driver_ = false;
+    bool runtime_calls_ = false;
     bool whole_graphs_ = false;
-    bool must_not_finalize_ = false;  // whole graphs were recorded once
+    bool must_not_finalize_ = false;  // whole graphs were recorded once, or the runtime's calls
 };
 
 }  // namespace prof

@@ -1,0 +1,88 @@
+#include "hooks/cupti/moved_on.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "record/clock.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::int64_t long_enough_ns = 50'000;  // CUPTI's part in a callback takes some 1'000
+constexpr timespec pause{0, 200'000};
+
+struct other_thread {
+    pid_t tid;
+    std::int64_t ran_ns;  // when we began to wait
+};
+
+// What a thread of this process has run, in nanoseconds; -1 if that cannot be told. The kernel numbers threads' clocks
+// so (include/linux/posix-timers.h): glibc's function for it wants a pthread_t.
+std::int64_t ran_ns(pid_t tid) noexcept {
+    constexpr clockid_t per_thread_by_scheduler = 6;
+    timespec ran{};
+    const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | per_thread_by_scheduler);
+    if (clock_gettime(clock, &ran) != 0) return -1;
+    return std::int64_t{ran.tv_sec} * 1'000'000'000 + ran.tv_nsec;
+}
+
+// As in proc(5): R, S, D, T, …; 0 if there is no such thread.
+char state_of(pid_t tid) {
+    const std::string path = "/proc/self/task/" + std::to_string(tid) + "/stat";
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    char text[128] = {};  // number, (name), state; a name has 15 characters at most
+    const ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    const char* const name_end = length > 0 ? std::strrchr(text, ')') : nullptr;
+    return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '\0';
+}
+
+std::vector<other_thread> other_threads() {
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
+    std::vector<other_thread> found;
+    const auto own = static_cast<pid_t>(syscall(SYS_gettid));
+    while (const dirent* const entry = folder != nullptr ? readdir(folder.get()) : nullptr) {
+        const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+        if (tid > 0 && tid != own) found.push_back({tid, ran_ns(tid)});
+    }
+    return found;
+}
+
+bool has_moved_on(const other_thread& thread) {
+    if (thread.ran_ns >= 0 && ran_ns(thread.tid) >= thread.ran_ns + long_enough_ns) return true;
+    const char state = state_of(thread.tid);
+    if (state == 0 || state == 'Z' || state == 'X') return true;
+    return state == 'S';
+}
+
+}  // namespace
+
+bool other_threads_have_moved_on(std::chrono::milliseconds limit) noexcept {
+    try {
+        const std::vector<other_thread> threads = other_threads();
+        const std::uint64_t began = clock_ns(CLOCK_MONOTONIC);
+        const auto limit_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(limit).count());
+        do {
+            nanosleep(&pause, nullptr);
+            // All of them anew: one that slept may have been woken up in the middle of what it did.
+            if (std::all_of(threads.begin(), threads.end(), has_moved_on)) return true;
+        } while (clock_ns(CLOCK_MONOTONIC) - began < limit_ns);
+    } catch (const std::exception&) {
+    }
+    return false;
+}
+
+}  // namespace prof
