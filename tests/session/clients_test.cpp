@@ -12,6 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 struct CuptiClients : bare_and_profiled {
+    CuptiClients() { in_each_run["PROF_API_CALLS"] = "driver"; }  // with the runtime's CUPTI is never finalized
     std::string calls() const { return read_file(folder(true) + "/calls"); }
 };
 
@@ -42,6 +43,13 @@ TEST_F(CuptiClients, ThatComeAfterTheRecordingGetAll) {
     EXPECT_THAT(run("subscribes_after_stop", true).out, HasSubstr("subscribed: 0, kernels: 10\n"));
     EXPECT_EQ(calls(), "finalized 1") << "libprof, once, when it stopped";
     for (const timeline& data : captured(2)) EXPECT_EQ(data.ops.size(), 5U);
+}
+
+TEST_F(CuptiClients, ThatComeAfterTheRuntimesCallsWereRecordedFindCuptiAsItIs) {
+    in_each_run["PROF_API_CALLS"] = "auto";
+    EXPECT_EQ(same_with_and_without("subscribes_after_stop", exited(3)), "");
+    EXPECT_EQ(calls(), "finalized 0");
+    for (const timeline& data : captured(1)) EXPECT_EQ(data.ops.size(), 5U);
 }
 
 TEST_F(CuptiClients, ThatComeWhileItIsPausedGetAll) {

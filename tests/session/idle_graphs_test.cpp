@@ -295,10 +295,6 @@ TEST_F(SessionIdleGraphs, AreHeardOfBesideCudaProfilerStart) {
                           "cuStreamBeginCapture_v2_ptsz",
                           "cuStreamBeginCaptureToGraph",
                           "cuStreamBeginCaptureToGraph_ptsz",
-                          "cudaStreamBeginCapture_v10000",
-                          "cudaStreamBeginCapture_ptsz_v10000",
-                          "cudaStreamBeginCaptureToGraph_v12030",
-                          "cudaStreamBeginCaptureToGraph_ptsz_v12030",
                           "node_event_13",   // created
                           "node_event_14",   // destroyed
                           "node_event_20"};  // cloned

@@ -73,7 +73,7 @@ TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
         {"rank", "one"},
         {"rank", "-1"},
         {"cuda_graphs", "edges"},
-        {"kernel_launches", "both"},
+        {"api_calls", "both"},
         {"name", "a/b"},
         {"name", "a\nb"},
         {"output_dir", ""},

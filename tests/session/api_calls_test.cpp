@@ -1,0 +1,141 @@
+// api_calls in a program on the simulated GPU: whose calls are recorded when, and that the driver's find the same work
+// in the same ranges as the runtime's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/projection.hpp"
+#include "export/api_names.hpp"
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+// Path, instances, operations, adopted ones, and their time by themselves and with what is below.
+using row_figures = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
+
+std::vector<row_figures> figures_of_rows(const timeline& data) {
+    std::vector<row_figures> figures;
+    for (const projection_row& row : project(data).rows) {
+        figures.emplace_back(row.path, row.instances, row.ops, row.adopted_ops, row.gpu_self_ns, row.gpu_sum_ns);
+    }
+    std::sort(figures.begin(), figures.end());
+    return figures;
+}
+
+std::set<std::string> names_of_calls(const timeline& data) {
+    std::set<std::string> names;
+    for (const timeline_api_call& call : data.api_calls) names.emplace(api_name(call.domain, call.cbid));
+    return names;
+}
+
+process_result run_victim(std::vector<std::string> words, const scratch_directory& scratch, const std::string& folder,
+                          std::map<std::string, std::string> environment) {
+    words.insert(words.begin(), PROF_TEST_VICTIM);
+    environment.insert({{"PROF_OUTPUT_DIR", folder},
+                        {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                        {"FAKE_GPU_CLOCK", "virtual"},
+                        {"PROF_RINGS", scratch.path},
+                        {"PROF_EXPORT", "none"},
+                        {"LD_PRELOAD", PROF_TEST_LIBRARY},
+                        {"CUDA_INJECTION64_PATH", ""},
+                        {"NVTX_INJECTION64_PATH", ""}});
+    return run_process(words, environment, scratch.path);
+}
+
+std::vector<timeline> captures_in(const scratch_directory& scratch, const std::string& folder) {
+    std::vector<timeline> found;
+    for (const std::string& path : scratch.files(".prof")) {
+        if (path.find(folder + "/") == 0) found.push_back(load_timeline(path));
+    }
+    return found;
+}
+
+struct ApiCalls : testing::TestWithParam<std::vector<std::string>> {
+    scratch_directory scratch;
+
+    timeline recorded(const std::string& whose) const {
+        const std::string folder = scratch.path + "/" + whose;
+        const process_result result = run_victim(GetParam(), scratch, folder, {{"PROF_API_CALLS", whose}});
+        EXPECT_EQ(result.exit_code(), 3) << result.err;
+        std::vector<timeline> captures = captures_in(scratch, folder);
+        EXPECT_EQ(captures.size(), 1U);
+        return captures.empty() ? timeline{} : std::move(captures.front());
+    }
+};
+
+TEST_P(ApiCalls, OfTheDriverFindTheSameRanges) {
+    const timeline usual = recorded("runtime");
+    const timeline cheap = recorded("driver");
+    EXPECT_EQ(usual.properties.at("api_calls"), "runtime");
+    EXPECT_EQ(cheap.properties.at("api_calls"), "driver");
+    EXPECT_EQ(figures_of_rows(cheap), figures_of_rows(usual));
+    EXPECT_EQ(cheap.api_calls.size(), usual.api_calls.size()) << "one record a call in both ways";
+    EXPECT_EQ(cheap.quality.launches_without_completion, 0U);
+    EXPECT_THAT(cheap.quality.dropped, IsEmpty());
+    EXPECT_TRUE(std::all_of(cheap.ops.begin(), cheap.ops.end(), [](const gpu_op& op) { return op.launch != npos; }));
+
+    EXPECT_THAT(names_of_calls(usual), Contains("cudaLaunchKernel"));
+    EXPECT_THAT(names_of_calls(usual), Each(StartsWith("cuda")));
+    EXPECT_THAT(names_of_calls(cheap), Contains("cuLaunchKernel"));
+    EXPECT_THAT(names_of_calls(cheap), Each(Not(StartsWith("cuda"))));
+    const auto named = [](const timeline_api_call& call) {
+        return api_name(call.domain, call.cbid) != "cuLaunchKernel" || call.kernel_name != 0;
+    };
+    EXPECT_TRUE(std::all_of(cheap.api_calls.begin(), cheap.api_calls.end(), named)) << "with the kernels' names";
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ApiCalls,
+                         testing::Values(std::vector<std::string>{"steps", "3"},
+                                         std::vector<std::string>{"autograd", "steps", "3"},
+                                         std::vector<std::string>{"graph", "autograd", "steps", "3"}));
+
+struct Automatic {
+    std::string when;
+    std::vector<std::string> words;
+    std::map<std::string, std::string> environment;
+    std::string whose;
+
+    friend void PrintTo(const Automatic& value, std::ostream* out) { *out << value.when; }
+};
+
+struct ApiCallsAutomatic : testing::TestWithParam<Automatic> {};
+
+TEST_P(ApiCallsAutomatic, AreTheRuntimesWhereNothingStopsTheRecording) {
+    const scratch_directory scratch;
+    const process_result result = run_victim(GetParam().words, scratch, scratch.path, GetParam().environment);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
+    const std::vector<timeline> captures = captures_in(scratch, scratch.path);
+    EXPECT_FALSE(captures.empty());
+    for (const timeline& data : captures) EXPECT_EQ(data.properties.at("api_calls"), GetParam().whose);
+}
+
+const std::vector<std::string> three_steps{"steps", "3"};
+INSTANTIATE_TEST_SUITE_P(
+    Of, ApiCallsAutomatic,
+    testing::Values(Automatic{"AWholeRun", three_steps, {}, "runtime"},
+                    Automatic{"ACaptureRange",
+                              three_steps,
+                              {{"PROF_CAPTURE_RANGE", "nvtx"}, {"PROF_NVTX_CAPTURE", "iteration 1"}},
+                              "driver"},
+                    Automatic{"TheCInterface", {"c-api", "steps", "3"}, {{"PROF_AUTOSTART", "0"}}, "driver"}),
+    [](const auto& test) { return test.param.when; });
+
+}  // namespace
+}  // namespace prof::test
