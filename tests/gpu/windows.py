@@ -26,6 +26,12 @@ WORKLOADS = ("launch-bound", "two-threads", "graph-replay")
 SCHEDULE = "wait=3,warmup=1,active=2"
 
 
+def cycle_of(schedule):
+    """Steps from a window's end to the next one's."""
+    numbers = dict(part.split("=") for part in schedule.split(","))
+    return sum(int(numbers.get(name, 0)) for name in ("wait", "warmup", "active"))
+
+
 def serve(workload, seconds):
     import ctypes
 
@@ -36,7 +42,8 @@ def serve(workload, seconds):
     library = ctypes.CDLL(os.environ["LD_PRELOAD"])
     steps = 0
     began = time.monotonic()
-    while time.monotonic() - began < seconds:
+    cycle = cycle_of(os.environ["PROF_SCHEDULE"])
+    while steps % cycle != 0 or time.monotonic() - began < seconds:  # the last window ends, too
         work.step()
         library.prof_step()
         steps += 1

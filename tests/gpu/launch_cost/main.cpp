@@ -62,7 +62,6 @@ std::vector<tool> tools(const char* client_library) {
     auto* stop = function<int()>(client, "client_stop");
     auto* prof_start = function<int(const char* const*)>(RTLD_DEFAULT, "prof_start");
     auto* prof_stop = function<int()>(RTLD_DEFAULT, "prof_stop");
-    static const char* const by_driver[] = {"kernel_launches=driver", nullptr};
     const auto way = [=](const char* name, int ways) { return tool{name, [=] { return start(ways); }, stop}; };
     return {
         {"nothing", [] { return 0; }, [] { return 0; }},
@@ -75,7 +74,6 @@ std::vector<tool> tools(const char* client_library) {
         way("- with the runtime's API records", 4),
         way("- with the driver's API records", 8),
         {"libprof", [=] { return prof_start(nullptr); }, prof_stop},
-        {"libprof, kernel_launches=driver", [=] { return prof_start(by_driver); }, prof_stop},
     };
 }
 
