@@ -242,14 +242,13 @@ void cupti_tracer::fall_silent() noexcept {
 void cupti_tracer::detach(bool finalize) noexcept {
     if (subscriber_ == nullptr || callbacks.is_left) return;
     fall_silent();
-    // A thread that is still in a callback of CUPTI's, before ours or after it, would go on with memory that is no
-    // longer CUPTI's.
-    const bool may_finalize =
-        finalize && !must_not_finalize_ && !met_another_client() && other_threads_have_moved_on(callback_limit);
+    // A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed.
+    const bool may_finalize = finalize && other_threads_have_moved_on(callback_limit) && !must_not_finalize_;
     const std::lock_guard lock(asking_);
+    if (callbacks.is_left) return;  // while we waited
     attached_ = false;
     // Finalizing lets go of the subscription, too.
-    const bool is_final = may_finalize && finalize_alone();
+    const bool is_final = may_finalize && !met_another_client() && finalize_alone();
     if (!is_final) (void)cupti_.unsubscribe(subscriber_);
     subscriber_ = nullptr;
     is_silent_ = false;
