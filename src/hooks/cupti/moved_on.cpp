@@ -20,7 +20,7 @@
 namespace prof {
 namespace {
 
-constexpr std::int64_t long_enough_ns = 50'000;  // CUPTI's part in a callback takes some 1'000
+constexpr std::int64_t long_enough_ns = 1'000'000;  // CUPTI takes some 1'000 in a callback, 100'000 to clear a buffer
 constexpr timespec pause{0, 200'000};
 
 struct other_thread {
