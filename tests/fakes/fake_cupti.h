@@ -37,6 +37,11 @@ FAKE_GPU_EXPORT int fake_cupti_callback_is_enabled(int domain, uint32_t cbid);
 /* Buffers that CUPTI holds: asked for and not handed back. */
 FAKE_GPU_EXPORT size_t fake_cupti_buffers_held(void);
 
+/* How often the real one would have touched memory that cuptiFinalize had freed: a thread was in the middle of calling
+ * the client back, or of a call to the runtime that a hook of CUPTI's had counted, or a hook that cuptiFinalize did not
+ * find was called. Nothing crashes here; if there were any, the last line on stderr says so at exit. */
+FAKE_GPU_EXPORT size_t fake_cupti_freed_uses(void);
+
 #ifdef __cplusplus
 }
 #endif

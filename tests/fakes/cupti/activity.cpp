@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "fakes/cupti/entry.hpp"
@@ -50,11 +51,19 @@ CUpti_CallbackData callback_data(api_call_state& call, CUpti_ApiCallbackSite sit
 
 [[maybe_unused]] const bool is_reset_with_the_gpu = [] {
     simulated_gpu::instance().at_reset([] {
-        cupti().finalize();
+        cupti().reset();
         reset_entries();
     });
     return true;
 }();
+
+const struct word_at_exit {
+    ~word_at_exit() {
+        if (const std::size_t uses = cupti().memory.freed_uses(); uses != 0) {
+            std::fprintf(stderr, "fake CUPTI: %zu uses of memory that cuptiFinalize had freed\n", uses);
+        }
+    }
+} at_exit;
 
 }  // namespace
 
@@ -182,8 +191,9 @@ CUptiResult cupti_tool::get_attribute(CUpti_ActivityAttribute attribute, std::si
 void cupti_tool::finalize() {
     if (has_traced_graphs_) {
         simulated_gpu::instance().break_graphs_made_after(untraceable_graph_id_);
+        has_traced_graphs_ = false;
     }
-    simulated_gpu::instance().attach(nullptr);
+    hooks.take_off();
     subscriber.clear();
     for (auto& kind : kinds_) {
         kind = false;
@@ -200,6 +210,14 @@ void cupti_tool::finalize() {
     }
     buffers.clear();
     forget_names();
+    memory.end();
+}
+
+void cupti_tool::reset() {
+    simulated_gpu::instance().attach(nullptr);
+    finalize();
+    hooks.reset();
+    memory.forget_uses();
 }
 
 // --- what the driver tells ----------------------------------------------------------------------
@@ -222,6 +240,9 @@ void cupti_tool::api_entered(api_call_state& call) noexcept {
             }
         }
     }
+    if (call.domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+        call.hook_lifetime = hooks.enter(call.cbid);
+    }
     const CUpti_CallbackData data = callback_data(call, CUPTI_API_ENTER);
     subscriber.dispatch(call.domain, call.cbid, &data);
 }
@@ -236,6 +257,7 @@ void cupti_tool::api_exited(api_call_state& call) noexcept {
                 : static_cast<std::uint32_t>(pthread_self());  // truncated, as the real one does
         buffers.append(make_api_record(call, thread_id, cupti_version()));
     }
+    hooks.leave(call.cbid, call.hook_lifetime);
 }
 
 std::uint64_t cupti_tool::operation_issued(const fake_gpu_operation& operation) noexcept {

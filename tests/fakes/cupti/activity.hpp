@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "fakes/cupti/buffers.hpp"
+#include "fakes/cupti/freed_memory.hpp"
 #include "fakes/cupti/subscription.hpp"
 #include "fakes/gpu/tools.hpp"
 
@@ -17,7 +18,9 @@ namespace fake {
 
 class cupti_tool final : public tool {
 public:
-    subscription subscriber;
+    lifetimes memory;
+    runtime_hooks hooks{memory};
+    subscription subscriber{memory, hooks};
     activity_buffers buffers;
 
     // Makes the driver tell; every client function that wants something does it.
@@ -34,7 +37,9 @@ public:
     CUptiResult set_attribute(CUpti_ActivityAttribute attribute, const std::size_t* size, const void* value);
     CUptiResult get_attribute(CUpti_ActivityAttribute attribute, std::size_t* size, void* value) const;
 
+    // The driver goes on telling: what was under way goes on, too.
     void finalize();
+    void reset();
 
     void api_entered(api_call_state& call) noexcept override;
     void api_exited(api_call_state& call) noexcept override;

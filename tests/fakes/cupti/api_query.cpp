@@ -79,4 +79,6 @@ int fake_cupti_callback_is_enabled(int domain, uint32_t cbid) {
 
 size_t fake_cupti_buffers_held(void) { return cupti().buffers.buffers_held(); }
 
+size_t fake_cupti_freed_uses(void) { return cupti().memory.freed_uses(); }
+
 }  // extern "C"

@@ -59,7 +59,7 @@ CUptiResult subscription::enable(bool on, CUpti_SubscriberHandle handle, CUpti_C
     if (!owns(handle) || cbid == 0 || cbid >= callback_limit(domain)) {
         return CUPTI_ERROR_INVALID_PARAMETER;
     }
-    switches_[domain][cbid] = on;
+    switch_callback(domain, cbid, on);
     return CUPTI_SUCCESS;
 }
 
@@ -69,9 +69,16 @@ CUptiResult subscription::enable_domain(bool on, CUpti_SubscriberHandle handle, 
         return CUPTI_ERROR_INVALID_PARAMETER;
     }
     for (CUpti_CallbackId cbid = 1; cbid < callback_limit(domain); ++cbid) {
-        switches_[domain][cbid] = on;
+        switch_callback(domain, cbid, on);
     }
     return CUPTI_SUCCESS;
+}
+
+void subscription::switch_callback(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on) {
+    switches_[domain][cbid] = on;
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+        hooks_.switch_callback(cbid, on);
+    }
 }
 
 CUptiResult subscription::enable_all(bool on, CUpti_SubscriberHandle handle) {
@@ -97,11 +104,15 @@ bool subscription::is_enabled(CUpti_CallbackDomain domain, CUpti_CallbackId cbid
     return is_subscribed() && cbid < callback_limit(domain) && switches_[domain][cbid];
 }
 
-void subscription::dispatch(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data) const {
+void subscription::dispatch(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data) {
     const CUpti_Subscriber_st* subscriber = current_.load();
-    if (subscriber != nullptr && subscriber->callback != nullptr && is_enabled(domain, cbid)) {
-        subscriber->callback(subscriber->userdata, domain, cbid, data);
+    if (subscriber == nullptr || subscriber->callback == nullptr || !is_enabled(domain, cbid)) {
+        return;
     }
+    const std::uint64_t lifetime = memory_.current();
+    simulated_gpu::instance().at(FAKE_GPU_IN_CALLBACK);
+    subscriber->callback(subscriber->userdata, domain, cbid, data);
+    memory_.use(lifetime);
 }
 
 void subscription::clear() {

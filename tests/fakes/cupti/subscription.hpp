@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "fakes/cupti/freed_memory.hpp"
+
 struct CUpti_Subscriber_st {
     CUpti_CallbackFunc callback = nullptr;
     void* userdata = nullptr;
@@ -18,6 +20,8 @@ namespace fake {
 
 class subscription {
 public:
+    subscription(lifetimes& memory, runtime_hooks& hooks) : memory_(memory), hooks_(hooks) {}
+
     CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* userdata);
     CUptiResult unsubscribe(CUpti_SubscriberHandle handle);
     CUptiResult enable(bool on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
@@ -29,7 +33,7 @@ public:
     bool is_subscribed() const { return current_.load() != nullptr; }
     bool is_enabled(CUpti_CallbackDomain domain, CUpti_CallbackId cbid) const;
 
-    void dispatch(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data) const;
+    void dispatch(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data);
 
     // Finalize and reset: whoever subscribed is cut off.
     void clear();
@@ -39,7 +43,10 @@ private:
     using callback_switches = std::array<std::atomic<bool>, max_callbacks>;
 
     bool owns(CUpti_SubscriberHandle handle) const;
+    void switch_callback(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on);
 
+    lifetimes& memory_;
+    runtime_hooks& hooks_;
     mutable std::mutex mutex_;  // of changes; a dispatch reads the atomics alone
     std::atomic<CUpti_Subscriber_st*> current_{nullptr};
     // All there ever were: a dispatch may be using one when its client unsubscribes.

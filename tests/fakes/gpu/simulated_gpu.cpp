@@ -53,6 +53,9 @@ void simulated_gpu::reset() {
     if (void (*also)() = at_reset_) {
         also();
     }
+    for (auto& handler : handlers_) {
+        handler = nullptr;
+    }
     const std::scoped_lock lock{mutex_};
     clock.reset(environment("FAKE_GPU_CLOCK") == "virtual");
     api_cost_ns = 1'000;
@@ -76,6 +79,8 @@ void simulated_gpu::reset() {
     graph_execs_.clear();
     last_stream_id_ = first_default_stream_id - 1;
     last_graph_id_ = 0;
+    broken_after_ = 0;
+    broken_up_to_ = 0;
     last_node_id_ = 0;
     kernels_free_at_ns_ = 0;
     journal_.clear();

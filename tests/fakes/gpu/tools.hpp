@@ -22,6 +22,7 @@ struct api_call_state {
     std::uint32_t context_id = 0;
     std::uint32_t correlation_id = 0;
     std::uint64_t correlation_data = 0;  // the tool's, kept from entry to exit
+    std::uint64_t hook_lifetime = 0;     // the tool's, too
     std::uint64_t enter_ns = 0;
     std::uint64_t exit_ns = 0;
     int* result = nullptr;  // from the exit on
