@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "record/clock.hpp"
@@ -38,23 +40,27 @@ std::int64_t ran_ns(pid_t tid) noexcept {
     return std::int64_t{ran.tv_sec} * 1'000'000'000 + ran.tv_nsec;
 }
 
-// As in proc(5): R, S, D, T, …; 0 if there is no such thread.
+// As in proc(5): R, S, D, T, …; 0 if there is no such thread, '?' if that cannot be told.
 char state_of(pid_t tid) {
     const std::string path = "/proc/self/task/" + std::to_string(tid) + "/stat";
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
+    if (file < 0) return errno == ENOENT || errno == ESRCH ? '\0' : '?';
     char text[128] = {};  // number, (name), state; a name has 15 characters at most
     const ssize_t length = read(file, text, sizeof text - 1);
+    const bool is_gone = length < 0 && errno == ESRCH;
     close(file);
+    if (is_gone) return 0;
     const char* const name_end = length > 0 ? std::strrchr(text, ')') : nullptr;
-    return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '\0';
+    return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '?';
 }
 
+// Throws if they cannot be told: there is no descriptor left, or no /proc.
 std::vector<other_thread> other_threads() {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
+    if (folder == nullptr) throw std::system_error(errno, std::generic_category());
     std::vector<other_thread> found;
     const auto own = static_cast<pid_t>(syscall(SYS_gettid));
-    while (const dirent* const entry = folder != nullptr ? readdir(folder.get()) : nullptr) {
+    while (const dirent* const entry = readdir(folder.get())) {
         const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
         if (tid > 0 && tid != own) found.push_back({tid, ran_ns(tid)});
     }
