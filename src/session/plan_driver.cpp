@@ -110,6 +110,7 @@ void recording_session::on_profiler_call(bool starts) noexcept {
     try {
         // By the clock that pthread_mutex_timedlock takes, which the thread sanitizer follows.
         const std::unique_lock lock(session.mutex_, std::chrono::system_clock::now() + longest_wait_in_callback);
+        if (lock && !session.listens_) return;  // the plan has come to its end
         // A window that opens has to wait for the one before; one that ends has not.
         if (!lock || (starts && !session.background_.wait_until_idle(longest_wait_in_callback))) {
             complain_once(std::string(starts ? "cudaProfilerStart" : "cudaProfilerStop") +

@@ -288,7 +288,7 @@ std::map<std::string, words> words_by_line(const std::string& text) {
 TEST_F(SessionIdleGraphs, AreHeardOfBesideCudaProfilerStart) {
     const std::map<std::string, std::string> plan = {
         {"PROF_AUTOSTART", "1"}, {"PROF_CAPTURE_RANGE", "cudaProfilerApi"}, {"PROF_CAPTURE_RANGE_END", "repeat"}};
-    const words profiler = {"cuProfilerStart", "cuProfilerStop", "cudaProfilerStart_v4000", "cudaProfilerStop_v4000"};
+    const words profiler = {"cuProfilerStart", "cuProfilerStop"};
     const words graphs = {"cuStreamBeginCapture",
                           "cuStreamBeginCapture_ptsz",
                           "cuStreamBeginCapture_v2",

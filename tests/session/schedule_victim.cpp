@@ -113,7 +113,7 @@ void iterate(const program& wanted, int i, cudaStream_t stream) {
 bool hears_profiler_calls() {
     auto* const is_enabled =
         of_the_fake_cupti<decltype(fake_cupti_callback_is_enabled)>("fake_cupti_callback_is_enabled");
-    return is_enabled(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000) != 0;
+    return is_enabled(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart) != 0;
 }
 
 // CUPTI was finalized `windows` times, and has a subscriber again. Gives up after a while: then the test fails.

@@ -14,13 +14,17 @@ namespace {
 
 constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
 
-// True if it was one of the four. Those of the driver also come from inside those of the runtime.
+// True if it was one of them.
 bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
     auto* const heard = callbacks.heard.load();
-    if (heard == nullptr) return false;
+    if (heard == nullptr || domain != api_domain::driver) return false;
     for (const profiler_call& call : profiler_calls) {
-        if (call.cbid != cbid || static_cast<api_domain>(call.domain) != domain) continue;
-        if (data.callbackSite == CUPTI_API_ENTER) heard(call.starts);
+        if (call.cbid != cbid) continue;
+        if (data.callbackSite == CUPTI_API_ENTER) {
+            ++callbacks.hearing;
+            heard(call.starts);
+            --callbacks.hearing;
+        }
         return true;
     }
     return false;

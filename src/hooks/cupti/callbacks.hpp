@@ -25,8 +25,9 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    std::atomic<bool> is_left{false};    // leave_as_it_is()
-    std::atomic<bool> is_shared{false};  // met_another_client()
+    std::atomic<std::uint32_t> hearing{0};  // threads in `heard`, where they may wait
+    std::atomic<bool> is_left{false};       // leave_as_it_is()
+    std::atomic<bool> is_shared{false};     // met_another_client()
 };
 extern callback_state callbacks;
 
@@ -35,15 +36,13 @@ extern __thread bool this_thread_flushes __attribute__((tls_model("initial-exec"
 extern __thread bool this_thread_gets_buffers __attribute__((tls_model("initial-exec")));
 
 struct profiler_call {
-    CUpti_CallbackDomain domain;
     CUpti_CallbackId cbid;
     bool starts;
 };
+// The driver's, which the runtime's call: CUPTI may be finalized while a thread is in one of the runtime's.
 inline constexpr profiler_call profiler_calls[] = {
-    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000, true},
-    {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000, false},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart, true},
-    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuProfilerStart, true},
+    {CUPTI_DRIVER_TRACE_CBID_cuProfilerStop, false},
 };
 
 // With a module, or a context and all its modules, the symbols of their kernels go.

@@ -96,7 +96,7 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     callbacks.heard.store(heard);
     for (const profiler_call& call : profiler_calls) {
-        const CUptiResult result = cupti_.enable_callback(1, subscriber_, call.domain, call.cbid);
+        const CUptiResult result = cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
         if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
     }
     return {};
@@ -220,9 +220,16 @@ void cupti_tracer::stop_recording() noexcept {
     if (whole_graphs_) (void)cupti_.disable(graph_kind);
 }
 
+void cupti_tracer::stop_hearing_profiler_calls() noexcept {
+    if (callbacks.heard.exchange(nullptr) == nullptr) return;
+    for (const profiler_call& call : profiler_calls) {
+        (void)cupti_.enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
+    }
+}
+
 void cupti_tracer::fall_silent() noexcept {
     if (subscriber_ == nullptr || callbacks.is_left || is_silent_) return;
-    callbacks.heard.store(nullptr);
+    stop_hearing_profiler_calls();
     stop_recording();
     stream_id_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
@@ -239,11 +246,17 @@ void cupti_tracer::fall_silent() noexcept {
     count_dropped_alone();
 }
 
+// A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed. Whoever
+// sleeps in one is in `heard`, and about to want CUPTI again; it may also be about to leave it.
+bool cupti_tracer::callbacks_are_left() noexcept {
+    const auto nobody_is_in_heard = [] { return callbacks.hearing.load() == 0; };
+    return nobody_is_in_heard() && other_threads_have_moved_on(callback_limit) && nobody_is_in_heard();
+}
+
 void cupti_tracer::detach(bool finalize) noexcept {
     if (subscriber_ == nullptr || callbacks.is_left) return;
     fall_silent();
-    // A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed.
-    const bool may_finalize = finalize && other_threads_have_moved_on(callback_limit) && !must_not_finalize_;
+    const bool may_finalize = finalize && callbacks_are_left() && !must_not_finalize_;
     const std::lock_guard lock(asking_);
     if (callbacks.is_left) return;  // while we waited
     attached_ = false;

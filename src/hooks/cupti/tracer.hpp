@@ -46,9 +46,10 @@ public:
     std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
                        bool runtime_calls = false) noexcept;
 
-    // Hears cudaProfilerStart (true) and cudaProfilerStop, at their entry on the thread that calls them, and nothing
-    // else; attach() goes on hearing them, detach() ends it. `heard` may call attach() and stop_recording(), and must
-    // not wait for a thread that is in another function of this class. Returns "" or one line.
+    // Hears cudaProfilerStart (true) and cudaProfilerStop, inside them on the thread that calls them, and nothing else;
+    // attach() goes on hearing them, detach() ends it. `heard` may call attach() and stop_recording(), and must not
+    // wait for a thread that is in another function of this class. detach() does not finalize CUPTI while it waits for
+    // something else. Returns "" or one line.
     std::string listen(void (*heard)(bool starts) noexcept) noexcept;
 
     // Hears of the nodes that CUDA graphs get, and of the calls that begin a capture: what is to be known while nothing
@@ -111,6 +112,8 @@ private:
     CUptiResult switch_call(const launch_call& call, bool on) noexcept;
     bool hears(const launch_call& call) const noexcept;
     void switch_graph_nodes(bool on) noexcept;
+    void stop_hearing_profiler_calls() noexcept;
+    static bool callbacks_are_left() noexcept;
     std::string enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
     CUptiResult enable_records() noexcept;
