@@ -49,7 +49,8 @@ enum fake_gpu_place {
     FAKE_GPU_REGISTERING = 5,      /* a client of CUPTI registers its buffers' callbacks */
     FAKE_GPU_FINALIZING = 6,       /* CUPTI takes itself down: who calls it now, dies */
     FAKE_GPU_IN_CALLBACK = 7,      /* CUPTI is about to call its client back, of a call or a resource */
-    FAKE_GPU_PLACES = 8
+    FAKE_GPU_DISABLING = 8,        /* a client of CUPTI switches a kind of records off */
+    FAKE_GPU_PLACES = 9
 };
 FAKE_GPU_EXPORT void fake_gpu_interrupt(enum fake_gpu_place place, void (*handler)(void));
 

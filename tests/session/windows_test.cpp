@@ -17,7 +17,8 @@ struct SessionWindows : testing::Test {
     scratch_directory scratch;
 
     // The captures in the order of their steps.
-    std::vector<timeline> record_all(std::vector<std::string> words, const char* export_each) const {
+    std::vector<timeline> record_all(std::vector<std::string> words, const char* export_each,
+                                     const char* api_calls = "") const {
         words.insert(words.begin(), PROF_TEST_VICTIM);
         const auto result = run_process(words,
                                         {{"PROF_OUTPUT_DIR", scratch.path},
@@ -26,6 +27,7 @@ struct SessionWindows : testing::Test {
                                          {"PROF_RINGS", scratch.path},
                                          {"PROF_EXPORT", "summary"},
                                          {"PROF_EXPORT_EACH", export_each},
+                                         {"PROF_API_CALLS", api_calls},
                                          {"FAKE_GPU_CLOCK", "virtual"},
                                          {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
                                          {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
@@ -116,6 +118,22 @@ TEST_F(SessionWindows, MayEndWhileOtherThreadsLaunch) {
     for (const projection_row& row : p.rows) self += row.gpu_self_ns;
     EXPECT_EQ(self, p.total_gpu_ns);
 }
+
+struct SessionWindowsOfCalls : SessionWindows, testing::WithParamInterface<const char*> {};
+
+// Each thread is in the middle of a call again and again when CUPTI is switched on, off and, if it may be, finalized.
+// The fake counts who goes on with what is freed by that, and would say so on stderr.
+TEST_P(SessionWindowsOfCalls, LeaveNobodyWithWhatCuptiHasFreed) {
+    const char* const finalized = GetParam() == std::string("driver") ? "1" : "0";
+    const std::vector<std::string> words{"windows", "300", "steps", "1", "threads", "2", "finalized", finalized};
+    const std::vector<timeline> all = record_all(words, "run", GetParam());
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].windows.size(), 300U);
+    EXPECT_EQ(all[0].properties.at("api_calls"), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Are, SessionWindowsOfCalls, testing::Values("driver", "runtime"),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace prof::test

@@ -1,7 +1,9 @@
 // A program that pauses and resumes its recording in the middle of its work, with the GPU behind it, for the tests of
 // windows. Kernels launched while it records are "recorded_k", those launched while it does not "unrecorded_k".
 //
-//   windows_victim [windows N] [steps N] [threads N]
+//   windows_victim [windows N] [steps N] [threads N] [finalized N]
+//
+// finalized: whether CUPTI is finalized, 0 (never) or 1 (once at least).
 #include <cuda_runtime_api.h>
 #include <prof/prof.h>
 
@@ -15,7 +17,9 @@
 #include <thread>
 #include <vector>
 
+#include "fakes/fake_cupti.h"
 #include "fakes/fake_gpu.h"
+#include "session/loaded_fake_cupti.hpp"
 
 namespace {
 
@@ -82,6 +86,10 @@ int main(int argc, char** argv) {
     session.stop();
     if (prof_resume() != PROF_WRONG_STATE || prof_is_recording() != 0) return 13;
     (void)cudaDeviceSynchronize();
+    const std::size_t finalized =
+        prof::test::of_the_fake_cupti<decltype(fake_cupti_calls)>("fake_cupti_calls")("cuptiFinalize");
+    const int is_expected = number_after(words, "finalized", -1);
+    if (is_expected >= 0 && (finalized != 0) != (is_expected == 1)) return 14;
     std::puts("done");
     return 0;
 }

@@ -31,7 +31,10 @@ CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
 }
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
-    return entry("cuptiActivityDisable", [&] { return cupti().disable_kind(kind); });
+    return entry("cuptiActivityDisable", [&] {
+        fake::simulated_gpu::instance().at(FAKE_GPU_DISABLING);
+        return cupti().disable_kind(kind);
+    });
 }
 
 CUptiResult cuptiActivityEnableContext(CUcontext context, CUpti_ActivityKind kind) {

@@ -1,0 +1,190 @@
+// When the tracer finalizes CUPTI: never while a thread would go on with memory of CUPTI's that is freed by that, which
+// the fake counts.
+#include <cuda_profiler_api.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fakes/cuda/fake_cuda.h"
+#include "fakes/fake_cupti.h"
+#include "fakes/fake_gpu.h"
+#include "hooks/cupti/tracer.hpp"
+#include "hooks/one_ring.hpp"
+#include "hooks/suspension.hpp"
+
+namespace prof {
+namespace {
+
+struct TracerFinalize : testing::Test {
+    TracerFinalize() {
+        fake_gpu_reset();
+        fake_gpu_set_clock(FAKE_GPU_CLOCK_VIRTUAL);
+        latest = this;
+    }
+    ~TracerFinalize() override {
+        tracer.detach(false);
+        while (tracer.read_completed(batch)) tracer.give_back(batch);
+    }
+
+    std::string attach(bool runtime_calls) { return tracer.attach(++epoch, activity_set::all(), false, runtime_calls); }
+    // In the middle of it, after the entry of the driver's call and before its exit, `meanwhile` is called on another
+    // thread.
+    static void launch(void (*meanwhile)() = nullptr) {
+        during = meanwhile;
+        fake_gpu_interrupt(FAKE_GPU_IN_LAUNCH, [] {
+            if (during != nullptr) std::thread(during).join();
+        });
+        EXPECT_EQ(fake_cuda_launch("k", 1000, nullptr), cudaSuccess);
+    }
+    static void detach() { latest->tracer.detach(true); }
+    static std::size_t times_finalized() { return fake_cupti_calls("cuptiFinalize"); }
+
+    static inline region rings{test::one_ring()};  // for good: a callback may look at it late
+    cupti_tracer tracer{rings, {.library = PROF_TEST_FAKE_CUPTI, .buffer_bytes = 4096, .buffer_count = 8}};
+    activity_batch batch;
+    std::uint32_t epoch = 0;
+    static inline TracerFinalize* latest = nullptr;
+    static inline void (*during)() = nullptr;
+};
+
+struct TracerFinalizeInCall : TracerFinalize, testing::WithParamInterface<bool> {
+    static bool records_runtime_calls() { return GetParam(); }
+};
+
+TEST_P(TracerFinalizeInCall, HarmsNoCallThatWasUnderWayWhenItWasSwitchedOff) {
+    ASSERT_EQ(attach(records_runtime_calls()), "");
+    launch(detach);
+    launch();
+    EXPECT_EQ(times_finalized(), records_runtime_calls() ? 0U : 1U);
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+TEST_P(TracerFinalizeInCall, HarmsNoCallThatWasUnderWayWhenItWasSwitchedOn) {
+    launch([] { EXPECT_EQ(latest->attach(records_runtime_calls()), ""); });
+    tracer.detach(true);
+    launch();
+    EXPECT_EQ(times_finalized(), records_runtime_calls() ? 0U : 1U);
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+// The hook that was left behind stays for good.
+TEST_P(TracerFinalizeInCall, HarmsNoCallOfALaterRecording) {
+    ASSERT_EQ(attach(records_runtime_calls()), "");
+    launch(detach);
+    ASSERT_EQ(attach(false), "");
+    launch();
+    tracer.detach(true);
+    launch();
+    EXPECT_EQ(times_finalized(), records_runtime_calls() ? 0U : 2U);
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, TracerFinalizeInCall, testing::Bool(),
+                         [](const auto& test) { return test.param ? "TheRuntimes" : "TheDrivers"; });
+
+// A thread that is in the middle of CUPTI's callback for as long as the test wants. It comes in at the last moment,
+// while the tracer switches off.
+class thread_in_callback {
+public:
+    thread_in_callback() {
+        latest = this;
+        fake_gpu_interrupt(FAKE_GPU_DISABLING, [] {
+            fake_gpu_interrupt(FAKE_GPU_IN_CALLBACK, [] { latest->place_.begin(); });
+            latest->thread_ = std::thread([] { EXPECT_EQ(fake_cuda_launch("k", 1000, nullptr), cudaSuccess); });
+            latest->place_.wait_until_begun();
+        });
+    }
+    ~thread_in_callback() { thread_.join(); }
+    thread_in_callback(const thread_in_callback&) = delete;
+    thread_in_callback& operator=(const thread_in_callback&) = delete;
+
+    void leave() { place_.end(); }
+
+private:
+    static inline thread_in_callback* latest = nullptr;
+    test::suspension place_;
+    std::thread thread_;
+};
+
+TEST_F(TracerFinalize, DoesNotHappenWhileAThreadIsInACallback) {
+    ASSERT_EQ(attach(false), "");
+    {
+        thread_in_callback other;
+        tracer.detach(true);
+        EXPECT_EQ(times_finalized(), 0U);
+        EXPECT_EQ(fake_cupti_is_subscribed(), 0);
+        other.leave();
+    }
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+
+    ASSERT_EQ(attach(false), "");
+    launch();
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 1U) << "as soon as it can be";
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+TEST_F(TracerFinalize, WaitsForAThreadThatLeavesItsCallback) {
+    ASSERT_EQ(attach(false), "");
+    {
+        thread_in_callback other;
+        std::thread patient([&] {
+            while (fake_cupti_calls("cuptiActivityGetNumDroppedRecords") == 0) std::this_thread::yield();
+            other.leave();  // the tracer is silent
+        });
+        tracer.detach(true);
+        patient.join();
+    }
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+// It sleeps there, as a thread does that has left CUPTI long ago.
+TEST_F(TracerFinalize, DoesNotHappenWhileAThreadWaitsInCudaProfilerStart) {
+    static std::atomic<int> heard{0};
+    static std::atomic<bool> may_go_on{false};
+    ASSERT_EQ(tracer.listen([](bool) noexcept {
+        ++heard;
+        heard.notify_all();
+        may_go_on.wait(false);
+    }),
+              "");
+    ASSERT_EQ(attach(false), "");
+    std::thread waiting([] { EXPECT_EQ(cudaProfilerStart(), cudaSuccess); });
+    heard.wait(0);
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 0U);
+    may_go_on = true;
+    may_go_on.notify_all();
+    waiting.join();
+    EXPECT_EQ(heard, 1);
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+// What still calls back then may do so in the middle of it.
+TEST_F(TracerFinalize, HappensWhenNothingIsSwitchedOnAnyMore) {
+    static std::vector<std::string> on;
+    ASSERT_EQ(tracer.listen([](bool) noexcept {}), "");
+    ASSERT_EQ(tracer.hear_graphs(), "");
+    ASSERT_EQ(attach(false), "");
+    fake_gpu_interrupt(FAKE_GPU_FINALIZING, [] {
+        for (int domain = CUPTI_CB_DOMAIN_DRIVER_API; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
+            for (std::uint32_t cbid = 0; cbid < 1024; ++cbid) {
+                if (fake_cupti_callback_is_enabled(domain, cbid) != 0) {
+                    on.push_back(std::to_string(domain) + "." + std::to_string(cbid));
+                }
+            }
+        }
+        for (int kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; ++kind) {
+            if (fake_cupti_kind_is_enabled(kind) != 0) on.push_back("kind " + std::to_string(kind));
+        }
+    });
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 1U);
+    EXPECT_EQ(on, std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace prof
