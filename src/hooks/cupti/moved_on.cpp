@@ -13,8 +13,8 @@
 #include <ctime>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "record/clock.hpp"
@@ -54,10 +54,10 @@ char state_of(pid_t tid) {
     return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '?';
 }
 
-// Throws if they cannot be told: there is no descriptor left, or no /proc.
-std::vector<other_thread> other_threads() {
+// Null if they cannot be told: there is no descriptor left, or no /proc.
+std::optional<std::vector<other_thread>> other_threads() {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
-    if (folder == nullptr) throw std::system_error(errno, std::generic_category());
+    if (folder == nullptr) return std::nullopt;
     std::vector<other_thread> found;
     const auto own = static_cast<pid_t>(syscall(SYS_gettid));
     while (const dirent* const entry = readdir(folder.get())) {
@@ -78,13 +78,14 @@ bool has_moved_on(const other_thread& thread) {
 
 bool other_threads_have_moved_on(std::chrono::milliseconds limit) noexcept {
     try {
-        const std::vector<other_thread> threads = other_threads();
+        const auto threads = other_threads();
+        if (!threads) return false;
         const std::uint64_t began = clock_ns(CLOCK_MONOTONIC);
         const auto limit_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(limit).count());
         do {
             nanosleep(&pause, nullptr);
             // All of them anew: one that slept may have been woken up in the middle of what it did.
-            if (std::all_of(threads.begin(), threads.end(), has_moved_on)) return true;
+            if (std::all_of(threads->begin(), threads->end(), has_moved_on)) return true;
         } while (clock_ns(CLOCK_MONOTONIC) - began < limit_ns);
     } catch (const std::exception&) {
     }
