@@ -246,10 +246,11 @@ void cupti_tracer::fall_silent() noexcept {
     count_dropped_alone();
 }
 
-// A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed. Whoever
-// sleeps in one is in `heard`, and about to want CUPTI again; it may also be about to leave it.
+bool cupti_tracer::nobody_is_in_heard() noexcept { return callbacks.hearing.load() == 0; }
+
+// A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed.
+// Whoever sleeps in one is in `heard`; it may also be about to leave it.
 bool cupti_tracer::callbacks_are_left() noexcept {
-    const auto nobody_is_in_heard = [] { return callbacks.hearing.load() == 0; };
     return nobody_is_in_heard() && other_threads_have_moved_on(callback_limit) && nobody_is_in_heard();
 }
 
@@ -262,8 +263,11 @@ void cupti_tracer::detach(bool finalize) noexcept {
     attached_ = false;
     // Finalizing lets go of the subscription, too.
     const bool is_final = may_finalize && !met_another_client() && finalize_alone();
-    if (!is_final) (void)cupti_.unsubscribe(subscriber_);
-    subscriber_ = nullptr;
+    // One who is in `heard` comes back to what letting go of the subscription frees, too, and is about to want it
+    // again.
+    const bool is_wanted = finalize && !is_final && !nobody_is_in_heard();
+    if (!is_final && !is_wanted) (void)cupti_.unsubscribe(subscriber_);
+    if (!is_wanted) subscriber_ = nullptr;
     is_silent_ = false;
     hears_graphs_ = false;
     whole_graphs_ = false;
