@@ -1,0 +1,42 @@
+// cudaProfilerStart and cudaProfilerStop in quick succession, in a whole program on the simulated GPU
+// (schedule_victim.cpp).
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+// A start comes while the window before is settled: either it is waited for, or the call is not heard. CUPTI would be
+// harmed by whoever went on with what it had freed, and the fake says so.
+TEST(ProfilerCalls, AreNotHarmedWhereAWindowBeginsAsSoonAsTheOneBeforeHasEnded) {
+    const scratch_directory scratch;
+    std::vector<std::string> words{PROF_TEST_VICTIM, "iterations", "60"};
+    for (int i = 0; i < 60; ++i) words.insert(words.end(), {"profiler", std::to_string(i), std::to_string(i)});
+    const auto result = run_process(words,
+                                    {{"PROF_OUTPUT_DIR", scratch.path},
+                                     {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                                     {"PROF_CAPTURE_RANGE", "cudaProfilerApi"},
+                                     {"PROF_CAPTURE_RANGE_END", "repeat"},
+                                     {"PROF_RINGS", scratch.path},
+                                     {"PROF_EXPORT", "none"},
+                                     {"FAKE_GPU_CLOCK", "virtual"},
+                                     {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
+                                     {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
+                                    scratch.path);
+    EXPECT_EQ(result.exit_code(), 0) << result.out << result.err;
+    EXPECT_EQ(result.err.find("freed"), std::string::npos) << result.err;
+    const std::vector<std::string> files = scratch.files(".prof");
+    ASSERT_EQ(files.size(), 1U);
+    const timeline data = load_timeline(files[0]);
+    ASSERT_FALSE(data.ops.empty());
+    EXPECT_EQ(data.kernel_symbol(data.ops[0]), "iteration_0");
+    EXPECT_TRUE(data.quality.ended);
+}
+
+}  // namespace
+}  // namespace prof::test
