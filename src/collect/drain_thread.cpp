@@ -22,6 +22,7 @@ using std::chrono::microseconds;
 
 constexpr microseconds shortest_pause{200};
 constexpr microseconds longest_pause{20'000};
+constexpr microseconds resting_pause{1'000'000};
 
 // Clock snapshots at first come soon one after the other: the rate of a clock is known only as well as two snapshots
 // are apart, and a process may be killed in its first second.
@@ -137,8 +138,27 @@ void drain_thread::set_property(const std::string& key, const std::string& value
 }
 
 void drain_thread::set_window(const format::window_entry& window) {
+    {
+        const std::lock_guard lock(mutex_);
+        windows_.push_back(window);
+    }
+    go_on();
+}
+
+void drain_thread::set_tracer(cupti_tracer* tracer) noexcept {
+    collector_.set_tracer(tracer);
+    go_on();
+}
+
+void drain_thread::rest() {
     const std::lock_guard lock(mutex_);
-    windows_.push_back(window);
+    rests_ = true;
+}
+
+void drain_thread::go_on() {
+    const std::lock_guard lock(mutex_);
+    if (rests_) wake_.notify_one();
+    rests_ = false;
 }
 
 void drain_thread::write_notes() {
@@ -190,7 +210,7 @@ void drain_thread::rounds() {
             note_sync(false);
             synced_.notify_all();
         }
-        if (!finish_ && syncs_wanted_ == wanted) wake_.wait_for(lock, pause);
+        if (!finish_ && syncs_wanted_ == wanted) wake_.wait_for(lock, rests_ ? resting_pause : pause);
     }
 }
 

@@ -36,7 +36,8 @@ public:
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;
 
-    void set_tracer(cupti_tracer* tracer) noexcept { collector_.set_tracer(tracer); }
+    // A window is about to begin.
+    void set_tracer(cupti_tracer* tracer) noexcept;
 
     // Returns when the capture is made or cannot be; false if that takes longer. Any thread.
     bool await_capture(std::chrono::milliseconds longest);
@@ -48,6 +49,10 @@ public:
 
     // Likewise: a window began or ended.
     void set_window(const format::window_entry& window);
+
+    // Nothing is recorded until the next set_tracer() or set_window(): it looks once a second. What is there all the
+    // same (a record that was under way) has so long, a sync() has not.
+    void rest();
 
     // What the capture has so far. Any thread, also after finish().
     collector::totals so_far() const noexcept { return collector_.so_far(); }
@@ -82,6 +87,7 @@ private:
     bool wait_for_room();
     void note_room();
     void note_sync(bool has_end);
+    void go_on();
 
     const capture_maker make_;
     std::unique_ptr<capture_writer> out_;  // the drain thread's, and after is_made_ whoever asks for a dump's
@@ -103,6 +109,7 @@ private:
         std::string failure;   // of the writer
     };
     synced_state synced_state_;  // at the latest of them
+    bool rests_ = false;
     bool finish_ = false;
     bool ends_where_full_ = false;
     bool is_full_ = false;              // the disk, and the drain thread waits

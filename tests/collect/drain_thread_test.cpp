@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "capture/capture_files.hpp"
@@ -55,6 +58,43 @@ TEST_F(DrainThread, HasBroughtAllToTheFileWhenSyncReturns) {
         drain->sync();
         EXPECT_EQ(records_in_file(), 50 * n);
     }
+    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+}
+
+// How often the drain thread went to sleep so far.
+std::uint64_t sleeps_of_drain_thread() {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(task.path() / "comm"), name);
+        if (name != "prof-drain") continue;
+        std::ifstream status(task.path() / "status");
+        for (std::string word; status >> word;) {
+            std::uint64_t count = 0;
+            if (word == "voluntary_ctxt_switches:" && status >> count) return count;
+        }
+    }
+    return 0;
+}
+
+TEST_F(DrainThread, HardlyWakesUpWhileItRests) {
+    const auto drain = start();
+    ringed_thread thread(rings, no_such_tid);
+    drain->sync();
+    drain->rest();
+    drain->sync();  // it has seen that by now
+    const std::uint64_t before = sleeps_of_drain_thread();
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));  // on a busy machine it wakes up less often still
+    EXPECT_LE(sleeps_of_drain_thread() - before, 4U) << "30 or more otherwise";
+
+    thread.write(50);
+    drain->sync();
+    EXPECT_EQ(records_in_file(), 50U) << "who asks is served at once";
+
+    drain->set_window({.epoch = 1});
+    const std::uint64_t resting = sleeps_of_drain_thread();
+    const auto began = std::chrono::steady_clock::now();
+    while (sleeps_of_drain_thread() < resting + 40) std::this_thread::yield();
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20)) << "0.8 s, and 40 s while it rests";
     EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
 }
 
