@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import budget
 import budget_cost
 import capture_chunks
+import capture_range
 import check_projection
 import check_ranks
 import check_truth
@@ -690,6 +691,16 @@ class TorchBeside(unittest.TestCase):
         rows = [{"depth": 0, "name": "step 3", "ops": 7}, {"depth": 1, "name": "step 4", "ops": 2},
                 {"depth": 0, "name": "(no range)", "ops": 9}]
         self.assertEqual(torch_beside.operations_by_step(rows), {3: 7})
+
+
+class CaptureRange(unittest.TestCase):
+    def test_what_does_not_hold_is_named(self):
+        steps = {number: 40 for number in (10, 11, 12, 13, 14, 20, 21)}
+        self.assertEqual(capture_range.faults(steps), [])
+        self.assertEqual(capture_range.faults({}), ["the capture has steps []"])
+        self.assertIn("22", capture_range.faults(steps | {22: 40})[0])
+        self.assertIn("different", capture_range.faults(steps | {14: 39})[0])
+        self.assertIn("none", capture_range.faults({number: 0 for number in steps})[0])
 
 
 class Residue(unittest.TestCase):
