@@ -28,7 +28,8 @@ KINDS = (
     ("blocking_allocation", r"cuda(Malloc(Pitch|3D|Array|3DArray|MipmappedArray|Host|Managed)?|Host(Alloc|Register|Unregister)"
                             r"|Free(Array|MipmappedArray|Host)?)" + SUFFIX +
                             r"|cuMem(Alloc(Pitch|Host|Managed)?|Free(Host)?|Host(Alloc|Register|Unregister)"
-                            r"|Create|Map|Unmap|Release)" + SUFFIX),
+                            r"|Create|Map|Unmap|Release)" + SUFFIX +
+                            r"|cu(Array|Array3D|MipmappedArray)(Create|Destroy)" + SUFFIX),
 )
 
 for domain, header, prefix in (

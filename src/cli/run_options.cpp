@@ -36,9 +36,8 @@ constexpr std::array help = std::to_array<flag_help>({
     {"cuda_graphs", "--cuda-graphs", "HOW",
      "Record each launch of a CUDA graph as its nodes (nodes, the default) or as one operation (graphs)"},
     {"api_calls", "--api-calls", "WHOSE",
-     "Record launches, copies and waits as the calls of the CUDA runtime that the program makes (runtime), or as the "
-     "driver's inside them (driver), which costs the program less and nothing at all once recording has stopped. auto "
-     "(default): the runtime's if all of the run is recorded, the driver's if parts of it are"},
+     "Record launches, copies and waits as the driver's calls (driver, the default), or as the CUDA runtime's around "
+     "them (runtime), which cost the program more, also after recording has stopped"},
     {"idle_graph_nodes", "--idle-graph-nodes", "0|1",
      "1: while nothing is recorded, go on noting under which ranges CUDA graphs are captured"},
     {"pytorch", "--pytorch", "WHAT",

@@ -50,6 +50,8 @@ void install_region(region* where, void (*first_use)() noexcept) noexcept {
     current_region.store(where);
 }
 
+bool first_use_was_met() noexcept { return on_first_use.load() == nullptr; }
+
 region* installed_region() noexcept {
     // acquire: the region's contents are seen with its address.
     return current_region.load(std::memory_order_acquire);

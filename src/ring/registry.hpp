@@ -41,6 +41,9 @@ region* installed_region() noexcept;
 // (forked_child).
 void abandon_region_in_child(bool counts) noexcept;
 
+// A thread has come for the first time since, and `first_use` was called or is about to be.
+bool first_use_was_met() noexcept;
+
 // Slow path of recording_producer(). Null in a forked child, while hooks only watch, and for a thread that finds no
 // ring free: then each call counts one record as no_ring, and the thread looks for a ring again in the next epoch.
 producer* attach_this_thread(std::uint32_t epoch) noexcept;

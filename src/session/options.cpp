@@ -106,7 +106,7 @@ bool set_cuda_graphs(session_options& out, const std::string& value) {
 }
 
 bool set_api_calls(session_options& out, const std::string& value) {
-    const bool good = value == "auto" || value == "runtime" || value == "driver";
+    const bool good = value == "runtime" || value == "driver";
     if (good) out.api_calls = value;
     return good;
 }
@@ -203,7 +203,7 @@ constexpr option all_options[] = {
     {"compress", "0 or 1", set_switch<&o::compress>},
     {"activities", accepted_activities, set_activities},
     {"cuda_graphs", "nodes or graphs", set_cuda_graphs},
-    {"api_calls", "auto, runtime or driver", set_api_calls},
+    {"api_calls", "driver or runtime", set_api_calls},
     {"idle_graph_nodes", "0 or 1", set_switch<&o::idle_graph_nodes>},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},

@@ -25,7 +25,7 @@ struct session_options {
     std::uint64_t memory = 64U << 20;  // divided by session/memory_plan.hpp
     bool compress = false;
     std::string cuda_graphs = "nodes";  // or "graphs": one record a launch
-    std::string api_calls = "auto";     // or runtime, driver: whose calls are recorded
+    std::string api_calls = "driver";   // or "runtime": whose calls are recorded
     std::string activities = "all";     // a list that record/activities.hpp parses
     bool idle_graph_nodes = false;
     std::string adopt = "auto";

@@ -7,6 +7,7 @@
 #include "hooks/cupti/library.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/gate.hpp"
+#include "ring/registry.hpp"
 #include "session/exports.hpp"
 #include "session/plans.hpp"
 #include "session/recording.hpp"
@@ -224,6 +225,12 @@ std::string recording_session::export_problem() {
 
 // No other is made until the next window.
 std::shared_ptr<drain_thread> recording_session::take_drain() {
+    try {
+        // Whoever met the first record may not have come to begin the capture yet.
+        if (first_use_was_met()) (void)make_drain();
+    } catch (const std::exception&) {
+        // Said when it was tried first.
+    }
     const std::lock_guard lock(drain_mutex_);
     accepting_ = false;
     return std::move(drain_);

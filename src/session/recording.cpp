@@ -86,7 +86,7 @@ void recording_session::make_ready() {
         }
     }
     std::string problem;
-    if (environment_.autostart && start(environment_, problem, true) == session_result::failed) {
+    if (environment_.autostart && start(environment_, problem) == session_result::failed) {
         complain_once(terminal_safe(problem));  // it may name a directory
     }
     open_control();
@@ -125,7 +125,7 @@ void recording_session::discard_leftovers() {
     }
 }
 
-session_result recording_session::start(const session_options& options, std::string& problem, bool to_the_end) {
+session_result recording_session::start(const session_options& options, std::string& problem) {
     const auto command = begin_command(false);
     const std::lock_guard lock(mutex_);
     if (recording()) {
@@ -145,7 +145,6 @@ session_result recording_session::start(const session_options& options, std::str
         if (tracer_ != nullptr) tracer_->detach(false);
     }
     options_ = options;
-    to_the_end_ = to_the_end;
     completes_ = false;
     split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options);
@@ -177,11 +176,11 @@ void recording_session::open_window() {
     const bool warm = window_state_ == window_state::warming_up;
     if (!warm) ++epoch_;
     leave_failed_capture();
-    if (draining() == nullptr) {  // the first window of its capture
+    const bool begins_capture = draining() == nullptr;
+    if (begins_capture) {
         stop_listening();
         discard_leftovers();
         drops_before_ = region_->drops();
-        install_region(region_, on_first_use);
     }
     {
         const std::lock_guard lock(drain_mutex_);
@@ -194,6 +193,8 @@ void recording_session::open_window() {
                    .drawn_first = drawn.first,
                    .drawn_among = drawn.count};
     }
+    // Not before: a thread that comes late from the recording before may be the first.
+    if (begins_capture) install_region(region_, on_first_use);
     note_window();
     window_state_ = window_state::open;
     changed_ns_ = clock_ns(CLOCK_MONOTONIC);

@@ -59,8 +59,7 @@ public:
     void cuda_is_coming();
 
     // `problem` gets one line on failure.
-    // `to_the_end`: nobody means to stop it before the process ends.
-    session_result start(const session_options& options, std::string& problem, bool to_the_end = false);
+    session_result start(const session_options& options, std::string& problem);
     session_result stop(std::string& problem);
 
     // Between start() and stop(), also between windows.
@@ -172,7 +171,6 @@ private:
     void make_tracer();
     void leave_before_cuda();
     void attach_tracer(bool cuda_is_new);
-    bool records_runtime_calls() const;
     void say_how_graphs_are_recorded(bool cuda_is_new);
     void introduce_tracer();
     void say_what_others_took(drain_thread& drain);
@@ -196,7 +194,6 @@ private:
     session_mutex<std::timed_mutex> mutex_;
     session_options environment_;
     session_options options_;
-    bool to_the_end_ = false;  // as start() was told
     process_facts facts_;
     std::uint32_t epoch_ = 0;       // of the latest window of any recording
     std::uint32_t idle_epoch_ = 0;  // of the latest time in which nothing is recorded and something heard

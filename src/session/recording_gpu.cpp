@@ -28,11 +28,6 @@ void recording_session::make_tracer() {
     if (tracer_->problem().empty()) std::atexit(at_exit);  // at once: another thread may call exit now
 }
 
-// The runtime's calls only where CUPTI may stay in the process.
-bool recording_session::records_runtime_calls() const {
-    return options_.api_calls == "auto" ? to_the_end_ && plan_ == nullptr : options_.api_calls == "runtime";
-}
-
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
 void recording_session::attach_tracer(bool cuda_is_new) {
     const activity_set what = activities_of(options_);
@@ -43,7 +38,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
         // Another thread may have called exit since libcupti was loaded, before our handler stood in front of its own.
         if (process_ends_) return;
         const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(epoch_, what, whole_graphs, records_runtime_calls());
+        problem = tracer_->attach(epoch_, what, whole_graphs, options_.api_calls == "runtime");
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();

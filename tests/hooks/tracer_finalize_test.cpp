@@ -14,6 +14,8 @@
 #include "hooks/cupti/tracer.hpp"
 #include "hooks/one_ring.hpp"
 #include "hooks/suspension.hpp"
+#include "ring/gate.hpp"
+#include "ring/registry.hpp"
 
 namespace prof {
 namespace {
@@ -156,10 +158,37 @@ TEST_F(TracerFinalize, DoesNotHappenWhileAThreadWaitsInCudaProfilerStart) {
     heard.wait(0);
     tracer.detach(true);
     EXPECT_EQ(times_finalized(), 0U);
+    EXPECT_EQ(fake_cupti_is_subscribed(), 1) << "it comes back to what that frees, and wants it again";
     may_go_on = true;
     may_go_on.notify_all();
     waiting.join();
     EXPECT_EQ(heard, 1);
+
+    ASSERT_EQ(attach(false), "");
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 1U);
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+// It waits there for the capture to be made.
+TEST_F(TracerFinalize, DoesNotHappenWhileAThreadMakesTheFirstRecord) {
+    static std::atomic<int> begun{0};
+    static std::atomic<bool> may_go_on{false};
+    ASSERT_EQ(attach(false), "");
+    install_region(&rings, []() noexcept {
+        ++begun;
+        begun.notify_all();
+        may_go_on.wait(false);
+    });
+    set_gate(recording_epoch, epoch);
+    std::thread first([] { EXPECT_EQ(fake_cuda_launch("k", 1000, nullptr), cudaSuccess); });
+    begun.wait(0);
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 0U);
+    may_go_on = true;
+    may_go_on.notify_all();
+    first.join();
+    set_gate(recording_epoch, 0);
     EXPECT_EQ(fake_cupti_freed_uses(), 0U);
 }
 

@@ -19,13 +19,11 @@ protected:
     using environment = std::map<std::string, std::string>;
 
     scratch_directory scratch;
-    environment in_each_run;
 
     static int exited(int code) { return code << 8; }
 
     process_result run(const std::string& scene, bool with_libprof, environment e = {}) const {
         std::filesystem::create_directory(folder(with_libprof));
-        e.insert(in_each_run.begin(), in_each_run.end());
         e.insert({{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
                   {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
                   {"PROF_RINGS", scratch.path},

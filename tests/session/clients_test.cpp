@@ -12,7 +12,6 @@ namespace {
 using testing::HasSubstr;
 
 struct CuptiClients : bare_and_profiled {
-    CuptiClients() { in_each_run["PROF_API_CALLS"] = "driver"; }  // with the runtime's CUPTI is never finalized
     std::string calls() const { return read_file(folder(true) + "/calls"); }
 };
 
@@ -46,8 +45,7 @@ TEST_F(CuptiClients, ThatComeAfterTheRecordingGetAll) {
 }
 
 TEST_F(CuptiClients, ThatComeAfterTheRuntimesCallsWereRecordedFindCuptiAsItIs) {
-    in_each_run["PROF_API_CALLS"] = "auto";
-    EXPECT_EQ(same_with_and_without("subscribes_after_stop", exited(3)), "");
+    EXPECT_EQ(same_with_and_without("subscribes_after_stop", exited(3), {{"PROF_API_CALLS", "runtime"}}), "");
     EXPECT_EQ(calls(), "finalized 0");
     for (const timeline& data : captured(1)) EXPECT_EQ(data.ops.size(), 5U);
 }

@@ -25,12 +25,13 @@ using testing::UnorderedElementsAre;
 struct Threads : testing::Test {
     scratch_directory scratch;
 
-    process_result run(std::vector<std::string> words, bool autostart = true) const {
+    process_result run(std::vector<std::string> words, bool autostart = true, const char* calls = "driver") const {
         words.insert(words.begin(), PROF_TEST_VICTIM);
         return run_process(words,
                            {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
                             {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
                             {"PROF_AUTOSTART", autostart ? "1" : "0"},
+                            {"PROF_API_CALLS", calls},
                             {"PROF_RINGS", scratch.path},
                             {"PROF_EXPORT", "none"},
                             {"FAKE_GPU_DEVICES", "2"},
@@ -39,8 +40,9 @@ struct Threads : testing::Test {
                             {"NVTX_INJECTION64_PATH", ""}},
                            scratch.path);
     }
-    timeline captured(const std::vector<std::string>& words, bool autostart = true) const {
-        const process_result result = run(words, autostart);
+    timeline captured(const std::vector<std::string>& words, bool autostart = true,
+                      const char* calls = "driver") const {
+        const process_result result = run(words, autostart, calls);
         EXPECT_EQ(result.exit_code(), 0) << result.err;
         const auto found = scratch.files(".prof");
         EXPECT_EQ(found.size(), 1U);
@@ -105,7 +107,7 @@ TEST_F(Threads, PutRecomputedForwardAndReductionsUnderBackward) {
 }
 
 TEST_F(Threads, HaveRowsForAllTheirCalls) {
-    const timeline data = captured({"calls"});
+    const timeline data = captured({"calls"}, true, "runtime");
     std::map<std::string, std::vector<api_class>> by_name;
     for (const timeline_api_call& call : data.api_calls) {
         by_name[std::string{api_name(call.domain, call.cbid)}].push_back(call.kind);

@@ -14,6 +14,26 @@ namespace {
 
 constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
 
+// A thread in a part of a callback in which it may sleep.
+class counted {
+public:
+    explicit counted(std::atomic<std::uint32_t>& threads) noexcept : threads_(threads) { ++threads_; }
+    ~counted() { --threads_; }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+
+private:
+    std::atomic<std::uint32_t>& threads_;
+};
+
+producer* joined_producer() noexcept {
+    const std::uint32_t epoch = epoch_of(recording_epoch);
+    if (this_thread.out != nullptr && this_thread.out->epoch() == epoch) return this_thread.out;
+    if (epoch == 0) return nullptr;
+    const counted one(callbacks.joining);
+    return recording_producer();
+}
+
 // True if it was one of them.
 bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
     auto* const heard = callbacks.heard.load();
@@ -21,9 +41,8 @@ bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_Ca
     for (const profiler_call& call : profiler_calls) {
         if (call.cbid != cbid) continue;
         if (data.callbackSite == CUPTI_API_ENTER) {
-            ++callbacks.hearing;
+            const counted one(callbacks.hearing);
             heard(call.starts);
-            --callbacks.hearing;
         }
         return true;
     }
@@ -57,7 +76,7 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
 [[gnu::cold, gnu::noinline]] void on_any_call(api_domain domain, CUpti_CallbackId cbid,
                                               const CUpti_CallbackData& data) noexcept {
     if (hear_profiler_call(domain, cbid, data)) return;
-    producer* const out = recording_producer();
+    producer* const out = joined_producer();
     if (out == nullptr || is_heard_only(out->epoch())) {
         // relaxed: of two threads' calls at the same moment either is the latest.
         callbacks.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
@@ -79,6 +98,7 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
     if (takes_symbols_along(cbid)) {
         ++symbol_generation;
     } else {
+        const counted one(callbacks.joining);
         note_graph_node(cbid, event, callbacks.graph_node_id.load());
     }
 }

@@ -25,7 +25,8 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    std::atomic<std::uint32_t> hearing{0};  // threads in `heard`, where they may wait
+    std::atomic<std::uint32_t> hearing{0};  // threads in `heard`, where they may wait for who lets go of CUPTI
+    std::atomic<std::uint32_t> joining{0};  // that begin to record, and may wait for the capture to be made
     std::atomic<bool> is_left{false};       // leave_as_it_is()
     std::atomic<bool> is_shared{false};     // met_another_client()
 };

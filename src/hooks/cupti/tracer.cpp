@@ -1,6 +1,7 @@
 #include "hooks/cupti/tracer.hpp"
 
 #include <chrono>
+#include <ctime>
 
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
@@ -26,7 +27,7 @@ constexpr activity_kind activity_kinds[] = {
 
 constexpr auto device_kind = static_cast<CUpti_ActivityKind>(layout::kind_device);  // one record a GPU
 
-constexpr std::chrono::seconds callback_limit{1};
+constexpr std::chrono::milliseconds callback_limit{100};
 
 constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_trace);
 
@@ -85,7 +86,7 @@ std::string cupti_tracer::hear_graphs() noexcept {
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     hears_graphs_ = true;
     for (const launch_call& call : launch_calls) {
-        if (call.kind == launch_kind::capture && hears(call)) (void)switch_call(call, true);
+        if (call.kind == launch_kind::capture && call.domain == api_domain::driver) (void)switch_call(call, true);
     }
     switch_graph_nodes(true);
     return {};
@@ -246,28 +247,33 @@ void cupti_tracer::fall_silent() noexcept {
     count_dropped_alone();
 }
 
-bool cupti_tracer::nobody_is_in_heard() noexcept { return callbacks.hearing.load() == 0; }
+// Nor is about to come back to CUPTI from there.
+bool cupti_tracer::nobody_sleeps_in_callback() noexcept {
+    return callbacks.hearing.load() == 0 && callbacks.joining.load() == 0;
+}
 
-// A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed.
-// Whoever sleeps in one is in `heard`; it may also be about to leave it.
+// A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed. Who
+// joins is waited for, but who is in `heard` may wait for us.
 bool cupti_tracer::callbacks_are_left() noexcept {
-    return nobody_is_in_heard() && other_threads_have_moved_on(callback_limit) && nobody_is_in_heard();
+    constexpr timespec pause{0, 200'000};
+    const auto until = std::chrono::steady_clock::now() + callback_limit;
+    while (callbacks.joining.load() != 0 && std::chrono::steady_clock::now() < until) nanosleep(&pause, nullptr);
+    return nobody_sleeps_in_callback() && other_threads_have_moved_on(callback_limit) && nobody_sleeps_in_callback();
 }
 
 void cupti_tracer::detach(bool finalize) noexcept {
     if (subscriber_ == nullptr || callbacks.is_left) return;
     fall_silent();
-    const bool may_finalize = finalize && callbacks_are_left() && !must_not_finalize_;
+    const bool may_finalize = finalize && !must_not_finalize_ && callbacks_are_left();
     const std::lock_guard lock(asking_);
     if (callbacks.is_left) return;  // while we waited
     attached_ = false;
     // Finalizing lets go of the subscription, too.
     const bool is_final = may_finalize && !met_another_client() && finalize_alone();
-    // One who is in `heard` comes back to what letting go of the subscription frees, too, and is about to want it
-    // again.
-    const bool is_wanted = finalize && !is_final && !nobody_is_in_heard();
-    if (!is_final && !is_wanted) (void)cupti_.unsubscribe(subscriber_);
-    if (!is_wanted) subscriber_ = nullptr;
+    // Letting go of the subscription frees something, too: it is kept for who is in `heard` and about to want it.
+    const bool is_kept = finalize && !is_final && !nobody_sleeps_in_callback();
+    if (!is_final && !is_kept) (void)cupti_.unsubscribe(subscriber_);
+    if (!is_kept) subscriber_ = nullptr;
     is_silent_ = false;
     hears_graphs_ = false;
     whole_graphs_ = false;

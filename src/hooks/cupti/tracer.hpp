@@ -113,7 +113,7 @@ private:
     bool hears(const launch_call& call) const noexcept;
     void switch_graph_nodes(bool on) noexcept;
     void stop_hearing_profiler_calls() noexcept;
-    static bool nobody_is_in_heard() noexcept;
+    static bool nobody_sleeps_in_callback() noexcept;
     static bool callbacks_are_left() noexcept;
     std::string enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
