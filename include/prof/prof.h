@@ -38,7 +38,8 @@ int prof_start(const char* const* settings);
 
 /* Ends the recording: the capture is complete and exported when this returns, CUPTI is free for others, and launches
  * cost what they cost before. Waits for the GPU (all contexts are synchronised). With idle_graph_nodes=1 ranges and the
- * nodes of CUDA graphs are heard on, and CUPTI stays subscribed, here and while paused. */
+ * nodes of CUDA graphs are heard on, and CUPTI stays subscribed, here and while paused; with api_calls=runtime launches
+ * still cost what CUPTI leaves in them. */
 int prof_stop(void);
 
 /* Ends the window in which everything is recorded, and opens another one: in the same capture, or with
