@@ -35,6 +35,25 @@ TEST(ActivityBuffers, AreAFixedNumber) {
     EXPECT_EQ(pool.take(), a);
 }
 
+// CUPTI is gone, and does not complete what it took before.
+TEST(ActivityBuffers, AreTakenBackFromACuptiThatIsGone) {
+    activity_buffers pool(where, bytes, 3);
+    std::uint8_t* const empty = pool.take();
+    std::uint8_t* const with_records = pool.take();
+    const std::uint64_t last = pool.last_number();
+    std::uint8_t* const later = pool.take();
+    std::memset(with_records, 1, bytes);
+    const auto errors = [] { return where.drops()[static_cast<std::size_t>(drop_cause::cupti_error)]; };
+    const std::uint64_t errors_before = errors();
+    pool.take_back(last);
+    EXPECT_EQ(errors(), errors_before + 1) << "what was in the one is lost";
+    const std::set<std::uint8_t*> again{pool.take(), pool.take()};
+    EXPECT_EQ(again, (std::set<std::uint8_t*>{empty, with_records}));
+    EXPECT_TRUE(std::all_of(with_records, with_records + bytes, [](std::uint8_t byte) { return byte == 0; }));
+    EXPECT_EQ(pool.take(), nullptr);
+    EXPECT_TRUE(pool.complete(later, 8)) << "it still has that";
+}
+
 // The three that were completed: one is lost, the other two are still read.
 TEST(ActivityBuffers, ByForceTakeACompletedOneThatWasNotRead) {
     activity_buffers pool(where, bytes, 3);

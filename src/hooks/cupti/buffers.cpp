@@ -218,6 +218,20 @@ bool activity_buffers::next_completed(completed& out) noexcept {
     return true;
 }
 
+void activity_buffers::take_back(std::uint64_t last_number) noexcept {
+    // relaxed: as in note_filled().
+    const std::uint32_t touched = std::min(untouched_.load(std::memory_order_relaxed), count_);
+    for (std::uint32_t index = 0; index < touched; ++index) {
+        header* const buffer = at(index);
+        // acquire: what was handed out is known whole.
+        if (buffer->state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(buffer_state::taken)) continue;
+        if (buffer->number.load(std::memory_order_relaxed) > last_number) continue;
+        if (is_out_with_records(index)) region_.count_drop(drop_cause::cupti_error);
+        buffer->valid_bytes = buffer_bytes_;
+        give_back(reinterpret_cast<std::uint8_t*>(buffer) + header_bytes);
+    }
+}
+
 void activity_buffers::give_back(std::uint8_t* data) noexcept {
     header* buffer = of(data);
     if (buffer->index == extra_buffer) {

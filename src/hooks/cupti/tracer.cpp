@@ -281,9 +281,11 @@ void cupti_tracer::detach(bool finalize) noexcept {
 
 bool cupti_tracer::finalize_alone() noexcept {
     const std::lock_guard lock(reading_);
-    const bool is_final = cupti_.finalize() == CUPTI_SUCCESS;
-    if (is_final) unreadable_until_ = buffers_.last_number();
-    return is_final;
+    if (cupti_.finalize() != CUPTI_SUCCESS) return false;
+    // Not yet those of this time: a thread that is late may still bring one along.
+    buffers_.take_back(unreadable_until_);
+    unreadable_until_ = buffers_.last_number();
+    return true;
 }
 
 bool cupti_tracer::read_completed(activity_batch& out) {
