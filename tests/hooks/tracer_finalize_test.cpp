@@ -11,6 +11,7 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_cupti.h"
 #include "fakes/fake_gpu.h"
+#include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "hooks/one_ring.hpp"
 #include "hooks/suspension.hpp"
@@ -190,6 +191,30 @@ TEST_F(TracerFinalize, DoesNotHappenWhileAThreadMakesTheFirstRecord) {
     first.join();
     set_gate(recording_epoch, 0);
     EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+// CUPTI takes a buffer along that it never gives back, as for a launch that comes at the last moment.
+TEST_F(TracerFinalize, LosesNoBufferForGood) {
+    const auto end_and_count_kernels = [&] {
+        tracer.fall_silent();
+        batch.clear();  // what is read is added
+        while (tracer.read_completed(batch)) tracer.give_back(batch);
+        const std::size_t kernels = batch.kernels.size();
+        tracer.detach(true);
+        return kernels;
+    };
+    for (int i = 0; i < 20; ++i) {  // there are eight
+        ASSERT_EQ(attach(false), "");
+        std::uint8_t* buffer = nullptr;
+        std::size_t size = 0;
+        std::size_t max_records = 0;
+        on_buffer_requested(&buffer, &size, &max_records);
+        EXPECT_NE(buffer, nullptr);
+        launch();
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        EXPECT_EQ(end_and_count_kernels(), 1U);
+    }
+    EXPECT_EQ(times_finalized(), 20U);
 }
 
 // What still calls back then may do so in the middle of it.
