@@ -43,10 +43,7 @@ TEST(ActivityBuffers, AreTakenBackFromACuptiThatIsGone) {
     const std::uint64_t last = pool.last_number();
     std::uint8_t* const later = pool.take();
     std::memset(with_records, 1, bytes);
-    const auto errors = [] { return where.drops()[static_cast<std::size_t>(drop_cause::cupti_error)]; };
-    const std::uint64_t errors_before = errors();
     pool.take_back(last);
-    EXPECT_EQ(errors(), errors_before + 1) << "what was in the one is lost";
     const std::set<std::uint8_t*> again{pool.take(), pool.take()};
     EXPECT_EQ(again, (std::set<std::uint8_t*>{empty, with_records}));
     EXPECT_TRUE(std::all_of(with_records, with_records + bytes, [](std::uint8_t byte) { return byte == 0; }));

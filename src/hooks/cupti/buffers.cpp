@@ -226,7 +226,6 @@ void activity_buffers::take_back(std::uint64_t last_number) noexcept {
         // acquire: what was handed out is known whole.
         if (buffer->state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(buffer_state::taken)) continue;
         if (buffer->number.load(std::memory_order_relaxed) > last_number) continue;
-        if (is_out_with_records(index)) region_.count_drop(drop_cause::cupti_error);
         buffer->valid_bytes = buffer_bytes_;
         give_back(reinterpret_cast<std::uint8_t*>(buffer) + header_bytes);
     }

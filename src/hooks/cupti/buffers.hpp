@@ -60,7 +60,8 @@ public:
     // REQUIRES: what was read of it is in the capture, or given up.
     void give_back(std::uint8_t* data) noexcept;
 
-    // Gives back those that CUPTI took up to this use and has still: it is gone since, and with it what was in them.
+    // Gives back those that CUPTI took up to this use and has still: it is gone since, and with it what was in them,
+    // from launches that came when it was about to go. Those that were recorded show as launches without a GPU record.
     void take_back(std::uint64_t last_number) noexcept;
     // Puts storage behind the buffers that come next, so that take() need not.
     void keep_ahead() noexcept;
