@@ -138,15 +138,14 @@ void drain_thread::set_property(const std::string& key, const std::string& value
 }
 
 void drain_thread::set_window(const format::window_entry& window) {
-    {
-        const std::lock_guard lock(mutex_);
-        windows_.push_back(window);
-    }
+    const std::lock_guard lock(mutex_);
+    windows_.push_back(window);
     go_on();
 }
 
 void drain_thread::set_tracer(cupti_tracer* tracer) noexcept {
     collector_.set_tracer(tracer);
+    const std::lock_guard lock(mutex_);
     go_on();
 }
 
@@ -155,8 +154,8 @@ void drain_thread::rest() {
     rests_ = true;
 }
 
+// REQUIRES: mutex_ is held.
 void drain_thread::go_on() {
-    const std::lock_guard lock(mutex_);
     if (rests_) wake_.notify_one();
     rests_ = false;
 }

@@ -186,11 +186,11 @@ void recording_session::end_window(std::uint64_t last_step, bool ends_with_step,
                       steps = steps_.load(), completes_capture, listens = listens_] {
         settle(drain, false);
         if (completes_capture && drain != nullptr) complete_capture(*drain, options, steps);
-        if (!completes_capture && drain != nullptr && !hears_idle_graphs(options)) drain->rest();
         if (listens) listen();
         if (completes_capture) {
             listen_while_idle();
         } else {
+            if (drain != nullptr && !hears_idle_graphs(options)) drain->rest();
             listen_to_graphs();
         }
     });

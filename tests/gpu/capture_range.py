@@ -72,9 +72,7 @@ def run(prof, way):
         captures = sorted(pathlib.Path(folder).glob("*.prof"))
         if done.returncode != 0 or len(captures) != 1:
             return {}, [f"status {done.returncode}, {len(captures)} captures: {done.stderr[-500:]}"]
-        report = [prof, "report", str(captures[0]), "--report", "gpu-projection", "--no-fold", "--format", "json"]
-        rows = json.loads(subprocess.run(report, capture_output=True, text=True, check=True).stdout)["rows"]
-    steps = torch_beside.operations_by_step(rows)
+        steps = torch_beside.recorded_steps(prof, captures[0])
     return steps, faults(steps)
 
 
@@ -86,7 +84,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if not overhead.has_gpu("capture_range.py"):
-        return 77
+        return overhead.SKIP
     verdict = {}
     for way in WAYS:
         steps, wrong = run(options.prof, way)

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+import overhead
+
 STEPS, FIRST, LAST = 30, 10, 19
 
 
@@ -60,6 +62,12 @@ def operations_by_step(rows):
     return steps
 
 
+def recorded_steps(prof, capture):
+    command = [prof, "report", str(capture), "--report", "gpu-projection", "--no-fold", "--format", "json"]
+    report = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return operations_by_step(json.loads(report)["rows"])
+
+
 def faults(bare, beside, steps):
     """What does not hold: of torch.profiler's kernels by name in both runs, and libprof's operations by step."""
     found = []
@@ -85,10 +93,8 @@ def main():
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    probe = "import torch, sys; sys.exit(not torch.cuda.is_available())"
-    if subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False).returncode != 0:
-        print("torch_beside.py: skipped, there is no PyTorch with a GPU here")
-        return 77
+    if not overhead.has_gpu("torch_beside.py"):
+        return overhead.SKIP
     work = options.work or pathlib.Path(tempfile.mkdtemp())
     work.mkdir(parents=True, exist_ok=True)
     prof = [options.prof, "run", "-o", str(work / "captures"), "--"]
@@ -99,11 +105,7 @@ def main():
                                    capture_output=True, text=True, timeout=120, check=False))
         counts.append(json.loads(result.read_text()) if result.exists() else {})
     captures = sorted((work / "captures").glob("*.prof"))
-    rows = []
-    if captures:
-        report = [options.prof, "report", str(captures[0]), "--report", "gpu-projection", "--no-fold", "--format", "json"]
-        rows = json.loads(subprocess.run(report, capture_output=True, text=True, check=True).stdout)["rows"]
-    steps = operations_by_step(rows)
+    steps = recorded_steps(options.prof, captures[0]) if captures else {}
     wrong = faults(*counts, steps)
     if any(run.returncode != 0 for run in runs) or runs[0].stdout not in runs[1].stdout:
         wrong.append(f"status or output differ: {[(run.returncode, run.stdout[-200:]) for run in runs]}")

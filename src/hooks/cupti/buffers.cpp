@@ -63,11 +63,25 @@ std::uint8_t* activity_buffers::hand_out(header* buffer) noexcept {
     // relaxed: a plain counter; ordered by the release below.
     buffer->number.store(last_number_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     buffer->state.store(static_cast<std::uint32_t>(buffer_state::taken), std::memory_order_release);
-    return reinterpret_cast<std::uint8_t*>(buffer) + header_bytes;
+    return data_of(buffer);
 }
 
 activity_buffers::header* activity_buffers::at(std::uint32_t index) const noexcept {
     return std::launder(reinterpret_cast<header*>(memory_ + stride_ * index));
+}
+
+std::uint8_t* activity_buffers::data_of(header* buffer) noexcept {
+    return reinterpret_cast<std::uint8_t*>(buffer) + header_bytes;
+}
+
+// relaxed: who counts on one that is taken meanwhile looks again.
+std::uint32_t activity_buffers::touched() const noexcept {
+    return std::min(untouched_.load(std::memory_order_relaxed), count_);
+}
+
+// acquire: what was handed out is known whole.
+bool activity_buffers::is_out(const header* buffer) noexcept {
+    return buffer->state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(buffer_state::taken);
 }
 
 activity_buffers::header* activity_buffers::of(std::uint8_t* data) noexcept {
@@ -145,8 +159,7 @@ std::uint8_t* activity_buffers::take_by_force() noexcept {
 // either answer will do, but the thread sanitizer is not to ask.
 [[gnu::no_sanitize_thread]] bool activity_buffers::is_out_with_records(std::uint32_t index) const noexcept {
     const header* const buffer = at(index);
-    // acquire: what was handed out is known whole.
-    if (buffer->state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(buffer_state::taken)) return false;
+    if (!is_out(buffer)) return false;
     return *reinterpret_cast<const volatile std::uint32_t*>(reinterpret_cast<const std::byte*>(buffer) +
                                                             header_bytes) != 0;
 }
@@ -158,9 +171,8 @@ void activity_buffers::await_from_now() noexcept {
 }
 
 void activity_buffers::note_filled() noexcept {
-    // relaxed, as below: a buffer that is taken meanwhile is noted the next time.
-    const std::uint32_t touched = std::min(untouched_.load(std::memory_order_relaxed), count_);
-    for (std::uint32_t index = 0; index < touched; ++index) {
+    // relaxed: a buffer that is taken meanwhile is noted the next time.
+    for (std::uint32_t index = 0, end = touched(); index < end; ++index) {
         if (!is_out_with_records(index)) continue;
         const std::uint64_t number = at(index)->number.load(std::memory_order_relaxed);
         if (number > awaited_after_ && awaited_[index].number != number) awaited_[index] = {number, 0};
@@ -168,13 +180,12 @@ void activity_buffers::note_filled() noexcept {
 }
 
 bool activity_buffers::outlasts() noexcept {
-    const std::uint32_t touched = std::min(untouched_.load(std::memory_order_relaxed), count_);
     bool any = false;
-    for (std::uint32_t index = 0; index < touched; ++index) {
+    for (std::uint32_t index = 0, end = touched(); index < end; ++index) {
         awaited& noted = awaited_[index];
-        const bool is_out =
+        const bool is_still_out =
             is_out_with_records(index) && at(index)->number.load(std::memory_order_relaxed) == noted.number;
-        if (is_out && ++noted.times == 2) any = true;
+        if (is_still_out && ++noted.times == 2) any = true;
     }
     return any;
 }
@@ -213,21 +224,17 @@ bool activity_buffers::next_completed(completed& out) noexcept {
     header* first = ready_;
     ready_ = first->next;
     // relaxed: written before it was completed.
-    out = {reinterpret_cast<std::uint8_t*>(first) + header_bytes, first->valid_bytes,
-           first->number.load(std::memory_order_relaxed)};
+    out = {data_of(first), first->valid_bytes, first->number.load(std::memory_order_relaxed)};
     return true;
 }
 
 void activity_buffers::take_back(std::uint64_t last_number) noexcept {
-    // relaxed: as in note_filled().
-    const std::uint32_t touched = std::min(untouched_.load(std::memory_order_relaxed), count_);
-    for (std::uint32_t index = 0; index < touched; ++index) {
+    for (std::uint32_t index = 0, end = touched(); index < end; ++index) {
         header* const buffer = at(index);
-        // acquire: what was handed out is known whole.
-        if (buffer->state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(buffer_state::taken)) continue;
-        if (buffer->number.load(std::memory_order_relaxed) > last_number) continue;
+        // relaxed: as in note_filled().
+        if (!is_out(buffer) || buffer->number.load(std::memory_order_relaxed) > last_number) continue;
         buffer->valid_bytes = buffer_bytes_;
-        give_back(reinterpret_cast<std::uint8_t*>(buffer) + header_bytes);
+        give_back(data_of(buffer));
     }
 }
 

@@ -73,6 +73,9 @@ private:
     bool is_ours(const std::uint8_t* data) const noexcept;
     header* at(std::uint32_t index) const noexcept;
     static header* of(std::uint8_t* data) noexcept;
+    static std::uint8_t* data_of(header* buffer) noexcept;
+    static bool is_out(const header* buffer) noexcept;
+    std::uint32_t touched() const noexcept;  // of the pool, so many were handed out once
     bool is_out_with_records(std::uint32_t index) const noexcept;
     void put_in_queue(header* newest, header* oldest) noexcept;
     std::uint8_t* take_extra() noexcept;

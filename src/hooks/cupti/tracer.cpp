@@ -66,8 +66,12 @@ std::string cupti_tracer::subscribe() noexcept {
     return {};
 }
 
+CUptiResult cupti_tracer::switch_callback(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on) noexcept {
+    return cupti_.enable_callback(on ? 1 : 0, subscriber_, domain, cbid);
+}
+
 CUptiResult cupti_tracer::switch_call(const launch_call& call, bool on) noexcept {
-    return cupti_.enable_callback(on ? 1 : 0, subscriber_, static_cast<CUpti_CallbackDomain>(call.domain), call.cbid);
+    return switch_callback(static_cast<CUpti_CallbackDomain>(call.domain), call.cbid, on);
 }
 
 // Each call of the runtime's that is in the list makes one of the driver's, which is in it, too.
@@ -77,7 +81,7 @@ bool cupti_tracer::hears(const launch_call& call) const noexcept {
 
 void cupti_tracer::switch_graph_nodes(bool on) noexcept {
     for (const CUpti_CallbackIdResource event : graph_node_events) {
-        (void)cupti_.enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
+        (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, on);
     }
 }
 
@@ -97,7 +101,7 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     callbacks.heard.store(heard);
     for (const profiler_call& call : profiler_calls) {
-        const CUptiResult result = cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
+        const CUptiResult result = switch_callback(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, true);
         if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
     }
     return {};
@@ -166,8 +170,8 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
     if (what_.has(activity::graph_nodes)) switch_graph_nodes(true);
     bool tells_of_unloading = true;
     for (const CUpti_CallbackIdResource event : unloading) {
-        tells_of_unloading = tells_of_unloading &&
-                             cupti_.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event) == CUPTI_SUCCESS;
+        tells_of_unloading =
+            tells_of_unloading && switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, true) == CUPTI_SUCCESS;
     }
     symbol_generation = tells_of_unloading ? 1 : 0;  // producers know none from before
     return any ? CUPTI_SUCCESS : refusal;
@@ -224,7 +228,7 @@ void cupti_tracer::stop_recording() noexcept {
 void cupti_tracer::stop_hearing_profiler_calls() noexcept {
     if (callbacks.heard.exchange(nullptr) == nullptr) return;
     for (const profiler_call& call : profiler_calls) {
-        (void)cupti_.enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
+        (void)switch_callback(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, false);
     }
 }
 
@@ -239,7 +243,7 @@ void cupti_tracer::fall_silent() noexcept {
     }
     if (what_.has(activity::graph_nodes) || hears_graphs_) switch_graph_nodes(false);
     for (const CUpti_CallbackIdResource event : unloading) {
-        (void)cupti_.enable_callback(0, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, event);
+        (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, false);
     }
     is_silent_ = true;
     const std::lock_guard lock(asking_);

@@ -109,6 +109,7 @@ public:
 
 private:
     std::string subscribe() noexcept;
+    CUptiResult switch_callback(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on) noexcept;
     CUptiResult switch_call(const launch_call& call, bool on) noexcept;
     bool hears(const launch_call& call) const noexcept;
     void switch_graph_nodes(bool on) noexcept;
