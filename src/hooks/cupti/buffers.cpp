@@ -107,9 +107,9 @@ std::uint8_t* activity_buffers::take() noexcept {
     if (index >= count_) return nullptr;
     // A burst has overtaken the drain thread. Writing where there is no storage would be a SIGBUS.
     if (index >= stored_.load(std::memory_order_relaxed) && !region_.allocate_buffer(index)) return nullptr;
-    auto* fresh = ::new (memory_ + stride_ * index) header;
-    fresh->index = index;
-    return hand_out(fresh);
+    // Storage that is all zeros is a header: nothing is constructed there while others look whether it is out.
+    at(index)->index = index;
+    return hand_out(at(index));
 }
 
 std::uint8_t* activity_buffers::take_extra() noexcept {

@@ -113,11 +113,14 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     if (callbacks.is_left) return "the process ends";
     if (attached_) return {};
     if (std::string problem = subscribe(); !problem.empty()) return problem;
-    epoch_ = epoch;
     what_ = what;
     runtime_calls_ = runtime_calls;
     must_not_finalize_ = must_not_finalize_ || runtime_calls_;
-    if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
+    {
+        const std::lock_guard lock(reading_);  // a buffer of the last window's that is late
+        epoch_ = epoch;
+        if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
+    }
     // What the records in its buffers mean, for who finds them there.
     region_.header().cupti_version.store(cupti_.version);
     region_.header().cupti_epoch.store(epoch);
