@@ -100,7 +100,6 @@ std::string recording_session::merge(std::span<const std::string> settings, sess
 session_result recording_session::set(std::span<const std::string> settings, std::string& problem) {
     const std::lock_guard lock(mutex_);
     session_options next = environment_;
-    session_options now = options_;
     for (const std::string& setting : settings) {
         problem = set_from_text(next, setting);
         if (problem.empty()) problem = fixed_by_now(setting);
@@ -109,11 +108,12 @@ session_result recording_session::set(std::span<const std::string> settings, std
             problem = name + " stays as it is while a recording runs: stop that first";
         }
         if (!problem.empty()) return session_result::wrong_state;
-        (void)set_from_text(now, setting);  // it is good: `next` took it
     }
     if (problem = plan_problem(next); !problem.empty()) return session_result::wrong_state;
     environment_ = next;
-    if (recording()) options_ = now;
+    if (!recording()) return session_result::ok;
+    // One by one: the background thread may be reading the others.
+    for (const std::string& setting : settings) (void)set_from_text(options_, setting);
     return session_result::ok;
 }
 

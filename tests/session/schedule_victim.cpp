@@ -188,8 +188,10 @@ int main(int argc, char** argv) {
             return 11;
         }
     }
-    // Threads that launch and push ranges of the same name all the time.
+    // Threads that launch and push ranges of the same name all the time, but never more than their rings hold.
+    constexpr int in_an_iteration = 400;
     std::atomic<bool> go_on{true};
+    std::atomic<int> begun{0};
     std::vector<std::thread> threads;
     std::size_t stopped = 0;
     launch("setup", stream);
@@ -203,13 +205,15 @@ int main(int argc, char** argv) {
             if (i == first) nvtxRangePushA("capture");
         }
         if (i == wanted.fork_at) fork_a_child();
+        ++begun;
         iterate(wanted, i, stream);
         if (i == 0) {  // from here on, so that this thread's is the first step's range
             for (int t = 0; t < wanted.threads; ++t) {
                 threads.emplace_back([&] {
                     cudaStream_t own = nullptr;
                     (void)cudaStreamCreate(&own);
-                    while (go_on) {
+                    for (int made = 0; go_on; ++made) {
+                        while (made >= in_an_iteration * begun && go_on) std::this_thread::yield();
                         nvtxRangePushA("iteration");
                         launch("elsewhere", own);
                         (void)cudaStreamSynchronize(own);
