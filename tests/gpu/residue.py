@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what a profiler that is not recording leaves in a step's time.
+"""Measures what a profiler leaves in a step's time that cannot be taken out of the process again.
 
     residue.py --library libprof.so --client-library libdiscarding_client.so --launch-turns launch_turns
 
@@ -15,6 +15,8 @@ kept on one core, the same in all processes: on their way between cores lies mos
     listening     as idle, and it waits for cudaProfilerStart, which does not come
     joined        libprof comes into the process half way (dlopen), and is never started
     stopped       libprof is in the process, and is started and stopped three times half way, while threads launch
+    whole-graphs  libprof records all the time, CUDA graphs as a whole: that can begin before there are graphs only, so
+                  that it cannot be switched on and off in one process
     torch-stopped torch.profiler with CPU and CUDA activities is used once half way
 
 All have windows before that change and after it. A process may be slow or fast for as long as it lives, by the luck of
@@ -52,7 +54,7 @@ import residue_cost
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROLES = dict.fromkeys(  # processes
-    ("plain", "control", "idle", "uninjected", "injected", "listening", "joined", "stopped"), 4
+    ("plain", "control", "idle", "uninjected", "injected", "listening", "joined", "stopped", "whole-graphs"), 4
 ) | {"torch-stopped": 1}
 LIBPROF = {  # the roles with libprof in the process: how it is set
     "idle": {"PROF_AUTOSTART": "0"},
@@ -60,6 +62,7 @@ LIBPROF = {  # the roles with libprof in the process: how it is set
     "listening": {"PROF_CAPTURE_RANGE": "cudaProfilerApi"},
     "joined": {"PROF_AUTOSTART": "0"},
     "stopped": {"PROF_AUTOSTART": "0"},
+    "whole-graphs": {"PROF_CUDA_GRAPHS": "graphs"},
 }
 WAYS_IN = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 WORKLOADS = {  # steps a window, and before it uncounted
@@ -157,7 +160,7 @@ def evidence(turns, before, seconds, have_ranges):
     """What libprof did in so many seconds in which it was idle, in each process that has it."""
     result = {}
     for turn in turns:
-        if turn.role not in LIBPROF or turn.role == "listening":
+        if turn.role not in LIBPROF or turn.role in ("listening", "whole-graphs"):
             continue
         after = wake_ups(turn.process.pid)
         entry = result.setdefault(turn.role, {"seconds": seconds, "threads": {}, "subscription": set()})

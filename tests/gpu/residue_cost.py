@@ -5,7 +5,7 @@ import statistics
 import overhead
 
 CHANGES = {"joined": "join", "stopped": "start-stop", "torch-stopped": "torch"}
-GOALS = {"idle": 0.005, "joined": 0.005, "stopped": 0.01}
+GOALS = {"idle": 0.005, "joined": 0.005, "stopped": 0.01, "whole-graphs": 0.01}
 LAUNCHES = ("launches", "launches-two-threads")  # of the C++ program: a step is a burst
 LAUNCHES_A_STEP = 400
 LAUNCH_OF_A_STEP_NS = 12_000  # the launch-bound step: 1900 launches in 22 to 26 ms

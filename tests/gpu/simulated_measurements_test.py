@@ -32,17 +32,18 @@ class Residue(unittest.TestCase):
             path = pathlib.Path(folder, "figures.json")
             with contextlib.redirect_stdout(printed):
                 status = residue.main(["--library", LIBPROF, "--client-library", CLIENT, "--launch-turns", LAUNCH_TURNS,
-                                       "--rounds", "2", "--processes", "1", "--json", str(path)])
+                                       "--rounds", "2", "--processes", "1", "--json", str(path),
+                                       "--roles", "plain,control,idle,joined,stopped,whole-graphs"])
             figures = json.loads(path.read_text())
         self.assertEqual(status, 0)
         for workload in residue_cost.LAUNCHES:
             for kind in residue_cost.FIGURES:
-                self.assertEqual(set(figures[workload][kind]["cost"]), {"control", "control, after by before", "idle", "joined", "stopped"})
+                self.assertEqual(set(figures[workload][kind]["cost"]), {"control", "control, after by before", "idle", "joined", "stopped", "whole-graphs"})
             self.assertTrue(all(typical >= fastest for half in figures[workload]["windows"]
                                 for typical, fastest in half["plain"][0]))
             for half in figures[workload]["windows"]:
                 self.assertEqual({role: [len(one) for one in processes] for role, processes in half.items()},
-                                 {role: [2] for role in ("plain", "control", "idle", "joined", "stopped")})
+                                 {role: [2] for role in ("plain", "control", "idle", "joined", "stopped", "whole-graphs")})
             self.assertIn(f"{workload}: ", printed.getvalue())
         done = figures["while idle: launches,launches-two-threads"]
         self.assertEqual(set(done), {"idle", "joined", "stopped"})
