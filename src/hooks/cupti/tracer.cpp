@@ -27,7 +27,8 @@ constexpr activity_kind activity_kinds[] = {
 
 constexpr auto device_kind = static_cast<CUpti_ActivityKind>(layout::kind_device);  // one record a GPU
 
-constexpr std::chrono::milliseconds callback_limit{100};
+// On a machine with many times more threads than cores one may wait for its turn for as long.
+constexpr std::chrono::seconds callback_limit{1};
 
 constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_trace);
 
