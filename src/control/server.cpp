@@ -97,7 +97,7 @@ std::string control_server::start() {
 
 void control_server::stop() noexcept {
     stopping_.store(true);
-    if (std::exchange(has_thread_, false)) {
+    if (has_thread_.exchange(false)) {
         wake(for_work);
         pthread_join(thread_, nullptr);
     }

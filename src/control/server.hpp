@@ -89,7 +89,7 @@ private:
     own_descriptor wake_;
     own_descriptor woken_;
     std::atomic<bool> stopping_{false};
-    bool has_thread_ = false;
+    std::atomic<bool> has_thread_{false};
     pthread_t thread_{};
     std::string path_;  // of the socket; "": there is none
     dev_t device_ = 0;

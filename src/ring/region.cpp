@@ -165,10 +165,11 @@ void region::map_memory() {
 // Storage for a part of the file, so that writing to it can never be a SIGBUS. True at once for anonymous memory.
 bool region::allocate(std::size_t offset, std::size_t bytes) noexcept {
     if (path_.empty()) return true;
-    if (!file_.is_still(fd_)) return false;
+    const int fd = fd_;
+    if (!file_.is_still(fd)) return false;
     const std::size_t begin = offset / page * page;
     const file_size_signal_guard guard;
-    return posix_fallocate(fd_, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) == 0;
+    return posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) == 0;
 }
 
 void region::lay_out(const region_options& options) {
@@ -228,14 +229,15 @@ region::~region() {
 
 void region::remove_file() noexcept {
     if (named_.exchange(false)) unlink(path_.c_str());
-    if (file_.is_still(fd_)) close(fd_);
-    fd_ = -1;
+    const int fd = fd_.exchange(-1);
+    if (file_.is_still(fd)) close(fd);
 }
 
 void region::publish() noexcept {
-    if (!file_.is_still(fd_) || named_.exchange(true)) return;
+    const int fd = fd_;
+    if (!file_.is_still(fd) || named_.exchange(true)) return;
     char self[64];
-    std::snprintf(self, sizeof self, "/proc/self/fd/%d", fd_);
+    std::snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     // A failure costs only the recovery after a crash.
     (void)linkat(AT_FDCWD, self, AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW);
 }

@@ -109,7 +109,7 @@ private:
     std::uint32_t ring_count_ = 0;
     std::atomic<std::uint32_t> rings_ever_claimed_{0};  // a prefix: the first free ring is always taken
     std::size_t arena_file_offset_ = 0;
-    int fd_ = -1;
+    std::atomic<int> fd_{-1};  // a thread may come for storage while another removes the file
     file_identity file_;
     std::string path_;
     std::string notice_;

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::chrono::milliseconds status_patience{1000};
 constexpr std::chrono::milliseconds longest_wait_for_answers{1000};
+constexpr std::chrono::seconds longest_wait_for_start{5};
 
 control_answer as_answer(session_result result, std::string text) {
     if (result == session_result::ok) return {control_result::done, std::move(text)};
@@ -37,7 +38,6 @@ public:
 
     void open();
     void refuse();
-    bool ends();
     void close();
     void leave() noexcept;
     void abandon_in_child() noexcept;
@@ -55,8 +55,8 @@ private:
 
     control_server server_;
     background_thread worker_{"prof-command"};
-    std::mutex starting_;  // held while a recording is started, so that none begins when the process ends
-    bool ends_ = false;
+    std::timed_mutex starting_;  // held while this or a recording is started, so that neither begins at the end
+    std::atomic<bool> ends_{false};
     std::uint64_t opened_ns_ = 0;
     process_facts facts_;
 };
@@ -76,6 +76,8 @@ process_control::process_control()
                .signalled = [this] { worker_.post([this] { toggle(); }); }}) {}
 
 void process_control::open() {
+    const std::lock_guard lock(starting_);
+    if (ends_) return;
     const session_options options = recording_session::instance().environment_options();
     opened_ns_ = clock_ns(CLOCK_MONOTONIC);
     facts_ = read_process_facts(options);
@@ -99,14 +101,11 @@ void process_control::open() {
     if (!problem.empty()) complain_once("control_signal=" + options.control_signal + ": " + problem);
 }
 
-bool process_control::ends() {
-    const std::lock_guard lock(starting_);
-    return ends_;
-}
-
+// Whoever starts a recording may be waiting for one to end, and that for a GPU which does not.
 void process_control::refuse() {
-    const std::lock_guard lock(starting_);
     ends_ = true;
+    // By the clock of pthread_mutex_timedlock, which the thread sanitizer follows.
+    const std::unique_lock lock(starting_, std::chrono::system_clock::now() + longest_wait_for_start);
 }
 
 // Whoever waits for a command that is done is to hear so.
@@ -153,7 +152,7 @@ control_answer process_control::execute(const control_request& request) {
     if (!known->takes_settings && !request.words.empty()) {
         return {control_result::refused, request.command + " takes no name=value"};
     }
-    if (ends()) return {control_result::refused, "the process is about to end"};
+    if (ends_) return {control_result::refused, "the process is about to end"};
     recording_session& session = recording_session::instance();
     std::string problem;
     if (request.command == "start") return start(request);

@@ -83,7 +83,7 @@ std::string recording_session::fixed_by_now(std::string_view setting) const {
     if ((name == "memory" || name == "rings") && region_ != nullptr) {
         return name + " is fixed at the program's first use of NVTX or CUDA; it cannot change any more";
     }
-    if (name == "cupti_library" && tracer_ != nullptr) return name + ": a libcupti is loaded already, and stays";
+    if (name == "cupti_library" && has_tracer_) return name + ": a libcupti is loaded already, and stays";
     return {};
 }
 
@@ -112,7 +112,8 @@ session_result recording_session::set(std::span<const std::string> settings, std
     if (problem = plan_problem(next); !problem.empty()) return session_result::wrong_state;
     environment_ = next;
     if (!recording()) return session_result::ok;
-    // One by one: the background thread may be reading the others.
+    // One by one: the background thread may be reading the others. Who meets the first record reads all of them.
+    const std::lock_guard drain_lock(drain_mutex_);
     for (const std::string& setting : settings) (void)set_from_text(options_, setting);
     return session_result::ok;
 }
@@ -137,17 +138,18 @@ recording_state recording_session::state() const noexcept {
 }
 
 // REQUIRES: mutex_ and drain_mutex_ are held.
-std::string recording_session::gpu_state() {
+std::string recording_session::gpu_state(bool uses_cuda) {
     if (!recording()) return "no recording";
     if (!missing_.empty()) return missing_;
     if (activities_of(options_).is_empty()) return "no GPU work is recorded: activities=none";
     if (attached_ == nullptr) {
-        return cuda_seen_ || cuda_is_initialised() ? "CUPTI is not asked yet" : "the program does not use CUDA yet";
+        return uses_cuda ? "CUPTI is not asked yet" : "the program does not use CUDA yet";
     }
     return "recorded by CUPTI " + std::to_string(attached_->library().version) + " (" + attached_->library().path + ")";
 }
 
 bool recording_session::look(session_status& out, std::chrono::milliseconds patience) {
+    const bool uses_cuda = cuda_seen_ || cuda_is_initialised();  // may wait for the loader
     const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + patience);
     if (!lock.owns_lock()) return false;
     out.state = state();
@@ -157,7 +159,7 @@ bool recording_session::look(session_status& out, std::chrono::milliseconds pati
     out.memory = environment_.memory;
     out.rings = region_ == nullptr ? "" : region_->path();
     const std::lock_guard drain_lock(drain_mutex_);
-    out.gpu = gpu_state();
+    out.gpu = gpu_state(uses_cuda);
     out.capture = capture_base_ + capture_path_;
     const collector::totals totals = drain_ != nullptr ? drain_->so_far() : totals_;
     out.records = totals.records;

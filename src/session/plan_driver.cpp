@@ -125,6 +125,7 @@ void recording_session::on_profiler_call(bool starts) noexcept {
 }
 
 void recording_session::listen() {
+    if (process_ends_) return;
     make_tracer();
     const std::string problem = tracer_->listen(on_profiler_call);
     if (problem.empty()) {

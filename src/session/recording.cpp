@@ -76,8 +76,10 @@ void recording_session::prepare() {
 }
 
 void recording_session::make_ready() {
+    session_options environment;
     {
         const std::lock_guard state_lock(mutex_);
+        environment = environment_;
         make_region(environment_);
         split_torch_texts(environment_.pytorch != "off");
         if (!recording()) {  // else start() came first, and waits for its first record
@@ -86,7 +88,7 @@ void recording_session::make_ready() {
         }
     }
     std::string problem;
-    if (environment_.autostart && start(environment_, problem) == session_result::failed) {
+    if (environment.autostart && start(environment, problem) == session_result::failed) {
         complain_once(terminal_safe(problem));  // it may name a directory
     }
     open_control();
@@ -94,15 +96,26 @@ void recording_session::make_ready() {
 
 void recording_session::cuda_is_coming() {
     prepare();
-    const std::lock_guard lock(mutex_);
-    const bool is_new = !cuda_seen_;
-    cuda_seen_ = true;
-    if (window_state_ == window_state::open || (window_state_ == window_state::warming_up && is_new)) {
+    const bool is_new = !cuda_seen_.exchange(true);
+    // As in prepare(): whoever has it may be waiting for what this thread holds.
+    const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + longest_wait_for_start);
+    const auto waits_for_background = [&] { return background_.wait_until_idle(longest_wait_for_start); };
+    if (!lock.owns_lock()) {
+        complain_once(
+            "GPU work is recorded from the next window or recording on: CUDA began while another thread held libprof "
+            "up");
+        return;
+    }
+    if (window_state_ == window_state::open) {
         attach_tracer(is_new);
         return;
     }
+    if (window_state_ == window_state::warming_up && is_new) {
+        if (waits_for_background()) attach_tracer(is_new);
+        return;
+    }
     if (completes_) return;  // who completes the recording listens then
-    if (hears_idle_graphs(options_)) background_.wait_until_idle();
+    if (hears_idle_graphs(options_) && !waits_for_background()) return;
     if (listens_) listen();
     listen_to_graphs();
 }
@@ -128,6 +141,10 @@ void recording_session::discard_leftovers() {
 session_result recording_session::start(const session_options& options, std::string& problem) {
     const auto command = begin_command(false);
     const std::lock_guard lock(mutex_);
+    if (process_ends_) {
+        problem = "the process is about to end";
+        return session_result::failed;
+    }
     if (recording()) {
         problem = "a recording is running already";
         return session_result::wrong_state;
@@ -172,19 +189,27 @@ void recording_session::note_window() {
     if (drain_ != nullptr) drain_->set_window(window_);
 }
 
+// Whether no capture is under way. Then none begins until the window is open, whatever the last one, in which there may
+// have been no record, has left behind.
+bool recording_session::shut_out_the_late() {
+    const std::lock_guard lock(drain_mutex_);
+    if (drain_ == nullptr) accepting_ = false;
+    return drain_ == nullptr;
+}
+
 void recording_session::open_window() {
     const bool warm = window_state_ == window_state::warming_up;
     if (!warm) ++epoch_;
     leave_failed_capture();
-    const bool begins_capture = draining() == nullptr;
+    const bool begins_capture = shut_out_the_late();
     if (begins_capture) {
         stop_listening();
         discard_leftovers();
-        drops_before_ = region_->drops();
     }
     {
         const std::lock_guard lock(drain_mutex_);
         accepting_ = true;
+        if (begins_capture) drops_before_ = region_->drops();
         const drawn_steps drawn = plan_ == nullptr ? drawn_steps{} : plan_->drawn_among();
         window_ = {.epoch = epoch_,
                    .warmup_calls = warm ? cupti_tracer::last_unrecorded_call() : 0,
@@ -274,7 +299,7 @@ std::pair<bool, session_options> recording_session::end_recording(bool exits) {
     if (window_state_ == window_state::open) close_window(current_step(), false);
     window_state_ = window_state::shut;
     const bool was_recording = recording_.exchange(false);
-    completes_ = was_recording;
+    completes_ = was_recording || exits;
     if (was_recording) changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     return {was_recording, options_};
 }

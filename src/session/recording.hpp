@@ -136,6 +136,7 @@ private:
     void listen_to_graphs();
     void stop_listening();
     void begin_idle_drain();
+    bool shut_out_the_late();
     void open_window();
     // `ends_with_step`: the last one is over.
     void close_window(std::uint64_t last_step, bool ends_with_step);
@@ -185,7 +186,7 @@ private:
     session_lock begin_command(bool exits);
     session_lock lock_settled();
     recording_state state() const noexcept;
-    std::string gpu_state();
+    std::string gpu_state(bool uses_cuda);
     std::string fixed_by_now(std::string_view option) const;
 
     session_mutex<std::timed_mutex> preparing_;  // taken before the others
@@ -210,9 +211,9 @@ private:
     bool completes_ = false;                     // stop() is not done yet
     std::uint64_t changed_ns_ = 0;               // when the state did, by CLOCK_MONOTONIC
     bool listens_ = false;                       // for cudaProfilerStart and cudaProfilerStop
-    std::uint32_t idle_gate_ = 0;                // what the gate is on between windows
+    std::atomic<std::uint32_t> idle_gate_{0};    // what the gate is on between windows
     std::atomic<bool> prepared_{false};
-    bool cuda_seen_ = false;
+    std::atomic<bool> cuda_seen_{false};
     bool exit_handler_is_last_ = false;
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
     std::atomic<bool> has_given_up_{false};  // the process ends without waiting for its capture
@@ -222,6 +223,7 @@ private:
     region* region_ = nullptr;                 // never unmapped: hooks may be in it until the last instruction
     std::unique_ptr<graph_memory> memory_;     // its drain thread's, whichever that is
     std::unique_ptr<cupti_tracer> tracer_;
+    std::atomic<bool> has_tracer_{false};  // for who has mutex_ alone, while the background thread may make it
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures completed before the recording's end, and dumps
     end_thread ender_{[]() noexcept { instance().end_here(); }};

@@ -25,6 +25,7 @@ void recording_session::make_tracer() {
     }
     tracer_options_.library = options_.cupti_library;
     tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
+    has_tracer_ = true;
     if (tracer_->problem().empty()) std::atexit(at_exit);  // at once: another thread may call exit now
 }
 
@@ -93,6 +94,7 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
         tracer_->flush(true);
         tracer_->fall_silent();
         if (drain != nullptr) drain->sync_at_last();
+        if (!exits && tracer_->wait_until_left() && drain != nullptr) drain->sync_at_last();
     }
     tracer_->detach(!exits);
     if (!tracer_->met_another_client()) return;

@@ -17,13 +17,13 @@ void say_not_seen(const std::string& problem) {
 
 // What the gate shows while nothing is recorded.
 std::uint32_t recording_session::next_idle_epoch() noexcept {
-    return hears_idle_graphs(options_) ? heard_epoch_bit | ++idle_epoch_ : idle_gate_;
+    return hears_idle_graphs(options_) ? heard_epoch_bit | ++idle_epoch_ : idle_gate_.load();
 }
 
 // From now on there is no capture that is drained to. REQUIRES: mutex_ is held, or the background thread runs this, for
 // which whoever opens a window waits.
 void recording_session::listen_while_idle() {
-    if (!hears_idle_graphs(options_)) return;
+    if (process_ends_ || !hears_idle_graphs(options_)) return;
     {
         const std::lock_guard lock(drain_mutex_);
         listening_ = true;
@@ -34,7 +34,7 @@ void recording_session::listen_while_idle() {
 }
 
 void recording_session::listen_to_graphs() {
-    if (!hears_idle_graphs(options_) || !(cuda_seen_ || cuda_is_initialised())) return;
+    if (process_ends_ || !hears_idle_graphs(options_) || !(cuda_seen_ || cuda_is_initialised())) return;
     std::string problem;
     try {
         make_tracer();

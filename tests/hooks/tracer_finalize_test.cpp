@@ -193,6 +193,33 @@ TEST_F(TracerFinalize, DoesNotHappenWhileAThreadMakesTheFirstRecord) {
     EXPECT_EQ(fake_cupti_freed_uses(), 0U);
 }
 
+// It was getting a buffer when CUPTI was asked for all of them: what it then writes there is read all the same.
+TEST_F(TracerFinalize, ComesAfterTheRecordOfAThreadThatWasLate) {
+    static test::suspension place;
+    ASSERT_EQ(attach(false), "");
+    tracer.flush(true);  // the first buffer, with the GPU's record
+    ASSERT_TRUE(tracer.read_completed(batch));
+    tracer.give_back(batch);
+    fake_gpu_interrupt(FAKE_GPU_GETTING_BUFFER, [] { place.begin(); });
+    std::thread late([] {
+        EXPECT_EQ(fake_cuda_launch("late", 1000, nullptr), cudaSuccess);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    });
+    place.wait_until_begun();
+    tracer.fall_silent();
+    EXPECT_FALSE(tracer.read_completed(batch));
+    std::thread patient([] { place.end(); });
+    EXPECT_TRUE(tracer.wait_until_left());
+    ASSERT_TRUE(tracer.read_completed(batch));
+    tracer.give_back(batch);
+    EXPECT_EQ(batch.kernels.size(), 1U);
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 1U);
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+    late.join();
+    patient.join();
+}
+
 // CUPTI takes a buffer along that it never gives back, as for a launch that comes at the last moment.
 TEST_F(TracerFinalize, LosesNoBufferForGood) {
     const auto end_and_count_kernels = [&] {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
@@ -109,12 +110,18 @@ std::string open_cupti(const std::string& chosen, cupti_library& out) {
     return "libcupti.so was found nowhere; PROF_CUPTI_LIBRARY can name it";
 }
 
+// The driver's function is kept: to ask for it is to wait for whoever loads a library, and runs what it begins with.
 bool cuda_is_initialised() noexcept {
-    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (driver == nullptr) return false;
-    int (*count)(int*) = nullptr;
+    using device_count = int (*)(int*);
+    static std::atomic<device_count> known{nullptr};
+    device_count count = known.load();
+    if (count == nullptr) {
+        void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+        if (driver == nullptr || !find(driver, "cuDeviceGetCount", count)) return false;
+        known.store(count);
+    }
     int devices = 0;
-    return find(driver, "cuDeviceGetCount", count) && count(&devices) == 0;  // 3 (NOT_INITIALIZED) before cuInit
+    return count(&devices) == 0;  // 3 (NOT_INITIALIZED) before cuInit
 }
 
 }  // namespace prof

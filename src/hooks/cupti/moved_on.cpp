@@ -22,7 +22,8 @@
 namespace prof {
 namespace {
 
-constexpr std::int64_t long_enough_ns = 1'000'000;  // CUPTI takes some 1'000 in a callback, 100'000 to clear a buffer
+// CUPTI takes some 1'000 in a callback, and 100'000 to clear a buffer, or ten times that where its pages are new.
+constexpr std::int64_t long_enough_ns = 5'000'000;
 constexpr timespec pause{0, 200'000};
 
 struct other_thread {

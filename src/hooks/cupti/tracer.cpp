@@ -30,6 +30,8 @@ constexpr auto device_kind = static_cast<CUpti_ActivityKind>(layout::kind_device
 // On a machine with many times more threads than cores one may wait for its turn for as long.
 constexpr std::chrono::seconds callback_limit{1};
 
+constexpr const char* process_ends = "the process ends";
+
 constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_trace);
 
 }  // namespace
@@ -88,6 +90,7 @@ void cupti_tracer::switch_graph_nodes(bool on) noexcept {
 
 std::string cupti_tracer::hear_graphs() noexcept {
     if (!problem_.empty()) return problem_;
+    if (callbacks.is_left) return process_ends;
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     hears_graphs_ = true;
     for (const launch_call& call : launch_calls) {
@@ -99,6 +102,7 @@ std::string cupti_tracer::hear_graphs() noexcept {
 
 std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
     if (!problem_.empty()) return problem_;
+    if (callbacks.is_left) return process_ends;
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     callbacks.heard.store(heard);
     for (const profiler_call& call : profiler_calls) {
@@ -111,7 +115,7 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
 std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
                                  bool runtime_calls) noexcept {
     if (!problem_.empty()) return problem_;
-    if (callbacks.is_left) return "the process ends";
+    if (callbacks.is_left) return process_ends;
     if (attached_) return {};
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     what_ = what;
@@ -269,10 +273,18 @@ bool cupti_tracer::callbacks_are_left() noexcept {
     return nobody_sleeps_in_callback() && other_threads_have_moved_on(callback_limit) && nobody_sleeps_in_callback();
 }
 
+bool cupti_tracer::wait_until_left() noexcept {
+    if (subscriber_ == nullptr || callbacks.is_left || must_not_finalize_) return false;
+    if (is_left_) return true;
+    is_left_ = callbacks_are_left();
+    if (is_left_) flush(true);
+    return is_left_;
+}
+
 void cupti_tracer::detach(bool finalize) noexcept {
     if (subscriber_ == nullptr || callbacks.is_left) return;
     fall_silent();
-    const bool may_finalize = finalize && !must_not_finalize_ && callbacks_are_left();
+    const bool may_finalize = finalize && wait_until_left() && nobody_sleeps_in_callback();
     const std::lock_guard lock(asking_);
     if (callbacks.is_left) return;  // while we waited
     attached_ = false;
@@ -283,6 +295,7 @@ void cupti_tracer::detach(bool finalize) noexcept {
     if (!is_final && !is_kept) (void)cupti_.unsubscribe(subscriber_);
     if (!is_kept) subscriber_ = nullptr;
     is_silent_ = false;
+    is_left_ = false;
     hears_graphs_ = false;
     whole_graphs_ = false;
 }

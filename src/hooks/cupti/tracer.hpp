@@ -73,10 +73,13 @@ public:
     // detach() finalizes: kernels' names are CUPTI's memory.
     void fall_silent() noexcept;
 
+    // After fall_silent(): waits until no thread can still be in a callback, and flushes again: one that was has brought
+    // its record, or a buffer. False, perhaps at once, if CUPTI is not to be finalized.
+    bool wait_until_left() noexcept;
+
     // As fall_silent(), and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
-    // cost on each launch ends with that, not before), once no thread can still be in a callback; not at process exit,
-    // where the driver may be half gone, and not once whole graphs were recorded, whose next launch would crash, or the
-    // runtime's calls.
+    // cost on each launch ends with that, not before), after wait_until_left(); not at process exit, where the driver
+    // may be half gone, and not once whole graphs were recorded, whose next launch would crash, or the runtime's calls.
     void detach(bool finalize) noexcept;
 
     // This thread is in the middle of a call to CUDA that is recorded, or CUPTI has handed it buffers: what it holds
@@ -136,12 +139,14 @@ private:
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     bool hears_graphs_ = false;          // hear_graphs() was called since the subscription
     bool is_silent_ = false;             // fall_silent() was called since the subscription
+    bool is_left_ = false;               // wait_until_left() said so since
     std::mutex asking_;   // held while CUPTI is flushed or let go of: the drain thread then keeps out, and never waits
     std::mutex reading_;  // held while a buffer is read, or CUPTI finalized: that takes kernels' names along
     std::uint64_t unreadable_until_ = 0;  // uses of buffers up to this number: CUPTI was finalized since
     activity_set what_;
-    bool runtime_calls_ = false;
-    bool whole_graphs_ = false;
+    // Asked for by who begins a capture, perhaps while another thread attaches anew and says so again afterwards.
+    std::atomic<bool> runtime_calls_{false};
+    std::atomic<bool> whole_graphs_{false};
     bool must_not_finalize_ = false;  // whole graphs were recorded once, or the runtime's calls
 };
 
