@@ -136,7 +136,12 @@ struct Death : testing::Test {
         int status = 0;
         bool is_over = false;
         if (how.by_us) {
-            while (!is_over && journal.threads[0].count.load(std::memory_order_acquire) <= entries) {
+            // Whoever meets the first record waits for the capture to be made, the other does not.
+            const auto lives_on = [&] {
+                return journal.threads[0].count.load(std::memory_order_acquire) <= entries ||
+                       journal.threads[1].count.load(std::memory_order_acquire) == 0;
+            };
+            while (!is_over && lives_on()) {
                 sched_yield();
                 is_over = waitpid(victim, &status, WNOHANG) == victim;
             }

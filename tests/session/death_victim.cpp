@@ -101,6 +101,8 @@ int main(int, char** argv) {
     std::thread([&] { work(journal.threads[1], other_k, std::uint64_t{1} << 32, UINT64_MAX); }).detach();
     const std::string way = argv[2];
     work(journal.threads[0], main_k, 0, way == "wait" ? UINT64_MAX : std::stoull(argv[3]));
+    // Whoever meets the first record waits for the capture to be made, the other does not.
+    while (journal.threads[1].count.load() == 0) std::this_thread::yield();
     die(way);
     for (;;) pause();
 }
