@@ -99,23 +99,16 @@ void recording_session::cuda_is_coming() {
     const bool is_new = !cuda_seen_.exchange(true);
     // As in prepare(): whoever has it may be waiting for what this thread holds.
     const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + longest_wait_for_start);
-    const auto waits_for_background = [&] { return background_.wait_until_idle(longest_wait_for_start); };
-    if (!lock.owns_lock()) {
-        complain_once(
-            "GPU work is recorded from the next window or recording on: CUDA began while another thread held libprof "
-            "up");
-        return;
-    }
-    if (window_state_ == window_state::open) {
-        attach_tracer(is_new);
-        return;
-    }
-    if (window_state_ == window_state::warming_up && is_new) {
-        if (waits_for_background()) attach_tracer(is_new);
-        return;
-    }
-    if (completes_) return;  // who completes the recording listens then
-    if (hears_idle_graphs(options_) && !waits_for_background()) return;
+    constexpr const char* held_up =
+        "CUDA began while libprof was held up: GPU work is recorded from the next window on";
+    if (!lock.owns_lock()) return complain_once(held_up);
+    if (window_state_ == window_state::open) return attach_tracer(is_new);
+    const bool is_warming_up = window_state_ == window_state::warming_up && is_new;
+    if (!is_warming_up && completes_) return;  // who completes the recording listens then
+    // For what the last window has left to be done.
+    const bool waits = is_warming_up || hears_idle_graphs(options_);
+    if (waits && !background_.wait_until_idle(longest_wait_for_start)) return complain_once(held_up);
+    if (is_warming_up) return attach_tracer(is_new);
     if (listens_) listen();
     listen_to_graphs();
 }

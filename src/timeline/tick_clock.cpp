@@ -25,20 +25,23 @@ std::int64_t round_ns(double ns) noexcept {
 
 bool has_cupti(const clock_snapshot& s) noexcept { return s.cupti_ns != 0; }
 
-// A snapshot from before CUPTI was there (or without it) has only CLOCK_REALTIME: it is moved by the distance of the
-// two clocks at the nearest snapshot that has both.
+// A snapshot that was taken while CUPTI was not there, or busy, has only CLOCK_REALTIME: it is moved by the distance of
+// the two clocks, as it is at the snapshots beside it that have both, or goes from the one to the other.
 std::vector<std::int64_t> target_times(const std::vector<clock_snapshot>& by_ticks) {
     std::vector<clock_snapshot> both;
     std::copy_if(by_ticks.begin(), by_ticks.end(), std::back_inserter(both), has_cupti);
-    const auto shift_at = [&both](std::uint64_t ticks) -> std::uint64_t {
+    // May wrap: modulo 2^64 it is still the distance.
+    const auto shift = [](const clock_snapshot& s) { return s.cupti_ns - s.realtime_ns; };
+    const auto shift_at = [&](std::uint64_t ticks) -> std::uint64_t {
         if (both.empty()) return 0;
-        auto nearest = std::lower_bound(both.begin(), both.end(), ticks,
-                                        [](const clock_snapshot& s, std::uint64_t t) { return s.ticks < t; });
-        if (nearest == both.end() ||
-            (nearest != both.begin() && ticks - (nearest - 1)->ticks < nearest->ticks - ticks)) {
-            --nearest;
-        }
-        return nearest->cupti_ns - nearest->realtime_ns;  // may wrap: modulo 2^64 it is still the distance
+        const auto next = std::lower_bound(both.begin(), both.end(), ticks,
+                                           [](const clock_snapshot& s, std::uint64_t t) { return s.ticks < t; });
+        if (next == both.begin()) return shift(*next);
+        const clock_snapshot& before = next[-1];
+        if (next == both.end()) return shift(before);
+        const double part = static_cast<double>(ticks - before.ticks) / static_cast<double>(next->ticks - before.ticks);
+        const auto growth = static_cast<double>(static_cast<std::int64_t>(shift(*next) - shift(before)));
+        return shift(before) + static_cast<std::uint64_t>(round_ns(part * growth));
     };
     std::vector<std::int64_t> times;
     for (const clock_snapshot& s : by_ticks) {

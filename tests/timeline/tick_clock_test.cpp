@@ -47,12 +47,20 @@ TEST(TickClock, ShowsTheTimeOfCuptiWhereItIsKnown) {
     EXPECT_EQ(clock.to_ns(1000), 5'000'500);
 }
 
-TEST(TickClock, MovesSnapshotsWithoutCuptiByTheNearestDistanceOfTheClocks) {
+TEST(TickClock, MovesSnapshotsWithoutCuptiByTheDistanceOfTheClocks) {
     // CUPTI came with the second snapshot, 300 ns ahead of CLOCK_REALTIME, later 500 ns ahead.
     const tick_clock clock = tsc({at(0, 10'000), at(1000, 11'000, 11'300), at(2000, 12'000, 12'500), at(3000, 13'000)});
     EXPECT_EQ(clock.to_ns(0), 10'300);
     EXPECT_EQ(clock.to_ns(500), 10'800);
     EXPECT_EQ(clock.to_ns(3000), 13'500);
+}
+
+TEST(TickClock, GoesOnWhereCuptiIsBusyBetweenTwoDistancesOfTheClocks) {
+    // CUPTI's clock goes at a tenth of CLOCK_REALTIME's rate. By the nearest distance it would be set back in between.
+    const tick_clock clock = tsc({at(0, 10'000, 10'000), at(1600, 11'600), at(4000, 14'000, 10'400)});
+    EXPECT_EQ(clock.to_ns(1600), 10'160);
+    EXPECT_EQ(clock.to_ns(2800), 10'280);
+    EXPECT_THAT(clock.notes(), IsEmpty());
 }
 
 TEST(TickClock, OneSnapshotIsEnoughForAClockThatCountsNanoseconds) {

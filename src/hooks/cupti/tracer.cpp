@@ -275,10 +275,10 @@ bool cupti_tracer::callbacks_are_left() noexcept {
 
 bool cupti_tracer::wait_until_left() noexcept {
     if (subscriber_ == nullptr || callbacks.is_left || must_not_finalize_) return false;
-    if (is_left_) return true;
+    if (is_left_) return *is_left_;
     is_left_ = callbacks_are_left();
-    if (is_left_) flush(true);
-    return is_left_;
+    if (*is_left_) flush(true);
+    return *is_left_;
 }
 
 void cupti_tracer::detach(bool finalize) noexcept {
@@ -295,7 +295,7 @@ void cupti_tracer::detach(bool finalize) noexcept {
     if (!is_final && !is_kept) (void)cupti_.unsubscribe(subscriber_);
     if (!is_kept) subscriber_ = nullptr;
     is_silent_ = false;
-    is_left_ = false;
+    is_left_.reset();
     hears_graphs_ = false;
     whole_graphs_ = false;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "hooks/cupti/activity.hpp"
@@ -74,7 +75,8 @@ public:
     void fall_silent() noexcept;
 
     // After fall_silent(): waits until no thread can still be in a callback, and flushes again: one that was has brought
-    // its record, or a buffer. False, perhaps at once, if CUPTI is not to be finalized.
+    // its record, or a buffer. False, perhaps at once, if CUPTI is not to be finalized. Waits once: then it says the same
+    // until detach().
     bool wait_until_left() noexcept;
 
     // As fall_silent(), and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
@@ -139,7 +141,7 @@ private:
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
     bool hears_graphs_ = false;          // hear_graphs() was called since the subscription
     bool is_silent_ = false;             // fall_silent() was called since the subscription
-    bool is_left_ = false;               // wait_until_left() said so since
+    std::optional<bool> is_left_;        // what wait_until_left() said since
     std::mutex asking_;   // held while CUPTI is flushed or let go of: the drain thread then keeps out, and never waits
     std::mutex reading_;  // held while a buffer is read, or CUPTI finalized: that takes kernels' names along
     std::uint64_t unreadable_until_ = 0;  // uses of buffers up to this number: CUPTI was finalized since
