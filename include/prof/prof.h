@@ -37,17 +37,19 @@ const char* prof_last_error(void);
 int prof_start(const char* const* settings);
 
 /* Ends the recording: the capture is complete and exported when this returns, CUPTI is free for others, and launches
- * cost what they cost before. Waits for the GPU (all contexts are synchronised). With idle_graph_nodes=1 ranges and the
- * nodes of CUDA graphs are heard on, and CUPTI stays subscribed, here and while paused; with api_calls=runtime launches
- * still cost what CUPTI leaves in them. */
+ * cost what they cost before, unless CUPTI has to stay: beside another client of its records, after
+ * cuda_graphs=graphs, or where a thread of the program does not come out of it in time (docs/reliability.md). Waits for
+ * the GPU (all contexts are synchronised), and until no thread can be in CUPTI, a second at most. With
+ * idle_graph_nodes=1 ranges and the nodes of CUDA graphs are heard on, and CUPTI stays subscribed, here and while
+ * paused; with api_calls=runtime launches still cost what CUPTI leaves in them. */
 int prof_stop(void);
 
 /* Ends the window in which everything is recorded, and opens another one: in the same capture, or with
- * export_each=window in one of its own, the first being closed and exported. In between nothing is recorded, ranges and
- * launches cost what they cost before prof_start, and CUPTI is free for others. Ranges that are open at the end of a
- * window end there. prof_pause comes back at once: the GPU's last records of the window are taken in by a thread of
- * libprof's, for which prof_resume and prof_stop wait. prof_resume takes hold of CUPTI again (some milliseconds).
- * PROF_WRONG_STATE where there is nothing to pause or to resume, and where options say when to record
+ * export_each=window in one of its own, the first being closed and exported. In between nothing is recorded, and it is
+ * as after prof_stop: ranges and launches cost what they cost before, and CUPTI is free for others. Ranges that are
+ * open at the end of a window end there. prof_pause comes back at once: the GPU's last records of the window are taken
+ * in by a thread of libprof's, for which prof_resume and prof_stop wait. prof_resume takes hold of CUPTI again (some
+ * milliseconds). PROF_WRONG_STATE where there is nothing to pause or to resume, and where options say when to record
  * (docs/schedule.md). */
 int prof_pause(void);
 int prof_resume(void);
@@ -66,8 +68,8 @@ int prof_dump(const char* path);
 
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. With
  * a schedule (docs/schedule.md) it opens and ends the windows of the recording: takes hold of CUPTI where there was no
- * warm-up (some milliseconds), waits for the GPU where one window follows another at once, else for nothing. With
- * step_range it does nothing. */
+ * warm-up (some milliseconds), and where one window follows another at once it waits until that has been taken in: for
+ * the GPU, and until no thread can be in CUPTI. With step_range it does nothing. */
 int prof_step(void);
 
 /* --- Work for another thread ------------------------------------------------------------------------------------ */

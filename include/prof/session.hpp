@@ -129,7 +129,7 @@ public:
         check(prof_stop());
     }
 
-    // Nothing is recorded, and nothing costs anything, between pause() and resume().
+    // Nothing is recorded between pause() and resume(); what that costs: prof_pause.
     void pause() { check(prof_pause()); }
     void resume() { check(prof_resume()); }
 

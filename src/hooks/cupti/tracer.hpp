@@ -74,9 +74,9 @@ public:
     // detach() finalizes: kernels' names are CUPTI's memory.
     void fall_silent() noexcept;
 
-    // After fall_silent(): waits until no thread can still be in a callback, and flushes again: one that was has brought
-    // its record, or a buffer. False, perhaps at once, if CUPTI is not to be finalized. Waits once: then it says the same
-    // until detach().
+    // After fall_silent(): waits until no thread can still be in a callback, and flushes again: one that was has
+    // brought its record, or a buffer. False, perhaps at once, if CUPTI is not to be finalized. Waits once: then it
+    // says the same until detach().
     bool wait_until_left() noexcept;
 
     // As fall_silent(), and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
