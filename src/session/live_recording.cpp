@@ -149,7 +149,7 @@ std::string recording_session::gpu_state(bool uses_cuda) {
 }
 
 bool recording_session::look(session_status& out, std::chrono::milliseconds patience) {
-    const bool uses_cuda = cuda_seen_ || cuda_is_initialised();  // may wait for the loader
+    const bool uses_cuda = has_cuda();
     const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + patience);
     if (!lock.owns_lock()) return false;
     out.state = state();

@@ -4,7 +4,6 @@
 #include <exception>
 #include <vector>
 
-#include "hooks/cupti/library.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
@@ -38,7 +37,7 @@ void recording_session::begin_plan() {
     idle_gate_ = watched.empty() ? 0 : watching_epoch;
     if (!hears_idle_graphs(options_)) set_gate(recording_epoch, idle_gate_);
     listens_ = options_.capture_range == "cudaProfilerApi";
-    if (listens_ && (cuda_seen_ || cuda_is_initialised())) listen();
+    if (listens_ && has_cuda()) listen();
     if (plan_ != nullptr) listen_while_idle();  // before the background thread may have CUPTI to itself
     perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0, false);
 }
@@ -117,6 +116,11 @@ void recording_session::on_profiler_call(bool starts) noexcept {
             complain_once(std::string(starts ? "cudaProfilerStart" : "cudaProfilerStop") +
                           " was passed over: it came while the window before was still being read");
             return;
+        }
+        if (!starts && session.window_state_ != window_state::open && session.epoch_ != 0) {
+            complain_once(
+                "cudaProfilerStop without a cudaProfilerStart: one that follows a window's end within "
+                "milliseconds, while CUPTI is let go of, is not heard");
         }
         session.hear(starts ? plan_event::trigger_begin : plan_event::trigger_end);
     } catch (const std::exception& failure) {
@@ -202,7 +206,7 @@ void recording_session::begin_warm_up() {
     if (!activities_of(options_).has(activity::launches)) return;
     ++epoch_;
     window_state_ = window_state::warming_up;
-    if (!cuda_seen_ && !cuda_is_initialised()) return;
+    if (!has_cuda()) return;
     background_.post([this] { attach_tracer(false); });
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "export/json_text.hpp"
+#include "hooks/cupti/library.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "record/clock.hpp"
 #include "ring/registry.hpp"
@@ -93,6 +94,8 @@ void recording_session::make_ready() {
     }
     open_control();
 }
+
+bool recording_session::has_cuda() const noexcept { return cuda_seen_ || cuda_is_initialised(); }
 
 void recording_session::cuda_is_coming() {
     prepare();
@@ -217,7 +220,7 @@ void recording_session::open_window() {
     window_state_ = window_state::open;
     changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     set_gate(recording_epoch, epoch_);
-    if (!warm && (cuda_seen_ || cuda_is_initialised())) attach_tracer(false);
+    if (!warm && has_cuda()) attach_tracer(false);
 }
 
 // No GPU work that is launched from here on is recorded, then no launch either: neither side lacks the other.

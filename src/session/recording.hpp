@@ -142,6 +142,7 @@ private:
     void close_window(std::uint64_t last_step, bool ends_with_step);
     void settle(const std::shared_ptr<drain_thread>& drain, bool exits);
     void end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture);
+    bool has_cuda() const noexcept;  // CUDA has begun; may wait for the loader
     void begin_warm_up();
     void complete_capture(drain_thread& drain, const session_options& options, std::uint64_t steps);
     void keep_totals(const drain_thread& drain);

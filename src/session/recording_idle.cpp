@@ -34,7 +34,7 @@ void recording_session::listen_while_idle() {
 }
 
 void recording_session::listen_to_graphs() {
-    if (process_ends_ || !hears_idle_graphs(options_) || !(cuda_seen_ || cuda_is_initialised())) return;
+    if (process_ends_ || !hears_idle_graphs(options_) || !has_cuda()) return;
     std::string problem;
     try {
         make_tracer();

@@ -3,7 +3,7 @@
 
     capture_range.py --prof BUILD/bin/prof [--json VERDICT.json]
 
-The program trains 30 steps, and calls cudaProfilerStart before steps 10 and 20, cudaProfilerStop after 14 and 21: by
+The program trains 250 steps, and calls cudaProfilerStart before steps 10 and 240, cudaProfilerStop after 14 and 241: by
 torch.cuda.cudart(), as Megatron does, by torch.cuda.profiler, and by the driver's cuProfilerStart. Holds that the capture
 has these steps and no others, each with the same GPU operations. Exit status 0 if so, 1 if not, 77 without a GPU or
 without PyTorch.
@@ -21,8 +21,8 @@ import overhead
 import torch_beside
 
 WAYS = ("cudart", "torch", "driver")
-STEPS = 30
-CAPTURED = (*range(10, 15), *range(20, 22))
+STEPS = 250
+CAPTURED = (*range(10, 15), *range(240, 242))
 
 
 def profiler_calls(way):

@@ -20,7 +20,7 @@ kept on one core, the same in all processes: on their way between cores lies mos
     torch-stopped torch.profiler with CPU and CUDA activities is used once half way
 
 All have windows before that change and after it. A process may be slow or fast for as long as it lives, by the luck of
-its memory layout. Where a role changes half way, its figure is therefore (after / before) by the same of `plain`: that
+its memory layout, which the C++ program shuffles in each process. Where a role changes half way, its figure is therefore (after / before) by the same of `plain`: that
 luck is in both and cancels out. For those that are as they are from the beginning there is only what they take beside
 `plain`. `control` is measured in both ways. The interval is a bootstrap in two levels: over the
 processes of both roles, and over the rounds of each half. Where the control's interval is not within a goal, the goal
@@ -53,8 +53,8 @@ import overhead
 import residue_cost
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROLES = dict.fromkeys(  # processes
-    ("plain", "control", "idle", "uninjected", "injected", "listening", "joined", "stopped", "whole-graphs"), 4
+ROLES = dict.fromkeys(  # processes at most
+    ("plain", "control", "idle", "uninjected", "injected", "listening", "joined", "stopped", "whole-graphs"), 16
 ) | {"torch-stopped": 1}
 LIBPROF = {  # the roles with libprof in the process: how it is set
     "idle": {"PROF_AUTOSTART": "0"},

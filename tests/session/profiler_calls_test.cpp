@@ -11,23 +11,28 @@
 namespace prof::test {
 namespace {
 
+process_result record(const scratch_directory& scratch, std::vector<std::string> words) {
+    words.insert(words.begin(), PROF_TEST_VICTIM);
+    return run_process(words,
+                       {{"PROF_OUTPUT_DIR", scratch.path},
+                        {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                        {"PROF_CAPTURE_RANGE", "cudaProfilerApi"},
+                        {"PROF_CAPTURE_RANGE_END", "repeat"},
+                        {"PROF_RINGS", scratch.path},
+                        {"PROF_EXPORT", "none"},
+                        {"FAKE_GPU_CLOCK", "virtual"},
+                        {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
+                        {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
+                       scratch.path);
+}
+
 // A start comes while the window before is settled: either it is waited for, or the call is not heard. CUPTI would be
 // harmed by whoever went on with what it had freed, and the fake says so.
 TEST(ProfilerCalls, AreNotHarmedWhereAWindowBeginsAsSoonAsTheOneBeforeHasEnded) {
     const scratch_directory scratch;
-    std::vector<std::string> words{PROF_TEST_VICTIM, "iterations", "60"};
+    std::vector<std::string> words{"iterations", "60"};
     for (int i = 0; i < 60; ++i) words.insert(words.end(), {"profiler", std::to_string(i), std::to_string(i)});
-    const auto result = run_process(words,
-                                    {{"PROF_OUTPUT_DIR", scratch.path},
-                                     {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                                     {"PROF_CAPTURE_RANGE", "cudaProfilerApi"},
-                                     {"PROF_CAPTURE_RANGE_END", "repeat"},
-                                     {"PROF_RINGS", scratch.path},
-                                     {"PROF_EXPORT", "none"},
-                                     {"FAKE_GPU_CLOCK", "virtual"},
-                                     {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                                     {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
-                                    scratch.path);
+    const auto result = record(scratch, words);
     EXPECT_EQ(result.exit_code(), 0) << result.out << result.err;
     EXPECT_EQ(result.err.find("freed"), std::string::npos) << result.err;
     const std::vector<std::string> files = scratch.files(".prof");
@@ -36,6 +41,19 @@ TEST(ProfilerCalls, AreNotHarmedWhereAWindowBeginsAsSoonAsTheOneBeforeHasEnded) 
     ASSERT_FALSE(data.ops.empty());
     EXPECT_EQ(data.kernel_symbol(data.ops[0]), "iteration_0");
     EXPECT_TRUE(data.quality.ended);
+}
+
+// As where the start came while CUPTI was let go of: a window is missing, which is not to be so in silence.
+TEST(ProfilerCalls, SayThatAWindowsStartWasNotHeard) {
+    constexpr const char* said = "cudaProfilerStop without a cudaProfilerStart";
+    const scratch_directory whole;
+    EXPECT_EQ(record(whole, {"profiler", "0", "1", "profiler", "3", "4", "patient"}).err, "");
+    const scratch_directory scratch;
+    const auto result = record(scratch, {"profiler", "0", "1", "profiler", "99", "4", "patient"});
+    EXPECT_EQ(result.exit_code(), 0) << result.out;
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+    const scratch_directory never;
+    EXPECT_EQ(record(never, {"profiler", "99", "4"}).err, "");
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 // domain "app" or as a registered string; both: the range, and prof_step. steppers: instead of all that N threads call
 // prof_step 250 times each, at once. free: at the end libprof must have let go of CUPTI. settled: before
 // each iteration it waits until libprof has taken hold of CUPTI, or let go of it, if it is at that. profiler:
-// cudaProfilerStart before iteration A, cudaProfilerStop after B. capture: a range "capture" around iterations A to B.
-// Both may be given several times. fork: before iteration N a child is forked, which goes through steps and ranges,
-// too.
+// cudaProfilerStart before iteration A, cudaProfilerStop after B (A beyond the last: B alone). capture: a range
+// "capture" around iterations A to B. Both may be given several times. fork: before iteration N a child is forked,
+// which goes through steps and ranges, too.
 #include <cupti.h>
 #include <dirent.h>
 #include <nvtx3/nvToolsExt.h>
@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
         for (const auto& [first, last] : wanted.profiler) {
             if (i != last) continue;
             (void)cudaProfilerStop();
-            if (wanted.patient) wait_until_heard_again(++stopped);
+            if (wanted.patient && first <= last) wait_until_heard_again(++stopped);
         }
         if (wanted.measure && i == wanted.iterations / 2) print_growth("middle");
     }

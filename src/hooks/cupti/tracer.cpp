@@ -1,5 +1,6 @@
 #include "hooks/cupti/tracer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 
@@ -267,10 +268,12 @@ bool cupti_tracer::nobody_sleeps_in_callback() noexcept {
 // A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed. Who
 // joins is waited for, but who is in `heard` may wait for us.
 bool cupti_tracer::callbacks_are_left() noexcept {
+    using namespace std::chrono;
     constexpr timespec pause{0, 200'000};
-    const auto until = std::chrono::steady_clock::now() + callback_limit;
-    while (callbacks.joining.load() != 0 && std::chrono::steady_clock::now() < until) nanosleep(&pause, nullptr);
-    return nobody_sleeps_in_callback() && other_threads_have_moved_on(callback_limit) && nobody_sleeps_in_callback();
+    const auto until = steady_clock::now() + callback_limit;
+    while (callbacks.joining.load() != 0 && steady_clock::now() < until) nanosleep(&pause, nullptr);
+    const auto rest = std::max(duration_cast<milliseconds>(until - steady_clock::now()), milliseconds{0});
+    return nobody_sleeps_in_callback() && other_threads_have_moved_on(rest) && nobody_sleeps_in_callback();
 }
 
 bool cupti_tracer::wait_until_left() noexcept {

@@ -14,7 +14,10 @@
 //   subscribe                           whether CUPTI has a subscriber: the discarding client tries to be it. It is
 //                                       answered with "free", or what CUPTI said. Nothing is measured after it
 //
-// Threads that launch are kept on one core each, the same in every process.
+// Threads that launch are kept on one core each, the same in every process. How fast a process launches depends on
+// where its blocks and stacks came to lie in memory, and whatever is in the process moves them by an amount that is the
+// same each time: so each process moves them by another one, and processes differ by chance alone.
+#include <alloca.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -25,6 +28,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <random>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -61,10 +65,24 @@ void stay_on_core(std::size_t number) {
     (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
+unsigned random_below(unsigned limit) {
+    static std::random_device source;
+    return source() % limit;
+}
+
+// Before CUDA takes its first block. They are never given back.
+void move_heap() {
+    const unsigned count = random_below(64);
+    for (unsigned i = 0; i < count; ++i) {
+        if (std::malloc(16 + random_below(2048)) == nullptr) return;
+    }
+}
+
 // Threads that launch at the same time, each on a stream of its own.
 class crew {
 public:
     explicit crew(std::size_t size) : turn_(static_cast<std::ptrdiff_t>(size) + 1), took_ns_(size) {
+        for (std::size_t i = 0; i < size; ++i) stack_shift_.push_back(random_below(256));
         for (std::size_t i = 0; i < size; ++i) threads_.emplace_back([this, i] { launch(i); });
     }
     ~crew() {
@@ -86,6 +104,8 @@ public:
 
 private:
     void launch(std::size_t number) {
+        // Moves what it calls on its stack, within a page.
+        static_cast<volatile char*>(alloca(16 * std::size_t{stack_shift_[number]} + 16))[0] = 0;
         stay_on_core(number);
         cudaStream_t stream = nullptr;
         if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) fail("there is no stream");
@@ -99,6 +119,7 @@ private:
 
     std::barrier<> turn_;
     std::vector<double> took_ns_;
+    std::vector<unsigned> stack_shift_;
     bool is_over_ = false;
     std::vector<std::thread> threads_;
 };
@@ -211,6 +232,7 @@ int main(int argc, char** argv) {
     if (given.change != "none" && given.change != "join" && given.change != "start-stop") {
         fail("usage: launch_turns none|join|start-stop [LIBPROF [CLIENT_LIBRARY]]");
     }
+    move_heap();
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
         std::printf("launch_turns: skipped, there is no GPU\n");
