@@ -69,7 +69,7 @@ stage_residue() {
         --seconds 110 --json "$out/residue-launches.json"
     measure residue 150 "${residue[@]}" --workloads graph-replay,two-threads --processes 3 --seconds 100 \
         --json "$out/residue.json"
-    measure residue-graphs 80 "${residue[@]}" --workloads graph-replay --processes 3 \
+    measure residue-graphs 140 "${residue[@]}" --workloads graph-replay --processes 3 \
         --roles plain,control,whole-graphs --seconds 40 --json "$out/residue-graphs.json"
     measure residue-launchbound 100 "${residue[@]}" --workloads launch-bound --processes 2 \
         --roles plain,control,idle,stopped --seconds 60 --json "$out/residue-launchbound.json"
