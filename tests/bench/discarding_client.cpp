@@ -115,6 +115,12 @@ void stop_records() {
     if ((ways_in_use & driver_records) != 0) (void)cupti.disable(CUPTI_ACTIVITY_KIND_DRIVER);
 }
 
+bool is_open() {
+    const char* chosen = std::getenv("PROF_CUPTI_LIBRARY");
+    if (cupti.path.empty()) problem = open_cupti(chosen == nullptr ? "" : chosen, cupti);
+    return problem.empty();
+}
+
 int failed(const char* what, CUptiResult result) {
     problem = std::string{what} + " returned " + std::to_string(result);
     return 1;
@@ -131,10 +137,15 @@ extern "C" {
 const char* client_problem() { return problem.c_str(); }
 std::uint64_t client_bytes_discarded() { return bytes_discarded; }
 
+// A CUpti_ActivityAttribute of so many bytes, before a start.
+int client_set_attribute(int attribute, std::size_t size, std::uint64_t value) {
+    if (!is_open()) return 1;
+    const CUptiResult result = cupti.set_attribute(static_cast<CUpti_ActivityAttribute>(attribute), &size, &value);
+    return result == CUPTI_SUCCESS ? 0 : failed("cuptiActivitySetAttribute", result);
+}
+
 int client_start(int ways) {
-    const char* chosen = std::getenv("PROF_CUPTI_LIBRARY");
-    if (cupti.path.empty()) problem = open_cupti(chosen == nullptr ? "" : chosen, cupti);
-    if (!problem.empty()) return 1;
+    if (!is_open()) return 1;
     CUptiResult result = cupti.subscribe(&subscriber, do_nothing, nullptr);
     if (result != CUPTI_SUCCESS) return failed("cuptiSubscribe", result);
     result = cupti.register_callbacks(on_buffer_requested, on_buffer_completed);

@@ -79,16 +79,20 @@ class Client:
     """tests/bench/discarding_client.cpp: the floor of everything that is built on CUPTI."""
 
     library_path = None
+    ATTRIBUTES = {"device_buffer": (0, 8, 3_200_000), "pinned": (8, 1, 0)}  # CUPTI's number, bytes, what it is else
 
-    def __init__(self, callbacks):
+    def __init__(self, callbacks, *settings):
         if Client.library_path is None:
             raise SystemExit("overhead.py: --client-library says where the discarding client lies")
         self.library = ctypes.CDLL(Client.library_path)
         self.library.client_problem.restype = ctypes.c_char_p
         self.library.client_bytes_discarded.restype = ctypes.c_uint64
         self.callbacks = callbacks
+        self.attributes = {name: int(value) for name, _, value in (setting.partition("=") for setting in settings)}
 
     def start(self):
+        for name, value in self.attributes.items():
+            self._set(name, value)
         self._expect_zero(self.library.client_start(self.callbacks))
 
     def stop(self):
@@ -96,6 +100,12 @@ class Client:
         self._expect_zero(self.library.client_stop())
         if before == 0 and self.library.client_bytes_discarded() == 0:
             raise SystemExit("overhead.py: the discarding client was given no record: it measures nothing")
+        for name in self.attributes:
+            self._set(name, self.ATTRIBUTES[name][2])
+
+    def _set(self, name, value):
+        number, size, _ = self.ATTRIBUTES[name]
+        self._expect_zero(self.library.client_set_attribute(number, ctypes.c_size_t(size), ctypes.c_uint64(value)))
 
     def _expect_zero(self, result):
         if result != 0:
@@ -140,7 +150,7 @@ TOOLS = {
     "none": NoTool,
     "prof": Prof,
     "client": lambda: Client(0),
-    "client+callbacks": lambda: Client(1 + 2),
+    "client+callbacks": lambda *settings: Client(1 + 2, *settings),
     "client+runtime": lambda: Client(1),
     "client+driver": lambda: Client(2),
     "client+once": lambda: Client(1 + 2 + 16),
@@ -166,11 +176,15 @@ def split_tools(text):
 
 
 def make_tool(name):
-    """A tool by its name; `prof:cuda_graphs=graphs+activities=kernels,waits` is libprof with settings."""
-    base, _, settings = name.partition(":")
-    if base not in TOOLS or (settings and base != "prof"):
-        raise SystemExit(f"overhead.py: there is no tool '{name}'; there are {', '.join(TOOLS)}, and prof:NAME=VALUE")
-    return Prof(*settings.split("+")) if settings else TOOLS[base]()
+    """A tool by its name; `prof:cuda_graphs=graphs+activities=kernels,waits` is libprof with settings, and
+    `client+callbacks:pinned=1+device_buffer=400000` the client with attributes of CUPTI's."""
+    base, _, text = name.partition(":")
+    settings = text.split("+") if text else []
+    known = all(setting.partition("=")[0] in Client.ATTRIBUTES for setting in settings)
+    if base not in TOOLS or (settings and base != "prof" and not (base == "client+callbacks" and known)):
+        raise SystemExit(f"overhead.py: there is no tool '{name}'; there are {', '.join(TOOLS)}, prof:NAME=VALUE, and "
+                         f"client+callbacks:NAME=VALUE with {', '.join(Client.ATTRIBUTES)}")
+    return TOOLS[base](*settings)
 
 
 class GraphReplay:

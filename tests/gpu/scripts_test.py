@@ -624,7 +624,7 @@ class Overhead(unittest.TestCase):
             ["client", "prof:activities=kernels,copies", "prof:activities=none", "none", "prof"],
         )
         self.assertEqual(overhead.split_tools("prof,kernels"), ["prof", "kernels"])
-        for bad in ("kernels", "none:activities=all", "prfo:activities=all"):
+        for bad in ("kernels", "none:activities=all", "prfo:activities=all", "client:pinned=1", "client+callbacks:small=1"):
             with self.assertRaisesRegex(SystemExit, "there is no tool"):
                 overhead.make_tool(bad)
 
