@@ -154,7 +154,7 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         }
         std::string problem = plan_problem(options);
         if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
-        const session_result result = session.start(options, problem);
+        const session_result result = session.start(options, asker::program, problem);
         if (result == session_result::ok) open_control();
         return as_result(result, problem);
     });

@@ -80,7 +80,7 @@ void process_control::open() {
     if (ends_) return;
     const session_options options = recording_session::instance().environment_options();
     opened_ns_ = clock_ns(CLOCK_MONOTONIC);
-    facts_ = read_process_facts(options);
+    facts_ = read_process_facts(options, read_environment_facts());
     bool has_socket = false;
     if (options.control != "off") {
         std::string problem;
@@ -180,7 +180,7 @@ control_answer process_control::start(const control_request& request) {
     std::string problem = session.merge(request.words, options);
     if (problem.empty()) problem = plan_problem(options);
     if (!problem.empty()) return {control_result::refused, problem};
-    const session_result result = session.start(options, problem);
+    const session_result result = session.start(options, asker::command, problem);
     return as_answer(result, problem);
 }
 

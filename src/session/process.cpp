@@ -79,7 +79,19 @@ std::string as_file_name(std::string text) {
 
 }  // namespace
 
-process_facts read_process_facts(const session_options& options) {
+environment_facts read_environment_facts() {
+    environment_facts facts;
+    facts.rank = number_from_environment({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"});
+    facts.world_size = number_from_environment({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+    facts.local_rank =
+        number_from_environment({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
+    for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+        if (const char* home = std::getenv(variable)) facts.toolkits.emplace_back(home);
+    }
+    return facts;
+}
+
+process_facts read_process_facts(const session_options& options, const environment_facts& environment) {
     process_facts facts;
     char hostname[256] = {};
     if (gethostname(hostname, sizeof hostname - 1) == 0) facts.hostname = hostname;
@@ -92,13 +104,10 @@ process_facts read_process_facts(const session_options& options) {
     facts.working_directory = link_target("/proc/self/cwd");
     facts.name = options.name.empty() ? program_name(arguments) : options.name;
     facts.rank = options.rank;
-    if (facts.rank.empty()) {
-        facts.rank = number_from_environment({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"});
-    }
+    if (facts.rank.empty()) facts.rank = environment.rank;
     if (facts.rank.empty()) facts.rank = "0";
-    facts.world_size = number_from_environment({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
-    facts.local_rank =
-        number_from_environment({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
+    facts.world_size = environment.world_size;
+    facts.local_rank = environment.local_rank;
     return facts;
 }
 

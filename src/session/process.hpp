@@ -1,5 +1,5 @@
 // What is known about the process we are in: its name, rank, command, and the path its capture gets.
-// Setup code: reads /proc and the environment. Any thread.
+// Setup code: reads /proc. Any thread, but for what reads the environment.
 #pragma once
 
 #include <array>
@@ -23,7 +23,17 @@ struct process_facts {
     std::string local_rank;  // "" if unknown
 };
 
-process_facts read_process_facts(const session_options& options);
+// What the environment says beside the options. To be read on the program's own threads: where one of them changes the
+// environment, a thread of libprof's might look at what has been freed.
+struct environment_facts {
+    std::string rank;  // "" if unknown, and so are the next two
+    std::string world_size;
+    std::string local_rank;
+    std::vector<std::string> toolkits;  // where CUDA's may be
+};
+environment_facts read_environment_facts();
+
+process_facts read_process_facts(const session_options& options, const environment_facts& environment);
 
 // Whether anything has this name, be it a link to nowhere.
 bool is_taken(const std::string& path) noexcept;

@@ -81,6 +81,7 @@ void recording_session::make_ready() {
     {
         const std::lock_guard state_lock(mutex_);
         environment = environment_;
+        environment_facts_ = read_environment_facts();
         make_region(environment_);
         split_torch_texts(environment_.pytorch != "off");
         if (!recording()) {  // else start() came first, and waits for its first record
@@ -89,7 +90,7 @@ void recording_session::make_ready() {
         }
     }
     std::string problem;
-    if (environment.autostart && start(environment, problem) == session_result::failed) {
+    if (environment.autostart && start(environment, asker::program, problem) == session_result::failed) {
         complain_once(terminal_safe(problem));  // it may name a directory
     }
     open_control();
@@ -105,6 +106,7 @@ void recording_session::cuda_is_coming() {
     constexpr const char* held_up =
         "CUDA began while libprof was held up: GPU work is recorded from the next window on";
     if (!lock.owns_lock()) return complain_once(held_up);
+    environment_facts_ = read_environment_facts();  // the rank may have been set since
     if (window_state_ == window_state::open) return attach_tracer(is_new);
     const bool is_warming_up = window_state_ == window_state::warming_up && is_new;
     if (!is_warming_up && completes_) return;  // who completes the recording listens then
@@ -134,9 +136,10 @@ void recording_session::discard_leftovers() {
     }
 }
 
-session_result recording_session::start(const session_options& options, std::string& problem) {
+session_result recording_session::start(const session_options& options, asker who, std::string& problem) {
     const auto command = begin_command(false);
     const std::lock_guard lock(mutex_);
+    if (who == asker::program) environment_facts_ = read_environment_facts();
     if (process_ends_) {
         problem = "the process is about to end";
         return session_result::failed;
@@ -160,7 +163,7 @@ session_result recording_session::start(const session_options& options, std::str
     options_ = options;
     completes_ = false;
     split_torch_texts(options.pytorch != "off");
-    facts_ = read_process_facts(options);
+    facts_ = read_process_facts(options, environment_facts_);
     steps_.store(0);
     {
         const std::lock_guard drain_lock(drain_mutex_);

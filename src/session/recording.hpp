@@ -44,6 +44,7 @@
 namespace prof {
 
 enum class session_result { ok, wrong_state, failed };
+enum class asker { program, command };  // whose thread it is: one of the program's, or libprof's for prof ctl
 
 // In a forked child there is no session: it let go of its parent's.
 bool in_forked_child() noexcept;
@@ -59,7 +60,7 @@ public:
     void cuda_is_coming();
 
     // `problem` gets one line on failure.
-    session_result start(const session_options& options, std::string& problem);
+    session_result start(const session_options& options, asker who, std::string& problem);
     session_result stop(std::string& problem);
 
     // Between start() and stop(), also between windows.
@@ -195,6 +196,7 @@ private:
     std::atomic<bool> waits_for_gpu_{false};  // whoever holds commands_
     session_mutex<std::timed_mutex> mutex_;
     session_options environment_;
+    environment_facts environment_facts_;
     session_options options_;
     process_facts facts_;
     std::uint32_t epoch_ = 0;       // of the latest window of any recording

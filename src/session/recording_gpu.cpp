@@ -24,6 +24,7 @@ void recording_session::make_tracer() {
         ender_.start();
     }
     tracer_options_.library = options_.cupti_library;
+    tracer_options_.toolkits = environment_facts_.toolkits;
     tracer_ = std::make_unique<cupti_tracer>(*region_, tracer_options_);
     has_tracer_ = true;
     if (tracer_->problem().empty()) std::atexit(at_exit);  // at once: another thread may call exit now

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """prof ctl over the real libprof.so, on a trainer on the simulated GPU: what it prints, and its exit status.
 
-    ctl_test.py PROF LIBPROF FAKE_CUPTI TRAINER
+    ctl_test.py PROF LIBPROF FAKE_CUPTI TRAINER ENVIRONMENT_WATCH
 
 The trainer is tests/session/control_victim.cpp, which does a line at a time what it is told.
 """
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-PROF, LIBPROF, FAKE_CUPTI, TRAINER = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:5])
+PROF, LIBPROF, FAKE_CUPTI, TRAINER, WATCH = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:6])
 
 
 class Control(unittest.TestCase):
@@ -24,15 +24,17 @@ class Control(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PROF_")}
         self.environment["XDG_RUNTIME_DIR"] = folder.name
+        self.complaints = open(self.folder / "complaints", "w+")
+        self.addCleanup(self.complaints.close)
 
-    def train(self):
+    def train(self, **variables):
         orders, answers = self.folder / "orders", self.folder / "answers"
         os.mkfifo(orders)
         os.mkfifo(answers)
         self.trainer = subprocess.Popen(
-            [TRAINER, orders, answers], cwd=self.folder, stdout=subprocess.DEVNULL,
+            [TRAINER, orders, answers], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=self.complaints,
             env={**self.environment, "PROF_AUTOSTART": "0", "PROF_CUPTI_LIBRARY": FAKE_CUPTI, "PROF_EXPORT": "none",
-                 "CUDA_INJECTION64_PATH": LIBPROF, "NVTX_INJECTION64_PATH": LIBPROF})  # fmt: skip
+                 "CUDA_INJECTION64_PATH": LIBPROF, "NVTX_INJECTION64_PATH": LIBPROF, **variables})  # fmt: skip
         self.addCleanup(self.trainer.wait)
         self.addCleanup(self.trainer.kill)
         self.orders = open(orders, "w")
@@ -75,6 +77,19 @@ class Control(unittest.TestCase):
         (capture,) = (self.folder / "prof-captures").glob("a b.0.*.prof")
         self.assertEqual(os.path.realpath(capture), os.path.realpath(out.strip()))
         self.assertTrue(out.startswith("/"))  # though output_dir is relative
+
+    def test_a_recording_that_it_starts_reads_the_environment_on_no_thread_of_its_own(self):
+        self.train(LD_PRELOAD=WATCH, RANK="3")
+        self.tell("train 1")
+        self.assertEqual(self.ctl(self.pid, "start")[0], 0)
+        self.tell("train 1")
+        status, capture, _ = self.ctl(self.pid, "stop")
+        self.assertEqual(status, 0)
+        self.assertIn(".3.", os.path.basename(capture))
+        self.complaints.seek(0)
+        asked = self.complaints.read()
+        self.assertIn("RANK asked for by a thread of the program's", asked)
+        self.assertNotIn("a thread of libprof's", asked)
 
     def test_a_process_that_does_not_answer(self):
         self.train()

@@ -127,8 +127,9 @@ TEST_F(Pressure, OfThousandsOfThreadsThatComeAndGo) {
     const std::uint64_t ringless = threads - data.ranges.size();
     EXPECT_LT(ringless, threads - 1000) << "there are that many rings for the first of them";
     EXPECT_GE(dropped(data, drop_cause::no_ring), ringless);
-    EXPECT_EQ(data.quality.dropped.empty(), ringless == 0);
-    EXPECT_EQ(operations_of(data, "work"), data.ranges.size());
+    EXPECT_EQ(data.quality.dropped.empty(), ringless == 0) << testing::PrintToString(data.quality.dropped);
+    EXPECT_EQ(operations_of(data, "work"), data.ranges.size())
+        << data.ops.size() << " operations, " << launches(data) << " launches";
 }
 
 TEST_F(Pressure, OfBuffersThatComeLateAndLastFirst) {

@@ -4,7 +4,6 @@
 #include <link.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -33,7 +32,7 @@ std::vector<std::string> loaded_objects(std::string_view stem) {
     return state.found;
 }
 
-std::vector<std::string> usual_places() {
+std::vector<std::string> usual_places(const std::vector<std::string>& toolkits) {
     std::vector<std::string> places;
     // Beside the CUDA runtime that the process uses: a toolkit's folder, or NVIDIA's wheels (…/nvidia/cu13/lib, or for
     // CUDA 12 …/nvidia/cuda_runtime/lib beside …/nvidia/cuda_cupti/lib).
@@ -48,12 +47,9 @@ std::vector<std::string> usual_places() {
         }
     }
     places.insert(places.end(), {"libcupti.so.13", "libcupti.so.12"});
-    for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-        if (const char* home = std::getenv(variable)) {
-            for (const char* folder : {"/extras/CUPTI/lib64", "/lib64"}) {
-                places.push_back(std::string{home} + folder + "/libcupti.so");
-            }
-        }
+    for (const std::string& toolkit : toolkits) {
+        for (const char* folder : {"/extras/CUPTI/lib64", "/lib64"})
+            places.push_back(toolkit + folder + "/libcupti.so");
     }
     for (const char* folder : {"/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64", "/usr/local/cuda/lib"}) {
         places.push_back(std::string{folder} + "/libcupti.so");
@@ -91,7 +87,7 @@ std::string take(void* handle, const std::string& name, cupti_library& out) {
 
 }  // namespace
 
-std::string open_cupti(const std::string& chosen, cupti_library& out) {
+std::string open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out) {
     if (!chosen.empty()) {
         void* handle = dlopen(chosen.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (handle == nullptr) return "PROF_CUPTI_LIBRARY cannot be loaded: " + std::string{dlerror()};
@@ -104,7 +100,7 @@ std::string open_cupti(const std::string& chosen, cupti_library& out) {
     for (const std::string& object : loaded_objects("libcupti.so")) {
         if (void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_NOLOAD)) return take(handle, object, out);
     }
-    for (const std::string& place : usual_places()) {
+    for (const std::string& place : usual_places(toolkits)) {
         if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return take(handle, place, out);
     }
     return "libcupti.so was found nowhere; PROF_CUPTI_LIBRARY can name it";

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace prof {
 
@@ -39,9 +40,9 @@ bool find(void* library, const char* name, TFunction& out) noexcept {
 }
 
 // `chosen` (PROF_CUPTI_LIBRARY), if not empty, is the first and only place looked at. Else the copy that the process
-// already has, else the usual places. Returns "" or one line: what is missing and why. Loads libraries: not for the hot
-// path. Any thread, but one at a time.
-std::string open_cupti(const std::string& chosen, cupti_library& out);
+// already has, else the usual places, among them `toolkits` (folders). Returns "" or one line: what is missing and why.
+// Loads libraries: not for the hot path. Any thread, but one at a time.
+std::string open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out);
 
 // True once somebody has initialised the CUDA driver in this process. Initialises nothing itself.
 bool cuda_is_initialised() noexcept;

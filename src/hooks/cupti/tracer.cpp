@@ -39,7 +39,7 @@ constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_t
 
 cupti_tracer::cupti_tracer(region& where, const tracer_options& options)
     : region_(where), buffers_(where, options.buffer_bytes, options.buffer_count) {
-    problem_ = open_cupti(options.library, cupti_);
+    problem_ = open_cupti(options.library, options.toolkits, cupti_);
 }
 
 std::string cupti_tracer::failed(const char* what, CUptiResult result) const {

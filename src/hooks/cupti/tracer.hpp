@@ -23,7 +23,8 @@
 namespace prof {
 
 struct tracer_options {
-    std::string library;  // PROF_CUPTI_LIBRARY
+    std::string library;                  // PROF_CUPTI_LIBRARY
+    std::vector<std::string> toolkits{};  // folders
     std::size_t buffer_bytes = 1U << 20;
     std::uint32_t buffer_count = 20;
 };
