@@ -1,8 +1,8 @@
 #!/bin/bash
 # Measures what libprof costs on one GPU, beside others. Needs a build of this tree, PyTorch and a GPU.
 #
-#   tests/gpu/measure_cost.sh OUTDIR [STAGE…]     stages: launchbound gpubound residue budget
-#                                                 startstop rate export
+#   tests/gpu/measure_cost.sh OUTDIR [STAGE…]     stages: launchbound gpubound graphs residue
+#                                                 budget startstop rate export
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
 #
@@ -52,7 +52,8 @@ measure() {
 }
 
 inside=(env "LD_PRELOAD=$library" PROF_AUTOSTART=0 PROF_EXPORT=none)
-beside=(--beside client+callbacks --goal prof-client+callbacks:0.01 --goal prof:0.015 --client-library "$client")
+residue=(python3 "$here/residue.py" --library "$library" --client-library "$client")
+beside=(--beside client+callbacks --goal prof-client+callbacks:0.01 --client-library "$client")
 
 stage_launchbound() {
     measure launchbound $((${PROF_SECONDS:-300} + 40)) "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
@@ -60,17 +61,23 @@ stage_launchbound() {
         "${beside[@]}" --json "$out/launchbound.json"
 }
 stage_gpubound() {
-    measure gpubound 100 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
-        --workload gpu-bound --steps 6 --settle 1 --rounds 50 --seconds 65 "${beside[@]}" --json "$out/gpubound.json"
+    local without_sets=prof:activities=kernels,copies,waits,allocations,graph_nodes
+    measure gpubound 130 "${inside[@]}" python3 "$here/overhead.py" --tools "client+callbacks,prof,$without_sets" \
+        --workload gpu-bound --neighbours 3 --steps 6 --settle 1 --rounds 50 --seconds 95 "${beside[@]}" \
+        --goal prof:0.015 --goal "$without_sets:0.015" --json "$out/gpubound.json"
+}
+# As a whole is another way of recording them, which cannot be switched on and off in one process.
+stage_graphs() {
+    measure graphs 90 "${inside[@]}" python3 "$here/overhead.py" --tools client+callbacks,prof \
+        --workload graph-replay --settle 1 --rounds 50 --seconds 55 "${beside[@]}" --json "$out/graphs.json"
+    measure residue-graphs 140 "${residue[@]}" --workloads graph-replay --processes 3 \
+        --roles plain,control,whole-graphs --seconds 40 --json "$out/residue-graphs.json"
 }
 stage_residue() {
-    local residue=(python3 "$here/residue.py" --library "$library" --client-library "$client")
     measure residue-launches 160 "${residue[@]}" --launch-turns "$build/tests/gpu/launch_cost/launch_turns" \
         --seconds 110 --json "$out/residue-launches.json"
     measure residue 150 "${residue[@]}" --workloads graph-replay,two-threads --processes 3 --seconds 100 \
         --json "$out/residue.json"
-    measure residue-graphs 140 "${residue[@]}" --workloads graph-replay --processes 3 \
-        --roles plain,control,whole-graphs --seconds 40 --json "$out/residue-graphs.json"
     measure residue-launchbound 100 "${residue[@]}" --workloads launch-bound --processes 2 \
         --roles plain,control,idle,stopped --seconds 60 --json "$out/residue-launchbound.json"
 }
@@ -97,7 +104,7 @@ stage_export() {
 }
 
 say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
-for stage in ${*:-launchbound gpubound residue budget startstop rate export}; do
+for stage in ${*:-launchbound gpubound graphs residue budget startstop rate export}; do
     if declare -F "stage_$stage" >/dev/null; then
         "stage_$stage"
     else

@@ -10,7 +10,9 @@ kept on one core, the same in all processes: on their way between cores lies mos
     plain         nothing; the base that the others are divided by
     control       nothing either: its intervals are the noise of the method
     idle          libprof is in the process (LD_PRELOAD), and was never started
-    uninjected    the same, but the driver is told of no tool when it begins
+    quiet         the same without its thread (control=off)
+    uninjected    as idle, but the driver is told of no tool when it begins
+    bystander     no libprof, but a library as large that does nothing is preloaded (libbystander.so)
     injected      no libprof, but the driver finds a tool when it begins, which does nothing (libsilent_tool.so)
     listening     as idle, and it waits for cudaProfilerStart, which does not come
     joined        libprof comes into the process half way (dlopen), and is never started
@@ -54,10 +56,12 @@ import residue_cost
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROLES = dict.fromkeys(  # processes at most
-    ("plain", "control", "idle", "uninjected", "injected", "listening", "joined", "stopped", "whole-graphs"), 16
+    ("plain", "control", "idle", "quiet", "uninjected", "bystander", "injected", "listening", "joined", "stopped",
+     "whole-graphs"), 16
 ) | {"torch-stopped": 1}
 LIBPROF = {  # the roles with libprof in the process: how it is set
     "idle": {"PROF_AUTOSTART": "0"},
+    "quiet": {"PROF_AUTOSTART": "0", "PROF_CONTROL": "off"},
     "uninjected": {"PROF_AUTOSTART": "0", "CUDA_INJECTION64_PATH": ""},
     "listening": {"PROF_CAPTURE_RANGE": "cudaProfilerApi"},
     "joined": {"PROF_AUTOSTART": "0"},
@@ -84,6 +88,8 @@ class Turn:
             environment |= {"PROF_EXPORT": "none", **LIBPROF[role]}
             if role != "joined":
                 environment["LD_PRELOAD"] = library
+        if role == "bystander":
+            environment["LD_PRELOAD"] = str(pathlib.Path(library).with_name("libbystander.so"))
         if role == "injected":
             environment["CUDA_INJECTION64_PATH"] = str(pathlib.Path(library).with_name("libsilent_tool.so"))
         self.process = subprocess.Popen(
