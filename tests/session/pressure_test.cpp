@@ -127,9 +127,11 @@ TEST_F(Pressure, OfThousandsOfThreadsThatComeAndGo) {
     const std::uint64_t ringless = threads - data.ranges.size();
     EXPECT_LT(ringless, threads - 1000) << "there are that many rings for the first of them";
     EXPECT_GE(dropped(data, drop_cause::no_ring), ringless);
-    EXPECT_EQ(data.quality.dropped.empty(), ringless == 0) << testing::PrintToString(data.quality.dropped);
-    EXPECT_EQ(operations_of(data, "work"), data.ranges.size())
-        << data.ops.size() << " operations, " << launches(data) << " launches";
+    // Where fifty threads find CUPTI's buffer full at once, each asks for one, and there are twenty.
+    const std::uint64_t bufferless = dropped(data, drop_cause::cupti_dropped);
+    EXPECT_LT(bufferless, 1000U);
+    EXPECT_EQ(data.quality.dropped.empty(), ringless + bufferless == 0) << testing::PrintToString(data.quality.dropped);
+    EXPECT_EQ(operations_of(data, "work") + bufferless, data.ranges.size()) << launches(data) << " launches";
 }
 
 TEST_F(Pressure, OfBuffersThatComeLateAndLastFirst) {
@@ -161,9 +163,10 @@ TEST_F(Pressure, OfCorrelationIdsThatBeginAgain) {
     e["FAKE_GPU_CALLS_BEFORE"] = std::to_string(UINT32_MAX - 500);
     run(e, {"churn", "1000"});  // for so many there are rings, whether or not the drain thread gets its turn
     const timeline data = capture();
-    EXPECT_EQ(data.ops.size(), 1000U);
-    EXPECT_EQ(operations_of(data, "work"), 1000U);
-    EXPECT_TRUE(data.quality.dropped.empty());
+    const std::uint64_t bufferless = dropped(data, drop_cause::cupti_dropped);  // as above
+    EXPECT_EQ(data.ops.size() + bufferless, 1000U);
+    EXPECT_EQ(operations_of(data, "work") + bufferless, 1000U);
+    EXPECT_EQ(data.quality.dropped.empty(), bufferless == 0) << testing::PrintToString(data.quality.dropped);
     const auto early = std::count_if(data.api_calls.begin(), data.api_calls.end(),
                                      [](const auto& c) { return static_cast<std::uint32_t>(c.correlation) < 1500; });
     EXPECT_GT(early, 250);
