@@ -9,7 +9,7 @@
 //     }
 //
 // Ranges are NVTX push/pop ranges in the domain "prof", so Nsight shows them too, and no link to libprof is needed.
-// Any thread; ranges of one thread nest. Cost of a PROF_RANGE, enter and leave together: one to two nanoseconds with no
+// Any thread; ranges of one thread nest. Cost of a PROF_RANGE, enter and leave together: a nanosecond or two with no
 // tool in the process, or with libprof that is not recording; while it is, two clock reads and a few nanoseconds
 // (docs/overhead.md).
 // -DPROF_DISABLE compiles every range to nothing.
@@ -57,6 +57,7 @@ namespace detail {
 // Hidden, as what follows: what is shared by all shared objects keeps the first of them from being unloaded (GNU's
 // unique symbols).
 [[gnu::visibility("hidden")]] inline constexpr std::uint32_t heard_always = 1;
+[[gnu::visibility("hidden")]] inline constexpr std::uint32_t heard_never = 0;
 
 // The tool that NVTX found, if any.
 //
@@ -120,6 +121,8 @@ public:
         event_.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
         event_.message.registered = nvtxDomainRegisterStringA(tool_.domain, name);
         if (event_.category != 0 || event_.color != 0 || attributes.has_payload) tool_.plain = tool_.domain;
+        // Who knows neither the name nor the domain could not tell what this is: there is no tool.
+        if (event_.message.registered == nullptr && tool_.domain == nullptr) tool_.gate = &detail::heard_never;
     }
     const nvtxEventAttributes_t& event() const noexcept { return event_; }
     const detail::tool& tool() const noexcept { return tool_; }
@@ -129,12 +132,14 @@ private:
     detail::tool tool_;  // a copy: one load less for each range
 };
 
-// A range from its construction to its destruction, which must happen on the same thread, innermost first.
+// A range from its construction to its destruction, which must happen on the same thread, innermost first. Most often
+// nobody listens: then only the look is to be in the way, where __builtin_expect says so. What is recorded takes many
+// times that.
 class scoped_range {
 public:
     // `site` outlives the range.
     explicit scoped_range(const range_site& site) noexcept : tool_(site.tool()) {
-        if (tool_.hears()) nvtxDomainRangePushEx(tool_.plain, &site.event());
+        if (__builtin_expect(tool_.hears(), 0)) nvtxDomainRangePushEx(tool_.plain, &site.event());
     }
     explicit scoped_range(const range_site&&) = delete;
 
@@ -149,7 +154,7 @@ public:
     }
     // Whether the beginning was told does not matter: libprof counts a pop without its push, and always has.
     ~scoped_range() {
-        if (tool_.hears()) nvtxDomainRangePop(tool_.domain);
+        if (__builtin_expect(tool_.hears(), 0)) nvtxDomainRangePop(tool_.domain);
     }
 
     scoped_range(const scoped_range&) = delete;
