@@ -122,7 +122,8 @@ public:
         event_.message.registered = nvtxDomainRegisterStringA(tool_.domain, name);
         if (event_.category != 0 || event_.color != 0 || attributes.has_payload) tool_.plain = tool_.domain;
         // Who knows neither the name nor the domain could not tell what this is: there is no tool.
-        if (event_.message.registered == nullptr && tool_.domain == nullptr) tool_.gate = &detail::heard_never;
+        const bool has_handle = event_.message.registered != nullptr || tool_.domain != nullptr;
+        if (!has_handle && tool_.gate == &detail::heard_always) tool_.gate = &detail::heard_never;
     }
     const nvtxEventAttributes_t& event() const noexcept { return event_; }
     const detail::tool& tool() const noexcept { return tool_; }
