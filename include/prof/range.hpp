@@ -35,7 +35,7 @@ namespace prof {
 #if defined(PROF_DISABLE)
 inline namespace no_ranges {
 #else
-inline namespace ranges_2 {
+inline namespace ranges_3 {
 #endif
 
 // What a range may carry beside its name. 0 is "none" for color and category.
@@ -64,12 +64,20 @@ namespace detail {
 // Ranges need not be told to it while the word at `gate` is 0. libprof is asked for its word through NVTX, by a
 // resource of this name whose identifier is the place for the address; any other tool sees a pointer with a name, and
 // hears all ranges. libprof's hooks look at the same word first, so that only the calls are saved, and nothing changes.
-// In the same way it is asked for a second handle of the domain, for events that have a registered name and nothing
-// else: those it need not look at.
+// In the same way it is asked for two functions to call instead of NVTX's: one takes events that have a registered name
+// and nothing else, which it need not look at, and neither counts the levels, for which nobody asks here.
 struct tool {
-    tool() noexcept : domain(nvtxDomainCreateA("prof")), plain(domain) {
+    [[gnu::visibility("hidden")]] tool() noexcept : domain(nvtxDomainCreateA("prof")) {
         ask("libprof: gate", &gate);
-        ask("libprof: plain events", &plain);
+        ask("libprof: push", &push);
+        ask("libprof: pop", &pop);
+    }
+    [[gnu::visibility("hidden")]] static void push_by_nvtx(nvtxDomainHandle_t domain,
+                                                           const nvtxEventAttributes_t* event) noexcept {
+        nvtxDomainRangePushEx(domain, event);
+    }
+    [[gnu::visibility("hidden")]] static void pop_by_nvtx(nvtxDomainHandle_t domain) noexcept {
+        nvtxDomainRangePop(domain);
     }
     void ask(const char* name, const void* answer) const noexcept {
         nvtxResourceAttributes_t question{};
@@ -85,8 +93,9 @@ struct tool {
     bool hears() const noexcept { return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0; }
 
     nvtxDomainHandle_t domain;
-    nvtxDomainHandle_t plain;
     const std::uint32_t* gate = &heard_always;
+    void (*push)(nvtxDomainHandle_t, const nvtxEventAttributes_t*) noexcept = &push_by_nvtx;
+    void (*pop)(nvtxDomainHandle_t) noexcept = &pop_by_nvtx;
 };
 
 [[gnu::visibility("hidden")]] inline const tool& the_tool() noexcept {
@@ -120,7 +129,8 @@ public:
         : event_(detail::event(attributes)), tool_(detail::the_tool()) {
         event_.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
         event_.message.registered = nvtxDomainRegisterStringA(tool_.domain, name);
-        if (event_.category != 0 || event_.color != 0 || attributes.has_payload) tool_.plain = tool_.domain;
+        if (event_.category != 0 || event_.color != 0 || attributes.has_payload)
+            tool_.push = &detail::tool::push_by_nvtx;
         // Who knows neither the name nor the domain could not tell what this is: there is no tool.
         const bool has_handle = event_.message.registered != nullptr || tool_.domain != nullptr;
         if (!has_handle && tool_.gate == &detail::heard_always) tool_.gate = &detail::heard_never;
@@ -139,14 +149,14 @@ private:
 class scoped_range {
 public:
     // `site` outlives the range.
-    explicit scoped_range(const range_site& site) noexcept : tool_(site.tool()) {
-        if (__builtin_expect(tool_.hears(), 0)) nvtxDomainRangePushEx(tool_.plain, &site.event());
+    explicit scoped_range(const range_site& site) noexcept : tool_(site.tool()), has_site_(true) {
+        if (__builtin_expect(tool_.hears(), 0)) tool_.push(tool_.domain, &site.event());
     }
     explicit scoped_range(const range_site&&) = delete;
 
     // For names made at run time: `name` is copied if a tool listens (one hash of it), and may go away at once.
     explicit scoped_range(const char* name, const range_attributes& attributes = {}) noexcept
-        : tool_(detail::the_tool()) {
+        : tool_(detail::the_tool()), has_site_(false) {
         if (!tool_.hears()) return;
         nvtxEventAttributes_t e = detail::event(attributes);
         e.messageType = NVTX_MESSAGE_TYPE_ASCII;
@@ -155,7 +165,8 @@ public:
     }
     // Whether the beginning was told does not matter: libprof counts a pop without its push, and always has.
     ~scoped_range() {
-        if (__builtin_expect(tool_.hears(), 0)) nvtxDomainRangePop(tool_.domain);
+        if (__builtin_expect(!tool_.hears(), 1)) return;
+        has_site_ ? tool_.pop(tool_.domain) : detail::tool::pop_by_nvtx(tool_.domain);
     }
 
     scoped_range(const scoped_range&) = delete;
@@ -163,6 +174,7 @@ public:
 
 private:
     const detail::tool& tool_;
+    const bool has_site_;  // the compiler knows
 };
 
 // A range of the process rather than of a thread: may overlap others and end on another thread.

@@ -45,11 +45,12 @@ std::string beside_executable(const char* from_bin) {
 
 std::string library_beside_executable() { return beside_executable(PROF_LIBRARY_FROM_BIN "/libprof.so"); }
 
-std::string python_folder_beside_executable() {
-    const std::string folder = beside_executable(PROF_PYTHON_FROM_BIN);
-    const bool usable =
-        folder.find(':') == std::string::npos && access((folder + "/sitecustomize.py").c_str(), R_OK) == 0;
-    return usable ? folder : std::string();
+std::string python_folder_beside_executable() { return beside_executable(PROF_PYTHON_FROM_BIN); }
+
+std::string try_python_folder(const std::string& folder) {
+    if (folder.find(':') != std::string::npos) return "PYTHONPATH cannot hold a path with colons: " + folder;
+    const std::string script = folder + "/sitecustomize.py";
+    return access(script.c_str(), R_OK) == 0 ? std::string() : script + ": " + std::generic_category().message(errno);
 }
 
 std::string try_library(const std::string& path) {

@@ -113,7 +113,13 @@ void inject(changed_environment& variables, const std::string& library) {
 // Python programs start with our sitecustomize, which has PyTorch say its ranges and makes way for the user's own.
 void guide_python(changed_environment& variables) {
     const std::string folder = python_folder_beside_executable();
-    if (folder.empty()) return;
+    const std::string unusable = try_python_folder(folder);
+    if (!unusable.empty()) {
+        return complain(
+            "PyTorch's own ranges are not heard, nor is way made for Triton's profiler (as with --pytorch "
+            "off): " +
+            unusable);
+    }
     const std::string before = variables.get("PYTHONPATH");
     variables.set("PYTHONPATH", before.empty() ? folder : folder + ":" + before);
 }

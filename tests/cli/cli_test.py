@@ -6,6 +6,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,9 +29,9 @@ class CommandLine(unittest.TestCase):
         for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "PYTHONPATH"):
             self.environment.pop(name, None)
 
-    def prof(self, *arguments, env=None, **more):
+    def prof(self, *arguments, env=None, prof=PROF, **more):
         return subprocess.run(
-            [PROF, *map(str, arguments)],
+            [prof, *map(str, arguments)],
             capture_output=True,
             text=True,
             cwd=self.dir,
@@ -230,6 +231,18 @@ class Run(CommandLine):
         self.assertTrue((pathlib.Path(folder) / "sitecustomize.py").is_file(), folder)
         self.assertEqual(self.run_stubbed(*show, env={"PYTHONPATH": "/a:/b"}).stdout, f"{folder}:/a:/b\n")
         self.assertEqual(self.run_stubbed(*show, options=["--pytorch", "off"], env={"PYTHONPATH": "/a"}).stdout, "/a\n")
+
+    def test_a_command_without_our_folder_says_what_is_missing(self):
+        alone = self.dir / "bin" / "prof"
+        alone.parent.mkdir()
+        shutil.copy(PROF, alone)
+        for options, said in ((), 1), (("--pytorch", "off"), 0):
+            result = self.run_stubbed("true", options=options, prof=alone)
+            self.assertEqual(result.returncode, 0)
+            lines = [line for line in result.stderr.splitlines() if "PyTorch" in line]
+            self.assertEqual(len(lines), said, result.stderr)
+            for line in lines:
+                self.assertRegex(line, r"^prof: PyTorch's own ranges are not heard, .*python/sitecustomize.py: No such file")
 
     def test_other_tools_are_left_in_place(self):
         result = self.run_stubbed("env", env={"NVTX_INJECTION64_PATH": "/opt/other.so"})

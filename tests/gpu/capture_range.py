@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 import overhead
-import torch_beside
+import profiler_beside
 
 WAYS = ("cudart", "torch", "driver")
 STEPS = 250
@@ -72,7 +72,7 @@ def run(prof, way):
         captures = sorted(pathlib.Path(folder).glob("*.prof"))
         if done.returncode != 0 or len(captures) != 1:
             return {}, [f"status {done.returncode}, {len(captures)} captures: {done.stderr[-500:]}"]
-        steps = torch_beside.recorded_steps(prof, captures[0])
+        steps = profiler_beside.recorded_steps(prof, captures[0])
     return steps, faults(steps)
 
 

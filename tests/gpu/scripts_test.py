@@ -33,7 +33,7 @@ import residue
 import residue_cost
 import residue_server
 import start_stop
-import torch_beside
+import profiler_beside
 import windows
 
 
@@ -675,22 +675,32 @@ class Overhead(unittest.TestCase):
         self.assertLess(held, 100)
 
 
-class TorchBeside(unittest.TestCase):
+class ProfilerBeside(unittest.TestCase):
     def test_what_does_not_hold_is_named(self):
         kernels = {"gemm": 40, "relu": 20}
         steps = {number: 54 for number in (*range(10), *range(20, 30))}
-        self.assertEqual(torch_beside.faults(kernels, dict(kernels), steps), [])
-        self.assertEqual(torch_beside.faults(kernels, kernels, steps | {20: 0, 29: 0}), [])  # Kineto keeps CUPTI
-        self.assertIn("['gemm']", torch_beside.faults(kernels, kernels | {"gemm": 39}, steps)[0])
-        self.assertIn("[7]", torch_beside.faults(kernels, kernels, steps | {7: 53})[0])
+        self.assertEqual(profiler_beside.faults(kernels, dict(kernels), steps), [])
+        self.assertEqual(profiler_beside.faults(kernels, kernels, steps | {20: 0, 29: 0}), [])  # Kineto keeps CUPTI
+        self.assertIn("['gemm']", profiler_beside.faults(kernels, kernels | {"gemm": 39}, steps)[0])
+        self.assertIn("[7]", profiler_beside.faults(kernels, kernels, steps | {7: 53})[0])
         for wrong in (steps | {12: 54}, {number: 54 for number in range(10)}):
-            self.assertEqual(len(torch_beside.faults(kernels, kernels, wrong)), 1)
-        self.assertEqual(len(torch_beside.faults({}, {}, steps)), 1)
+            self.assertEqual(len(profiler_beside.faults(kernels, kernels, wrong)), 1)
+        self.assertEqual(len(profiler_beside.faults({}, {}, steps)), 1)
+        self.assertEqual(profiler_beside.faults(kernels, kernels, steps, keeps_cupti=False), [])
+        self.assertIn("[29]", profiler_beside.faults(kernels, kernels, steps | {29: 0}, keeps_cupti=False)[0])
+
+    def test_protons_kernels_are_the_leaves_of_its_trees(self):
+        def leaf(name, count):
+            return {"frame": {"name": name}, "children": [], "metrics": {"count": count, "time (ns)": 5}}
+
+        root = {"frame": {"name": "ROOT"}, "metrics": {"count": 0}, "children": [
+            leaf("gemm", 2), {"frame": {"name": "step"}, "metrics": {}, "children": [leaf("gemm", 3), leaf("relu", 1)]}]}
+        self.assertEqual(profiler_beside.proton_kernels([root, {"CUDA": {"0": {"arch": "90"}}}]), {"gemm": 5, "relu": 1})
 
     def test_the_operations_of_a_step_are_those_of_its_range(self):
         rows = [{"depth": 0, "name": "step 3", "ops": 7}, {"depth": 1, "name": "step 4", "ops": 2},
                 {"depth": 0, "name": "(no range)", "ops": 9}]
-        self.assertEqual(torch_beside.operations_by_step(rows), {3: 7})
+        self.assertEqual(profiler_beside.operations_by_step(rows), {3: 7})
 
 
 class CaptureRange(unittest.TestCase):

@@ -3,6 +3,9 @@
 
 #include <prof/range.hpp>
 
+#include <cstring>
+#include <string_view>
+
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
 #include "hooks/written_records.hpp"
@@ -13,11 +16,14 @@ namespace {
 
 NvtxFunctionTable core2_table = nullptr;
 
-// libprof's two functions, with a count before each.
+// libprof's functions, with a count before each: those that NVTX calls, and those that the header calls itself.
 int pushes = 0;
 int pops = 0;
 int (*push_of_libprof)(nvtxDomainHandle_t, const nvtxEventAttributes_t*) = nullptr;
 int (*pop_of_libprof)(nvtxDomainHandle_t) = nullptr;
+nvtxResourceHandle_t (*answer_of_libprof)(nvtxDomainHandle_t, nvtxResourceAttributes_t*) = nullptr;
+decltype(detail::tool::push) push_for_header = nullptr;
+decltype(detail::tool::pop) pop_for_header = nullptr;
 
 int counted_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
     ++pushes;
@@ -26,6 +32,29 @@ int counted_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) 
 int counted_pop(nvtxDomainHandle_t domain) {
     ++pops;
     return pop_of_libprof(domain);
+}
+void counted_push_for_header(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) noexcept {
+    ++pushes;
+    push_for_header(domain, event);
+}
+void counted_pop_for_header(nvtxDomainHandle_t domain) noexcept {
+    ++pops;
+    pop_for_header(domain);
+}
+
+template <typename TFunction>
+void count_instead(void* place, TFunction*& answered, TFunction* counted) {
+    std::memcpy(&answered, place, sizeof answered);
+    std::memcpy(place, &counted, sizeof counted);
+}
+nvtxResourceHandle_t counted_answer(nvtxDomainHandle_t domain, nvtxResourceAttributes_t* question) {
+    void* const place = const_cast<void*>(question->identifier.pValue);
+    const std::string_view name = question->message.ascii == nullptr ? "" : question->message.ascii;
+    auto* const handle = answer_of_libprof(domain, question);
+    if (question->identifierType != NVTX_RESOURCE_TYPE_GENERIC_POINTER) return handle;
+    if (name == "libprof: push") count_instead(place, push_for_header, counted_push_for_header);
+    if (name == "libprof: pop") count_instead(place, pop_for_header, counted_pop_for_header);
+    return handle;
 }
 
 template <typename TFunction>
@@ -42,6 +71,7 @@ int NVTX_API attach(NvtxGetExportTableFunc_t get_export_table) {
         ->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &core2_table, &size);
     push_of_libprof = replace_hook(NVTX_CBID_CORE2_DomainRangePushEx, counted_push);
     pop_of_libprof = replace_hook(NVTX_CBID_CORE2_DomainRangePop, counted_pop);
+    answer_of_libprof = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, counted_answer);
     return 1;
 }
 
@@ -113,16 +143,18 @@ TEST_F(RangeHeader, TellsOfAnEndWhoseBeginningWasNotHeard) {
 
 TEST_F(RangeHeader, CallsAToolThatGivesNoAnswerAlways) {
     EXPECT_FALSE(detail::tool{}.hears());
-    EXPECT_NE(detail::tool{}.plain, detail::tool{}.domain);
+    EXPECT_EQ(detail::tool{}.push, counted_push_for_header);
+    EXPECT_EQ(detail::tool{}.pop, counted_pop_for_header);
     auto* const answer = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, silent_resource);
     EXPECT_TRUE(detail::tool{}.hears());
-    EXPECT_EQ(detail::tool{}.plain, detail::tool{}.domain);
+    EXPECT_EQ(detail::tool{}.push, detail::tool::push_by_nvtx);
+    EXPECT_EQ(detail::tool{}.pop, detail::tool::pop_by_nvtx);
     replace_hook<decltype(silent_resource)>(NVTX_CBID_CORE2_DomainResourceCreate, nullptr);  // no tool
     EXPECT_TRUE(detail::tool{}.hears());
     replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, answer);
 }
 
-// Both ways of the hook, and both handles of the domain: one is for ranges that have a name and nothing else.
+// Both ways of the hook, and both functions: one is for ranges that have a name and nothing else.
 TEST_F(RangeHeader, RecordsWhatARangeWasGiven) {
     using test::written_record;
     const auto domain = static_cast<std::uint16_t>(where().domain("prof"));
@@ -157,8 +189,8 @@ TEST_F(RangeHeader, RecordsWhatARangeWasGiven) {
 
 // A pointer of the program's own, with whatever name, is none of libprof's.
 TEST_F(RangeHeader, WritesToNoOtherPointer) {
-    for (const char* name : {"", "gate", "libprof: gat", "libprof: gate2", "libprof: plain", "libprof: plain eventss",
-                             static_cast<const char*>(nullptr)}) {
+    for (const char* name : {"", "gate", "libprof: gat", "libprof: gate2", "libprof: pus", "libprof: pushes",
+                             "libprof: po", "libprof: pops", static_cast<const char*>(nullptr)}) {
         for (const int type : {NVTX_RESOURCE_TYPE_GENERIC_POINTER, NVTX_RESOURCE_TYPE_GENERIC_HANDLE}) {
             const void* untouched = &pushes;
             nvtxResourceAttributes_t resource{};

@@ -60,24 +60,10 @@ auto plain_attributes(const nvtxEventAttributes_t* event) noexcept {
     return push_range(domain, attributes(event), event);
 }
 
-// <prof/range.hpp> asks for a second handle of its domain, through which it sends events that have a registered name
-// and nothing else: those need no look.
-constexpr std::uintptr_t plain_handles = 1U << 16;
-std::uint32_t domain_of(nvtxDomainHandle_t handle) noexcept {
-    const std::uint32_t number = number_of(handle);
-    return number - plain_handles < domain_limit ? static_cast<std::uint32_t>(number - plain_handles) : number;
-}
-auto own_attributes(const nvtxEventAttributes_t* event) noexcept {
-    return [event](producer&, record& r) { set_name_alone(r, number_of(event->message.registered)); };
-}
-[[gnu::always_inline]] inline int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* event) noexcept {
-    const auto number = reinterpret_cast<std::uintptr_t>(handle);
-    const std::uintptr_t own = number - plain_handles;
-    if (is_ready() && own < domain_limit) [[likely]]
-        return put_push(*this_thread.out, own, tick_counter(), own_attributes(event));
-    if (is_ready() && number < domain_limit && is_plain(event)) [[likely]]
-        return put_push(*this_thread.out, number, tick_counter(), plain_attributes(event));
-    return gate_is_shut() ? no_level : push_other_event(domain_of(handle), event);
+int push_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
+    if (is_ready() && domain < domain_limit && is_plain(event)) [[likely]]
+        return put_push(*this_thread.out, domain, tick_counter(), plain_attributes(event));
+    return gate_is_shut() ? no_level : push_other_event(domain, event);
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
@@ -120,16 +106,43 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
     return where == nullptr ? nullptr : handle_of<nvtxStringHandle_t>(intern_text(*where, text));
 }
 
-// <prof/range.hpp> asks for the gate in this way, and then looks at it before it calls; a reader of its own has 32 bits
-// there and nothing else. So it asks for the second handle.
+// What <prof/range.hpp> calls instead of NVTX: a domain below the limit; an event with a registered name and nothing
+// else, which need not be looked at.
+[[gnu::noinline]] void push_own_late(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
+    push_range(domain, attributes(event), event);
+}
+[[gnu::noinline]] void pop_own_late(std::uint32_t domain) noexcept { pop_range(domain); }
+[[gnu::aligned(64)]] void push_own(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* event) noexcept {
+    const auto domain = reinterpret_cast<std::uintptr_t>(handle);
+    if (domain >= domain_limit) __builtin_unreachable();
+    if (!is_ready()) [[unlikely]]
+        return push_own_late(number_of(handle), event);
+    put_push(*this_thread.out, domain, tick_counter(),
+             [event](producer&, record& r) { set_name_alone(r, number_of(event->message.registered)); });
+}
+[[gnu::aligned(64)]] void pop_own(nvtxDomainHandle_t handle) noexcept {
+    const auto domain = reinterpret_cast<std::uintptr_t>(handle);
+    if (domain >= domain_limit) __builtin_unreachable();
+    if (!is_ready()) [[unlikely]]
+        return pop_own_late(number_of(handle));
+    put_pop(*this_thread.out, domain, tick_counter(), [](record&) {});
+}
+
+// It asks for the gate, at which it then looks before it calls (a reader of its own has 32 bits there and nothing
+// else), and for these two.
 void answer(nvtxDomainHandle_t domain, const nvtxResourceAttributes_t& question) noexcept {
     using gate_word = std::remove_reference_t<decltype(recording_epoch)>;
     static_assert(sizeof(gate_word) == sizeof(std::uint32_t) && gate_word::is_always_lock_free);
+    const char* const name = question.message.ascii;
     const void* found = nullptr;
-    if (std::strcmp(question.message.ascii, "libprof: gate") == 0) {
+    if (std::strcmp(name, "libprof: gate") == 0) {
         found = &recording_epoch;
-    } else if (std::strcmp(question.message.ascii, "libprof: plain events") == 0) {
-        found = reinterpret_cast<const void*>(plain_handles + number_of(domain));
+    } else if (number_of(domain) >= domain_limit) {
+        return;
+    } else if (std::strcmp(name, "libprof: push") == 0) {
+        found = reinterpret_cast<const void*>(&push_own);
+    } else if (std::strcmp(name, "libprof: pop") == 0) {
+        found = reinterpret_cast<const void*>(&pop_own);
     } else {
         return;
     }
@@ -145,7 +158,7 @@ nvtxRangeId_t NVTX_API on_start_ex(const nvtxEventAttributes_t* e) noexcept { re
 nvtxRangeId_t NVTX_API on_start_a(const char* text) noexcept { return start_range(0, message(text)); }
 nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start_range(0, message(text)); }
 void NVTX_API on_end(nvtxRangeId_t id) noexcept { end_range(0, id); }
-int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push_event(nullptr, e); }
+int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push_event(0, e); }
 [[gnu::noinline]] int push_text(const char* text) noexcept {
     // relaxed: a setting; nothing else is read on its account.
     const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
@@ -167,7 +180,7 @@ nvtxRangeId_t NVTX_API on_domain_start_ex(nvtxDomainHandle_t d, const nvtxEventA
 }
 void NVTX_API on_domain_end(nvtxDomainHandle_t d, nvtxRangeId_t id) noexcept { end_range(number_of(d), id); }
 [[gnu::aligned(64)]] int NVTX_API on_domain_push_ex(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) noexcept {
-    return push_event(d, e);
+    return push_event(number_of(d), e);
 }
 [[gnu::aligned(64)]] int NVTX_API on_domain_pop(nvtxDomainHandle_t d) noexcept {
     return pop_range(reinterpret_cast<std::uintptr_t>(d));
