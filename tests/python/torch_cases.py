@@ -150,8 +150,10 @@ def proton():
         push.pop()
         cuda.cudaDeviceSynchronize()
 
+    folder = [os.environ["PROTON_ARGUMENT"]] if "PROTON_ARGUMENT" in os.environ else []
     launch(b"before")
-    first = proton.start("first", "shadow", "tree", "cupti", "")
+    first = proton.start("first", "shadow", "tree", "cupti", "", *folder)
+    print("its CUPTI stands in", os.environ.get("TRITON_CUPTI_LIB_PATH"))
     second = proton.start("second", "shadow", "tree", "cupti")
     launch(b"Proton's")
     proton.finalize(first, "hatchet")

@@ -3,12 +3,16 @@ the program does not notice. Needs neither a GPU nor PyTorch.
 
 Usage: torch_ranges_test.py <prof> <libnvtx_push.so>
 """
+import _ctypes
 import csv
+import ctypes
 import gzip
 import io
 import json
 import os
 import pathlib
+import runpy
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +20,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAKE_TORCH = str(HERE / "fake_torch")
+SCRIPTS = HERE.parents[1] / "src" / "hooks" / "torch" / "python"
 PROF = ""
 PUSH_LIBRARY = ""
 
@@ -146,13 +151,35 @@ class TorchRanges(unittest.TestCase):
         total = sum(row["self_ops"] for row in self.report()["rows"])
         self.assertEqual(total, 5, "before, between twice, after, and the one launched while no CUDA was recorded")
 
-    def test_give_cupti_to_proton(self):
+    def give_cupti_to_proton(self, told_by):
         if "FAKE_CUDA" not in os.environ:
             self.skipTest("the simulated GPU was not built")
-        self.run_case("proton", PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"])
+        own = self.folder / "Proton's own"
+        own.mkdir()
+        shutil.copy(os.environ["FAKE_CUPTI"], own / "libcupti.so")
+        printed = self.run_case("proton", PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], **{told_by: str(own)})
         rows = {row["path"]: (row["instances"], row["ops"]) for row in self.report()["rows"] if row["instances"]}
         self.assertEqual(rows, {"before": (1, 1), "between": (1, 1), "beside": (1, 1), "after": (2, 2)})
         self.assertEqual(sum(row["self_ops"] for row in self.report()["rows"]), 5)
+        return printed, own
+
+    def test_give_cupti_to_proton_which_brings_another_copy_of_it(self):
+        printed, own = self.give_cupti_to_proton("TRITON_CUPTI_LIB_PATH")
+        self.assertIn(f"its CUPTI stands in {own}\n", printed)
+
+    def test_give_cupti_to_an_older_proton(self):
+        printed, _ = self.give_cupti_to_proton("PROTON_ARGUMENT")
+        self.assertIn("its CUPTI stands in None\n", printed)
+
+    def test_know_cupti_by_the_process_if_it_has_one(self):
+        scope = runpy.run_path(SCRIPTS / "prof_proton.py")
+        self.assertIsNone(scope["cupti_in_use"]())
+        for place in "one", "other":
+            (self.folder / place).mkdir()
+            library = shutil.copy(PUSH_LIBRARY, str(self.folder / place / "libcupti.so.13"))
+            handle = ctypes.CDLL(library)
+            self.addCleanup(_ctypes.dlclose, handle._handle)
+            self.assertEqual(scope["cupti_in_use"](), library if place == "one" else None)
 
     def test_cost_a_program_without_torch_nothing(self):
         for path in ("", FAKE_TORCH):

@@ -1,11 +1,12 @@
 """Proton's sessions, as of Triton 3.9: one that records by CUPTI subscribes to it, or fails. The first that is finalized
-finalizes CUPTI for all."""
+finalizes CUPTI for all. It loads the CUPTI that it is told of, by the environment or as Triton 3.5 by a last argument, at
+its first such session; what that finds is error 39 where libprof has subscribed to another copy, as with CUPTI 13.0."""
 import ctypes
 import itertools
 import os
 import types
 
-library = ctypes.CDLL(os.environ["PROF_CUPTI_LIBRARY"])
+library = None
 heard = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)(lambda *_: None)
 handle = ctypes.c_void_p()
 numbers = itertools.count()
@@ -16,9 +17,22 @@ def has_cupti():
     return bool(handle.value)
 
 
-def start(name, context, data, backend, mode=""):
+def another_copy_is_in_use(path):
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return os.environ["FAKE_CUPTI"] in maps.read() and not os.path.samefile(path, os.environ["FAKE_CUPTI"])
+
+
+def load(folder):
+    global library
+    if library is None:
+        path = os.path.join(folder or os.environ["TRITON_CUPTI_LIB_PATH"], "libcupti.so")
+        library = None if another_copy_is_in_use(path) else ctypes.CDLL(path)
+    return library is not None
+
+
+def start(name, context, data, backend, mode="", folder=None):
     if backend == "cupti" and not has_cupti():
-        result = library.cuptiSubscribe(ctypes.byref(handle), heard, None)
+        result = library.cuptiSubscribe(ctypes.byref(handle), heard, None) if load(folder) else 39
         if result != 0:
             handle.value = None
             raise RuntimeError(f"[PROTON] Failed to execute cuptiSubscribe with error {result}")
