@@ -17,7 +17,10 @@ heard = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, c
 memory = ctypes.create_string_buffer(1 << 20)
 
 
-@ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t))
+sizes = ctypes.POINTER(ctypes.c_size_t)
+
+
+@ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), sizes, sizes)
 def requested(buffer, size, most_records):
     buffer[0] = -(-ctypes.addressof(memory) // 8) * 8
     size[0] = len(memory) - 8
