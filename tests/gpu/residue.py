@@ -57,7 +57,7 @@ import residue_cost
 HERE = pathlib.Path(__file__).resolve().parent
 ROLES = dict.fromkeys(  # processes at most
     ("plain", "control", "idle", "quiet", "uninjected", "bystander", "injected", "listening", "joined", "stopped",
-     "whole-graphs"), 16
+     "whole-graphs"), 24
 ) | {"torch-stopped": 1}
 LIBPROF = {  # the roles with libprof in the process: how it is set
     "idle": {"PROF_AUTOSTART": "0"},
@@ -213,7 +213,8 @@ def run_group(options, names, command):
     library = str(pathlib.Path(options.library).resolve())
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        roles = [role for role in options.roles.split(",") for _ in range(min(ROLES[role], options.processes))]
+        # By turns: what a process gets of the GPU depends on how many there are already.
+        roles = [role for number in range(options.processes) for role in options.roles.split(",") if number < ROLES[role]]
         turns = [Turn(role, library, folder, command(residue_cost.CHANGES.get(role, "none"))) for role in roles]
         for turn in turns:
             said = turn.read()
