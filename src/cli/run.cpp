@@ -115,10 +115,9 @@ void guide_python(changed_environment& variables) {
     const std::string folder = python_folder_beside_executable();
     const std::string unusable = try_python_folder(folder);
     if (!unusable.empty()) {
-        return complain(
-            "PyTorch's own ranges are not heard, nor is way made for Triton's profiler (as with --pytorch "
-            "off): " +
-            unusable);
+        return complain(unusable +
+                        "; PyTorch's own ranges are not heard, and no way is made for Triton's profiler: "
+                        "install all of libprof, or give --pytorch off");
     }
     const std::string before = variables.get("PYTHONPATH");
     variables.set("PYTHONPATH", before.empty() ? folder : folder + ":" + before);
