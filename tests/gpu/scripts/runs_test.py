@@ -1,0 +1,104 @@
+"""The verdicts on programs that were run, and the documentation's table, on small inputs worked by hand. Needs no GPU."""
+
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import capture_range
+import profiler_beside
+import report_table
+import windows
+from rows import row
+
+
+class ProfilerBeside(unittest.TestCase):
+    def test_what_does_not_hold_is_named(self):
+        kernels = {"gemm": 40, "relu": 20}
+        steps = {number: 54 for number in (*range(10), *range(20, 30))}
+        self.assertEqual(profiler_beside.faults(kernels, dict(kernels), steps), [])
+        self.assertEqual(profiler_beside.faults(kernels, kernels, steps | {20: 0, 29: 0}), [])  # Kineto keeps CUPTI
+        self.assertIn("['gemm']", profiler_beside.faults(kernels, kernels | {"gemm": 39}, steps)[0])
+        self.assertIn("[7]", profiler_beside.faults(kernels, kernels, steps | {7: 53})[0])
+        for wrong in (steps | {12: 54}, {number: 54 for number in range(10)}):
+            self.assertEqual(len(profiler_beside.faults(kernels, kernels, wrong)), 1)
+        self.assertEqual(len(profiler_beside.faults({}, {}, steps)), 1)
+        self.assertEqual(profiler_beside.faults(kernels, kernels, steps, keeps_cupti=False), [])
+        self.assertIn("[29]", profiler_beside.faults(kernels, kernels, steps | {29: 0}, keeps_cupti=False)[0])
+
+    def test_protons_kernels_are_the_leaves_of_its_trees(self):
+        def leaf(name, count):
+            return {"frame": {"name": name}, "children": [], "metrics": {"count": count, "time (ns)": 5}}
+
+        root = {"frame": {"name": "ROOT"}, "metrics": {"count": 0}, "children": [
+            leaf("gemm", 2), {"frame": {"name": "step"}, "metrics": {}, "children": [leaf("gemm", 3), leaf("relu", 1)]}]}
+        self.assertEqual(profiler_beside.proton_kernels([root, {"CUDA": {"0": {"arch": "90"}}}]), {"gemm": 5, "relu": 1})
+
+    def test_the_operations_of_a_step_are_those_of_its_range(self):
+        rows = [{"depth": 0, "name": "step 3", "ops": 7}, {"depth": 1, "name": "step 4", "ops": 2},
+                {"depth": 0, "name": "(no range)", "ops": 9}]
+        self.assertEqual(profiler_beside.operations_by_step(rows), {3: 7})
+
+
+class CaptureRange(unittest.TestCase):
+    def test_what_does_not_hold_is_named(self):
+        steps = {number: 40 for number in (10, 11, 12, 13, 14, 240, 241)}
+        self.assertEqual(capture_range.faults(steps), [])
+        self.assertEqual(capture_range.faults({}), ["the capture has steps []"])
+        self.assertIn("22", capture_range.faults(steps | {22: 40})[0])
+        self.assertIn("different", capture_range.faults(steps | {14: 39})[0])
+        self.assertIn("none", capture_range.faults({number: 0 for number in steps})[0])
+
+
+class Windows(unittest.TestCase):
+    def test_a_program_that_died_and_steps_that_lack_kernels_are_faults(self):
+        two_of_two = [[4, 5], [9, 10]]
+        self.assertEqual(windows.faults(0, two_of_two, 4 * 1900), [])
+        self.assertEqual(windows.faults(-11, two_of_two, 4 * 1900), ["the program's end: killed by SIGSEGV, after 2 windows"])
+        self.assertEqual(windows.faults(1, two_of_two, 4 * 1900), ["the program's end: status 1, after 2 windows"])
+        self.assertEqual(windows.faults(0, two_of_two, 4 * 1900 - 1), ["7599 kernels are not as many in each of 4 steps"])
+        self.assertEqual(windows.faults(0, two_of_two, 0), ["0 kernels are not as many in each of 4 steps"])
+        self.assertEqual(windows.faults(0, [], 0), ["there is no window"])
+
+
+class ReportTable(unittest.TestCase):
+    def report(self, scale):
+        rows = []
+        for iteration, host_ms in enumerate((900, 900, 900, 7, 8, 9)):
+            rows.append(row(f"iteration {iteration}", host_ns=scale * host_ms * 4_000_000, gpu_sum_ns=scale * 38_000_000))
+            for name in report_table.RANGES:
+                rows.append(
+                    row(
+                        f"iteration {iteration}/{name}",
+                        host_ns=scale * host_ms * 1_000_000,
+                        gpu_sum_ns=scale * 26_000_000,
+                        ops=200,
+                        adopted_ops=150 if name == "backward" else 0,
+                    )
+                )
+        return {"rows": rows}
+
+    def test_figures_are_medians_after_the_warm_up(self):
+        figures = report_table.figures(self.report(1), skip=3)
+        self.assertEqual(figures["forward"]["host_ns"], 8_000_000)
+        self.assertEqual(figures["iteration"]["host_ns"], 32_000_000)
+        self.assertEqual(report_table.figures(self.report(1), skip=0)["forward"]["host_ns"], 454_500_000)
+
+    def test_the_table_sets_amp_beside_no_amp_with_the_larger_batch_first(self):
+        runs = {
+            (batch, kind): report_table.figures(self.report(scale), skip=3)
+            for batch, kind, scale in ((16, "amp", 1), (16, "noamp", 3), (2, "amp", 1), (2, "noamp", 2))
+        }
+        text = report_table.table(runs)
+        self.assertIn("| `forward` | 8.00 | 26.00 | 24.00 | 78.00 |", text)
+        self.assertIn("holds 200 GPU operations a step, of which 150 (75.0 %)", text)
+        self.assertLess(text.index("Batch 16"), text.index("Batch 2,"))
+
+    def test_a_run_that_is_all_warm_up_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "no iteration from 6 on"):
+            report_table.figures(self.report(1), skip=6)
+
+
+if __name__ == "__main__":
+    unittest.main()
