@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The prof command as a user meets it: prof's path and the stub library's come first on the command line."""
 import contextlib
-import json
 import os
 import pathlib
 import pty
