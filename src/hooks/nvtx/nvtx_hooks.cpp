@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <string_view>
 #include <type_traits>
 
 #include "hooks/nvtx/event.hpp"
@@ -133,15 +134,14 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
 void answer(nvtxDomainHandle_t domain, const nvtxResourceAttributes_t& question) noexcept {
     using gate_word = std::remove_reference_t<decltype(recording_epoch)>;
     static_assert(sizeof(gate_word) == sizeof(std::uint32_t) && gate_word::is_always_lock_free);
-    const char* const name = question.message.ascii;
+    const std::string_view name = question.message.ascii;
+    const bool has_place = number_of(domain) < domain_limit;
     const void* found = nullptr;
-    if (std::strcmp(name, "libprof: gate") == 0) {
+    if (name == "libprof: gate") {
         found = &recording_epoch;
-    } else if (number_of(domain) >= domain_limit) {
-        return;
-    } else if (std::strcmp(name, "libprof: push") == 0) {
+    } else if (has_place && name == "libprof: push") {
         found = reinterpret_cast<const void*>(&push_own);
-    } else if (std::strcmp(name, "libprof: pop") == 0) {
+    } else if (has_place && name == "libprof: pop") {
         found = reinterpret_cast<const void*>(&pop_own);
     } else {
         return;
