@@ -206,5 +206,20 @@ TEST_F(RangeHeader, WritesToNoOtherPointer) {
     }
 }
 
+// Its ranges have no place, and are counted: that is looked for where NVTX calls.
+TEST_F(RangeHeader, GivesItsFunctionsToNoDomainBeyondTheLimit) {
+    auto* const beyond = reinterpret_cast<nvtxDomainHandle_t>(std::uintptr_t{domain_limit});
+    for (const char* name : {"libprof: push", "libprof: pop"}) {
+        const void* untouched = &pushes;
+        nvtxResourceAttributes_t question{};
+        question.identifierType = NVTX_RESOURCE_TYPE_GENERIC_POINTER;
+        question.identifier.pValue = &untouched;
+        question.messageType = NVTX_MESSAGE_TYPE_ASCII;
+        question.message.ascii = name;
+        answer_of_libprof(beyond, &question);
+        EXPECT_EQ(untouched, &pushes) << name;
+    }
+}
+
 }  // namespace
 }  // namespace prof
