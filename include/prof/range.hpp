@@ -65,7 +65,7 @@ namespace detail {
 // resource of this name whose identifier is the place for the address; any other tool sees a pointer with a name, and
 // hears all ranges. libprof's hooks look at the same word first, so that only the calls are saved, and nothing changes.
 // In the same way it is asked for two functions to call instead of NVTX's: one takes events that have a registered name
-// and nothing else, which it need not look at, and neither counts the levels, for which nobody asks here.
+// and nothing else, which it need not look at, and neither gives the level back, for which nobody asks here.
 struct tool {
     [[gnu::visibility("hidden")]] tool() noexcept : domain(nvtxDomainCreateA("prof")) {
         ask("libprof: gate", &gate);

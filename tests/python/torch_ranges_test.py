@@ -181,6 +181,26 @@ class TorchRanges(unittest.TestCase):
             self.addCleanup(_ctypes.dlclose, handle._handle)
             self.assertEqual(scope["cupti_in_use"](), library if place == "one" else None)
 
+    def test_share_cupti_with_proton_only_where_it_must_and_may(self):
+        if "FAKE_CUDA" not in os.environ:
+            self.skipTest("the simulated GPU was not built")
+        library = os.environ["FAKE_CUPTI"]
+        program = (f"import ctypes, runpy\nlibrary = ctypes.CDLL({library!r})\n"
+                   f"print(runpy.run_path({str(SCRIPTS / 'prof_proton.py')!r})['cupti_to_share']())")
+        for variables, shared in (
+            ({}, True),
+            ({"FAKE_CUPTI_VERSION": "130202"}, True),
+            ({"FAKE_CUPTI_VERSION": "130500"}, False),
+            ({"FAKE_CUPTI_VERSION": "28"}, False),
+            ({"PROF_CUDA_GRAPHS": "graphs"}, False),
+            ({"PROF_API_CALLS": "runtime"}, False),
+            ({"PROF_CUPTI_LIBRARY": "libcupti_of_nowhere.so"}, False),
+        ):
+            environment = {**self.environment, "PROF_CUPTI_LIBRARY": library, **variables}
+            answer = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True,
+                                    check=True).stdout
+            self.assertEqual(answer, f"{library if shared else None}\n", variables)
+
     def test_cost_a_program_without_torch_nothing(self):
         for path in ("", FAKE_TORCH):
             self.run_case("no_torch", PYTHONPATH=path)

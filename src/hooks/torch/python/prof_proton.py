@@ -1,45 +1,75 @@
 """Makes way for Triton's profiler, Proton, which fails where it cannot subscribe to CUPTI."""
+import ctypes
 import functools
 import os
 import shutil
 import tempfile
 
-CUPTI_FOLDER = "TRITON_CUPTI_LIB_PATH"
+# Where Proton looks for its CUPTI: from Triton 3.6 on, and newer ones on Blackwell. Before, an argument says it.
+CUPTI_FOLDERS = ("TRITON_CUPTI_LIB_PATH", "TRITON_CUPTI_LIB_BLACKWELL_PATH")
+# Once a copy of such a CUPTI has been subscribed to, no other copy in the process can be, not even when the first was
+# finalized. Measured: 13.0 to 13.2 are so, 13.5 is not.
+EXCLUSIVE = range(130000, 130500)
 
 
 def cupti_in_use():
     """The path of libprof's libcupti, which is the only one of the process if none was chosen; None if there are more."""
-    chosen = os.environ.get("PROF_CUPTI_LIBRARY")
-    if chosen:
+    chosen = os.environ.get("PROF_CUPTI_LIBRARY", "")
+    if os.path.isfile(chosen):
         return os.path.abspath(chosen)
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         found = {line.split(None, 5)[5].rstrip("\n") for line in maps if "/libcupti.so" in line}
-    return found.pop() if len(found) == 1 else None
+    library = found.pop() if len(found) == 1 else ""
+    return library if os.path.isfile(library) else None
 
 
-def start_with_cupti_in_use(start, arguments, options):
-    """Once a copy of CUPTI 13.0 has been subscribed to, no other copy in the process can be, not even after
-    cuptiFinalize. Proton brings one of its own, which it is told of by an argument (Triton 3.3 to 3.5) or by the
-    environment (since 3.6): for once that is libprof's, under the name that Proton looks for."""
-    folder = None
-    before = os.environ.get(CUPTI_FOLDER)
+def cupti_to_share():
+    """The same if Proton could have no other, and may finalize that one, as it does at its end: where CUPTI has to stay
+    in the process an error of Proton's is better."""
+    has_to_stay = os.environ.get("PROF_CUDA_GRAPHS") == "graphs" or os.environ.get("PROF_API_CALLS") == "runtime"
     try:
-        library = cupti_in_use()
+        library = None if has_to_stay else cupti_in_use()
+        if library is None:
+            return None
+        version = ctypes.c_uint32()
+        ctypes.CDLL(library, mode=os.RTLD_NOLOAD | os.RTLD_NOW).cuptiGetVersion(ctypes.byref(version))
+        return library if version.value in EXCLUSIVE else None
+    except (OSError, AttributeError):
+        return None
+
+
+def start_with_shared_cupti(start, arguments, options):
+    """Proton brings a CUPTI of its own: for once that is libprof's, under the name that Proton looks for."""
+    folder = folder_of(cupti_to_share())
+    if folder is None:
+        return start(*arguments, **options)
+    before = {}
+    try:
+        told = [folder if has_cupti(value) else value for value in arguments]
+        if told == list(arguments):  # as Proton itself has just set it, if it did
+            before = {name: os.environ.get(name) for name in CUPTI_FOLDERS}
+            os.environ.update(dict.fromkeys(CUPTI_FOLDERS, folder))
+        return start(*told, **options)
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def folder_of(library):
+    """One that has it as libcupti.so and nothing else; None if there is none."""
+    folder = None
+    try:
         if library is not None:
             folder = tempfile.mkdtemp(prefix="prof_cupti_")
             os.symlink(library, os.path.join(folder, "libcupti.so"))
-            arguments = [folder if has_cupti(value) else value for value in arguments]
-            os.environ[CUPTI_FOLDER] = folder
+        return folder
     except OSError:
-        pass  # Proton tries its own
-    try:
-        return start(*arguments, **options)
-    finally:
-        if folder is not None:
-            os.environ.pop(CUPTI_FOLDER, None)
-            if before is not None:
-                os.environ[CUPTI_FOLDER] = before
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder or "", ignore_errors=True)
+        return None
 
 
 def has_cupti(value):
@@ -60,7 +90,7 @@ class Sessions:
             has_given_way = wants_cupti and self.recording.pause()
             try:
                 if has_given_way:
-                    session = start_with_cupti_in_use(start, arguments, options)
+                    session = start_with_shared_cupti(start, arguments, options)
                 else:
                     session = start(*arguments, **options)
             except BaseException:
