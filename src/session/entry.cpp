@@ -38,8 +38,8 @@ std::string own_path() {
     return realpath(info.dli_fname, resolved) != nullptr ? resolved : std::string{};
 }
 
-// libprof.so changes the environment here and nowhere else: when the process starts no other thread reads it. NVTX and the
-// driver look at these variables at their first use. A variable that is set belongs to another tool, and stays.
+// libprof.so changes the environment here and nowhere else: when the process starts no other thread reads it. NVTX and
+// the driver look at these variables at their first use. A variable that is set belongs to another tool, and stays.
 [[gnu::constructor]] void on_load() noexcept {
     try {
         const std::string image = image_name();
