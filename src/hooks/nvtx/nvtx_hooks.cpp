@@ -109,15 +109,12 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
 
 // What <prof/range.hpp> calls instead of NVTX: a domain below the limit; an event with a registered name and nothing
 // else, which need not be looked at.
-[[gnu::noinline]] void push_own_late(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
-    push_range(domain, attributes(event), event);
-}
 [[gnu::noinline]] void pop_own_late(std::uint32_t domain) noexcept { pop_range(domain); }
 [[gnu::aligned(64)]] void push_own(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* event) noexcept {
     const auto domain = reinterpret_cast<std::uintptr_t>(handle);
     if (domain >= domain_limit) __builtin_unreachable();
     if (!is_ready()) [[unlikely]]
-        return push_own_late(number_of(handle), event);
+        return static_cast<void>(push_other_event(number_of(handle), event));
     put_push(*this_thread.out, domain, tick_counter(),
              [event](producer&, record& r) { set_name_alone(r, number_of(event->message.registered)); });
 }
