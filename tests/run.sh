@@ -3,11 +3,13 @@
 #
 #   tests/run.sh          the build and every test that is not slow
 #   tests/run.sh --all    and the slow ones, the sanitizers, the linters, and the quick start with no CUDA toolkit
+#
+# Tests that go on for up to an hour have the label long, and run on demand: ctest --preset ci -L long.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/setup.sh
 
-usage() { sed -n '2,5s/^# \{0,1\}//p' tests/run.sh; }
+usage() { sed -n '2,7s/^# \{0,1\}//p' tests/run.sh; }
 
 all=0
 case $* in
@@ -78,12 +80,16 @@ quickstart_without_toolkit() {
 groups=(build tests)
 ((!all)) || groups+=(lint)
 need_packages "${groups[@]}"
+# A compiler's work on a file is kept for the next build of the same, in this clone or another.
+if command -v ccache > /dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+fi
 mkdir -p "$logs"
 stage cuda-headers need_cuda_headers
 stage python-packages python_packages
 
 # What needs a process that was built with the same sanitizer, or tests no code of libprof's, is left out.
-unsanitized='slow|gpu|bench|consumer|house|injected|python'
+unsanitized='slow|long|gpu|bench|consumer|house|injected|python'
 if ((all)); then
     stage format format
     stage quickstart quickstart_without_toolkit
@@ -93,10 +99,10 @@ if ((all)); then
     stage tsan-build build tsan
     stage tsan-tests run_tests tsan --label-exclude "$unsanitized|fuzz"
     stage build build ci
-    stage tests run_tests ci
+    stage tests run_tests ci --label-exclude long
 else
     stage build build ci
-    stage tests run_tests ci --label-exclude slow
+    stage tests run_tests ci --label-exclude 'slow|long'
 fi
 grep -A 1000 'The following tests did not run' "$logs/tests.log" || true
 printf '%-16s %5s min\n' total "$(minutes_since 0)"

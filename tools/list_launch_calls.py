@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes src/hooks/cupti/launch_calls.inc: the API calls that put work on a GPU, wait for it, allocate and free
-memory, or begin the capture of a graph, from CUPTI's headers.
+memory, begin the capture of a graph or instantiate one, from CUPTI's headers.
 
 usage: list_launch_calls.py INCLUDE_DIR... > src/hooks/cupti/launch_calls.inc
 
@@ -22,6 +22,8 @@ KINDS = (
     ("transfer", r"(cudaMem|cuMem)(cpy|set).*"),
     ("graph", r"(cuda|cu)GraphLaunch(_ptsz)?$"),
     ("capture", r"(cuda|cu)StreamBeginCapture(ToGraph)?(_v2)?(_ptsz)?$"),
+    # The runtime's are made of the driver's.
+    ("instantiation", r"cuGraphInstantiate(_v2|WithFlags|WithParams)?(_ptsz)?$"),
     ("wait", r"cuda(Stream|Device|Event|Thread|ExecutionCtx)Synchronize" + SUFFIX +
              r"|cu(Stream|Ctx|Event)Synchronize" + SUFFIX),
     ("allocation", r"cuda(Malloc|MallocFromPool|Free)Async" + SUFFIX + r"|cuMem(Alloc|AllocFromPool|Free)Async" + SUFFIX),

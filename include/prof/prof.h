@@ -32,8 +32,9 @@ const char* prof_last_error(void);
 
 /* Starts a recording. `settings` is a null-terminated array of "name=value" (docs/options.md; the same names as the
  * environment variables, without PROF_ and in lower case), which stand above the environment's; it may be NULL. A bad
- * setting starts nothing. Ranges and, where CUDA is or comes to be used, GPU work are recorded from here on. Each
- * recording has a capture file of its own. A few milliseconds. */
+ * setting starts nothing, nor does a directory that cannot be made or written (PROF_FAILED). Ranges and, where CUDA is
+ * or comes to be used, GPU work are recorded from here on. Each recording has a capture file of its own. A few
+ * milliseconds. */
 int prof_start(const char* const* settings);
 
 /* Ends the recording: the capture is complete and exported when this returns, CUPTI is free for others, and launches
@@ -50,14 +51,22 @@ int prof_stop(void);
  * open at the end of a window end there. prof_pause comes back at once: the GPU's last records of the window are taken
  * in by a thread of libprof's, for which prof_resume and prof_stop wait. prof_resume takes hold of CUPTI again (some
  * milliseconds). PROF_WRONG_STATE where there is nothing to pause or to resume, and where options say when to record
- * (docs/schedule.md). */
+ * (docs/schedule.md). PROF_FAILED from prof_resume while the capture's disk does not answer, so that the window before
+ * cannot be taken in. */
 int prof_pause(void);
 int prof_resume(void);
 
 /* Comes back when all that was recorded until now is in the capture, and the window that prof_pause ended has been
  * taken in: after the two CUPTI is free for another profiler. Waits for the GPU if a window was ended. PROF_WRONG_STATE
- * where nothing was recorded yet, PROF_FAILED while the capture's disk is full, or where there can be no capture. */
+ * where nothing was recorded yet, PROF_FAILED while the capture's disk is full, once it has not answered for five
+ * seconds, or where there can be no capture. */
 int prof_sync(void);
+
+/* For a program that is about to end and still whole, as in an interpreter's exit handlers: does what prof_sync does,
+ * but waits for nothing that stands still for five seconds. Recording goes on, and what comes later is recorded, too;
+ * but the end of the process has little left to do. `prof run` has Python programs call it
+ * (docs/reliability.md). Results as prof_sync's. */
+int prof_before_exit(void);
 
 /* Writes what the recording has, or what the option keep has kept of it, as a capture of its own while recording goes
  * on: at `path`, which must end in ".prof" and be no file yet, or if that is NULL beside the capture, as
@@ -132,7 +141,9 @@ typedef struct prof_summary_row {
 } prof_summary_row;
 
 /* Brings everything that has completed on the GPU into the capture and reads it back: the time it takes grows with the
- * recording (about a second for two million records). NULL on failure (prof_last_error). Free with close. */
+ * recording (about a second for two million records), and so does the memory: a capture above 256 MB (a tenth of that
+ * if it is compressed), or for which more than a quarter of the memory that is left would be needed, is refused. NULL
+ * on failure (prof_last_error). Free with close. */
 prof_summary* prof_summary_open(void);
 void prof_summary_close(prof_summary* summary);
 

@@ -7,12 +7,28 @@ namespace {
 
 constexpr std::size_t replayed_for_all = 1U << 20;
 constexpr std::size_t replayed_an_op = 32;
+constexpr int most_nested = 64;  // captures begun in the midst of another
+
+template <typename TCaptures>
+auto first_after(TCaptures& captures, std::int64_t time_ns) {
+    return std::upper_bound(captures.begin(), captures.end(), time_ns,
+                            [](std::int64_t ns, const auto& capture) { return ns < capture.time_ns; });
+}
 
 }  // namespace
 
 captured_ranges::captured_ranges(const timeline& data, attribution& att)
     : data_(data), att_(att), captures_(data.threads.size()) {
-    for (const capture_begin& begin : data.capture_begins) captures_[begin.thread].push_back(begin.time_ns);
+    for (const capture_begin& begin : data.capture_begins)
+        captures_[begin.thread].push_back({.time_ns = begin.time_ns});
+    for (const timeline_graph_node& node : data.graph_nodes) {
+        if (node.graph == 0) continue;
+        std::vector<begun_capture>& captures = captures_[node.thread];
+        const auto after = first_after(captures, node.created_ns);
+        if (after == captures.begin() || after[-1].first_node_ns <= node.created_ns) continue;
+        after[-1].first_node_ns = node.created_ns;
+        after[-1].graph = node.graph;
+    }
 }
 
 void captured_ranges::add(const finder& find) {
@@ -48,17 +64,21 @@ const open_node& captured_ranges::list_node(std::uint32_t index) const noexcept 
 }
 
 std::int64_t captured_ranges::capture_began_ns(const timeline_graph_node& node, const captured_at& at) const {
-    const std::int64_t own_ns = capture_began_ns(node.thread, node.created_ns);
+    const std::int64_t own_ns = capture_began_ns(node.thread, node);
     if (at.adopted_open == npos) return own_ns;
     // The other thread captures and this one helps it; or this one captures by itself while the other waits.
     const std::uint32_t other = data_.ranges[list_node(at.adopted_open).range].thread;
-    return std::max(own_ns, capture_began_ns(other, node.created_ns));
+    return std::max(own_ns, capture_began_ns(other, node));
 }
 
-std::int64_t captured_ranges::capture_began_ns(std::uint32_t thread, std::int64_t before_ns) const {
-    const std::vector<std::int64_t>& captures = captures_[thread];
-    const auto after = std::upper_bound(captures.begin(), captures.end(), before_ns);
-    return after == captures.begin() ? INT64_MIN : *std::prev(after);
+std::int64_t captured_ranges::capture_began_ns(std::uint32_t thread, const timeline_graph_node& node) const {
+    const std::vector<begun_capture>& captures = captures_[thread];
+    auto at = first_after(captures, node.created_ns);
+    for (int i = 0; i < most_nested && at != captures.begin(); ++i) {
+        --at;
+        if (at->graph == 0 || node.graph == 0 || at->graph == node.graph) return at->time_ns;
+    }
+    return INT64_MIN;
 }
 
 std::uint32_t captured_ranges::state_of(const timeline_graph_node& node, const captured_at& at) {

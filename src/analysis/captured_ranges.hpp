@@ -1,9 +1,10 @@
 // The ranges under which the nodes of CUDA graphs were captured, placed under each launch of the graph.
 //
 // Which of the ranges open at a node's capture count: those opened since the capture began (by the last call before the
-// node that began one, on its thread or on the thread it worked for; all where there was none). Those that enclose the
-// whole capture count only where the launch itself has no range open. One that is still open at the launch counts
-// there.
+// node that began one, on its thread or on the thread it worked for; all where there was none; calls that began the
+// capture of another graph, as that of a conditional node's body in the midst of this one, left out). Those that
+// enclose the whole capture count only where the launch itself has no range open. One that is still open at the launch
+// counts there.
 #pragma once
 
 #include <cstdint>
@@ -44,14 +45,19 @@ private:
 
     std::uint32_t state_of(const timeline_graph_node& node, const captured_at& at);
     std::int64_t capture_began_ns(const timeline_graph_node& node, const captured_at& at) const;
-    std::int64_t capture_began_ns(std::uint32_t thread, std::int64_t before_ns) const;
+    std::int64_t capture_began_ns(std::uint32_t thread, const timeline_graph_node& node) const;
     const open_node& list_node(std::uint32_t index) const noexcept;
     std::uint32_t place(std::uint32_t op, const state& captured);
     std::uint32_t child(std::uint32_t launch, std::uint32_t parent, std::uint32_t range, std::uint32_t depth);
 
     const timeline& data_;
     attribution& att_;
-    std::vector<std::vector<std::int64_t>> captures_;  // per thread: when it began captures
+    struct begun_capture {
+        std::int64_t time_ns = 0;
+        std::int64_t first_node_ns = INT64_MAX;
+        std::uint32_t graph = 0;  // that the thread's first node since is in; 0: unknown
+    };
+    std::vector<std::vector<begun_capture>> captures_;  // per thread, by time
     std::vector<state> states_;
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t, bool>, std::uint32_t> known_states_;
     std::unordered_map<std::uint64_t, std::uint32_t> placed_;  // launch << 32 | state → replayed range

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 namespace prof {
 namespace {
@@ -10,8 +11,6 @@ namespace {
 double share_not_captured(const window_sample& window) {
     return std::max(1 - window.steps / std::max(window.stands_for, window.steps), 0.0);
 }
-
-double mean_of(const window_sample& window) { return window.total / window.steps; }
 
 }  // namespace
 
@@ -33,37 +32,61 @@ double student_t95(double degrees) {
            (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
 }
 
-estimate estimate_mean(std::span<const window_sample> windows) {
-    estimate out;
-    double all_steps = 0;
-    bool all_captured = true;
+mean_estimator::mean_estimator(std::span<const window_sample> windows) : windows_(windows) {
     for (const window_sample& window : windows) {
-        all_steps += window.stands_for;
-        all_captured = all_captured && share_not_captured(window) == 0;
+        all_steps_ += window.stands_for;
+        all_captured_ = all_captured_ && share_not_captured(window) == 0;
     }
-    if (all_steps <= 0) return out;
-    for (const window_sample& window : windows) out.mean += window.stands_for / all_steps * mean_of(window);
-    if (all_captured) out.half_width = 0;
-    if (all_captured || windows.size() < 2) return out;
+}
 
+estimate mean_estimator::operator()(std::span<const window_total> totals) const {
+    estimate out;
+    if (all_steps_ <= 0) return out;
+    const auto mean_of = [&](const window_total& of) { return of.total / windows_[of.window].steps; };
+    for (const window_total& of : totals) out.mean += windows_[of.window].stands_for / all_steps_ * mean_of(of);
+    if (all_captured_) out.half_width = 0;
+    if (all_captured_ || windows_.size() < 2) return out;
+
+    // Where neither a window nor one beside it has anything there is no difference.
     double variance = 0;
-    for (std::size_t i = 0; i < windows.size(); ++i) {
+    std::size_t next = 0;  // the first in `totals` that is not before the window
+    const auto mean_at = [&](std::size_t window) {
+        for (std::size_t i = next == 0 ? 0 : next - 1; i < totals.size() && totals[i].window <= window; ++i) {
+            if (totals[i].window == window) return mean_of(totals[i]);
+        }
+        return 0.0;
+    };
+    const auto add_window = [&](std::size_t i) {
+        while (next < totals.size() && totals[next].window < i) ++next;
         // Half the square of the difference to a neighbour is what the windows' means vary by on average.
         double squares = 0;
         double neighbours = 0;
         for (const std::size_t other : {i - 1, i + 1}) {
-            if (other >= windows.size()) continue;  // i - 1 of the first wraps
-            const double difference = mean_of(windows[i]) - mean_of(windows[other]);
+            if (other >= windows_.size()) continue;  // i - 1 of the first wraps
+            const double difference = mean_at(i) - mean_at(other);
             squares += difference * difference / 2;
             neighbours += 1;
         }
-        const double weight = windows[i].stands_for / all_steps;
-        variance += weight * weight * share_not_captured(windows[i]) * squares / neighbours;
+        const double weight = windows_[i].stands_for / all_steps_;
+        variance += weight * weight * share_not_captured(windows_[i]) * squares / neighbours;
+    };
+    std::size_t done = 0;  // the windows before it
+    for (const window_total& of : totals) {
+        const std::size_t first = std::max(done, of.window == 0 ? 0 : of.window - 1);
+        const std::size_t last = std::min(of.window + 1, windows_.size() - 1);
+        for (std::size_t i = first; i <= last; ++i) add_window(i);
+        done = std::max(done, last + 1);
     }
-    const auto differences = static_cast<double>(windows.size() - 1);
+    const auto differences = static_cast<double>(windows_.size() - 1);
     const double degrees = 2 * differences * differences / (3 * differences - 1);
     out.half_width = student_t95(degrees) * std::sqrt(variance);
     return out;
+}
+
+estimate estimate_mean(std::span<const window_sample> windows) {
+    std::vector<window_total> totals;
+    for (std::size_t i = 0; i < windows.size(); ++i) totals.push_back({i, windows[i].total});
+    return mean_estimator(windows)(totals);
 }
 
 }  // namespace prof

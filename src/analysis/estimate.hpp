@@ -2,6 +2,7 @@
 // the formulae. Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,6 +19,26 @@ struct window_sample {
 struct estimate {
     double mean = 0;                   // a step
     std::optional<double> half_width;  // of the 95 % interval; none of a single window that does not hold all steps
+};
+
+// What is measured, over a window's captured steps, where it is not 0.
+struct window_total {
+    std::size_t window = 0;  // its place
+    double total = 0;
+};
+
+// The estimates of many things from the same windows, most of which have nothing of most: each costs as much as the
+// windows that have something of it. The windows' totals are not looked at.
+class mean_estimator {
+public:
+    explicit mean_estimator(std::span<const window_sample> windows);
+    // REQUIRES: in the order of the windows, each once.
+    estimate operator()(std::span<const window_total> totals) const;
+
+private:
+    std::span<const window_sample> windows_;
+    double all_steps_ = 0;
+    bool all_captured_ = true;
 };
 
 // `windows` in the order of time: each is compared with those beside it, so that a slow change does not count as

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <vector>
 
 #include "analysis/captured_steps.hpp"
 #include "analysis/reports.hpp"
@@ -11,34 +13,67 @@
 namespace prof {
 namespace {
 
+// Of something that is in few of the windows, and met more or less in their order.
+class totals_by_window {
+public:
+    void add(std::size_t window, double value) {
+        if (items_.empty() || items_.back().window != window) {
+            if (items_.size() >= merge_at_) merge();
+            items_.push_back({window, 0});
+        }
+        items_.back().total += value;
+    }
+    bool is_empty() const noexcept { return items_.empty(); }
+    std::span<const window_total> merged() {
+        merge();
+        return items_;
+    }
+
+private:
+    void merge() {
+        const auto by_window = [](const window_total& a, const window_total& b) { return a.window < b.window; };
+        if (!std::is_sorted(items_.begin(), items_.end(), by_window)) {
+            std::stable_sort(items_.begin(), items_.end(), by_window);
+        }
+        std::size_t to = 0;
+        for (std::size_t i = 0; i < items_.size(); ++i) {
+            if (to != 0 && items_[to - 1].window == items_[i].window) {
+                items_[to - 1].total += items_[i].total;
+            } else {
+                items_[to++] = items_[i];
+            }
+        }
+        items_.resize(to);
+        merge_at_ = std::max<std::size_t>(2 * to, 16);
+    }
+
+    std::vector<window_total> items_;
+    std::size_t merge_at_ = 16;
+};
+
 class step_sampler {
 public:
     step_sampler(const timeline& data, const attribution& att, bool fold_digits)
         : data_(data), att_(att), tree_(data, att, fold_digits), steps_(find_captured_steps(data)) {
         place_windows();
-        rows_.resize(tree_.nodes().size(), row{.gpu_ns = {}, .instances = {}});
-        for (row& of : rows_) {
-            of.gpu_ns.resize(windows_.size());
-            of.instances.resize(windows_.size());
-        }
-        total_.resize(windows_.size());
+        rows_.resize(tree_.nodes().size());
     }
 
     step_estimate run() {
         for (std::uint32_t op = 0; op < data_.ops.size(); ++op) count(op);
         for (std::uint32_t range = 0; range < data_.ranges.size(); ++range) count_instance(range);
-        arrange_rows();
+        const mean_estimator estimate_of(windows_);
+        arrange_rows(estimate_of);
         result_.total.path = "all GPU work";
-        result_.total.gpu_ns = estimate_of(total_);
+        result_.total.gpu_ns = estimate_of(total_.merged());
         return std::move(result_);
     }
 
 private:
     // By window, in the order of windows_.
     struct row {
-        std::vector<double> gpu_ns;
-        std::vector<double> instances;
-        bool is_used = false;
+        totals_by_window gpu_ns;
+        totals_by_window instances;
     };
 
     void place_windows() {
@@ -84,11 +119,8 @@ private:
         const std::size_t window = window_at(data_.api_calls[op.launch].start_ns);
         if (window == npos) return;
         const auto ns = static_cast<double>(op.end_ns - op.start_ns);
-        const auto count_for = [&](std::uint32_t node) {
-            rows_[node].gpu_ns[window] += ns;
-            rows_[node].is_used = true;
-        };
-        total_[window] += ns;
+        const auto count_for = [&](std::uint32_t node) { rows_[node].gpu_ns.add(window, ns); };
+        total_.add(window, ns);
         for_each_open_range(data_, att_, index, [&](std::uint32_t range) { count_for(tree_.node_of(range)); });
         for_each_replayed_range(att_, index,
                                 [&](std::uint32_t replayed) { count_for(tree_.node_of_replayed(replayed)); });
@@ -103,16 +135,10 @@ private:
         const std::uint32_t node = tree_.node_of(range);
         const std::size_t window = node == npos ? npos : window_at(data_.ranges[range].start_ns);
         if (window == npos) return;
-        rows_[node].instances[window] += 1;
-        rows_[node].is_used = true;
+        rows_[node].instances.add(window, 1);
     }
 
-    estimate estimate_of(const std::vector<double>& totals) {
-        for (std::size_t i = 0; i < windows_.size(); ++i) windows_[i].total = totals[i];
-        return estimate_mean(windows_);
-    }
-
-    void arrange_rows() {
+    void arrange_rows(const mean_estimator& estimate_of) {
         std::vector<std::string> paths(rows_.size());
         std::vector<std::uint32_t> depths(rows_.size(), 0);
         for (const std::uint32_t node : tree_.preorder()) {
@@ -122,11 +148,12 @@ private:
                 paths[node] = paths[n.parent] + '/' + paths[node];
                 depths[node] = depths[n.parent] + 1;
             }
-            if (!rows_[node].is_used) continue;
+            row& of = rows_[node];
+            if (of.gpu_ns.is_empty() && of.instances.is_empty()) continue;
             result_.rows.push_back({.path = paths[node],
                                     .depth = depths[node],
-                                    .gpu_ns = estimate_of(rows_[node].gpu_ns),
-                                    .instances = estimate_of(rows_[node].instances)});
+                                    .gpu_ns = estimate_of(of.gpu_ns.merged()),
+                                    .instances = estimate_of(of.instances.merged())});
         }
     }
 
@@ -137,7 +164,7 @@ private:
     std::vector<window_sample> windows_;             // those that have steps
     std::map<std::uint32_t, std::size_t> place_of_;  // of a timeline's window in windows_
     std::vector<row> rows_;                          // per node of the tree
-    std::vector<double> total_;
+    totals_by_window total_;
     step_estimate result_;
 };
 

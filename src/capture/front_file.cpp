@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "capture/format.hpp"
+#include "record/disk_watch.hpp"
 #include "record/error.hpp"
 
 namespace prof {
@@ -53,6 +54,7 @@ int front_file::copy(std::uint64_t end, const part_writer& to) const {
 
 int front_file::let_go(std::uint64_t position) noexcept {
     const std::uint64_t place = position - shift_;
+    wanted_ = position;
     if (makes_holes_ && bytes() <= longest_) {
         const int result = make_hole(place);
         makes_holes_ = result != EOPNOTSUPP && result != ENOSYS;
@@ -60,16 +62,21 @@ int front_file::let_go(std::uint64_t position) noexcept {
     }
     const bool is_worth_it = place >= header_bytes + (bytes() - place) || bytes() > longest_;
     if (!is_worth_it || bytes() < replace_from_) return 0;
-    int result = EACCES;
-    try {
-        result = replace(place);
-    } catch (const std::bad_alloc&) {
-        result = ENOMEM;
-    } catch (const std::exception&) {
-        // There can be no file beside it.
-    }
+    const int result = try_replace(place);
     if (result != 0) replace_from_ = 2 * bytes();
     return result;
+}
+
+int front_file::shorten() noexcept { return wanted_ > shift_ + header_bytes ? try_replace(wanted_ - shift_) : EFBIG; }
+
+int front_file::try_replace(std::uint64_t from) noexcept {
+    try {
+        return replace(from);
+    } catch (const std::bad_alloc&) {
+        return ENOMEM;
+    } catch (const std::exception&) {
+        return EACCES;  // there can be no file beside it
+    }
 }
 
 // From a little before where it began the last time, so that the storage unit that lay across that place goes too.
@@ -83,6 +90,7 @@ int front_file::make_hole(std::uint64_t to) noexcept {
 }
 
 int front_file::replace(std::uint64_t from) {
+    const disk_call call;
     // Who removed or moved the file does not want another there, and what is there now is not ours.
     if (!file_->is_at(path_)) return ENOENT;
     const std::string next_path = path_ + ".tmp-" + std::to_string(getpid());

@@ -43,10 +43,14 @@ public:
 
     // All before `position` but the capture's header; 0 or errno. Where it is to be a copy it may be left for later.
     int let_go(std::uint64_t position) noexcept;
+    // For a file that must not become longer: a copy without what may be let go takes its place at once. 0; EFBIG if
+    // there is nothing to let go; or why not.
+    int shorten() noexcept;
 
 private:
     int copy_bytes(std::uint64_t begin, std::uint64_t end, const part_writer& to) const;
     int make_hole(std::uint64_t to) noexcept;
+    int try_replace(std::uint64_t from) noexcept;
     int replace(std::uint64_t from);
 
     const std::string path_;  // absolute: the program may go elsewhere
@@ -57,6 +61,7 @@ private:
     std::uint64_t position_ = 0;
     std::uint64_t shift_ = 0;  // so much less is a place in the file than its position
     std::uint64_t hole_end_ = 0;
+    std::uint64_t wanted_ = 0;        // the position up to which was to be let go
     std::uint64_t replace_from_ = 0;  // not before the file has so many bytes: the last attempt failed
     bool makes_holes_ = true;
 };

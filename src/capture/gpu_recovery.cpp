@@ -12,10 +12,17 @@ namespace {
 
 constexpr std::size_t record_alignment = 8;
 
+// What ran in the body of a conditional node has no correlation id.
+template <typename TRecord>
+bool is_of_graph(const TRecord& r) noexcept {
+    return r.graph_node_id != 0 && r.graph_id != 0;
+}
+bool is_of_graph(const graph_record&) noexcept { return false; }
+
 template <typename TRecord>
 bool is_plausible(const TRecord& r, const gpu_buffer_rules& rules) noexcept {
     return is_complete(r) && r.start_ns >= rules.earliest_ns && r.end_ns >= r.start_ns && r.end_ns <= rules.latest_ns &&
-           static_cast<std::uint32_t>(r.correlation) != 0;
+           (static_cast<std::uint32_t>(r.correlation) != 0 || is_of_graph(r));
 }
 
 }  // namespace

@@ -18,15 +18,19 @@ constexpr std::size_t read_ahead_bytes = 1U << 20;
 }  // namespace
 
 input_file::input_file(const std::string& path) {
-    // O_NONBLOCK: a FIFO would otherwise wait for its writer.
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor_ < 0) throw error("cannot open " + path + ": " + std::generic_category().message(errno));
-    struct stat status {};
-    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
-        const bool directory = S_ISDIR(status.st_mode);
-        ::close(descriptor_);
+    const auto refuse = [&](const struct stat& status) {
         throw error("cannot read " + path + ": it is " +
-                    (directory ? "a directory; name the files in it" : "not a regular file"));
+                    (S_ISDIR(status.st_mode) ? "a directory; name the files in it" : "not a regular file"));
+    };
+    // A device may do something when it is opened, and a capture may name any as its rings.
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) refuse(status);
+    // O_NONBLOCK: a FIFO that was put there meanwhile would wait for its writer.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor_ < 0) throw error("cannot open " + path + ": " + std::generic_category().message(errno));
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+        ::close(descriptor_);
+        refuse(status);
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
 }

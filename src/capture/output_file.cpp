@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "record/disk_watch.hpp"
 #include "record/error.hpp"
 #include "record/file_size_signal.hpp"
 
@@ -23,6 +24,7 @@ namespace {
 
 output_file::output_file(const std::string& path, write_function write) : write_(write) {
     constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const disk_call call;
     do {
         descriptor_ = ::open(path.c_str(), flags, S_IRUSR | S_IWUSR);
     } while (descriptor_ < 0 && errno == EINTR);
@@ -61,6 +63,7 @@ output_file::outcome output_file::write_all(std::span<const std::byte> bytes) no
     const file_size_signal_guard guard;
     while (result.written < bytes.size()) {
         const auto rest = bytes.subspan(result.written);
+        const disk_call call;
         const ssize_t written = write_(descriptor_, rest.data(), rest.size());
         if (written > 0) {
             result.written += static_cast<std::size_t>(written);
@@ -76,6 +79,7 @@ output_file::outcome output_file::write_all(std::span<const std::byte> bytes) no
 // Whose file was read is known only afterwards: the program may have closed ours and opened its own meanwhile.
 int output_file::read_all(std::uint64_t offset, std::span<std::byte> to) const noexcept {
     while (!to.empty()) {
+        const disk_call call;
         const ssize_t got = ::pread(descriptor_, to.data(), to.size(), static_cast<off_t>(offset));
         const int reason = got < 0 ? errno : EIO;
         if (!file_.is_still(descriptor_)) return EBADF;
@@ -91,6 +95,7 @@ int output_file::read_all(std::uint64_t offset, std::span<std::byte> to) const n
 
 int output_file::punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept {
     if (!file_.is_still(descriptor_)) return EBADF;
+    const disk_call call;
     int result = 0;
     do {
         result = fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),

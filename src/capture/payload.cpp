@@ -63,4 +63,20 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
     return false;
 }
 
+std::uint64_t records_in(format::chunk_type type, std::size_t payload_bytes) noexcept {
+    switch (type) {
+        case format::chunk_type::records:
+        case format::chunk_type::earlier:
+            return (payload_bytes - sizeof(std::uint64_t)) / sizeof(record);
+        case format::chunk_type::kernels:
+            return payload_bytes / sizeof(kernel_record);
+        case format::chunk_type::transfers:
+            return payload_bytes / sizeof(transfer_record);
+        case format::chunk_type::graphs:
+            return payload_bytes / sizeof(graph_record);
+        default:
+            return 0;
+    }
+}
+
 }  // namespace prof

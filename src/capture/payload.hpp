@@ -76,4 +76,7 @@ inline std::string_view thread_name(const format::thread_entry& thread) noexcept
 bool is_known(format::chunk_type type) noexcept;
 bool well_formed(format::chunk_type type, std::span<const std::byte> payload) noexcept;
 
+// How many records and GPU operations a (well formed) chunk holds: what is lost if it is.
+std::uint64_t records_in(format::chunk_type type, std::size_t payload_bytes) noexcept;
+
 }  // namespace prof

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "capture/chunk_header.hpp"
 #include "capture/codec.hpp"
 #include "capture/input_file.hpp"
 #include "capture/payload.hpp"
@@ -14,30 +15,17 @@
 namespace prof {
 namespace {
 
-constexpr std::uint64_t alignment = 8;                  // of every chunk in the file
 constexpr std::size_t search_stride_bytes = 64U << 10;  // looked through at once after damage
 
-constexpr std::uint64_t round_up(std::uint64_t bytes) noexcept {
-    return (bytes + alignment - 1) / alignment * alignment;
-}
-
-// The chunk header at the front of `bytes`, if an intact one is there.
-std::optional<format::chunk_header> chunk_header_in(std::span<const std::byte> bytes) noexcept {
-    format::chunk_header header;
-    if (bytes.size() < sizeof header) return std::nullopt;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    const auto checked = bytes.first(offsetof(format::chunk_header, header_crc32));
-    if (header.magic != format::chunk_magic || header.header_crc32 != crc32_of(checked)) return std::nullopt;
-    return header;
-}
+constexpr std::uint64_t round_up(std::uint64_t bytes) noexcept { return chunk_place(bytes); }
 
 bool is_key_frame(const format::chunk_header& header) noexcept {
     return header.type == static_cast<std::uint32_t>(format::chunk_type::key_frame);
 }
 
-bool has_possible_lengths(const format::chunk_header& header) noexcept {
-    return header.raw_bytes <= format::largest_chunk_bytes && header.stored_bytes <= format::largest_chunk_bytes &&
-           ((header.flags & format::chunk_deflated) != 0 || header.stored_bytes == header.raw_bytes);
+// Whether a chunk header, of which the file has too little, may begin with these bytes.
+bool may_begin_chunk(std::span<const std::byte> bytes) noexcept {
+    return std::memcmp(bytes.data(), &format::chunk_magic, std::min(bytes.size(), sizeof format::chunk_magic)) == 0;
 }
 
 }  // namespace
@@ -52,7 +40,9 @@ struct capture_reader::state {
     bool next_recovered(chunk& out);
     bool take(const format::chunk_header& found, chunk& out);
     const char* inflate(std::uint32_t raw_bytes, std::span<const std::byte>& payload);
+    std::uint64_t next_chunk();
     void search_chunk(const char* what_is_wrong);
+    void end_inside_chunk(std::uint32_t sequence);
     bool pass_over_let_go();
     bool begins_with(const format::chunk_header& found) const noexcept;
     void begin_here(const format::chunk_header& found);
@@ -90,7 +80,7 @@ void capture_reader::state::read_header(const std::string& path) {
         throw error("cannot read " + path + ": its format is version " + std::to_string(header.version) +
                     ", this build reads version " + std::to_string(format::version) + "; use the prof that wrote it");
     }
-    if (header.header_bytes < sizeof header || header.header_bytes % alignment != 0) {
+    if (header.header_bytes < sizeof header || header.header_bytes % chunk_alignment != 0) {
         throw error("cannot read " + path + ": its header says that it has " + std::to_string(header.header_bytes) +
                     " bytes");
     }
@@ -119,23 +109,35 @@ void capture_reader::state::pass_over(std::uint64_t bytes, const char* what_is_w
     offset += bytes;
 }
 
-// Moves to the next place after this one where an intact chunk header is, or to the end.
-void capture_reader::state::search_chunk(const char* what_is_wrong) {
-    std::uint64_t at = offset + alignment;
+// The next place after this one where an intact chunk header is, or the end.
+std::uint64_t capture_reader::state::next_chunk() {
+    std::uint64_t at = offset + chunk_alignment;
     for (;;) {
         const auto bytes = file.view(at, search_stride_bytes);
-        if (bytes.size() < sizeof(format::chunk_header)) {
-            at = file.size();
-            break;
-        }
+        if (bytes.size() < sizeof(format::chunk_header)) return file.size();
         std::size_t i = 0;
         while (i + sizeof(format::chunk_header) <= bytes.size() && !chunk_header_in(bytes.subspan(i))) {
-            i += alignment;
+            i += chunk_alignment;
         }
         at += i;
-        if (i + sizeof(format::chunk_header) <= bytes.size()) break;
+        if (i + sizeof(format::chunk_header) <= bytes.size()) return at;
     }
-    pass_over(at - offset, what_is_wrong);
+}
+
+void capture_reader::state::search_chunk(const char* what_is_wrong) { pass_over(next_chunk() - offset, what_is_wrong); }
+
+// The kernel ends a write in the middle when it kills the process. So at the end of a capture that was not closed part
+// of a chunk is what a death leaves; behind it there can be nothing.
+void capture_reader::state::end_inside_chunk(std::uint32_t sequence) {
+    if (!cut_off) cut_off = {offset, sequence};
+    const std::uint64_t at = next_chunk();
+    if (at == file.size() && !contents.closed) {
+        damage.cut_off_bytes += at - offset;
+        offset = at;
+        return;
+    }
+    ++damage.chunks;
+    pass_over(at - offset, "the file ends inside a chunk");
 }
 
 // From zeros where a chunk should begin to the key frame behind them, if one is there.
@@ -176,7 +178,7 @@ const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<co
     inflated_bytes += raw_bytes;
     if (inflated_bytes > format::most_inflated_bytes(file.size()))
         return "the chunks inflate to more than any capture's";
-    inflated.resize(round_up(raw_bytes) / alignment);
+    inflated.resize(round_up(raw_bytes) / chunk_alignment);
     const auto target = std::as_writable_bytes(std::span{inflated}).first(raw_bytes);
     if (!inflate_exactly(payload, target)) return "a chunk does not inflate to the size it gives";
     payload = target;
@@ -203,9 +205,8 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
         return false;
     }
     if (found.stored_bytes > left) {
-        ++damage.chunks;
-        cut_off = {offset, found.sequence};
-        search_chunk("the file ends inside a chunk");
+        cut_off.reset();
+        end_inside_chunk(found.sequence);
         return false;
     }
 
@@ -245,12 +246,16 @@ bool capture_reader::state::next_in_file(chunk& out) {
     while (offset < file.size()) {
         const auto found = chunk_header_in(file.view(offset, sizeof(format::chunk_header)));
         if (!found && pass_over_let_go()) continue;
-        if (!found) {
-            if (file.size() - offset < sizeof(format::chunk_header) && !cut_off) cut_off = {offset, expected_sequence};
-            search_chunk(file.size() - offset < sizeof(format::chunk_header) ? "the file ends inside a chunk"
-                                                                             : "no chunk begins here");
-        } else if (take(*found, out)) {
-            return true;
+        if (found) {
+            if (take(*found, out)) return true;
+            continue;
+        }
+        const auto rest = file.view(offset, sizeof(format::chunk_header));
+        if (rest.size() < sizeof(format::chunk_header) && may_begin_chunk(rest)) {
+            end_inside_chunk(expected_sequence);
+        } else {
+            if (rest.size() < sizeof(format::chunk_header) && !cut_off) cut_off = {offset, expected_sequence};
+            search_chunk("no chunk begins here");
         }
     }
     return false;
@@ -258,7 +263,12 @@ bool capture_reader::state::next_in_file(chunk& out) {
 
 bool capture_reader::state::next_recovered(chunk& out) {
     if (contents.closed) return false;
-    if (!recovered) recovered = recover_rings(header.id, contents);
+    if (!recovered) {
+        contents.created_realtime_ns = header.created_realtime_ns;
+        contents.next_sequence = cut_off ? cut_off->sequence : expected_sequence;
+        recovered = recover_rings(header.id, contents);
+    }
+    if (recovered->has_next_chunk) damage.cut_off_bytes = 0;
     if (recovered_given == recovered->chunks.size()) return false;
     out = recovered->chunks[recovered_given++].view();
     return true;

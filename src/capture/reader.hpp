@@ -35,6 +35,9 @@ struct capture_damage {
     std::uint64_t bytes = 0;   // passed over
     std::uint64_t chunks = 0;  // lost, by the holes in the sequence
     std::uint64_t unknown_chunks = 0;
+    // At the end of a file that was not closed, of a chunk that is not whole and that the rings do not have: the
+    // process died while it was written, or the file was cut later. Not counted above.
+    std::uint64_t cut_off_bytes = 0;
     std::string first;  // one line about the first damage: offset and what was wrong; empty if none
 };
 

@@ -4,14 +4,19 @@
 #include <atomic>
 #include <cstring>
 #include <span>
+#include <unordered_set>
 
 #include "capture/gpu_recovery.hpp"
 #include "capture/input_file.hpp"
+#include "capture/name_recovery.hpp"
 #include "capture/payload.hpp"
+#include "capture/payload_builder.hpp"
+#include "capture/unwritten.hpp"
 #include "record/drop.hpp"
 #include "record/error.hpp"
 #include "record/label.hpp"
 #include "record/name_table.hpp"
+#include "record/passing_names.hpp"
 #include "record/record.hpp"
 #include "ring/region_layout.hpp"
 
@@ -46,26 +51,6 @@ std::uint64_t oldest_whole(std::span<const std::byte> ring) noexcept {
     return tail <= head - capacity ? head - capacity : head - capacity + 1;
 }
 
-class payload_builder {
-public:
-    void append(const void* bytes, std::size_t count) {
-        words_.resize((bytes_ + count + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
-        if (count != 0) std::memcpy(reinterpret_cast<std::byte*>(words_.data()) + bytes_, bytes, count);
-        bytes_ += count;
-    }
-    std::size_t size() const noexcept { return bytes_; }
-
-    recovered_chunk finish(format::chunk_type type, std::uint64_t aux) {
-        recovered_chunk done{type, aux, std::move(words_), bytes_};
-        *this = {};
-        return done;
-    }
-
-private:
-    std::vector<std::uint64_t> words_;
-    std::size_t bytes_ = 0;
-};
-
 recovered_chunk thread_chunk(std::span<const std::byte> ring) {
     format::thread_entry thread;
     thread.uid = field<std::uint64_t>(ring, offsetof(ring_header, thread_uid));
@@ -91,6 +76,8 @@ public:
             throw error("it belongs to another capture");
         }
         names_offset_ = field<std::uint64_t>(header, offsetof(region_header, names_offset));
+        passing_names_offset_ = field<std::uint64_t>(header, offsetof(region_header, passing_names_offset));
+        passing_arena_offset_ = field<std::uint64_t>(header, offsetof(region_header, passing_arena_offset));
         labels_offset_ = field<std::uint64_t>(header, offsetof(region_header, labels_offset));
         rings_offset_ = field<std::uint64_t>(header, offsetof(region_header, rings_offset));
         ring_count_ = field<std::uint32_t>(header, offsetof(region_header, ring_count));
@@ -100,6 +87,7 @@ public:
         add_drops(header, offsetof(region_header, drops));
     }
 
+    void unwritten(recovery_basis& contents, recovery& found);
     void names(recovery& found);
     void labels(recovery& found);
     void ring(std::uint32_t index, const recovery_basis& contents, recovery& found);
@@ -131,6 +119,8 @@ private:
         found.chunks.push_back(std::move(made));
     }
 
+    std::vector<std::byte> arena(std::uint64_t offset, std::uint64_t bytes) const;
+    void keep_names(const std::vector<recovered_name>& read, std::uint64_t from_position, recovery& found);
     void gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu_buffer_rules& rules,
                     const recovery_basis& contents, recovery& found);
     // Those beyond the first `known`.
@@ -154,6 +144,9 @@ private:
     input_file file_;
     const std::function<void()>& copied_;
     std::uint64_t names_offset_ = 0;
+    std::uint64_t passing_names_offset_ = 0;
+    std::uint64_t passing_arena_offset_ = 0;
+    std::unordered_set<std::uint32_t> names_found_;  // ids
     std::uint64_t labels_offset_ = 0;
     std::uint64_t rings_offset_ = 0;
     std::uint32_t ring_count_ = 0;
@@ -163,6 +156,23 @@ private:
     std::uint64_t gpu_records_ = 0;
     std::size_t kept_bytes_ = 0;
 };
+
+// What the process had taken out of rings and buffers, or had from elsewhere, and the file has not: before these.
+void rings_file::unwritten(recovery_basis& contents, recovery& found) {
+    unwritten_chunks unwritten = read_unwritten(file_, contents);
+    found.has_next_chunk = unwritten.has_next;
+    for (recovered_chunk& made : unwritten.chunks) {
+        const chunk added = made.view();
+        contents.add(added);
+        const std::uint64_t records = records_in(added.type, added.payload.size());
+        if (added.type == format::chunk_type::records) {
+            records_ += records;
+        } else if (added.type != format::chunk_type::earlier) {
+            gpu_records_ += records;
+        }
+        keep(std::move(made), found);
+    }
+}
 
 void rings_file::gpu_buffers(const recovery_basis& contents, recovery& found) {
     const auto header = at(0, sizeof(region_header));
@@ -222,38 +232,47 @@ void rings_file::gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu
     keep_array(format::chunk_type::devices, number, read.devices, known.devices, found);
 }
 
-// Walks the arena. A name that its thread had not finished has no length yet, or half a text: the hash tells, and the
-// walk goes on at the next place where an entry may be.
+std::vector<std::byte> rings_file::arena(std::uint64_t offset, std::uint64_t bytes) const {
+    if (offset > file_.size() || bytes > std::min<std::uint64_t>(file_.size() - offset, largest_recovery_bytes)) {
+        throw error("it ends too early");
+    }
+    std::vector<std::byte> copied(bytes);
+    read_now(offset, copied);
+    return copied;
+}
+
+// Those that are kept, and those of ranges.
 void rings_file::names(recovery& found) {
-    const auto header = at(names_offset_, sizeof(name_table_header));
+    std::array<std::byte, sizeof(name_table_header)> header;
+    read_now(names_offset_, header);
     const auto slot_count = field<std::uint32_t>(header, offsetof(name_table_header, slot_count));
-    const auto arena_bytes = field<std::uint32_t>(header, offsetof(name_table_header, arena_bytes));
-    const auto used = field<std::uint32_t>(header, offsetof(name_table_header, used));
-    const std::uint64_t arena = names_offset_ + name_table::arena_offset(slot_count);
-    const std::uint64_t end = std::min<std::uint64_t>({used, arena_bytes, largest_recovery_bytes});
+    const auto used = std::min(field<std::uint32_t>(header, offsetof(name_table_header, used)),
+                               field<std::uint32_t>(header, offsetof(name_table_header, arena_bytes)));
+    const auto kept = arena(names_offset_ + name_table::arena_offset(slot_count), used);
+    keep_names(read_kept_names(kept), 0, found);
+
+    std::array<std::byte, sizeof(passing_names_header)> before;
+    read_now(passing_names_offset_, before);
+    const auto passing =
+        arena(passing_arena_offset_, field<std::uint32_t>(before, offsetof(passing_names_header, arena_bytes)));
+    std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+    std::array<std::byte, sizeof(passing_names_header)> after;
+    read_now(passing_names_offset_, after);
+    // In a live process other names may stand by now where those before this stood.
+    const auto freed = field<std::uint64_t>(after, offsetof(passing_names_header, freed));
+    keep_names(read_passing_names(passing, field<std::uint64_t>(before, offsetof(passing_names_header, end))), freed,
+               found);
+}
+
+void rings_file::keep_names(const std::vector<recovered_name>& read, std::uint64_t from_position, recovery& found) {
     payload_builder names;
-    std::uint64_t looked_at = 0;
-    for (std::uint64_t offset = sizeof(name_entry_header); offset + sizeof(name_entry_header) < end;) {
-        const auto entry = at(arena + offset, sizeof(name_entry_header));
-        const auto length = field<std::uint32_t>(entry, offsetof(name_entry_header, length_plus_one)) - 1;
-        const auto hash = field<std::uint32_t>(entry, offsetof(name_entry_header, hash));
-        const auto id = static_cast<std::uint32_t>(offset / sizeof(name_entry_header));
-        offset += sizeof(name_entry_header);
-        if (length > std::min(end - offset, chunk_bytes)) {  // also where there is none: 0 - 1
-            continue;
-        }
-        // Torn names are few: one a thread. Where most are, each place may claim a megabyte that is read for nothing.
-        looked_at += length;
-        if (looked_at > 64 * chunk_bytes + 2 * end) throw error("its names are damaged");
-        const auto bytes = at(arena + offset, length);
-        const std::string_view text{reinterpret_cast<const char*>(bytes.data()), length};
-        if (static_cast<std::uint32_t>(hash_name(text)) != hash) continue;
-        const std::uint32_t head[2] = {id, length};
+    for (const recovered_name& name : read) {
+        if (name.position < from_position || !names_found_.insert(name.id).second) continue;
+        const std::uint32_t head[2] = {name.id, static_cast<std::uint32_t>(name.text.size())};
         constexpr std::uint32_t zeros = 0;
         names.append(head, sizeof head);
-        names.append(text.data(), text.size());
-        names.append(&zeros, (4 - length % 4) % 4);
-        offset += (std::uint64_t{length} + 7) / 8 * 8;
+        names.append(name.text.data(), name.text.size());
+        names.append(&zeros, (4 - name.text.size() % 4) % 4);
         if (names.size() >= chunk_bytes) keep(names.finish(format::chunk_type::names, 0), found);
     }
     if (names.size() != 0) keep(names.finish(format::chunk_type::names, 0), found);
@@ -347,20 +366,24 @@ recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_ba
     const std::string not_closed = "the capture was not closed; ";
     std::string counts;
     std::string trouble;
+    recovery_basis known = contents;
     try {
         rings_file rings(contents.rings_path, id, copied);
-        // Records first: in a live process the names they carry are there by the time those are read.
+        rings.unwritten(known, found);
+        // Names after the records, too: in a live process the names they carry are there by then; and before, since
+        // those of records that are drained meanwhile may be freed.
         try {
+            rings.names(found);
             for (std::uint32_t i = 0; i < rings.ring_count(); ++i) {
-                rings.ring(i, contents, found);
+                rings.ring(i, known, found);
             }
             rings.names(found);
             rings.labels(found);
-            rings.gpu_buffers(contents, found);
+            rings.gpu_buffers(known, found);
         } catch (const error& problem) {
             trouble = std::string{", then "} + problem.what();
         }
-        rings.drops(contents, found);
+        rings.drops(known, found);
         counts = std::to_string(rings.records()) + " records";
         if (rings.gpu_records() != 0) counts += " and " + std::to_string(rings.gpu_records()) + " GPU records";
     } catch (const error& problem) {

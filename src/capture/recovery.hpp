@@ -39,6 +39,8 @@ struct recovery_basis {
     std::map<std::uint32_t, std::uint64_t> drops;         // by cause: the latest count
     std::map<std::uint32_t, std::uint64_t> drops_before;  // by cause: what earlier recordings had counted
     std::map<std::uint64_t, gpu_record_counts> buffers;   // by number
+    std::uint64_t created_realtime_ns = 0;                // of the file's header
+    std::uint32_t next_sequence = 0;                      // of the chunk that would come next in the file
     std::uint64_t first_gpu_ns = 0;                       // CUPTI's clock at the first and the last snapshot; 0: none
     std::uint64_t last_gpu_ns = 0;
 
@@ -56,7 +58,8 @@ struct recovered_chunk {
 
 struct recovery {
     std::vector<recovered_chunk> chunks;
-    std::string outcome;  // one line: what was recovered from where, or why nothing was
+    bool has_next_chunk = false;  // the one that the file's end cuts off, or that would have come next
+    std::string outcome;          // one line: what was recovered from where, or why nothing was
 };
 
 // `id` is that of the capture's header: the rings must carry the same. `copied`, for tests, is called when records have

@@ -10,11 +10,13 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "capture/codec.hpp"
-#include "capture/payload.hpp"
+#include "capture/opening.hpp"
 #include "capture/reader.hpp"
 #include "record/clock.hpp"
 #include "record/error.hpp"
@@ -25,8 +27,15 @@ namespace {
 
 class locked_file {
 public:
-    // Not open where there is no such file.
-    locked_file(const std::string& path, int flags) noexcept : descriptor_(open(path.c_str(), flags | O_CLOEXEC)) {
+    // Not open where there is no such file. What a capture names as its rings may be a device, which may do something
+    // when it is opened.
+    locked_file(const std::string& path, int flags) noexcept {
+        struct stat status {};
+        if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+            errno = EINVAL;
+            return;
+        }
+        descriptor_ = open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         is_locked_ = descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
     }
     ~locked_file() {
@@ -96,26 +105,22 @@ struct process_of_capture {
     std::string rings_path;
 };
 
-// Its rings are not looked at: they may be a living process's.
 process_of_capture read_process(const std::string& path) {
     capture_reader reader(path);
     const format::file_header& header = reader.header();
-    process_of_capture out{header.id, header.pid, header.created_realtime_ns, {}, {}};
-    for (chunk next; out.rings_path.empty() && reader.next(next) && !next.recovered;) {
-        if (next.type != format::chunk_type::properties) continue;
-        for_each_property(next.payload, [&](std::string_view key, std::string_view value) {
-            if (key == "hostname") out.host = value;
-            if (key == "rings_path") out.rings_path = value;
-        });
-    }
-    return out;
+    const property_map said = opening_properties(reader);
+    const auto value = [&](const char* key) {
+        const auto found = said.find(key);
+        return found == said.end() ? std::string() : found->second;
+    };
+    return {header.id, header.pid, header.created_realtime_ns, value("hostname"), value("rings_path")};
 }
 
 // The rings of a capture, and whether its process is there still.
 class rings_of {
 public:
     explicit rings_of(const process_of_capture& process)
-        : path_(process.rings_path), file_(process.rings_path, O_RDWR | O_NOFOLLOW) {
+        : path_(process.rings_path), file_(process.rings_path, O_RDWR) {
         exist_ = file_.is_open() && belongs_to(file_, process.id);
         runs_ = (exist_ && !file_.is_locked()) ||
                 (is_this_host(process.host) && is_in_proc(process.pid, process.created_realtime_ns));
@@ -183,11 +188,26 @@ private:
     std::uint32_t sequence_;
 };
 
+// What the process was writing beside its captures when it died (copies, dumps, traces), under names that nobody else
+// uses: NAME….tmp-PID, where NAME.prof is the capture.
+void remove_unfinished(const std::string& capture, std::uint32_t pid) {
+    const std::filesystem::path path(capture);
+    const std::string stem = path.stem().string() + ".";
+    const std::string ending = ".tmp-" + std::to_string(pid);
+    std::error_code failed;
+    const auto directory = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    std::filesystem::directory_iterator entries(directory, failed);
+    for (; !failed && entries != std::filesystem::directory_iterator(); entries.increment(failed)) {
+        const std::string name = entries->path().filename().string();
+        if (name.starts_with(stem) && name.ends_with(ending)) unlink(entries->path().c_str());
+    }
+}
+
 }  // namespace
 
 sealing seal_capture(const std::string& path, std::uint32_t how) {
     const process_of_capture process = read_process(path);
-    const locked_file file(path, O_RDWR | O_NOFOLLOW);
+    const locked_file file(path, O_RDWR);
     if (!file.is_open()) throw error("cannot seal " + path + ": " + std::strerror(errno));
     if (!file.is_locked()) return {seal_result::is_running, path + " is being sealed by another process"};
     const rings_of rings(process);
@@ -209,13 +229,16 @@ sealing seal_capture(const std::string& path, std::uint32_t how) {
     const format::end_entry end{format::end_reason::died, how, clock_ns(CLOCK_REALTIME)};
     out.chunk(format::chunk_type::end, 0, std::as_bytes(std::span{&end, 1}));
     if (rings.exist()) rings.remove();
+    remove_unfinished(path, process.pid);
     return {seal_result::sealed, reader.recovery_outcome()};
 }
 
 void remove_rings(const std::string& path) {
     const process_of_capture process = read_process(path);
     const rings_of rings(process);
-    if (rings.exist() && !rings.process_runs()) rings.remove();
+    if (rings.process_runs()) return;
+    if (rings.exist()) rings.remove();
+    if (is_this_host(process.host)) remove_unfinished(path, process.pid);
 }
 
 }  // namespace prof

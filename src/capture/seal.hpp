@@ -1,5 +1,6 @@
 // Closes the capture of a process that died: appends what its rings and CUPTI's buffers still hold and an end chunk,
-// then removes the rings' file. Afterwards the capture stands alone: it may be copied, and the machine switched off.
+// then removes the rings' file, and copies, dumps and traces that the process had begun beside the capture. Afterwards
+// the capture stands alone: it may be copied, and the machine switched off.
 //
 // Only for the dead: a process that still runs keeps a lock on its rings' file, and is found in /proc. One sealer at a
 // time (a lock on the capture). May be killed at any point and run again: what was appended is known to be there.
@@ -28,7 +29,8 @@ struct sealing {
 // Throws prof::error when the file is no capture, or cannot be written: then it is as it was.
 sealing seal_capture(const std::string& path, std::uint32_t how);
 
-// Removes what a process left that died between two recordings: it has closed captures and rings. REQUIRES: each of its
+// Removes what a process left that died between two recordings, or while it made an export: it has closed captures and
+// rings. REQUIRES: each of its
 // captures is closed, or what its rings hold for that is lost. A living process's stay. Throws prof::error.
 void remove_rings(const std::string& path);
 

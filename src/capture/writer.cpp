@@ -8,9 +8,12 @@
 #include <cstring>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "capture/codec.hpp"
 #include "capture/front_file.hpp"
+#include "capture/payload.hpp"
+#include "capture/write_buffer.hpp"
 #include "record/error.hpp"
 
 namespace prof {
@@ -33,44 +36,32 @@ std::size_t name_bytes(std::size_t text_bytes) noexcept {
     return 2 * sizeof(std::uint32_t) + round_up(text_bytes, sizeof(std::uint32_t));
 }
 
-// How many records and GPU operations a chunk holds: what is lost if it is.
-std::uint64_t records_in(const format::chunk_header& chunk) noexcept {
-    switch (static_cast<format::chunk_type>(chunk.type)) {
-        case format::chunk_type::records:
-        case format::chunk_type::earlier:
-            return (chunk.raw_bytes - sizeof(std::uint64_t)) / sizeof(record);
-        case format::chunk_type::kernels:
-            return chunk.raw_bytes / sizeof(kernel_record);
-        case format::chunk_type::transfers:
-            return chunk.raw_bytes / sizeof(transfer_record);
-        case format::chunk_type::graphs:
-            return chunk.raw_bytes / sizeof(graph_record);
-        default:
-            return 0;
-    }
-}
-
 }  // namespace
 
 struct capture_writer::state {
     state(const std::string& path, const capture_writer_options& options)
-        : file(path, options.write != nullptr ? options.write : &::write,
-               options.punch != nullptr ? options.punch : &::fallocate, options.longest_file),
-          file_path(path) {
-        const std::size_t bytes = std::clamp<std::size_t>(options.buffer_bytes, smallest_buffer_bytes,
-                                                          sizeof(format::chunk_header) + format::largest_chunk_bytes);
-        buffer.resize(bytes / sizeof(std::uint64_t) * sizeof(std::uint64_t));
-        failure.reserve(path.size() + 256);
-        if (options.deflate) {
-            deflate.emplace();
-            deflated.resize(largest_payload());
-        }
+        : file_path(path),
+          buffer(options.shared_memory,
+                 std::clamp<std::size_t>(options.buffer_bytes, smallest_buffer_bytes,
+                                         sizeof(format::chunk_header) + format::largest_chunk_bytes),
+                 smallest_buffer_bytes),
+          file(path, options.write != nullptr ? options.write : &::write,
+               options.punch != nullptr ? options.punch : &::fallocate, options.longest_file) {
         try {
-            options.copy_of == nullptr ? write_header(options) : copy(options.copy_of->state_->file, options.copied);
+            begin(options);
         } catch (...) {
             ::unlink(path.c_str());
             throw;
         }
+    }
+
+    void begin(const capture_writer_options& options) {
+        failure.reserve(file_path.size() + 256);
+        if (options.deflate) {
+            deflate.emplace();
+            deflated.resize(largest_payload());
+        }
+        options.copy_of == nullptr ? write_header(options) : copy(options.copy_of->state_->file, options.copied);
     }
 
     std::size_t largest_payload() const noexcept { return buffer.size() - sizeof(format::chunk_header); }
@@ -78,9 +69,11 @@ struct capture_writer::state {
     void write_header(const capture_writer_options& options);
     void copy(const front_file& from, const capture_extent& copied);
     void write_first(std::span<const std::byte> bytes);
+    void property(std::string_view key, std::string_view value) noexcept;
     std::byte* open_chunk(std::size_t payload_bytes) noexcept;
     void close_chunk(format::chunk_type type, std::uint64_t aux, std::size_t payload_bytes) noexcept;
     void write_out() noexcept;
+    bool may_try_again(int reason) noexcept;
     void give_up(std::size_t written, int reason) noexcept;
 
     // One chunk, or several, each with the number of its first element before it if `number` is given.
@@ -88,10 +81,10 @@ struct capture_writer::state {
     void write_array(format::chunk_type type, std::uint64_t aux, std::span<const TElement> items,
                      std::optional<std::uint64_t> number = std::nullopt) noexcept;
 
-    front_file file;
     const std::string file_path;
+    write_buffer buffer;  // chunks from its beginning; all but `used` of it is free. Before the file: it may throw
+    front_file file;
     const pid_t owner = ::getpid();
-    std::vector<std::byte> buffer;  // chunks from its beginning; all but `used` of it is free
     std::size_t used = 0;
     std::optional<deflater> deflate;
     std::vector<std::byte> deflated;
@@ -99,6 +92,7 @@ struct capture_writer::state {
     std::string failure;
     std::uint64_t records_lost = 0;
     std::function<bool()> wait_for_room;
+    std::recursive_mutex* front = nullptr;
 };
 
 // At once, so that the rings of a process that dies early find the capture they belong to.
@@ -111,9 +105,14 @@ void capture_writer::state::write_header(const capture_writer_options& options) 
     header.tick_source = static_cast<std::uint32_t>(active_tick_source);
     header.created_realtime_ns = clock_ns(CLOCK_REALTIME);
     header.id = options.id;
-    const auto bytes = std::as_bytes(std::span{&header, 1});
-    header.crc32 = crc32_of(bytes.first(offsetof(format::file_header, crc32)));
-    write_first(bytes);
+    header.crc32 = crc32_of(std::as_bytes(std::span{&header, 1}).first(offsetof(format::file_header, crc32)));
+    std::memcpy(buffer.data(), &header, sizeof header);
+    used = sizeof header;
+    const auto& [key, value] = options.first_property;
+    if (!key.empty() && key.size() + value.size() < smallest_buffer_bytes / 2) property(key, value);
+    const std::size_t bytes = std::exchange(used, 0);
+    write_first(buffer.first(bytes));
+    buffer.begin(header.created_realtime_ns);
 }
 
 void capture_writer::state::write_first(std::span<const std::byte> bytes) {
@@ -138,6 +137,7 @@ void capture_writer::state::copy(const front_file& from, const capture_extent& c
 
 // Where the payload goes; null once the capture has failed. `payload_bytes` is at most largest_payload().
 std::byte* capture_writer::state::open_chunk(std::size_t payload_bytes) noexcept {
+    if (!buffer.may_be_written()) return nullptr;
     if (sizeof(format::chunk_header) + payload_bytes > buffer.size() - used) write_out();
     return failure.empty() ? buffer.data() + used + sizeof(format::chunk_header) : nullptr;
 }
@@ -168,6 +168,7 @@ void capture_writer::state::close_chunk(format::chunk_type type, std::uint64_t a
     const std::size_t padded = round_up(header.stored_bytes, sizeof(std::uint64_t));
     std::memset(payload + header.stored_bytes, 0, padded - header.stored_bytes);
     used += sizeof header + padded;
+    buffer.set_unwritten(used);
 }
 
 void capture_writer::state::write_out() noexcept {
@@ -179,11 +180,24 @@ void capture_writer::state::write_out() noexcept {
     output_file::outcome result;
     std::size_t written = 0;
     do {
-        result = file.write_all(std::span{buffer}.first(used).subspan(written));
+        result = file.write_all(buffer.first(used).subspan(written));
         written += result.written;
-    } while ((result.error == ENOSPC || result.error == EDQUOT) && wait_for_room && wait_for_room());
+    } while (may_try_again(result.error));
     if (result.error != 0) give_up(written, result.error);
+    buffer.set_unwritten(0);
     used = 0;
+}
+
+// Room may come; and a file that must not become longer may be replaced, if its front is not needed.
+bool capture_writer::state::may_try_again(int reason) noexcept {
+    bool waits = reason == ENOSPC || reason == EDQUOT;
+    if (reason == EFBIG) {
+        std::unique_lock<std::recursive_mutex> here;
+        if (front != nullptr) here = std::unique_lock(*front, std::try_to_lock);
+        waits = front != nullptr && !here.owns_lock();
+        if (!waits) return file.shorten() == 0;
+    }
+    return waits && wait_for_room && wait_for_room();
 }
 
 // `written` bytes of the buffer are in the file: its chunks beyond them, the one that was cut included, are lost.
@@ -192,7 +206,9 @@ void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
         format::chunk_header chunk;
         std::memcpy(&chunk, buffer.data() + at, sizeof chunk);
         const std::size_t end_of_payload = at + sizeof chunk + chunk.stored_bytes;
-        if (end_of_payload > written) records_lost += records_in(chunk);
+        if (end_of_payload > written) {
+            records_lost += records_in(static_cast<format::chunk_type>(chunk.type), chunk.raw_bytes);
+        }
         at = round_up(end_of_payload, sizeof(std::uint64_t));
     }
     // Within the capacity that was reserved: nothing is allocated.
@@ -235,20 +251,22 @@ capture_writer::capture_writer(const std::string& path, const capture_writer_opt
 
 capture_writer::~capture_writer() { state_->write_out(); }
 
-void capture_writer::property(std::string_view key, std::string_view value) noexcept {
+void capture_writer::state::property(std::string_view key, std::string_view value) noexcept {
     constexpr std::size_t head_bytes = 2 * sizeof(std::uint32_t);
-    const std::size_t room = state_->largest_payload() - head_bytes;
+    const std::size_t room = largest_payload() - head_bytes;
     key = key.substr(0, room);
     value = value.substr(0, room - key.size());
     const std::size_t payload_bytes = head_bytes + key.size() + value.size();
-    if (std::byte* at = state_->open_chunk(payload_bytes)) {
+    if (std::byte* at = open_chunk(payload_bytes)) {
         const std::uint32_t head[2] = {narrow(key.size()), narrow(value.size())};
         at = append(at, head, sizeof head);
         at = append(at, key.data(), key.size());
         append(at, value.data(), value.size());
-        state_->close_chunk(format::chunk_type::properties, 0, payload_bytes);
+        close_chunk(format::chunk_type::properties, 0, payload_bytes);
     }
 }
+
+void capture_writer::property(std::string_view key, std::string_view value) noexcept { state_->property(key, value); }
 
 void capture_writer::names(std::span<const name_entry> entries) noexcept {
     const std::size_t largest = state_->largest_payload();
@@ -347,6 +365,7 @@ void capture_writer::end(format::end_reason reason) noexcept {
     const format::end_entry entry{reason, 0, clock_ns(CLOCK_REALTIME)};
     state_->write_array(format::chunk_type::end, 0, std::span{&entry, 1});
     flush();
+    state_->buffer.release();
     if (state_->failure.empty() && state_->file.is_removed()) {
         state_->failure.assign("capture " + state_->file_path + " was removed while it was written: all of it is lost");
     }
@@ -355,6 +374,8 @@ void capture_writer::end(format::end_reason reason) noexcept {
 void capture_writer::flush() noexcept { state_->write_out(); }
 
 void capture_writer::set_wait_for_room(std::function<bool()> wait) noexcept { state_->wait_for_room = std::move(wait); }
+
+void capture_writer::set_front(std::recursive_mutex& front) noexcept { state_->front = &front; }
 
 capture_extent capture_writer::extent() const noexcept { return {state_->file.bytes(), state_->sequence}; }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,12 @@ class capture_writer;
 struct capture_writer_options {
     bool deflate = false;  // zlib level 1 on each chunk that gets smaller by it
     std::size_t buffer_bytes = 256U << 10;
+    // Where chunks are put together, so that what is in it survives the process (region::writing_area()); used by one
+    // writer at a time. Empty: in memory of the writer's.
+    std::span<std::byte> shared_memory{};
+    // Written with the file's header by one call. That lies in the file's first page, inside of which the kernel does
+    // not cut a write: whoever has the header has this property, too, unless it is longer.
+    std::pair<std::string_view, std::string_view> first_property{};
     std::array<std::uint8_t, 16> id{};                          // the capture's id (format::file_header)
     ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
     punch_function punch = nullptr;                             // instead of fallocate(2): likewise
@@ -89,6 +96,9 @@ public:
     // What waits where the disk is full, or the user's share of it, until the write may be tried again; false: the
     // capture ends there, as it does without this. Called by whoever writes.
     void set_wait_for_room(std::function<bool()> wait) noexcept;
+    // Held by whoever needs the capture's front to stay where it is. What writes takes it where the file must not
+    // become longer, and replaces the file (let_go()); where another has it, it waits as for room.
+    void set_front(std::recursive_mutex& front) noexcept;
 
     // What is in the file. REQUIRES: it is flushed.
     capture_extent extent() const noexcept;

@@ -7,29 +7,13 @@
 #include <system_error>
 #include <tuple>
 
-#include "capture/payload.hpp"
+#include "capture/opening.hpp"
 #include "capture/reader.hpp"
 #include "record/error.hpp"
 #include "record/number.hpp"
 
 namespace prof {
 namespace {
-
-using property_map = std::map<std::string, std::string>;
-
-// A process writes what it is before anything it recorded; the rest of the file is left unread.
-property_map opening_properties(const std::string& path) {
-    property_map out;
-    capture_reader reader(path);
-    for (chunk part; reader.next(part);) {
-        if (part.type == format::chunk_type::properties) {
-            for_each_property(part.payload,
-                              [&](std::string_view key, std::string_view value) { out[std::string(key)] = value; });
-        }
-        if (out.contains("run_id")) break;
-    }
-    return out;
-}
 
 std::uint64_t number(const property_map& properties, const std::string& key) {
     const auto found = properties.find(key);
@@ -38,10 +22,14 @@ std::uint64_t number(const property_map& properties, const std::string& key) {
 
 std::optional<run_capture> if_of_run(const std::string& path, const std::string& run_id) {
     try {
-        const property_map properties = opening_properties(path);
+        capture_reader reader(path);
+        const property_map properties = opening_properties(reader);
         const auto found = properties.find("run_id");
         if (found == properties.end() || found->second != run_id) return std::nullopt;
-        return run_capture{path, number(properties, "rank"), number(properties, "pid")};
+        const auto activities = properties.find("activities");
+        return run_capture{path, number(properties, "rank"), number(properties, "pid"),
+                           properties.contains("forked_from"),
+                           activities == properties.end() || activities->second != "none"};
     } catch (const error&) {
         return std::nullopt;
     }

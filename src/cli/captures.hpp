@@ -11,6 +11,8 @@ struct run_capture {
     std::string path;
     std::uint64_t rank = 0;
     std::uint64_t pid = 0;
+    bool is_forked_childs = false;
+    bool may_have_gpu_work = true;
 };
 
 // By rank, then by process. Files that cannot be read are no captures of the run.

@@ -21,27 +21,26 @@ constexpr std::chrono::milliseconds list_limit{2'000};  // for each
 
 pid_t parse_pid(const std::string& text) {
     if (const std::optional<pid_t> pid = parse_number<pid_t>(text, 1)) return *pid;
-    throw CLI::ValidationError("\"" + text + "\" is no process number: prof ctl PID COMMAND [name=value...]");
+    throw usage_error("\"" + text + "\" is no process number: prof ctl PID COMMAND [name=value...]");
 }
 
 }  // namespace
 
-ctl_command::ctl_command(CLI::App& app) {
-    app.add_option("WORDS", words_, "PID COMMAND [name=value...]")->type_name("");
-    app.add_flag("-l,--list", list_, "List the processes that can be controlled, as without any word")
-        ->group("Options");
-    app.add_flag("--json", json_, "Of status and --list: JSON")->group("Options");
-    app.add_option("--timeout", timeout_s_,
-                   "Wait so long for the answer (default: 10 for status, for others as long as it takes)")
-        ->type_name("SECONDS")
-        ->check(takes("a number of seconds above 0",
-                      [](const std::string& text) { return parse_number<double>(text).value_or(0) > 0; }))
-        ->group("Options");
+ctl_command::ctl_command(command_arguments& arguments) {
+    arguments.add("WORDS", words_, "PID COMMAND [name=value...]").value("");
+    arguments.add_flag("-l,--list", list_, "List the processes that can be controlled, as without any word");
+    arguments.add_flag("--json", json_, "Of status and --list: JSON");
+    arguments
+        .add("--timeout", timeout_s_,
+             "Wait so long for the answer (default: 10 for status, for others as long as it takes)")
+        .value("SECONDS")
+        .takes({"a number of seconds above 0",
+                [](const std::string& text) { return parse_number<double>(text).value_or(0) > 0; }});
 }
 
 int ctl_command::operator()() const {
     if (!list_ && !words_.empty()) return ask();
-    if (!words_.empty()) throw CLI::ValidationError("--list takes no process number");
+    if (!words_.empty()) throw usage_error("--list takes no process number");
     return list();
 }
 
@@ -77,13 +76,13 @@ int ctl_command::ask() const {
     request.command = words_.size() < 2 ? "status" : words_[1];
     request.words.assign(words_.begin() + (words_.size() < 2 ? 1 : 2), words_.end());
     const control_command* const known = find_control_command(request.command);
-    if (known == nullptr) throw CLI::ValidationError(unknown_control_command(request.command));
+    if (known == nullptr) throw usage_error(unknown_control_command(request.command));
     const bool is_status = known->name == "status";
     for (const std::string& word : request.words) {
-        if (!known->takes_settings) throw CLI::ValidationError(request.command + " takes no \"" + word + "\"");
-        if (word.find('=') == std::string::npos) throw CLI::ValidationError("\"" + word + "\" is no name=value");
+        if (!known->takes_settings) throw usage_error(request.command + " takes no \"" + word + "\"");
+        if (word.find('=') == std::string::npos) throw usage_error("\"" + word + "\" is no name=value");
     }
-    if (json_ && !is_status) throw CLI::ValidationError("--json is for status and --list");
+    if (json_ && !is_status) throw usage_error("--json is for status and --list");
     if (json_) request.words = {"json"};
 
     auto limit = is_status ? status_limit : no_time_limit;

@@ -1,18 +1,19 @@
 // `prof ctl`: what a running process is to do, or to tell.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "cli/arguments.hpp"
 
 namespace prof {
 
 class ctl_command {
 public:
-    explicit ctl_command(CLI::App& app);
+    explicit ctl_command(command_arguments& arguments);
 
     // Returns the exit status: 0 done, 1 refused or failed, 3 the process could not be reached. Throws
-    // CLI::ValidationError for what makes no sense.
+    // usage_error for what makes no sense.
     int operator()() const;
 
 private:

@@ -6,6 +6,7 @@
 
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
+#include "cli/output.hpp"
 #include "export/chrome_trace.hpp"
 #include "export/json_text.hpp"
 #include "export/text_table.hpp"
@@ -20,19 +21,23 @@ std::string default_output(const std::string& capture) {
 
 }  // namespace
 
-export_command::export_command(CLI::App& app) {
-    app.add_option("FILE", file_, "A capture (*.prof)")->required()->type_name("");
-    app.add_option("-o,--output", output_, "The trace, plain (*.json) or compressed (*.json.gz); default: beside FILE")
-        ->type_name("TRACE")
-        ->check(takes("a name that ends in .json or .json.gz, by which viewers know a trace",
-                      [](const std::string& name) { return name.ends_with(".json") || name.ends_with(".json.gz"); }));
-    flags_.add_to(app);
+export_command::export_command(command_arguments& arguments) {
+    arguments.add("FILE", file_, "A capture (*.prof)").required().value("");
+    arguments.add("-o,--output", output_, "The trace, plain (*.json) or compressed (*.json.gz); default: beside FILE")
+        .value("TRACE")
+        .takes({"a name that ends in .json or .json.gz, by which viewers know a trace",
+                [](const std::string& name) { return name.ends_with(".json") || name.ends_with(".json.gz"); }});
+    flags_.add_to(arguments);
 }
 
 int export_command::operator()() const {
+    const std::string output = output_.empty() ? default_output(file_) : output_;
+    if (const std::string problem = output_problem(output, {file_}); !problem.empty()) {
+        complain(problem);
+        return exit_usage;
+    }
     const attribution_options wanted = flags_.options();
     const timeline data = load_capture(file_);
-    const std::string output = output_.empty() ? default_output(file_) : output_;
     const trace_counts counts = write_chrome_trace(data, attribute(data, wanted), output);
     fmt::print("{}: {} host ranges, {} CUDA calls, {} GPU operations, {} ranges on the GPU, {} arrows\n",
                terminal_safe(output), with_thousands(counts.host_ranges + counts.process_ranges),

@@ -1,16 +1,16 @@
 // `prof export`: a capture as a trace for viewers.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/arguments.hpp"
 #include "cli/input.hpp"
 
 namespace prof {
 
 class export_command {
 public:
-    explicit export_command(CLI::App& app);
+    explicit export_command(command_arguments& arguments);
     int operator()() const;
 
 private:

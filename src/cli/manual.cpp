@@ -205,51 +205,41 @@ std::string indented(std::string_view lines) {
     return out;
 }
 
-class manual final : public CLI::FormatterBase {
-public:
-    std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
-        const bool is_prof = app->get_parent() == nullptr;
-        const page& shown = page_of(is_prof ? "" : app->get_name());
-        std::string out = "NAME\n    prof";
-        if (!is_prof) out.append("-").append(shown.command);
-        out.append(" - ").append(shown.purpose).append("\n\nSYNOPSIS\n").append(indented(shown.synopsis));
-        out.append("\nDESCRIPTION\n").append(wrapped(shown.description, 4));
-        if (is_prof) out += commands();
-        for (const std::string& group : app->get_groups()) out += options(*app, group);
-        return out.append("\n").append(shown.sections);
+std::string commands() {
+    std::string out = "\nCOMMANDS\n";
+    for (const page& p : pages) {
+        if (!p.command.empty()) out.append("    prof ").append(p.command).append("\n").append(wrapped(p.purpose, 8));
     }
+    return out + "    prof COMMAND --help has the details.\n";
+}
 
-private:
-    static std::string commands() {
-        std::string out = "\nCOMMANDS\n";
-        for (const page& p : pages) {
-            if (!p.command.empty())
-                out.append("    prof ").append(p.command).append("\n").append(wrapped(p.purpose, 8));
+std::string titles_and_options(const std::vector<option_text>& options) {
+    std::string out;
+    const std::string* group = nullptr;
+    for (const option_text& option : options) {
+        if (group == nullptr || *group != option.group) {
+            std::string title = option.group;
+            std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
+            out += "\n" + title + "\n";
+            group = &option.group;
         }
-        return out + "    prof COMMAND --help has the details.\n";
+        out += "    " + option.spelling + "\n" + wrapped(option.description, 8);
     }
-
-    static std::string options(const CLI::App& app, const std::string& group) {
-        std::string out;
-        for (const CLI::Option* const option : app.get_options()) {
-            if (option->get_group() != group || !option->nonpositional()) continue;
-            std::string spelling;
-            for (const std::string& name : option->get_snames()) spelling += "-" + name + ", ";
-            for (const std::string& name : option->get_lnames()) spelling += "--" + name + ", ";
-            spelling.resize(spelling.size() - 2);
-            if (option->get_items_expected_min() > 0) spelling += " " + option->get_type_name();
-            out += "    " + spelling + "\n" + wrapped(option->get_description(), 8);
-        }
-        if (out.empty()) return out;
-        std::string title = group;
-        std::transform(title.begin(), title.end(), title.begin(), [](unsigned char c) { return std::toupper(c); });
-        return "\n" + title + "\n" + out;
-    }
-};
+    return out;
+}
 
 }  // namespace
 
-std::shared_ptr<CLI::FormatterBase> make_manual() { return std::make_shared<manual>(); }
+std::string manual_page(const std::string& command, const std::vector<option_text>& options) {
+    const page& shown = page_of(command);
+    std::string out = "NAME\n    prof";
+    if (!command.empty()) out.append("-").append(shown.command);
+    out.append(" - ").append(shown.purpose).append("\n\nSYNOPSIS\n").append(indented(shown.synopsis));
+    out.append("\nDESCRIPTION\n").append(wrapped(shown.description, 4));
+    if (command.empty()) out += commands();
+    out += titles_and_options(options);
+    return out.append("\n").append(shown.sections);
+}
 
 std::string purpose_of(const std::string& command) { return std::string(page_of(command).purpose); }
 

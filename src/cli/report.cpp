@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "analysis/reports.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
+#include "cli/output.hpp"
 #include "export/atomic_file.hpp"
 #include "export/report_csv.hpp"
 #include "export/report_json.hpp"
@@ -148,41 +150,46 @@ kernel_name_style style_of(const std::string& name) {
 
 }  // namespace
 
-report_command::report_command(CLI::App& app) {
-    app.add_option("FILE", files_, "Captures (*.prof), one a process")->type_name("");
+report_command::report_command(command_arguments& arguments) {
+    arguments.add("FILE", files_, "Captures (*.prof), one a process").value("");
     std::vector<std::string> names = report_names();
     names.emplace_back("help");
-    app.add_option(
-           "--report", reports_,
-           "gpu-projection (default): GPU time by range; kernels; copies; pytorch_ops: by operator of PyTorch's; "
-           "and Nsight's, such as nvtx_gpu_proj_sum. help lists all of them. Repeat it, or separate by commas")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(takes_one_of(names))
-        ->type_name("NAME");
-    app.add_option("--format", format_, "table (default), csv, or json")
-        ->check(takes_one_of({"table", "csv", "json"}))
-        ->type_name("FORMAT");
-    app.add_option("-o,--output", output_, "Write to FILE instead of standard output")->type_name("FILE");
-    app.add_option("--kernel-names", kernel_names_,
-                   "full (default): as in C++; short: the function's name, over all its instances; mangled")
-        ->check(takes_one_of({"full", "short", "mangled"}))
-        ->type_name("STYLE");
-    flags_.add_to(app);
-    app.add_flag("--no-fold", no_fold_,
-                 "Give ranges whose names differ in digits only (iteration 1, iteration 2) rows of their own");
-    app.add_option("--depth", depth_, "In tables, leave out ranges deeper than N (0: the outermost only)")
-        ->check(takes("a whole number",
-                      [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }))
-        ->type_name("N");
+    arguments
+        .add("--report", reports_,
+             "gpu-projection (default): GPU time by range; kernels; copies; pytorch_ops: by operator of PyTorch's; "
+             "and Nsight's, such as nvtx_gpu_proj_sum. help lists all of them. Repeat it, or separate by commas")
+        .separated_by(',')
+        .one_value_each_time()
+        .takes(one_of(names))
+        .value("NAME");
+    arguments.add("--format", format_, "table (default), csv, or json")
+        .takes(one_of({"table", "csv", "json"}))
+        .value("FORMAT");
+    arguments.add("-o,--output", output_, "Write to FILE instead of standard output").value("FILE");
+    arguments
+        .add("--kernel-names", kernel_names_,
+             "full (default): as in C++; short: the function's name, over all its instances; mangled")
+        .takes(one_of({"full", "short", "mangled"}))
+        .value("STYLE");
+    flags_.add_to(arguments);
+    arguments.add_flag("--no-fold", no_fold_,
+                       "Give ranges whose names differ in digits only (iteration 1, iteration 2) rows of their own");
+    arguments.add("--depth", depth_, "In tables, leave out ranges deeper than N (0: the outermost only)")
+        .takes(
+            {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }})
+        .value("N");
 }
 
 int report_command::operator()() const {
+    if (const std::string problem = output_problem(output_, files_); !problem.empty()) {
+        complain(problem);
+        return exit_usage;
+    }
     if (std::find(reports_.begin(), reports_.end(), "help") != reports_.end()) {
         write_text(list_of_reports(), output_);
         return exit_ok;
     }
-    if (files_.empty()) throw CLI::RequiredError("FILE");
+    if (files_.empty()) throw usage_error("FILE is required");
     projection_options wanted;
     wanted.fold_digits = !no_fold_;
     wanted.attribution = flags_.options();

@@ -1,18 +1,18 @@
 // `prof report`: tables of one capture or several.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "cli/arguments.hpp"
 #include "cli/input.hpp"
 
 namespace prof {
 
 class report_command {
 public:
-    explicit report_command(CLI::App& app);
+    explicit report_command(command_arguments& arguments);
 
     // Returns the exit status: that of failure when any capture could not be read; the others are reported all the
     // same.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -96,7 +97,17 @@ private:
     std::map<std::string, std::string> values_;
 };
 
+// A program built with GCC's address sanitizer ends at once where another library stands before the sanitizer's: that
+// must be the first to define malloc and its kin. libprof.so defines none of them.
+void make_way_for_sanitizers(changed_environment& variables) {
+    const std::string options = variables.get("ASAN_OPTIONS");
+    constexpr std::string_view check = "verify_asan_link_order";
+    if (options.find(check) != std::string::npos) return;
+    variables.set("ASAN_OPTIONS", fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", check));
+}
+
 void inject(changed_environment& variables, const std::string& library) {
+    make_way_for_sanitizers(variables);
     const std::string preloaded = variables.get("LD_PRELOAD");
     variables.set("LD_PRELOAD", preloaded.empty() ? library : library + ":" + preloaded);
     for (const char* const name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
@@ -129,21 +140,29 @@ bool is_empty(const timeline& data) {
 
 class after_run {
 public:
-    after_run(const session_options& options, std::size_t capture_count)
+    after_run(const session_options& options, const std::vector<run_capture>& captures)
         : options_(options), wanted_(projection_options_of(options)) {
+        const auto own = static_cast<std::size_t>(
+            std::count_if(captures.begin(), captures.end(), [](const run_capture& c) { return !c.is_forked_childs; }));
+        // Where nobody else has recorded anything, they are the job.
+        children_are_counted_ = own != 0;
+        const std::size_t shown = children_are_counted_ ? own : captures.size();
         layout_.width = output_width(STDERR_FILENO);
         // Of many processes the outline; `prof report` has the rest.
-        if (capture_count > 1) layout_.deepest = 1;
-        layout_.legend = capture_count == 1;
+        if (shown > 1) layout_.deepest = 1;
+        layout_.legend = shown == 1;
     }
 
     void report(const run_capture& capture) {
         try {
+            const bool is_counted = children_are_counted_ && capture.is_forked_childs;
+            if (is_counted && !capture.may_have_gpu_work) return count(capture);
             const timeline data = load_timeline(capture.path);
             if (is_empty(data)) {
                 ++empty_count_;
                 return;
             }
+            if (is_counted && data.ops.empty()) return count(capture);
             if (options_.export_summary) {
                 const attribution att = attribute(data, wanted_.attribution);
                 fmt::print(stderr, "\n{}", summary_text(data, att, wanted_, layout_));
@@ -160,15 +179,29 @@ public:
     }
 
     void finish() const {
+        if (child_count_ != 0) {
+            complain(fmt::format("{} forked child{} recorded without GPU work, in {}capture{} of {} own: {}{}",
+                                 child_count_, child_count_ == 1 ? " was" : "ren were", child_count_ == 1 ? "a " : "",
+                                 child_count_ == 1 ? "" : "s", child_count_ == 1 ? "its" : "their", first_child_,
+                                 child_count_ == 1 ? "" : ", …"));
+        }
         if (empty_count_ == 0) return;
         complain(fmt::format("{} process{} recorded nothing", empty_count_, empty_count_ == 1 ? "" : "es"));
     }
 
 private:
+    // A worker's ranges are looked at where they are wanted: there may be hundreds of workers.
+    void count(const run_capture& capture) {
+        if (child_count_++ == 0) first_child_ = capture.path;
+    }
+
     const session_options& options_;
     projection_options wanted_;
     text_layout layout_;
+    bool children_are_counted_ = false;
     std::size_t empty_count_ = 0;
+    std::size_t child_count_ = 0;
+    std::string first_child_;
 };
 
 // What a process that died has left goes into its capture, now that we know how it ended: of the command itself; of
@@ -209,17 +242,17 @@ void report_captures(const session_options& options, const std::string& director
         return;
     }
     seal_all(captures, end);
-    after_run after(options, captures.size());
+    after_run after(options, captures);
     for (const run_capture& capture : captures) after.report(capture);
     after.finish();
 }
 
 }  // namespace
 
-run_command::run_command(CLI::App& app) : app_(app), options_(app) {
-    app.add_option("--library", library_, "Use this libprof.so instead of the one beside this command")
-        ->type_name("FILE")
-        ->group("What is recorded");
+run_command::run_command(const command_arguments& arguments) : arguments_(arguments), options_(arguments_) {
+    arguments_.add("--library", library_, "Use this libprof.so instead of the one beside this command")
+        .value("FILE")
+        .group("What is recorded");
 }
 
 std::size_t run_command::command_begin(const std::vector<std::string>& arguments) const {
@@ -229,15 +262,14 @@ std::size_t run_command::command_begin(const std::vector<std::string>& arguments
         if (argument.size() < 2 || argument[0] != '-') return i;
         const bool is_long = argument[1] == '-';
         const bool has_value = is_long ? argument.find('=') != std::string::npos : argument.size() > 2;
-        const CLI::Option* const option = app_.get_option_no_throw(is_long ? argument : argument.substr(0, 2));
-        if (option != nullptr && option->get_items_expected_min() > 0 && !has_value) ++i;
+        if (!has_value && arguments_.takes_a_value(is_long ? argument : argument.substr(0, 2))) ++i;
     }
     return arguments.size();
 }
 
 int run_command::operator()(const std::vector<std::string>& command) const {
     const session_options options = options_.resolve();
-    if (command.empty()) throw CLI::ValidationError("there is no command to run: prof run [options] -- command...");
+    if (command.empty()) throw usage_error("there is no command to run: prof run [options] -- command...");
     std::optional<output_directory> directory(std::in_place, options.output_dir);
     const std::string run_id = random_run_id();
 

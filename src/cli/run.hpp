@@ -1,20 +1,19 @@
 // `prof run`: runs a command under libprof and reports on it when it has ended.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/arguments.hpp"
 #include "cli/run_options.hpp"
 
 namespace prof {
 
 class run_command {
 public:
-    explicit run_command(CLI::App& app);
+    explicit run_command(const command_arguments& arguments);
 
-    // `command` is what stood after the options. Returns the exit status; throws prof::error and CLI::ValidationError.
+    // `command` is what stood after the options. Returns the exit status; throws prof::error and usage_error.
     int operator()(const std::vector<std::string>& command) const;
 
     // Where in `arguments` (those after "run") the command begins: after "--", else at the first word that is neither
@@ -22,7 +21,7 @@ public:
     std::size_t command_begin(const std::vector<std::string>& arguments) const;
 
 private:
-    CLI::App& app_;
+    command_arguments arguments_;
     run_options options_;
     std::string library_;
 };

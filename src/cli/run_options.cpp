@@ -5,7 +5,6 @@
 #include <cctype>
 #include <iterator>
 
-#include "cli/input.hpp"
 #include "session/plans.hpp"
 
 namespace prof {
@@ -78,6 +77,8 @@ constexpr std::array help = std::to_array<flag_help>({
      "Memory of the recording in the process, whatever the load: a power of two from 16M to 4G (default: 64M)"},
     {"control", "--control", "HOW",
      "Let prof ctl control the processes: auto (default), on (say so where that cannot be), or off"},
+    {"forked_children", "--forked-children", "0|1",
+     "1 (default): a forked child that makes ranges while its parent records has a capture of its own"},
     {"control_signal", "--control-signal", "NAME",
      "A signal starts the recording, or stops it: USR1, USR2, HUP, WINCH, or none (default)"},
     {"cupti_library", "--cupti-library", "FILE", "Use this libcupti.so and no other"},
@@ -99,7 +100,7 @@ void set_checked(session_options& out, const std::string& shown_as, const std::s
                  const std::string& value) {
     const std::string problem = set_option(out, option, value);
     if (problem.empty()) return;
-    throw CLI::ValidationError(shown_as + problem.substr(option.size()));
+    throw usage_error(shown_as + problem.substr(option.size()));
 }
 
 }  // namespace
@@ -110,18 +111,18 @@ std::string variable_of(std::string_view option) {
     return out;
 }
 
-run_options::run_options(CLI::App& app) {
+run_options::run_options(command_arguments& arguments) {
     for (const flag_help& flag : help) {
-        app.add_option(std::string(flag.flags), flags_[std::string(flag.option)], std::string(flag.text))
-            ->type_name(std::string(flag.value))
-            ->group(std::string(group_of(flag.option)));
+        arguments.add(std::string(flag.flags), flags_[std::string(flag.option)], std::string(flag.text))
+            .value(std::string(flag.value))
+            .group(group_of(flag.option));
     }
-    app.add_flag("--no-adopt", no_adopt_, "The same as --adopt off")->group(std::string(recording));
-    app.add_flag("--no-fold", no_fold_, "The same as --fold 0")->group(std::string(recording));
-    app.add_option("--set", assignments_, "Any of these by its variable's name, as in --set PROF_MEMORY=256M")
-        ->type_name("PROF_X=VALUE")
-        ->allow_extra_args(false)
-        ->group(std::string(recording));
+    arguments.add_flag("--no-adopt", no_adopt_, "The same as --adopt off").group(recording);
+    arguments.add_flag("--no-fold", no_fold_, "The same as --fold 0").group(recording);
+    arguments.add("--set", assignments_, "Any of these by its variable's name, as in --set PROF_MEMORY=256M")
+        .value("PROF_X=VALUE")
+        .one_value_each_time()
+        .group(recording);
 }
 
 std::map<std::string, std::string> run_options::given() const {
@@ -129,7 +130,7 @@ std::map<std::string, std::string> run_options::given() const {
     for (const std::string& assignment : assignments_) {
         const std::size_t equals = assignment.find('=');
         if (equals == std::string::npos) {
-            throw CLI::ValidationError("--set: " + refusal(assignment, "PROF_X=VALUE"));
+            throw usage_error("--set: " + refusal(assignment, "PROF_X=VALUE"));
         }
         const std::string variable = assignment.substr(0, equals);
         const auto table = option_table();
@@ -138,7 +139,7 @@ std::map<std::string, std::string> run_options::given() const {
         if (known == table.end() || known->name == "run_id") {
             std::string line = "--set: there is no option \"" + variable + "\"; there are";
             for (const flag_help& flag : help) line += (&flag == help.data() ? " " : ", ") + variable_of(flag.option);
-            throw CLI::ValidationError(line);
+            throw usage_error(line);
         }
         out[std::string(known->name)] = assignment.substr(equals + 1);
     }
@@ -153,13 +154,13 @@ std::map<std::string, std::string> run_options::given() const {
 session_options run_options::resolve() const {
     std::string complaint;
     session_options out = options_from_environment(complaint);
-    if (!complaint.empty()) throw CLI::ValidationError(complaint);
+    if (!complaint.empty()) throw usage_error(complaint);
     for (const auto& [option, value] : given()) {
         std::string flag = "--" + option;
         std::replace(flag.begin(), flag.end(), '_', '-');
         set_checked(out, flag, option, value);
     }
-    if (const std::string problem = plan_problem(out); !problem.empty()) throw CLI::ValidationError(problem);
+    if (const std::string problem = plan_problem(out); !problem.empty()) throw usage_error(problem);
     return out;
 }
 

@@ -2,22 +2,22 @@
 // output_dir, with the same values as the environment's PROF_OUTPUT_DIR takes. One thread.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/arguments.hpp"
 #include "session/options.hpp"
 
 namespace prof {
 
 class run_options {
 public:
-    // Adds the flags to `app`.
-    explicit run_options(CLI::App& app);
+    // Adds the flags to `arguments`.
+    explicit run_options(command_arguments& arguments);
 
-    // What flags and environment say together; a flag stands above the environment. Throws CLI::ValidationError for a
+    // What flags and environment say together; a flag stands above the environment. Throws usage_error for a
     // value that is not accepted.
     session_options resolve() const;
 

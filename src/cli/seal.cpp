@@ -9,8 +9,8 @@
 
 namespace prof {
 
-seal_command::seal_command(CLI::App& app) {
-    app.add_option("FILE", files_, "Captures (*.prof), one a process")->required()->type_name("");
+seal_command::seal_command(command_arguments& arguments) {
+    arguments.add("FILE", files_, "Captures (*.prof), one a process").required().value("");
 }
 
 int seal_command::operator()() const {

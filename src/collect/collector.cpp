@@ -13,7 +13,6 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t names_at_a_time = 4096;
 constexpr std::size_t records_at_a_time = 8192;
 
 // The kernel's name of a live thread now; false if it is gone.
@@ -36,7 +35,12 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 
 collector::collector(region& where, const drop_counts& drops_before, graph_memory* memory, const keep_limits& limits,
                      const property_list& said)
-    : region_(where), memory_(memory), drops_before_(drops_before) {
+    : region_(where),
+      memory_(memory),
+      names_(where, [this](std::uint32_t id) { return held_name(id); }),
+      recycling_(where),
+      names_end_(where.passing().end()),
+      drops_before_(drops_before) {
     drained_.reserve(where.rings().size());  // what is written is always given back
     if (limits.any()) {
         keeper_ = std::make_unique<keeper>(limits, said);
@@ -63,7 +67,7 @@ void collector::write_drops_before() {
     }
     if (counts.empty()) return;
     property("drops_before", counts);
-    out_->flush();  // who recovers this may come at once
+    flush();  // who recovers this may come at once
 }
 
 void collector::property(const std::string& key, const std::string& value) {
@@ -81,18 +85,23 @@ void collector::window(const format::window_entry& window) {
 collector::round_result collector::round() {
     round_result result;
     region_.extend_names();
+    result.fullest = used_up_names();
+    bool frees_names = false;
     try {
+        frees_names = recycling_.prepare();
         drain(result);
     } catch (const std::bad_alloc&) {
         // The process has no memory left. What was not read stays in its ring for the next round.
+        frees_names = false;
     }
     release_rings();
+    if (frees_names) free_names();
     if (out_ != nullptr) note_totals(result.records);
     return result;
 }
 
 void collector::release_rings() {
-    if (out_ != nullptr) out_->flush();
+    if (out_ != nullptr) flush();
     for (drained& d : drained_) {
         d.found.consumer.release(d.found.view.end);
         if (d.found.state == ring_state::retired) {
@@ -117,12 +126,20 @@ void collector::forget_thread(std::uint64_t uid) {
 
 void collector::drain(round_result& result) {
     if (out_ != nullptr) {
-        write_names(name_cursor_);
         write_labels(label_cursor_);
     }
     drain_rings(result);
     if (memory_ != nullptr) tell_news();
     if (out_ != nullptr) drain_gpu(result);
+}
+
+// What a capture that has failed does not take is counted beside the rings, where the count outlives the process,
+// before it is given back there.
+void collector::flush() noexcept {
+    out_->flush();
+    const std::uint64_t lost = out_->records_lost();
+    if (lost != lost_) region_.count_drop(drop_cause::write_failed, lost - lost_);
+    lost_ = lost;
 }
 
 void collector::note_totals(std::uint64_t more_records) noexcept {
@@ -152,28 +169,52 @@ void collector::tell_news() {
 void collector::tell(format::chunk_type as) {
     memory_->tell([&](const format::thread_entry& thread, std::span<const record> section) {
         if (threads_.try_emplace(thread.uid, known_thread{thread, true}).second) out_->thread(thread);
+        names_.use(section);
+        names_.write(*out_);
         std::uint64_t& number = told_[thread.uid];
         out_->earlier(thread.uid, number, section, as);
         number += section.size();
     });
+    constexpr std::size_t few = 64;
+    if (told_.size() > few + 2 * memory_->thread_count()) {
+        std::erase_if(told_, [this](const auto& told) { return !memory_->knows(told.first); });
+    }
 }
 
-void collector::write_names(std::uint32_t& cursor) {
-    std::uint32_t id = 0;
-    std::string_view text;
-    do {
-        names_.clear();
-        while (names_.size() < names_at_a_time && region_.names().next_entry(cursor, id, text)) {
-            names_.emplace_back(id, text);
-        }
-        if (!names_.empty()) out_->names(names_);
-    } while (names_.size() == names_at_a_time);
+// Of one that is freed, by what keeps records with it.
+std::string_view collector::held_name(std::uint32_t id) const {
+    const std::string_view open = keeper_ != nullptr ? keeper_->open().held_name(id) : std::string_view{};
+    return open.empty() && memory_ != nullptr ? memory_->held_name(id) : open;
+}
+
+// Of what is free after each round, at least.
+double collector::used_up_names() noexcept {
+    const std::uint64_t end = region_.passing().end();
+    const double bytes = static_cast<double>(end - names_end_);
+    names_end_ = end;
+    return bytes / (region_.passing().arena_bytes() / 2);
+}
+
+// No record in a ring has them any more.
+void collector::free_names() {
+    try {
+        if (keeper_ != nullptr) keeper_->open().hold_names(region_, recycling_.to());
+        if (memory_ != nullptr) memory_->hold_names(recycling_.to());
+    } catch (const std::bad_alloc&) {
+        // The process has no memory left: what is not held is counted where it is wanted.
+    }
+    names_.forget(recycling_.from(), recycling_.to());
+    recycling_.finish();
 }
 
 void collector::write_labels(std::uint32_t& cursor) {
     labels_.clear();
-    for (label l; region_.label_at(cursor, l); ++cursor) labels_.push_back(l);
+    std::uint32_t next = cursor;  // where there is no memory nothing is passed over
+    for (label l; region_.label_at(next, l); ++next) labels_.push_back(l);
+    for (const label& l : labels_) names_.use(l.name);
+    names_.write(*out_);
     if (!labels_.empty()) out_->labels(labels_);
+    cursor = next;
 }
 
 void collector::describe_thread(const ring_header& ring, bool look_again) {
@@ -188,8 +229,18 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     entry.uid = uid;
     // relaxed: ordered by the uid.
     entry.tid = ring.tid.load(std::memory_order_relaxed);
-    // The name it has now: a pool may name its threads after their first range.
-    if (!read_thread_name(entry.tid, entry.name) && is_new) entry.name = ring.name;
+    // The name it has now: a pool may name its threads after their first range. Of one that has ended the tid may be
+    // another's by now.
+    const auto lives = [&] {
+        return ring.state.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(ring_state::claimed) &&
+               ring.thread_uid.load(std::memory_order_relaxed) == uid;
+    };
+    std::array<char, 32> name{};
+    if (lives() && read_thread_name(entry.tid, name) && lives()) {
+        entry.name = name;
+    } else if (is_new) {
+        entry.name = ring.name;
+    }
     if (!is_new && entry.name == before) return;
     if (out_ != nullptr) out_->thread(entry);
     if (memory_ != nullptr) memory_->describe(entry);
@@ -215,6 +266,8 @@ void collector::take(std::uint64_t uid, std::uint64_t number, std::span<const re
 void collector::write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records) {
     while (!records.empty()) {
         const auto some = records.first(std::min(records.size(), records_at_a_time));
+        names_.use(some);
+        names_.write(*out_);
         out_->records(uid, number, some);
         if (keeper_ != nullptr) keeper_->note_records(uid, number, some);
         number += some.size();
@@ -242,6 +295,7 @@ void collector::drain_rings(round_result& result) {
         result.fullest = std::max(result.fullest, static_cast<double>(view.size()) / ring.capacity);
         drained_.push_back({&ring, found});
     }
+    if (keeper_ != nullptr) keeper_->open().end_round();
 }
 
 void collector::drain_gpu(round_result& result) {
@@ -250,12 +304,14 @@ void collector::drain_gpu(round_result& result) {
     do {
         batch_.clear();
         if (!tracer->read_completed(batch_)) return;
-        write_names(name_cursor_);  // the kernels'
+        for (const kernel_record& kernel : batch_.kernels) names_.use(kernel.name);
+        for (const device_record& device : batch_.devices) names_.use(device.name);
+        names_.write(*out_);
         if (!batch_.kernels.empty()) out_->kernels(batch_.kernels, batch_.number);
         if (!batch_.transfers.empty()) out_->transfers(batch_.transfers, batch_.number);
         if (!batch_.graphs.empty()) out_->graphs(batch_.graphs, batch_.number);
         if (!batch_.devices.empty()) out_->devices(batch_.devices, batch_.number);
-        out_->flush();
+        flush();
         const std::uint64_t count = batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
         if (keeper_ != nullptr) {
             keeper_->note_gpu_records(count);
@@ -289,7 +345,10 @@ void collector::write_drops(bool changed_only) {
 std::uint64_t collector::unwritten_drops() const noexcept {
     const auto now = region_.drops();
     std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < now.size(); ++i) sum += now[i] - drops_before_[i] - drops_written_[i];
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (i == static_cast<std::size_t>(drop_cause::write_failed)) continue;  // these have a place in the rings
+        sum += now[i] - drops_before_[i] - drops_written_[i];
+    }
     return sum;
 }
 
@@ -305,7 +364,7 @@ void collector::housekeeping() {
     if (cupti_tracer* tracer = tracer_.load()) tracer->count_dropped();
     write_clock();
     write_drops(true);
-    out_->flush();
+    flush();
 }
 
 void collector::ask_for_gpu_records() noexcept {
@@ -330,7 +389,7 @@ void collector::finish(format::end_reason reason) {
     if (out_ == nullptr) return;
     housekeeping();
     out_->end(reason);
-    out_->flush();
+    flush();
     note_totals(0);
 }
 

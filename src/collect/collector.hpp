@@ -1,9 +1,9 @@
 // One drain: from the rings and CUPTI's completed buffers into the capture. Belongs to one thread at a time (the drain
 // thread, or a test).
 //
-// Order within a round: names and labels, rings, GPU records; then the capture is handed to the kernel, and only then
-// are the slots given back to their producers, and the buffer to CUPTI. So at any moment each record is in its ring or
-// buffer or in the file, and a process that is killed loses neither.
+// Order within a round: labels, rings, GPU records, each behind the names that it has; then the capture is handed to
+// the kernel, and only then are the slots given back to their producers, and the buffer to CUPTI. So at any moment each
+// record is in its ring or buffer or in the file, and a process that is killed loses neither.
 #pragma once
 
 #include <array>
@@ -18,7 +18,9 @@
 #include "capture/writer.hpp"
 #include "collect/graph_memory.hpp"
 #include "collect/keeper.hpp"
+#include "collect/name_writer.hpp"
 #include "hooks/cupti/tracer.hpp"
+#include "ring/name_recycling.hpp"
 #include "ring/region.hpp"
 
 namespace prof {
@@ -39,7 +41,9 @@ public:
 
     struct round_result {
         std::uint64_t records = 0;  // moved from rings, and GPU records
-        double fullest = 0;         // the fullest ring, 0 … 1, as it was found
+        // The fullest ring, 0 … 1, as it was found; or the part of the names' room that was used up since the last
+        // round.
+        double fullest = 0;
     };
     round_result round();
 
@@ -89,7 +93,9 @@ private:
     void write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
     void tell_news();
     void tell(format::chunk_type as);
-    void write_names(std::uint32_t& cursor);
+    std::string_view held_name(std::uint32_t id) const;
+    double used_up_names() noexcept;
+    void free_names();
     void write_labels(std::uint32_t& cursor);
     void write_key_frame(std::uint64_t now_ns);
     void settle_rings();
@@ -101,6 +107,7 @@ private:
     void write_drops(bool changed_only);
     void write_drops_before();
     void write_clock();
+    void flush() noexcept;
     void note_totals(std::uint64_t more_records) noexcept;
     void describe_thread(const ring_header& ring, bool look_again);
 
@@ -111,17 +118,19 @@ private:
     bool is_open_ = false;            // a window
     bool tells_ = false;              // in the next round at least
     std::atomic<cupti_tracer*> tracer_{nullptr};
-    std::uint32_t name_cursor_ = 0;
     std::uint32_t label_cursor_ = 0;
     std::unordered_map<std::uint64_t, known_thread> threads_;  // by uid
     std::unordered_map<std::uint64_t, std::uint64_t> told_;    // by uid: earlier records written
     std::unique_ptr<keeper> keeper_;                           // null: everything is kept
+    name_writer names_;
+    name_recycling recycling_;
+    std::uint64_t names_end_ = 0;  // after the last round
     const drop_counts drops_before_{};
     drop_counts drops_written_{};
+    std::uint64_t lost_ = 0;  // of what was given to the capture
     std::atomic<std::uint64_t> records_{0};
     std::atomic<std::uint64_t> bytes_{0};
     // Kept between rounds so that a round allocates nothing once warm.
-    std::vector<capture_writer::name_entry> names_;
     std::vector<label> labels_;
     std::vector<drained> drained_;
     activity_batch batch_;

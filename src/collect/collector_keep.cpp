@@ -34,9 +34,11 @@ void collector::write_key_frame(std::uint64_t now_ns) {
     settle_rings();
     const auto open = keeper_->open().all();
     keeper_->begin_key_frame(begin_ticks, now_ns, open, *out_);
-    std::uint32_t names = 0;
+    names_.begin_anew();
+    for (const auto& [uid, at] : open) names_.use(at.records);
+    for (const auto& [index, device] : keeper_->devices()) names_.use(device.name);
+    names_.write(*out_);
     std::uint32_t labels = 0;
-    write_names(names);
     write_labels(labels);
     std::erase_if(threads_, [&](const auto& known) { return known.second.has_ended && !open.contains(known.first); });
     for (const auto& [uid, known] : threads_) out_->thread(known.entry);

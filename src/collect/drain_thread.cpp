@@ -32,8 +32,12 @@ constexpr std::chrono::milliseconds longest_housekeeping{1024};
 // CUPTI hands a buffer over when it is full or when it is asked, and may keep what is new to itself until then.
 constexpr std::chrono::milliseconds gpu_records_period{500};
 
+constexpr std::chrono::milliseconds between_looks_at_disk{10};
+
 // Of a disk that is full.
 constexpr std::chrono::milliseconds room_period{1000};
+
+constexpr std::string_view no_memory = "no memory for the capture";
 
 std::string utc(std::uint64_t realtime_ns) {
     const auto seconds = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
@@ -65,6 +69,7 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 drain_thread::drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_memory* memory,
                            const keep_limits& limits, const property_list& said)
     : make_(std::move(make)), collector_(where, drops_before, memory, limits, said) {
+    making_problem_.reserve(no_memory.size());
     const int result = create_silent_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
@@ -78,33 +83,47 @@ void* drain_thread::enter(void* self) noexcept {
 }
 
 void drain_thread::run() noexcept {
+    disk_.watch_this_thread();
     if (make_capture()) drain_to_the_end();
     const std::lock_guard lock(mutex_);
+    if (is_relieved_) return;
     syncs_done_ = syncs_wanted_;
     note_sync(true);
     synced_.notify_all();
 }
 
 bool drain_thread::make_capture() noexcept {
-    std::string problem;
     try {
         if (make_) out_ = make_();
         if (out_ != nullptr) collector_.begin_capture(*out_);
     } catch (const std::bad_alloc&) {
-        problem = "no memory for the capture";
+        note_making_problem(no_memory);
     } catch (const std::exception& failure) {
-        problem = failure.what();
+        note_making_problem(failure.what());
     }
     const std::lock_guard lock(mutex_);
-    making_problem_ = std::move(problem);
     is_made_ = true;
     made_.notify_all();
     return making_problem_.empty();
 }
 
+// There may be no memory left: what is said then has its place.
+void drain_thread::note_making_problem(std::string_view problem) noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+        making_problem_ = problem;
+    } catch (const std::bad_alloc&) {
+        making_problem_ = no_memory;
+    }
+}
+
 void drain_thread::drain_to_the_end() {
     if (out_ != nullptr) out_->set_wait_for_room([this] { return wait_for_room(); });
-    rounds();
+    if (out_ != nullptr) out_->set_front(front_);
+    if (rounds()) write_last_words();
+}
+
+void drain_thread::write_last_words() {
     try {
         write_notes();
         collector_.finish(reason_);
@@ -113,10 +132,17 @@ void drain_thread::drain_to_the_end() {
     }
 }
 
+bool drain_thread::take_over() {
+    const std::lock_guard lock(mutex_);
+    if (!waits_ || finish_) return false;
+    is_relieved_ = true;
+    if (out_ != nullptr) out_->set_wait_for_room(nullptr);
+    return true;
+}
+
 bool drain_thread::await_capture(std::chrono::milliseconds longest) {
     std::unique_lock lock(mutex_);
-    // By the clock of pthread_cond_timedwait, which the thread sanitizer follows.
-    return made_.wait_until(lock, std::chrono::system_clock::now() + longest, [&] { return is_made_; });
+    return made_.wait_for(lock, longest, [&] { return is_made_; });
 }
 
 std::string drain_thread::making_problem() {
@@ -172,7 +198,8 @@ void drain_thread::write_notes() {
     for (const format::window_entry& window : windows) collector_.window(window);
 }
 
-void drain_thread::rounds() {
+// False if another thread goes on instead.
+bool drain_thread::rounds() {
     std::chrono::milliseconds period = first_housekeeping;
     auto next_housekeeping = std::chrono::steady_clock::now() + period;
     auto next_gpu_records = std::chrono::steady_clock::now() + gpu_records_period;
@@ -209,25 +236,51 @@ void drain_thread::rounds() {
             note_sync(false);
             synced_.notify_all();
         }
+        waits_ = true;
         if (!finish_ && syncs_wanted_ == wanted) wake_.wait_for(lock, rests_ ? resting_pause : pause);
+        waits_ = false;
+        if (is_relieved_) return false;
     }
+    return true;
 }
 
-bool drain_thread::sync() {
+// False if the disk did not answer. REQUIRES: `lock` holds mutex_.
+template <typename TCondition>
+bool drain_thread::wait_for_disk(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds patience,
+                                 TCondition&& is_over) {
+    if (patience == for_ever) {
+        synced_.wait(lock, is_over);
+        return true;
+    }
+    while (!synced_.wait_for(lock, between_looks_at_disk, is_over)) {
+        if (disk_.standstill_ns() >= static_cast<std::uint64_t>(patience.count())) return false;
+    }
+    return true;
+}
+
+drain_thread::sync_result drain_thread::sync(std::chrono::nanoseconds patience) {
     std::unique_lock lock(mutex_);
     const std::uint64_t mine = ++syncs_wanted_;
     wake_.notify_one();
-    synced_.wait(lock, [&] { return syncs_done_ >= mine || synced_state_.has_end || is_full_; });
-    return !is_full_ || syncs_done_ >= mine || synced_state_.has_end;
+    const auto is_done = [&] { return syncs_done_ >= mine || synced_state_.has_end; };
+    if (!wait_for_disk(lock, patience, [&] { return is_done() || is_full_; })) return sync_result::no_answer;
+    return is_done() ? sync_result::done : sync_result::full;
 }
 
-void drain_thread::sync_at_last() {
+bool drain_thread::sync_at_last(std::chrono::nanoseconds patience) {
     std::unique_lock lock(mutex_);
+    if (is_relieved_) {
+        lock.unlock();
+        write_notes();
+        (void)collector_.round();
+        return true;
+    }
     const std::uint64_t mine = ++syncs_wanted_;
     ends_where_full_ = true;
     wake_.notify_one();
-    synced_.wait(lock, [&] { return syncs_done_ >= mine || synced_state_.has_end; });
+    const bool answers = wait_for_disk(lock, patience, [&] { return syncs_done_ >= mine || synced_state_.has_end; });
     ends_where_full_ = false;
+    return answers;
 }
 
 // Nothing is drained meanwhile: what finds no room in rings and buffers is counted there, as with a disk that does not
@@ -237,8 +290,8 @@ bool drain_thread::wait_for_room() {
     std::unique_lock lock(mutex_);
     if (!is_full_) {
         is_full_ = true;
-        latest_full_ns_ = clock_ns(CLOCK_REALTIME);
-        if (first_full_ns_ == 0) first_full_ns_ = latest_full_ns_;
+        latest_full_ns_ = clock_ns(CLOCK_MONOTONIC);
+        if (first_full_ns_ == 0) first_full_ns_ = clock_ns(CLOCK_REALTIME);
     }
     synced_.notify_all();
     const auto ends = [&] { return finish_ || ends_where_full_; };
@@ -253,7 +306,7 @@ void drain_thread::note_room() {
     is_full_ = false;
     if (out_->failed()) return;
     const std::uint64_t now = clock_ns(CLOCK_REALTIME);
-    full_ns_ += now - latest_full_ns_;
+    full_ns_ += clock_ns(CLOCK_MONOTONIC) - latest_full_ns_;
     properties_.emplace_back("disk_notice", "the disk was full for " +
                                                 std::to_string((full_ns_ + 999'999'999) / 1'000'000'000) + " s, from " +
                                                 utc(first_full_ns_) + " to " + utc(now) +
@@ -264,7 +317,7 @@ void drain_thread::note_room() {
 void drain_thread::dump(const std::string& path, const std::string& reason) {
     const std::lock_guard front(front_);
     collector_.ask_for_gpu_records();
-    if (!sync()) throw error("no dump: the disk is full");
+    if (sync() != sync_result::done) throw error("no dump: the disk is full");
     if (const std::string problem = making_problem(); !problem.empty()) throw error("no dump: " + problem);
     synced_state now;
     {
@@ -295,9 +348,24 @@ void drain_thread::ask_to_finish(format::end_reason reason) {
     wake_.notify_one();
 }
 
+bool drain_thread::is_finished(format::end_reason reason, std::chrono::nanoseconds patience) {
+    ask_to_finish(reason);
+    std::unique_lock lock(mutex_);
+    if (is_relieved_) return true;
+    return wait_for_disk(lock, patience, [&] { return synced_state_.has_end; });
+}
+
 std::string drain_thread::finish(format::end_reason reason) {
     ask_to_finish(reason);
-    pthread_join(thread_, nullptr);
+    if (is_relieved_) {
+        write_last_words();
+        pthread_detach(thread_);
+        const std::lock_guard lock(mutex_);
+        note_sync(true);
+        synced_.notify_all();
+    } else {
+        pthread_join(thread_, nullptr);
+    }
     return shortcoming();
 }
 

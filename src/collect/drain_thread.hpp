@@ -20,6 +20,7 @@
 #include "capture/format.hpp"
 #include "capture/writer.hpp"
 #include "collect/collector.hpp"
+#include "record/disk_watch.hpp"
 
 namespace prof {
 
@@ -57,11 +58,16 @@ public:
     // What the capture has so far. Any thread, also after finish().
     collector::totals so_far() const noexcept { return collector_.so_far(); }
 
-    // Returns when everything that was in rings and queue at the call is in the file; false if the disk is full. Any
-    // thread.
-    bool sync();
-    // As sync(), for who cannot come back later: where the disk is full, the capture ends there.
-    void sync_at_last();
+    // Returns when everything that was in rings and queue at the call is in the file, or cannot come there: the disk is
+    // full, or has not answered a call for as long as `patience`. Any thread.
+    enum class sync_result : std::uint8_t { done, full, no_answer };
+    sync_result sync(std::chrono::nanoseconds patience = for_ever);
+    // As sync(), for who cannot come back later: where the disk is full, the capture ends there. False: no answer.
+    bool sync_at_last(std::chrono::nanoseconds patience = for_ever);
+    static constexpr std::chrono::nanoseconds for_ever = std::chrono::nanoseconds::max();
+
+    // What the thread spends in calls to the storage. Any thread.
+    const disk_watch& disk() const noexcept { return disk_; }
 
     // Writes what the capture has now, with all that was recorded before the call, as one of its own, which says why
     // (`reason`, one line). Recording goes on, and nothing is let go meanwhile. Throws prof::error: then there is no
@@ -71,6 +77,13 @@ public:
     // Drains what is left, closes the capture with `reason`, ends the thread. Returns why the capture lacks something;
     // "" if it has all.
     std::string finish(format::end_reason reason);
+    // If the thread waits for its next round, the calling thread does its work from now on, in sync_at_last() and
+    // finish(). Nobody else may ask for anything then. False: all is as before.
+    bool take_over();
+
+    // Before one of the two: whether that would not wait for ever. False if the disk has not answered a call for as
+    // long as `patience`: then neither may be called, and the object has to stay.
+    bool is_finished(format::end_reason reason, std::chrono::nanoseconds patience);
     // The same, but that the thread may be about to end still: the object has to stay. A thread that ends gives memory
     // back, and waits for the allocator.
     std::string close(format::end_reason reason);
@@ -81,19 +94,24 @@ private:
     void ask_to_finish(format::end_reason reason);
     std::string shortcoming();
     bool make_capture() noexcept;
+    void note_making_problem(std::string_view problem) noexcept;
     void drain_to_the_end();
-    void rounds();
+    bool rounds();
     void write_notes();
     bool wait_for_room();
     void note_room();
     void note_sync(bool has_end);
     void go_on();
+    void write_last_words();
+    template <typename TCondition>
+    bool wait_for_disk(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds patience, TCondition&& is_over);
 
     const capture_maker make_;
     std::unique_ptr<capture_writer> out_;  // the drain thread's, and after is_made_ whoever asks for a dump's
     collector collector_;
-    std::mutex front_;  // held while the capture's front must stay where it is, or is let go
+    std::recursive_mutex front_;  // held while the capture's front must stay where it is, or is let go
     pthread_t thread_{};
+    disk_watch disk_;
 
     std::mutex mutex_;
     std::condition_variable wake_;
@@ -109,12 +127,14 @@ private:
         std::string failure;   // of the writer
     };
     synced_state synced_state_;  // at the latest of them
+    bool waits_ = false;         // for the next round
+    bool is_relieved_ = false;   // by take_over()
     bool rests_ = false;
     bool finish_ = false;
     bool ends_where_full_ = false;
     bool is_full_ = false;              // the disk, and the drain thread waits
-    std::uint64_t first_full_ns_ = 0;   // these two by CLOCK_REALTIME
-    std::uint64_t latest_full_ns_ = 0;  // since when it is
+    std::uint64_t first_full_ns_ = 0;   // by CLOCK_REALTIME
+    std::uint64_t latest_full_ns_ = 0;  // since when it is, by CLOCK_MONOTONIC
     std::uint64_t full_ns_ = 0;         // in all
     property_list properties_;
     std::vector<format::window_entry> windows_;

@@ -77,7 +77,7 @@ void graph_memory::hear_node(thread_log& log, std::uint64_t uid, const record& r
     if (r.kind == record_kind::graph_node) {
         heard.serial = next_serial_++;
         log.records.push_back({r, heard.serial, told_in});
-    } else if (r.kind == record_kind::graph_clone && !log.records.empty()) {
+    } else if (r.kind == record_kind::graph_clone && r.flags != replaces_what_it_was && !log.records.empty()) {
         // CUPTI told of it as a node just before.
         const record& latest = log.records.back().r;
         if (latest.kind == record_kind::graph_node && latest.value == r.value) log.records.pop_back();
@@ -111,7 +111,12 @@ void graph_memory::add_node(const event& made) {
 }
 
 void graph_memory::add_copy(const event& made) {
-    const auto itself = nodes_.find(made.r.value);
+    auto itself = nodes_.find(made.r.value);
+    if (itself == nodes_.end() && made.r.flags == replaces_what_it_was) {  // what it was is not known
+        if (!nodes_.contains(original_node(made.r))) return;
+        add_node(made);
+        itself = nodes_.find(made.r.value);
+    }
     if (itself == nodes_.end()) return;  // there was no room for it
     const auto original = nodes_.find(original_node(made.r));
     if (original == nodes_.end()) {
@@ -126,6 +131,15 @@ void graph_memory::add_copy(const event& made) {
                       .thread = made.thread,
                       .told_in = made.told_in,
                       .is_copy = true};
+    has_news_ = has_news_ || !is_told(made.told_in);
+}
+
+void graph_memory::hold_names(std::uint64_t end) {
+    held_.hold(region_, end, [this](auto&& use) {
+        for (const auto& [uid, log] : threads_) {
+            for (const heard_record& each : log.records) use(each.r.name);
+        }
+    });
 }
 
 void graph_memory::end_thread(std::uint64_t uid, std::uint64_t ticks) {
@@ -139,7 +153,10 @@ void graph_memory::end_round() try {
         if (sweep() > limits_.most_records) forget_all();
         sweep_at_ = 2 * records_;
     }
-    for (auto& [uid, log] : threads_) log.settled = log.records.size();
+    for (auto& [uid, log] : threads_) {
+        log.settled = log.records.size();
+        log.is_over = log.ended_ticks != 0;
+    }
 } catch (const std::bad_alloc&) {
     forget_all();
 }
@@ -205,7 +222,7 @@ std::size_t graph_memory::sweep() {
     std::size_t mattering = 0;
     for (auto at = threads_.begin(); at != threads_.end();) {
         thread_log& log = at->second;
-        const log_selection selected(log.records, wanted, log.settled, log.ended_ticks);
+        const log_selection selected(log.records, wanted, log.settled, log.ended_ticks, log.is_over);
         std::size_t to = 0;
         for (std::size_t i = 0; i < log.records.size(); ++i) {
             if (!selected.keeps(i)) continue;
@@ -214,7 +231,7 @@ std::size_t graph_memory::sweep() {
         }
         log.records.resize(to);
         records_ += to;
-        at = to == 0 && log.ended_ticks != 0 ? threads_.erase(at) : std::next(at);
+        at = to == 0 && log.is_over ? threads_.erase(at) : std::next(at);
     }
     return mattering;
 }
@@ -257,7 +274,7 @@ std::map<std::uint64_t, std::vector<record>> graph_memory::tell_copies() {
 
 std::vector<record> graph_memory::section_of(thread_log& log, const wanted_records& wanted,
                                              std::span<const record> copies) {
-    const log_selection selected(log.records, wanted, log.records.size(), log.ended_ticks);
+    const log_selection selected(log.records, wanted, log.records.size(), log.ended_ticks, log.is_over);
     std::vector<record> section(1);
     // In order of time: where several nodes had an id one after the other, a copy is of the one that had it then.
     auto copy = copies.begin();

@@ -14,10 +14,12 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "capture/format.hpp"
+#include "collect/held_names.hpp"
 #include "collect/log_selection.hpp"
 #include "record/record.hpp"
 #include "ring/region.hpp"
@@ -55,6 +57,14 @@ public:
     using listener = std::function<void(const format::thread_entry& thread, std::span<const record> section)>;
     void tell(const listener& to);
 
+    // Before the names of ranges at positions below `end` are freed. Throws std::bad_alloc.
+    void hold_names(std::uint64_t end);
+    // Of one that is freed.
+    std::string_view held_name(std::uint32_t id) const noexcept { return held_.text(id); }
+
+    // Of threads of which nothing is kept any more nothing will be told.
+    bool knows(std::uint64_t uid) const { return threads_.contains(uid); }
+    std::size_t thread_count() const noexcept { return threads_.size(); }
     std::size_t node_count() const noexcept { return nodes_.size(); }
     std::size_t record_count() const noexcept { return records_; }
 
@@ -64,6 +74,7 @@ private:
         std::vector<heard_record> records;
         std::size_t settled = 0;        // so many were there before the latest round
         std::uint64_t ended_ticks = 0;  // 0: it lives
+        bool is_over = false;           // it had ended before the latest round
         bool hears_only = false;        // what comes next is no capture's
     };
     // By the id that CUPTI gives: a node that was captured (or made), or a copy of one.
@@ -111,6 +122,7 @@ private:
     bool has_news_ = false;
     std::size_t records_ = 0;  // in all logs
     std::size_t sweep_at_ = 0;
+    held_names held_;
 };
 
 }  // namespace prof

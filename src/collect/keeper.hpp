@@ -29,6 +29,7 @@ public:
     void note_devices(std::span<const device_record> devices);
     void note_clock(const clock_snapshot& now) noexcept { clock_ = now; }
     open_records& open() noexcept { return open_; }
+    const std::map<std::uint32_t, device_record>& devices() const noexcept { return devices_; }
 
     // Whether it is time for one, and there is something new to keep.
     bool wants_key_frame(std::uint64_t now_ns, const capture_writer& out) const noexcept;

@@ -25,12 +25,13 @@ bool wanted_records::holds_any(std::uint64_t from_ticks, std::uint64_t to_ticks)
 }
 
 log_selection::log_selection(std::span<const heard_record> records, const wanted_records& wanted, std::size_t settled,
-                             std::uint64_t ended_ticks)
+                             std::uint64_t ended_ticks, bool is_over)
     : records_(records),
       wanted_(wanted),
       settled_(settled),
       kept_(records.size(), 0),
       capture_begin_(records.size()),
+      may_be_worked_for_(!is_over || (!records.empty() && wanted.holds_any(records.front().r.ticks, ended_ticks))),
       last_own_(records.size(), records.size()) {
     for (std::size_t i = 0; i < records.size(); ++i) visit(i);
     keep_ends();
@@ -77,7 +78,7 @@ void log_selection::open(std::size_t i) {
     const bool is_own = !adopts && (open_.empty() || open_.back().is_own);
     open_.push_back({i, is_own});
     // A thread that may be worked for is one between its first range and its last: those stay, whatever they hold.
-    if (!is_own || any_own_) return;
+    if (!is_own || any_own_ || !may_be_worked_for_) return;
     any_own_ = true;
     kept_[i] = wanted_.is_told(records_[i]) ? 0 : 1;
 }
@@ -116,7 +117,7 @@ void log_selection::end_capture_begin(std::uint64_t ticks) {
 }
 
 void log_selection::keep_ends() {
-    if (last_own_.first != records_.size() && !wanted_.is_told(records_[last_own_.first])) {
+    if (may_be_worked_for_ && last_own_.first != records_.size() && !wanted_.is_told(records_[last_own_.first])) {
         kept_[last_own_.first] = kept_[last_own_.second] = 1;
     }
     end_capture_begin(UINT64_MAX);

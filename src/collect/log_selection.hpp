@@ -36,8 +36,9 @@ struct wanted_records {
 class log_selection {
 public:
     // A sweep keeps records from `settled` on whatever they are. `ended_ticks`: when the thread ended; 0: it lives.
+    // `is_over`: all that happened while it lived has been heard.
     log_selection(std::span<const heard_record> records, const wanted_records& wanted, std::size_t settled,
-                  std::uint64_t ended_ticks);
+                  std::uint64_t ended_ticks, bool is_over);
 
     bool keeps(std::size_t record) const noexcept { return kept_[record] != 0; }
 
@@ -73,6 +74,7 @@ private:
     std::vector<opened> open_;
     std::vector<outlived> outlived_;
     std::size_t capture_begin_;
+    bool may_be_worked_for_;  // at a moment that matters, or that is to come
     bool any_own_ = false;
     std::pair<std::size_t, std::size_t> last_own_;
 };

@@ -35,6 +35,20 @@ void open_records::follow(std::uint64_t thread, std::uint64_t first_number, std:
 
 void open_records::end_thread(std::uint64_t thread) { threads_.erase(thread); }
 
+void open_records::end_round() noexcept {
+    ++round_;
+    std::erase_if(ended_early_, [this](const auto& early) { return early.second.round + 2 <= round_; });
+}
+
+void open_records::hold_names(region& where, std::uint64_t end) {
+    held_.hold(where, end, [this](auto&& use) {
+        for (const auto& [thread, at] : threads_) {
+            for (const record& r : at.open) use(r.name);
+        }
+        for (const auto& [id, range] : started_) use(range.start.name);
+    });
+}
+
 void open_records::visit(std::uint64_t thread, thread_state& at, const record& r) {
     switch (r.kind) {
         case record_kind::range_push:
@@ -111,14 +125,15 @@ void open_records::enter_window(thread_state& at, const record& r) {
 }
 
 void open_records::start(std::uint64_t thread, thread_state& at, const record& r) {
-    if (ended_early_.erase(r.value) != 0 || started_.size() >= most_started) return;
+    if (ended_early_.erase(r.value) != 0) return;
+    if (started_.size() >= most_started) started_.erase(started_.begin());
     started_[r.value] = {thread, r, {}};
     at.last_started = r.value;
 }
 
 void open_records::end(std::uint64_t thread, const record& r) {
     if (started_.erase(r.value) != 0 || ended_early_.size() >= most_started) return;
-    ended_early_[r.value] = {thread, r};
+    ended_early_[r.value] = {thread, r, round_};
 }
 
 void open_records::enter_call(thread_state& at, const record& r) {

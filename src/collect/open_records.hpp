@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "collect/held_names.hpp"
 #include "record/record.hpp"
 
 namespace prof {
@@ -33,8 +35,16 @@ public:
     // It has ended: of what it left open only start/end ranges may yet be closed, by others.
     void end_thread(std::uint64_t thread);
 
+    // All rings were looked at. An end whose start has not come by the second time has none: that was dropped.
+    void end_round() noexcept;
+
     // The latest correlation_key() of all calls; 0: none.
     std::uint64_t latest_call() const noexcept { return latest_call_; }
+
+    // Before the names of ranges at positions below `end` are freed. Throws std::bad_alloc.
+    void hold_names(region& where, std::uint64_t end);
+    // Of one that is freed.
+    std::string_view held_name(std::uint32_t id) const noexcept { return held_.text(id); }
 
     // Threads with nothing open are left out.
     open_by_thread all() const;
@@ -56,6 +66,7 @@ private:
     struct early_end {
         std::uint64_t thread = 0;
         record end;
+        std::uint64_t round = 0;
     };
 
     void visit(std::uint64_t thread, thread_state& at, const record& r);
@@ -68,10 +79,13 @@ private:
     void enter_call(thread_state& at, const record& r);
 
     std::unordered_map<std::uint64_t, thread_state> threads_;
-    std::unordered_map<std::uint64_t, started_range> started_;  // by id
+    std::map<std::uint64_t, started_range>
+        started_;  // by id, which are given in turn: beyond the limit the oldest goes
     // Ends whose start, on another thread, has not been drained yet.
     std::unordered_map<std::uint64_t, early_end> ended_early_;
+    std::uint64_t round_ = 0;
     std::uint64_t latest_call_ = 0;
+    held_names held_;
 };
 
 }  // namespace prof

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -85,7 +86,7 @@ std::string control_server::listen_in(const std::string& directory, pid_t pid) {
 
 std::string control_server::start() {
     std::array<int, 2> pair{-1, -1};
-    int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0 ? errno : 0;
+    int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0 ? errno : 0;
     woken_.take(pair[0]);
     wake_.take(pair[1]);
     if (failed == 0) failed = create_silent_thread(thread_, enter, this);
@@ -162,26 +163,49 @@ bool control_server::take_signals() const noexcept {
     return is_signalled;
 }
 
+// Where poll() fails: it takes no more descriptors than the program's limit on open files allows, however few those
+// are. Waits to be woken for as long as poll() would, without it.
+void control_server::sleep_without_poll() const noexcept {
+    const timeval at_most{longest_sleep.count(), 0};
+    char why = 0;
+    if (setsockopt(woken_.get(), SOL_SOCKET, SO_RCVTIMEO, &at_most, sizeof at_most) == 0 &&
+        (recv(woken_.get(), &why, 1, MSG_PEEK) > 0 || errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    const timespec pause{longest_sleep.count(), 0};
+    (void)nanosleep(&pause, nullptr);
+}
+
 void control_server::run() {
     std::array<pollfd, 2 + most_control_clients> all{};
+    std::array<std::size_t, most_control_clients> places{};  // where each client stands in it; 0: it does not
     while (!stopping_.load() && !is_closed_by_program()) {
         all[0] = {.fd = woken_.get(), .events = POLLIN, .revents = 0};
         const bool is_deaf = deaf_until_ > steady_clock::now();
         all[1] = {.fd = is_deaf ? -1 : listener_.get(), .events = POLLIN, .revents = 0};
+        nfds_t used = 2;
         for (std::size_t i = 0; i < clients_.size(); ++i) {
             const client& who = clients_[i];
+            places[i] = 0;
+            if (who.socket.get() < 0) continue;
             const short events = who.state == client_state::asking   ? POLLIN
                                  : who.state == client_state::taking ? POLLOUT
                                                                      : 0;  // it is noticed if it goes
-            all[2 + i] = {.fd = who.socket.get(), .events = events, .revents = 0};
+            places[i] = used;
+            all[used++] = {.fd = who.socket.get(), .events = events, .revents = 0};
         }
-        const int ready = poll(all.data(), all.size(), poll_timeout());
+        const int ready = poll(all.data(), used, poll_timeout());
+        if (ready < 0 && errno != EINTR) sleep_without_poll();
         if (ready == 0) exit_if_alone();
-        if (ready < 0) continue;
+        if (ready < 0) {
+            for (pollfd& each : all) each.revents = 0;
+        }
         const bool is_signalled = take_signals();
         take_answers();
         if (is_signalled && handlers_.signalled) handlers_.signalled();
-        for (std::size_t i = 0; i < clients_.size(); ++i) look_at(clients_[i], all[2 + i].revents);
+        for (std::size_t i = 0; i < clients_.size(); ++i) {
+            look_at(clients_[i], places[i] == 0 ? short{0} : all[places[i]].revents);
+        }
         if (all[1].revents != 0) accept_client();
     }
     take_answers();
@@ -189,14 +213,14 @@ void control_server::run() {
 }
 
 void control_server::accept_client() {
-    own_descriptor socket;
-    socket.take(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    const int fd = socket.get();
+    const int fd = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
         if (is_short) deaf_until_ = steady_clock::now() + pause_without_descriptors;
         return;
     }
+    own_descriptor socket;
+    socket.take(fd);
     uid_t who = 0;
     std::string refusal;
     const auto place =

@@ -73,6 +73,7 @@ private:
     void wake(char why) const noexcept;
     bool is_closed_by_program() const noexcept;
     bool take_signals() const noexcept;
+    void sleep_without_poll() const noexcept;
     int poll_timeout() const;
     void accept_client();
     void look_at(client& who, short events);

@@ -1,10 +1,33 @@
 #include "record/clock.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "record/tick_source.hpp"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 namespace prof {
+
+bool kernel_trusts_counter(const char* list) noexcept {
+    const int file = open(list, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return true;
+    char text[512];
+    const ssize_t bytes = read(file, text, sizeof text);
+    close(file);
+    if (bytes <= 0) return true;
+    std::string_view left{text, static_cast<std::size_t>(bytes)};
+    while (!left.empty()) {
+        const std::size_t end = left.find_first_of(" \n");
+        if (left.substr(0, end) == "tsc") return true;
+        left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
+    }
+    return false;
+}
 
 tick_source detect_tick_source() noexcept {
 #if defined(__x86_64__)
@@ -13,7 +36,8 @@ tick_source detect_tick_source() noexcept {
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
-    if (__get_cpuid(0x80000007U, &a, &b, &c, &d) != 0 && (d & (1U << 8)) != 0) return tick_source::tsc;
+    const bool is_invariant = __get_cpuid(0x80000007U, &a, &b, &c, &d) != 0 && (d & (1U << 8)) != 0;
+    if (is_invariant && kernel_trusts_counter()) return tick_source::tsc;
 #endif
     return tick_source::monotonic_ns;
 }

@@ -23,10 +23,11 @@ enum class drop_cause : std::uint32_t {
     cupti_error,              // a CUPTI call failed while recording
     write_failed,             // records that could not be written to the capture (disk full, …)
     labels_full,              // names of threads, streams, categories beyond the label table
-    forked_child,             // forked children that would have recorded something: each counts once
+    forked_child,             // forked children that could not be recorded: each counts once
     graph_memory_full,        // nodes of graphs beyond what is kept from recording to recording
+    signal_handler,           // made by a signal's handler that interrupted its thread in the middle of a record
 };
-inline constexpr std::size_t drop_cause_count = 15;
+inline constexpr std::size_t drop_cause_count = 16;
 
 inline constexpr std::array<std::string_view, drop_cause_count> drop_cause_names = {
     "ring_full",
@@ -44,6 +45,7 @@ inline constexpr std::array<std::string_view, drop_cause_count> drop_cause_names
     "labels_full",
     "forked_child",
     "graph_memory_full",
+    "signal_handler",
 };
 
 // By cause.

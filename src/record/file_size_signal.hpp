@@ -1,5 +1,6 @@
-// SIGXFSZ, which the kernel sends beside the error when a process's limit on the size of files is met. Its default
-// action ends the process: what belongs to somebody else's process guards its writes from it.
+// Signals that the kernel sends beside an error to the thread that writes, and whose default action ends the process:
+// SIGXFSZ, when a process's limit on the size of files is met, SIGPIPE, when nobody reads. What belongs to somebody
+// else's process guards its writes from them.
 #pragma once
 
 #include <pthread.h>
@@ -7,37 +8,45 @@
 
 #include <cerrno>
 #include <ctime>
+#include <initializer_list>
 
 namespace prof {
 
-// Keeps the signal from the thread for as long as it lives. The one that is raised meanwhile is taken back; one that
-// was pending before stays. errno stays as it is. A few system calls: not for the hot path.
-class file_size_signal_guard {
+// Keeps the signals from the thread for as long as it lives. One that is raised meanwhile is taken back; one that was
+// pending before stays. errno stays as it is. A few system calls: not for the hot path.
+class signal_guard {
 public:
-    file_size_signal_guard() noexcept {
-        sigemptyset(&signal_);
-        sigaddset(&signal_, SIGXFSZ);
+    explicit signal_guard(std::initializer_list<int> signals) noexcept {
+        sigset_t kept;
         sigset_t pending;
+        sigemptyset(&kept);
+        sigemptyset(&taken_back_);
         sigpending(&pending);
-        was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-        pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+        for (const int number : signals) {
+            sigaddset(&kept, number);
+            if (sigismember(&pending, number) != 1) sigaddset(&taken_back_, number);
+        }
+        pthread_sigmask(SIG_BLOCK, &kept, &before_);
     }
-    ~file_size_signal_guard() {
+    ~signal_guard() {
         const int error_number = errno;
-        if (!was_pending_) {
-            const timespec at_once{};
-            sigtimedwait(&signal_, nullptr, &at_once);
+        const timespec at_once{};
+        while (sigtimedwait(&taken_back_, nullptr, &at_once) > 0) {
         }
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
         errno = error_number;
     }
-    file_size_signal_guard(const file_size_signal_guard&) = delete;
-    file_size_signal_guard& operator=(const file_size_signal_guard&) = delete;
+    signal_guard(const signal_guard&) = delete;
+    signal_guard& operator=(const signal_guard&) = delete;
 
 private:
-    sigset_t signal_;
+    sigset_t taken_back_;
     sigset_t before_;
-    bool was_pending_ = false;
+};
+
+class file_size_signal_guard : public signal_guard {
+public:
+    file_size_signal_guard() noexcept : signal_guard({SIGXFSZ}) {}
 };
 
 }  // namespace prof

@@ -12,7 +12,7 @@ enum class label_kind : std::uint32_t {
     none = 0,
     domain = 1,    // key = domain index
     category = 2,  // key = domain index << 32 | category id
-    thread = 3,    // key = tid
+    thread = 3,    // key = thread_key
     stream = 4,    // key = CUPTI stream id
 };
 
@@ -22,5 +22,8 @@ struct label {
     std::uint64_t key = 0;
 };
 static_assert(sizeof(label) == 16);
+
+// A tid is given to another thread when this one has ended, a uid (of which the low half is here) is not. 0: not known.
+constexpr std::uint64_t thread_key(std::uint64_t uid, std::uint32_t tid) noexcept { return uid << 32 | tid; }
 
 }  // namespace prof

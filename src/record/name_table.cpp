@@ -1,5 +1,6 @@
 #include "record/name_table.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -122,6 +123,55 @@ std::uint32_t name_table::intern(std::string_view text, bool& full) noexcept {
     }
     full = true;
     return 0;
+}
+
+void name_table::take_over(const name_table& other) noexcept {
+    const std::uint32_t mask = header_->slot_count - 1;
+    std::uint32_t end = first_offset;
+    for (std::uint32_t at = 0; at < other.header_->slot_count; ++at) {
+        // acquire: the entry's bytes are seen with its id.
+        const std::uint64_t found = other.slots_[at].load(std::memory_order_acquire);
+        const std::string_view text = other.text(static_cast<std::uint32_t>(found));
+        if (text.empty()) continue;
+        const std::uint64_t offset = (found & UINT32_MAX) * 8;
+        const std::uint64_t next = offset + sizeof(name_entry_header) + text.size();
+        if (next > committed_bytes()) continue;
+        auto* entry = reinterpret_cast<name_entry_header*>(arena_ + offset);
+        entry->hash = static_cast<std::uint32_t>(found >> 32);
+        std::memcpy(arena_ + offset + sizeof(name_entry_header), text.data(), text.size());
+        // relaxed, here and below: nobody else has this table yet.
+        entry->length_plus_one.store(static_cast<std::uint32_t>(text.size()) + 1, std::memory_order_relaxed);
+        end = std::max(end, round_up_8(static_cast<std::uint32_t>(next)));
+        auto slot = static_cast<std::uint32_t>(hash_name(text) >> 32);
+        for (std::uint32_t probe = 0; probe < longest_probe; ++probe, ++slot) {
+            if (slots_[slot & mask].load(std::memory_order_relaxed) != 0) continue;
+            slots_[slot & mask].store(found, std::memory_order_relaxed);
+            break;
+        }
+    }
+    fill_gaps(end);
+    header_->used.store(end, std::memory_order_relaxed);
+}
+
+// next_entry() walks from entry to entry: where the other table has what nobody was given (a name that two threads
+// stored, or one that was just being stored) this one has a nameless entry of the same length, 16 bytes or more.
+void name_table::fill_gaps(std::uint32_t end) noexcept {
+    const auto entry_at = [this](std::uint32_t offset) {
+        return reinterpret_cast<name_entry_header*>(arena_ + offset);
+    };
+    std::uint32_t gap = 0;  // where it begins; 0: there is none
+    for (std::uint32_t at = first_offset; at < end;) {
+        // relaxed: nobody else has this table yet.
+        const std::uint32_t length_plus_one = entry_at(at)->length_plus_one.load(std::memory_order_relaxed);
+        if (length_plus_one == 0) {
+            if (gap == 0) gap = at;
+            at += 8;
+            continue;
+        }
+        if (gap != 0) entry_at(gap)->length_plus_one.store(at - gap - 7, std::memory_order_relaxed);
+        gap = 0;
+        at += round_up_8(static_cast<std::uint32_t>(sizeof(name_entry_header)) + length_plus_one - 1);
+    }
 }
 
 std::string_view name_table::text(std::uint32_t id) const noexcept {

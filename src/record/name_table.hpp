@@ -47,6 +47,11 @@ public:
     static name_table create(void* memory, std::uint32_t slot_count, std::uint32_t arena_bytes) noexcept;
     static std::size_t arena_offset(std::uint32_t slot_count) noexcept;  // from `memory`
 
+    // In a new table: each name that `other` has given out is known here by the same id. `other` may be in use
+    // meanwhile; of what is put there from now on some may be known here, too. What is beyond committed_bytes() is not
+    // taken over.
+    void take_over(const name_table& other) noexcept;
+
     // The id of `text`; 0 for the empty name and for a name that found the table full (then `full` is set).
     std::uint32_t intern(std::string_view text, bool& full) noexcept;
 
@@ -67,6 +72,8 @@ public:
     void commit(std::uint32_t bytes) noexcept;  // storage is there up to `bytes`
 
 private:
+    void fill_gaps(std::uint32_t end) noexcept;
+
     name_table_header* header_ = nullptr;
     std::atomic<std::uint64_t>* slots_ = nullptr;
     std::byte* arena_ = nullptr;

@@ -20,11 +20,12 @@ enum class record_kind : std::uint8_t {
     range_end = 4,     // value = the id that range_start gave
     mark = 5,          // as push
     payload = 6,       // value = payload of the range_start just before it on this thread
-    api_enter = 7,     // value = correlation key, name = kernel symbol (0: none), category = cbid, domain = api_domain
+    api_enter = 7,     // value = correlation key, name = kernel symbol (0: none), category = cbid, domain = api_domain;
+                       // color = the id of the graph that it launches
     api_exit = 8,      // value = correlation key
     graph_node = 9,    // a node of a CUDA graph was made: value = its id
     graph_clone = 10,  // a node was made as the copy of another: value = its id, name and color = low and high half of
-                       // the other's (original_node())
+                       // the other's (original_node()); flags: replaces_what_it_was
     parent_here = 12,  // value = a number that stands for what is open on this thread here
     adopt_push = 13,   // value = such a number: what follows belongs under what was open there
     adopt_pop = 14,    // ends the latest adopt_push of this thread
@@ -106,6 +107,9 @@ inline void set_name_alone(record& r, std::uint32_t name) noexcept {
 constexpr std::uint64_t original_node(const record& clone) noexcept {
     return (static_cast<std::uint64_t>(clone.color) << 32) | clone.name;
 }
+
+// In the flags of graph_clone: the node was there before, and stands for the other from now on (cudaGraphExecUpdate).
+inline constexpr std::uint8_t replaces_what_it_was = 1;
 
 // While nothing is recorded, ranges and the nodes of graphs may be *heard* all the same, for the graphs' sake. That is
 // an epoch of its own, with this bit.

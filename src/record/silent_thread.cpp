@@ -105,6 +105,8 @@ int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument)
     return result;
 }
 
+void forget_silent_threads() noexcept { silent_threads.store(0); }
+
 void exit_if_alone() noexcept {
     static std::atomic<bool> is_ending{false};
     if (is_ending || !only_ours_are_left() || is_ending.exchange(true)) return;

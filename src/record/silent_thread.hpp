@@ -14,6 +14,9 @@ namespace prof {
 // may.
 int create_silent_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
 
+// In a forked child, from pthread_atfork: the threads of its parent's are not there.
+void forget_silent_threads() noexcept;
+
 // A process whose main thread has ended by pthread_exit goes on until its last thread ends, and then exits with status
 // 0. Threads of ours would keep it for ever: when no others are left, this ends it so, on a thread of its own. Two
 // system calls. To be called now and then by each that may sleep for long; by one that sleeps until it is woken, so

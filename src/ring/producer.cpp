@@ -1,10 +1,12 @@
 #include "ring/producer.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
 
 #include "record/clock.hpp"
+#include "ring/registry.hpp"
 
 namespace prof {
 namespace {
@@ -21,9 +23,11 @@ void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noe
     *this = producer{};
     region_ = &where;
     names_ = where.names();
+    passing_ = where.passing();
     ring_ = &ring;
+    open_api_.is_kept = where.records_calls() ? 0 : 1;  // no call finds a place
     epoch_ = epoch;
-    direct_epoch_ = has_tick_counter() ? epoch : 0;
+    direct_epoch_ = has_tick_counter() ? epoch : no_direct_epoch;
     out_ = ring_producer<record>(&ring.counters, where.slots(ring), ring.capacity);
 }
 
@@ -52,14 +56,72 @@ void producer::drop(drop_cause cause) noexcept {
     std::atomic<std::uint64_t>& counter = ring_->drops[static_cast<std::size_t>(cause)];
     // relaxed, and no read-modify-write: a statistic that only this thread changes.
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    out_.end_naming();
 }
 
-int producer::open_dropped(std::size_t domain, std::uint32_t level) noexcept {
-    domain_state& d = domains_[domain];
-    if (level >= d.first_dropped) {
+// False if there is no leak, or it gives back too little.
+bool producer::find_room(std::uint32_t count) noexcept {
+    constexpr std::uint32_t too_few = 32;  // nobody's nesting is taken for a leak
+    if (leak_.domain != leak::none || out_.set_aside() <= out_.capacity() / 2) return false;
+    const auto recorded = [](const domain_state& d) { return std::min(d.depth, d.first_dropped); };
+    const auto deepest =
+        std::max_element(domains_.begin(), domains_.end(),
+                         [&](const domain_state& a, const domain_state& b) { return recorded(a) < recorded(b); });
+    const std::uint32_t kept = most_kept_of_leak();
+    if (recorded(*deepest) <= std::max<std::uint64_t>(out_.capacity() / 4, too_few)) return false;
+    leak_ = {static_cast<std::size_t>(deepest - domains_.begin()), kept, deepest->first_dropped};
+    out_.give_back(recorded(*deepest) - kept);
+    deepest->first_dropped = 0;
+    return out_.make_room(count);
+}
+
+// A place for the push, and one for its pop; of a leak the pops of the innermost ranges have places.
+bool producer::take_for_push(std::size_t domain) noexcept {
+    if (domains_[domain].depth >= first_dropped_of(domain)) return false;
+    if (!is_leak(domain)) {
+        if (out_.take(2)) return true;
+        if (!find_room(2)) return false;
+        if (!is_leak(domain)) return out_.take(2);
+    }
+    const bool has_own = leak_.kept < most_kept_of_leak();
+    if (!out_.take(has_own ? 2 : 1)) return false;
+    if (has_own) ++leak_.kept;
+    return true;
+}
+
+bool producer::take_for_pop(std::size_t domain) noexcept {
+    const std::uint32_t depth = domains_[domain].depth;
+    if (!is_leak(domain) || depth == 0 || depth - 1 >= leak_.first_dropped) return false;
+    if (depth > leak_.kept && out_.take(1)) return true;
+    if (leak_.kept == 0) {
+        begin_anew();
+        return false;
+    }
+    --leak_.kept;
+    return true;
+}
+
+// Once each range that is open has a place for its pop again.
+void producer::end_leak() noexcept {
+    if (leak_.domain == leak::none || domains_[leak_.domain].depth != leak_.kept) return;
+    domains_[leak_.domain].first_dropped = leak_.first_dropped;
+    leak_ = {};
+}
+
+// No epoch's: recording_producer() begins one, with a record that says so.
+void producer::begin_anew() noexcept {
+    epoch_ = 0;
+    direct_epoch_ = no_direct_epoch;
+    drop(drop_cause::ring_full);
+}
+
+int producer::open_dropped(std::size_t domain) noexcept {
+    const std::uint32_t level = domains_[domain].depth++;
+    std::uint32_t& first_dropped = first_dropped_of(domain);
+    if (level >= first_dropped) {
         drop(drop_cause::enclosing_range_dropped);
     } else {
-        d.first_dropped = level;
+        first_dropped = level;
         drop(drop_cause::ring_full);
     }
     return static_cast<int>(level);
@@ -69,25 +131,46 @@ int producer::close_dropped(std::size_t domain) noexcept {
     domain_state& d = domains_[domain];
     if (d.depth == 0) {
         // While it is only heard, nobody misses the range.
-        if (!is_heard_only(epoch_)) drop(drop_cause::pop_without_push);
+        if (!is_heard_only(epoch_) && !ends_parents_range(domain)) drop(drop_cause::pop_without_push);
         return -1;
     }
     --d.depth;
-    if (d.depth == d.first_dropped) d.first_dropped = domain_state::none;
+    std::uint32_t& first_dropped = first_dropped_of(domain);
+    if (d.depth == first_dropped) first_dropped = domain_state::none;
     return static_cast<int>(d.depth);
+}
+
+bool producer::is_text_of(const char* text, const known_texts::entry& known) const noexcept {
+    if (known.name == 0) return false;
+    const char* const bytes = is_passing(known.name) ? passing_.bytes(known.name) : names_.bytes(known.name);
+    return is_text(text, {bytes, known.length});
+}
+
+void producer::forget_names_before(std::uint64_t begin) noexcept {
+    for (known_texts::entry& entry : known_.all()) {
+        if (is_passing(entry.name) && !passing_.is_since(entry.name, begin)) entry.name = 0;
+    }
+    names_since_ = begin;
 }
 
 std::uint32_t producer::name_of(const char* text) noexcept {
     if (text == nullptr) return 0;
+    begin_naming();
     known_texts::entry* const known = known_.find(text);
-    if (known == nullptr || known->name == 0 || !is_text(text, {names_.bytes(known->name), known->length})) [[unlikely]]
-        return learn(text, known);
+    if (known == nullptr || !is_text_of(text, *known)) [[unlikely]]
+        return learn(text, known, false);
     return known->name;
 }
 
-std::uint32_t producer::learn(const char* text, known_texts::entry* known) noexcept {
+std::uint32_t producer::intern(std::string_view text) noexcept {
+    begin_naming();
+    return region_->intern_passing(text, names_since_);
+}
+
+std::uint32_t producer::learn(const char* text, known_texts::entry* known, bool is_symbol) noexcept {
     const std::string_view all{text};
-    const known_texts::entry fresh{text, region_->intern(all), static_cast<std::uint32_t>(all.size()) & INT32_MAX};
+    const std::uint32_t name = is_symbol ? region_->intern(all) : region_->intern_passing(all, names_since_);
+    const known_texts::entry fresh{text, name, static_cast<std::uint32_t>(all.size()) & INT32_MAX};
     if (known == nullptr) {
         known_.add(fresh);
     } else {
@@ -102,8 +185,12 @@ std::uint32_t producer::symbol_of(const char* symbol, std::uint32_t generation) 
         for (known_texts::entry& entry : known_.all()) entry.is_symbol = 0;
         symbols_ = generation;
     }
-    const std::uint32_t name = name_of(symbol);
-    known_texts::entry* const known = name == 0 ? nullptr : known_.find(symbol);
+    if (symbol == nullptr) return 0;
+    begin_naming();
+    known_texts::entry* known = known_.find(symbol);
+    const bool is_known = known != nullptr && is_text_of(symbol, *known);
+    const std::uint32_t name = is_known ? known->name : learn(symbol, known, true);
+    known = name == 0 || is_passing(name) ? nullptr : known_.find(symbol);
     if (known != nullptr && generation != 0) known->is_symbol = 1;
     return name;
 }

@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,20 +16,23 @@
 #include "record/clock.hpp"
 #include "record/error.hpp"
 #include "record/file_size_signal.hpp"
+#include "ring/storage.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::uint32_t name_step = 1U << 20;  // storage for names comes in steps of this
 
 constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept { return (value + to - 1) / to * to; }
 
 struct offsets {
+    std::size_t passing_names = 0;
     std::size_t names = 0;
     std::size_t arena = 0;
+    std::size_t passing_arena = 0;
     std::size_t labels = 0;
     std::size_t rings = 0;
+    std::size_t writing = 0;
     std::size_t slots = 0;
     std::size_t buffers = 0;
     std::size_t total = 0;
@@ -46,16 +49,20 @@ std::size_t buffer_stride(const region_options& o) noexcept {
     return round_up(sizeof(buffer_header) + o.buffer_bytes, page);
 }
 
-// Header, labels and ring headers first, then the name table's slots: what needs storage from the start stands
-// together. Then the names' arena and the rings' slots and CUPTI's buffers, which
-// get theirs as they are used.
+// Header, labels, ring headers and what is being written first, then the slots of the name tables: what needs storage
+// from the start stands together. Then the names' arenas and the rings' slots and CUPTI's buffers, which get theirs as
+// they are used.
 offsets plan(const region_options& o) noexcept {
     offsets at;
     at.labels = round_up(sizeof(region_header), 64);
     at.rings = round_up(at.labels + std::size_t{o.label_capacity} * sizeof(shared_label), 64);
-    at.names = round_up(at.rings + ring_count(o) * sizeof(ring_header), page);
+    at.writing = round_up(at.rings + ring_count(o) * sizeof(ring_header), 64);
+    at.passing_names =
+        round_up(at.writing + (o.writing_bytes == 0 ? 0 : sizeof(writing_header) + o.writing_bytes), page);
+    at.names = round_up(at.passing_names + passing_names::table_bytes(o.passing_name_slots), page);
     at.arena = at.names + name_table::arena_offset(o.name_slots);
-    at.slots = round_up(at.arena + o.name_bytes, page);
+    at.passing_arena = round_up(at.arena + o.name_bytes, page);
+    at.slots = round_up(at.passing_arena + o.passing_name_bytes, page);
     at.buffers = at.slots;
     for (std::uint32_t i = 0; i < ring_count(o); ++i) at.buffers += ring_bytes(o, i);
     at.buffers = round_up(at.buffers, page);
@@ -63,14 +70,8 @@ offsets plan(const region_options& o) noexcept {
     return at;
 }
 
-bool has_room(const std::string& directory, std::size_t bytes) noexcept {
-    struct statfs status {};
-    if (statfs(directory.c_str(), &status) != 0) return false;
-    return static_cast<std::uint64_t>(status.f_bavail) * static_cast<std::uint64_t>(status.f_bsize) >= bytes;
-}
-
-std::string reason(const char* what, const std::string& where) {
-    return std::string{what} + " in " + where + ": " + std::strerror(errno);
+std::string reason(const char* what, const std::string& where, int error_number) {
+    return std::string{what} + " in " + where + ": " + std::strerror(error_number);
 }
 
 }  // namespace
@@ -88,7 +89,7 @@ region::region(const region_options& wanted) {
     if (options.place == "auto") {
         mapped = map_where_there_is_room(options);
     } else if (options.place != "memory") {
-        mapped = map_file(options.place);
+        mapped = map_file(options.place, true);
     }
     if (!mapped) {
         map_memory();
@@ -113,37 +114,40 @@ bool region::map_where_there_is_room(region_options& options) {
     rings.buffer_count = 0;
     for (const region_options& tried : {options, rings}) {
         bytes_ = plan(tried).total;
-        if (!has_room("/dev/shm", 2 * bytes_) || !map_file("/dev/shm")) continue;
+        if (!has_room("/dev/shm", 2 * bytes_) || !map_file("/dev/shm", false)) continue;
         options = tried;
         return true;
     }
     bytes_ = plan(options).total;
-    return !options.fallback_directory.empty() && map_file(options.fallback_directory);
+    return !options.fallback_directory.empty() && map_file(options.fallback_directory, false);
 }
 
-bool region::map_file(const std::string& directory) {
+bool region::map_file(const std::string& directory, bool is_asked_for) {
     const std::string path = directory + path_.substr(path_.rfind('/'));
     int fd = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     const bool nameless = fd >= 0;
     if (!nameless) fd = open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600);
     fd = above_standard_streams(fd);
     if (fd < 0) {
-        notice_ = reason("cannot create a file", directory);
+        notice_ = reason("cannot create a file", directory, errno);
+        return false;
+    }
+    struct statfs status {};
+    void* base = MAP_FAILED;
+    const file_size_signal_guard guard;
+    if (fstatfs(fd, &status) != 0 || !keeps_allocated_blocks(status.f_type, is_asked_for)) {
+        notice_ = "on the file system of " + directory + " a write to mapped memory can fail";
+    } else if (ftruncate(fd, static_cast<off_t>(bytes_)) != 0 ||
+               (base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)) ==
+                   MAP_FAILED) {
+        notice_ = reason("cannot map the rings", directory, errno);
+    }
+    if (base == MAP_FAILED) {
+        if (!nameless) unlink(path.c_str());
+        close(fd);
         return false;
     }
     fd_ = fd;
-    void* base = MAP_FAILED;
-    const file_size_signal_guard guard;
-    if (ftruncate(fd, static_cast<off_t>(bytes_)) == 0) {
-        base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    }
-    if (base == MAP_FAILED) {
-        notice_ = reason("cannot map the rings", directory);
-        if (!nameless) unlink(path.c_str());
-        close(fd);
-        fd_ = -1;
-        return false;
-    }
     // Held as long as the file is open: who finds it free knows that the process is gone. Where a file system has no
     // locks the process's number has to tell.
     (void)flock(fd, LOCK_SH | LOCK_NB);
@@ -162,20 +166,25 @@ void region::map_memory() {
     path_.clear();
 }
 
-// Storage for a part of the file, so that writing to it can never be a SIGBUS. True at once for anonymous memory.
-bool region::allocate(std::size_t offset, std::size_t bytes) noexcept {
-    if (path_.empty()) return true;
+// Storage for a part of the file, so that writing to it can never be a SIGBUS. 0, or why there is none (an errno). At
+// once 0 for anonymous memory. Not posix_fallocate(): where the file system has no such call, that writes to each
+// block, which is no promise for the next time.
+int region::allocate(std::size_t offset, std::size_t bytes) noexcept {
+    if (path_.empty()) return 0;
     const int fd = fd_;
-    if (!file_.is_still(fd)) return false;
+    if (!file_.is_still(fd)) return EBADF;
     const std::size_t begin = offset / page * page;
     const file_size_signal_guard guard;
-    return posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) == 0;
+    while (fallocate(fd, 0, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) != 0) {
+        if (errno != EINTR) return errno;
+    }
+    return 0;
 }
 
 void region::lay_out(const region_options& options) {
     const offsets at = plan(options);
-    if (!allocate(0, at.arena)) {
-        notice_ = reason("no space for the rings", path_);
+    if (const int failure = allocate(0, at.arena); failure != 0) {
+        notice_ = reason("no space for the rings", path_, failure);
         munmap(base_, bytes_);
         // relaxed: nobody else has the region yet.
         if (named_.load(std::memory_order_relaxed)) unlink(path_.c_str());
@@ -193,7 +202,9 @@ void region::lay_out(const region_options& options) {
     header_->pid = static_cast<std::uint32_t>(getpid());
     header_->tick_source = static_cast<std::uint32_t>(active_tick_source);
     header_->names_offset = at.names;
-    header_->names_bytes = at.slots - at.names;
+    header_->names_bytes = at.passing_arena - at.names;
+    header_->passing_names_offset = at.passing_names;
+    header_->passing_arena_offset = at.passing_arena;
     header_->buffers_offset = at.buffers;
     header_->buffer_bytes = options.buffer_bytes;
     header_->buffer_stride = buffer_stride(options);
@@ -201,6 +212,9 @@ void region::lay_out(const region_options& options) {
     header_->labels_offset = at.labels;
     header_->label_capacity = options.label_capacity;
     header_->rings_offset = at.rings;
+    header_->writing_offset = at.writing;
+    header_->writing_bytes = options.writing_bytes;
+    if (options.writing_bytes != 0) ::new (base_ + at.writing) writing_header;
     // relaxed: nobody else has the region yet.
     header_->domain_count.store(1, std::memory_order_relaxed);
     labels_ = reinterpret_cast<shared_label*>(base_ + at.labels);
@@ -217,7 +231,10 @@ void region::lay_out(const region_options& options) {
         slots += bytes;
     }
     names_ = name_table::create(base_ + at.names, options.name_slots, options.name_bytes);
+    passing_ = passing_names::create(base_ + at.passing_names, options.passing_name_slots, base_ + at.passing_arena,
+                                     options.passing_name_bytes);
     arena_file_offset_ = at.arena;
+    passing_file_offset_ = at.passing_arena;
     extend_names();
     header_->magic = region_magic;  // last: a reader that sees it sees a whole header
 }
@@ -227,8 +244,12 @@ region::~region() {
     remove_file();
 }
 
-void region::remove_file() noexcept {
+void region::take_name_off() noexcept {
     if (named_.exchange(false)) unlink(path_.c_str());
+}
+
+void region::remove_file() noexcept {
+    take_name_off();
     const int fd = fd_.exchange(-1);
     if (file_.is_still(fd)) close(fd);
 }
@@ -247,14 +268,6 @@ void region::disown() noexcept {
     remove_file();
 }
 
-std::uint32_t region::intern(std::string_view text) noexcept {
-    bool full = false;
-    const std::uint32_t id = names_.intern(text, full);
-    if (full) [[unlikely]]
-        count_drop(drop_cause::names_full);
-    return id;
-}
-
 ring_header* region::claim_ring(std::uint32_t tid) noexcept {
     for (std::uint32_t index = 0; index < ring_count_; ++index) {
         ring_header& ring = rings_[index];
@@ -265,7 +278,7 @@ ring_header* region::claim_ring(std::uint32_t tid) noexcept {
         }
         // relaxed: only the thread that holds the claim looks at it or changes it.
         if (ring.has_storage.load(std::memory_order_relaxed) == 0) {
-            if (!allocate(ring.slots_offset, std::size_t{ring.capacity} * sizeof(record))) {
+            if (allocate(ring.slots_offset, std::size_t{ring.capacity} * sizeof(record)) != 0) {
                 set_free(ring);
                 return nullptr;
             }
@@ -291,24 +304,50 @@ std::span<ring_header> region::rings() noexcept { return {rings_, rings_ever_cla
 
 record* region::slots(const ring_header& ring) noexcept { return reinterpret_cast<record*>(base_ + ring.slots_offset); }
 
+// Programs say the same again and again: only what is new takes a place. For the domains that are still to come places
+// are left, since a range without its domain's name is another's.
 void region::add_label(label_kind kind, std::uint64_t key, std::uint32_t name) noexcept {
     // relaxed: hands out disjoint entries; each is published by its kind.
-    const std::uint32_t index = header_->labels_reserved.fetch_add(1, std::memory_order_relaxed);
-    if (index >= header_->label_capacity) {
-        count_drop(drop_cause::labels_full);
-        return;
+    std::uint32_t used = header_->labels_reserved.load(std::memory_order_relaxed);
+    label known;
+    for (std::uint32_t i = used; i-- > 0;) {
+        if (!label_at(i, known) || known.kind != kind || known.key != key) continue;
+        if (known.name == name) return;
+        break;  // the latest holds
     }
-    labels_[index].name = name;
-    labels_[index].key = key;
+    const std::uint32_t domains = header_->domain_count.load(std::memory_order_relaxed);
+    const std::uint32_t to_come = domain_limit - std::min(domains, domain_limit);
+    const std::uint32_t kept = kind == label_kind::domain ? 0 : std::min(to_come, header_->label_capacity / 16);
+    do {
+        if (used >= header_->label_capacity - kept) {
+            count_drop(drop_cause::labels_full);
+            return;
+        }
+    } while (!header_->labels_reserved.compare_exchange_weak(used, used + 1, std::memory_order_relaxed));
+    labels_[used].name = name;
+    labels_[used].key = key;
     // release: pairs with label_at's acquire.
-    labels_[index].kind.store(static_cast<std::uint32_t>(kind), std::memory_order_release);
+    labels_[used].kind.store(static_cast<std::uint32_t>(kind), std::memory_order_release);
+}
+
+std::uint64_t region::thread_label_key(std::uint32_t tid) noexcept {
+    for (const ring_header& ring : rings()) {
+        // acquire: the tid was written before the uid.
+        const std::uint64_t uid = ring.thread_uid.load(std::memory_order_acquire);
+        // relaxed: a thread may end meanwhile; then the name is nobody's.
+        const bool is_claimed =
+            ring.state.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(ring_state::claimed);
+        if (is_claimed && ring.tid.load(std::memory_order_relaxed) == tid) return thread_key(uid, tid);
+    }
+    return thread_key(0, tid);
 }
 
 std::uint32_t region::domain(std::string_view name) noexcept {
-    const std::uint32_t id = intern(name);
-    label known;
-    for (std::uint32_t i = 0; i < header_->label_capacity && label_at(i, known); ++i) {
-        if (known.kind == label_kind::domain && known.name == id) return static_cast<std::uint32_t>(known.key);
+    const std::uint32_t id = keep(name);
+    // relaxed: a number, which nothing hangs on.
+    const std::uint32_t known = header_->domain_count.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 1; i < std::min(known, domain_limit); ++i) {
+        if (domain_names_[i].load(std::memory_order_relaxed) == id + 1) return i;
     }
     // Two threads that create the same domain at the same instant get two indices of one name: the reader merges them
     // by name. relaxed: a plain counter.
@@ -318,6 +357,7 @@ std::uint32_t region::domain(std::string_view name) noexcept {
         header_->domain_count.store(domain_limit, std::memory_order_relaxed);
         return domain_limit;
     }
+    domain_names_[index].store(id + 1, std::memory_order_relaxed);
     add_label(label_kind::domain, index, id);
     return index;
 }
@@ -331,12 +371,21 @@ bool region::label_at(std::uint32_t index, label& out) const noexcept {
     return true;
 }
 
+std::span<std::byte> region::writing_area() noexcept {
+    if (header_->writing_bytes == 0) return {};
+    return {base_ + header_->writing_offset, sizeof(writing_header) + header_->writing_bytes};
+}
+
 buffer_area region::buffers() noexcept {
     return {base_ + header_->buffers_offset, header_->buffer_bytes, header_->buffer_stride, header_->buffer_count};
 }
 
+// Not the last that there is: others write there who have not allocated, and a page without room ends their process.
 bool region::allocate_buffer(std::uint32_t index) noexcept {
-    return allocate(header_->buffers_offset + index * header_->buffer_stride, header_->buffer_stride);
+    struct statfs status {};
+    const int fd = fd_;
+    if (!path_.empty() && fstatfs(fd, &status) == 0 && !has_room(status, 2 * header_->buffer_stride)) return false;
+    return allocate(header_->buffers_offset + index * header_->buffer_stride, header_->buffer_stride) == 0;
 }
 
 void region::count_drop(drop_cause cause, std::uint64_t count) noexcept {
@@ -354,16 +403,6 @@ drop_counts region::drops() const noexcept {
         }
     }
     return total;
-}
-
-void region::extend_names() noexcept {
-    const std::uint32_t committed = names_.committed_bytes();
-    const std::uint32_t limit = names_.arena_bytes();
-    if (committed == limit || committed - names_.used_bytes() > name_step / 2) {
-        if (committed != 0) return;
-    }
-    const std::uint32_t next = limit - committed < name_step ? limit : committed + name_step;
-    if (allocate(arena_file_offset_ + committed, next - committed)) names_.commit(next);
 }
 
 }  // namespace prof

@@ -1,5 +1,6 @@
-// The shared mapping in which the rings, the name table, the label table and the drop counters lie: what survives when
-// the process dies. Offsets are from the start of the mapping; little-endian; docs/capture-format.md tells every byte.
+// The shared mapping in which the rings, the name table, the label table, the drop counters and what is being written
+// to the capture lie: what survives when the process dies. Offsets are from the start of the mapping; little-endian;
+// docs/capture-format.md tells every byte.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 namespace prof {
 
 inline constexpr std::array<char, 8> region_magic = {'L', 'I', 'B', 'P', 'R', 'O', 'R', '\n'};
-inline constexpr std::uint32_t region_version = 2;
+inline constexpr std::uint32_t region_version = 3;
 inline constexpr std::size_t region_drop_slots = 16;
 static_assert(drop_cause_count <= region_drop_slots);
 
@@ -30,7 +31,7 @@ struct region_header {
     std::array<std::uint8_t, 16> id{};  // the same as in the capture's header
     std::uint32_t pid = 0;
     std::uint32_t tick_source = 0;
-    std::uint64_t names_offset = 0;  // name_table
+    std::uint64_t names_offset = 0;  // name_table: what is kept for the life of the process
     std::uint64_t names_bytes = 0;
     std::uint64_t labels_offset = 0;  // label[label_capacity]
     std::uint32_t label_capacity = 0;
@@ -47,8 +48,19 @@ struct region_header {
     std::atomic<std::uint32_t> cupti_version{0};   // cuptiGetVersion's: of the records' layout
     std::atomic<std::uint64_t> cupti_since_ns{0};  // when CUPTI was attached, by its clock
     std::atomic<std::uint32_t> cupti_epoch{0};     // of the records' correlations
-    std::uint32_t reserved = 0;
+    std::uint32_t writing_bytes = 0;               // behind the writing_header; 0: there is none
+    std::uint64_t writing_offset = 0;              // writing_header
+    std::uint64_t passing_names_offset = 0;        // passing_names: its header and slots …
+    std::uint64_t passing_arena_offset = 0;        // … and its texts
 };
+
+// In front of the bytes in which the capture's chunks are put together: those that the file does not have yet.
+struct alignas(64) writing_header {
+    std::atomic<std::uint64_t> created_realtime_ns{0};  // of the capture (format::file_header); 0: of none
+    std::atomic<std::uint64_t> bytes{0};                // of whole chunks, from the beginning on
+    std::atomic<std::uint32_t> in_use{0};               // the process's own: 1 while a capture is being written
+};
+static_assert(sizeof(writing_header) == 64);
 
 // A label's kind is stored last (release): while it is none, the entry is not there yet.
 struct shared_label {

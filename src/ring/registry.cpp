@@ -1,6 +1,7 @@
 #include "ring/registry.hpp"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,8 +16,16 @@ namespace {
 // The epoch in which this thread found no ring: it does not look for one at each of its records.
 __thread std::uint32_t ringless_epoch __attribute__((tls_model("initial-exec"))) = 0;
 
+// The name that this thread gave itself, in the region's name table: said when it gets a ring. 0: none.
+__thread std::uint32_t own_name __attribute__((tls_model("initial-exec"))) = 0;
+
+std::uint32_t this_tid() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+
 std::atomic<region*> current_region{nullptr};
-region* parents_region = nullptr;  // in a forked child: its counters are shared with the parent
+// These three in a forked child.
+region* region_of_parent = nullptr;
+std::atomic<void (*)() noexcept> on_child_use{nullptr};
+__thread producer* producer_before_fork __attribute__((tls_model("initial-exec"))) = nullptr;  // what was open then
 std::atomic<void (*)() noexcept> on_first_use{nullptr};
 pthread_key_t thread_end_key;
 pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
@@ -33,10 +42,15 @@ void end_of_thread(void* state) noexcept {
 
 // Null, and `out` too, if there is no ring or no memory: a thread without a ring costs nothing.
 ring_header* claim_ring_and_producer(region& where, producer*& out) noexcept {
-    ring_header* ring = where.claim_ring(static_cast<std::uint32_t>(syscall(SYS_gettid)));
+    ring_header* ring = where.claim_ring(this_tid());
     if (ring == nullptr) return nullptr;
     out = new (std::nothrow) producer;
-    if (out != nullptr) return ring;
+    if (out != nullptr) {
+        // relaxed: written by this thread.
+        const std::uint64_t uid = ring->thread_uid.load(std::memory_order_relaxed);
+        if (own_name != 0) where.add_label(label_kind::thread, thread_key(uid, this_tid()), own_name);
+        return ring;
+    }
     where.retire_ring(*ring);
     return nullptr;
 }
@@ -45,37 +59,77 @@ void make_thread_end_key() noexcept { pthread_key_create(&thread_end_key, end_of
 
 }  // namespace
 
+// A failure leaves things as they were without it: children that pthread_atfork's handlers do not see write into their
+// parent's rings.
+void guard_gate() noexcept {
+    const bool wiped = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) <= gate_bytes &&
+                       madvise(&all_gate_words, sizeof all_gate_words, MADV_WIPEONFORK) == 0;
+    all_gate_words.is_guarded.store(true);
+    a_gate_is_guarded.store(wiped);
+}
+
 void install_region(region* where, void (*first_use)() noexcept) noexcept {
+    if (where != nullptr) guard_gate();
     on_first_use.store(first_use);
     current_region.store(where);
+}
+
+void count_interruption() noexcept {
+    if (region* where = installed_region()) where->count_drop(drop_cause::signal_handler);
 }
 
 bool first_use_was_met() noexcept { return on_first_use.load() == nullptr; }
 
 region* installed_region() noexcept {
+    if (gate_was_wiped()) return nullptr;
     // acquire: the region's contents are seen with its address.
     return current_region.load(std::memory_order_acquire);
 }
 
-void abandon_region_in_child(bool counts) noexcept {
-    const bool was_recording = !gate_is_shut() && !is_heard_only(epoch_of(recording_epoch));
-    region* const where = current_region.exchange(nullptr);
-    if (where != nullptr) where->disown();
-    parents_region = where;
-    set_gate(recording_epoch, counts && was_recording && where != nullptr ? orphan_epoch : 0);
-    // The one thread of the child. Its producer writes into the parent's ring: it goes, and the ring is not retired.
+void name_thread(region& where, std::uint32_t tid, std::uint32_t name) noexcept {
+    const bool is_own = tid == this_tid();
+    if (is_own) own_name = name;
+    if (is_own && this_thread.out == nullptr) return;
+    where.add_label(label_kind::thread, where.thread_label_key(tid), name);
+}
+
+void leave_region_in_child(bool records, void (*first_use)() noexcept) noexcept {
+    own_name = 0;
+    if (region* const where = current_region.exchange(nullptr)) {
+        where->disown();
+        region_of_parent = where;
+    }
+    on_first_use.store(nullptr);
+    on_child_use.store(first_use);
+    // The one thread of the child. Its producer writes into the parent's ring, which is not retired.
     if (this_thread.out != nullptr) {
+        producer_before_fork = this_thread.out;
         pthread_setspecific(thread_end_key, nullptr);
-        delete this_thread.out;
         set_this_thread(nullptr);
     }
+    ringless_epoch = 0;
+    set_gate(recording_epoch, records && region_of_parent != nullptr ? orphan_epoch : 0);
+}
+
+region* parents_region() noexcept { return region_of_parent; }
+
+region* region_for_names() noexcept {
+    region* const where = installed_region();
+    if (where != nullptr || region_of_parent == nullptr) return where;
+    if (auto* const first_use = on_child_use.load()) first_use();
+    return installed_region();
+}
+
+bool ends_parents_range(std::size_t domain) noexcept {
+    return producer_before_fork != nullptr && producer_before_fork->forget_open(domain);
 }
 
 producer* attach_this_thread(std::uint32_t epoch) noexcept {
     if (epoch == watching_epoch) return nullptr;
     if (epoch == orphan_epoch) {
-        if (recording_epoch.exchange(0) == orphan_epoch) parents_region->count_drop(drop_cause::forked_child);
-        return nullptr;
+        if (auto* const first_use = on_child_use.load()) first_use();
+        epoch = epoch_of(recording_epoch);
+        if (epoch == 0 || epoch == orphan_epoch) return nullptr;  // the latter where this is inside first_use
     }
     region* where = installed_region();
     if (where == nullptr) return nullptr;
@@ -85,15 +139,17 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         return nullptr;
     }
     if (auto* first_use = on_first_use.exchange(nullptr)) first_use();
+    begin_writing();
     if (producer* known = this_thread.out) {
-        if (!known->begin_epoch(*where, epoch)) return nullptr;  // it recorded earlier, and keeps its ring
+        (void)known->begin_epoch(*where, epoch);  // it recorded earlier, and keeps its ring
         set_this_thread(known);
-        return known;
+        return known->epoch() == epoch ? known : nullptr;
     }
     producer* out = nullptr;
     ring_header* ring = claim_ring_and_producer(*where, out);
     if (ring == nullptr) {
         ringless_epoch = epoch;
+        set_this_thread(nullptr);
         where->count_drop(drop_cause::no_ring);
         return nullptr;
     }

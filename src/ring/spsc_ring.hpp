@@ -22,6 +22,7 @@ namespace prof {
 template <typename TIndex, template <typename> typename TAtomic = std::atomic>
 struct ring_counters {
     alignas(64) TAtomic<TIndex> head{0};
+    std::atomic<TIndex> naming{0};  // the head will be this when what the producer looks for a name for is written
     alignas(64) TAtomic<TIndex> tail{0};
 };
 
@@ -46,18 +47,37 @@ public:
     // Sets `count` free slots aside: for what is written next, and for what is to have a place later. False, and
     // nothing has changed, if there are fewer.
     bool take(TIndex count) noexcept {
-        if (room_ < count) [[unlikely]] {
-            // acquire: pairs with the consumer's release of tail; its reads of the slots are over.
-            const TIndex tail = counters_->tail.load(std::memory_order_acquire);
-            room_ = static_cast<TIndex>(room_ + static_cast<TIndex>(tail - tail_seen_));
-            tail_seen_ = tail;
-            if (room_ < count) return false;
-        }
-        room_ = static_cast<TIndex>(room_ - count);
+        if (!make_room(count)) [[unlikely]]
+            return false;
+        take_some_of_room(count);
         return true;
     }
-    // As take() would find without looking at the consumer's side.
+    // As take() finds it without looking at the consumer's side; with a look if need be; and the rest of it.
     bool has_room(TIndex count) const noexcept { return room_ >= count; }
+    bool make_room(TIndex count) noexcept {
+        if (room_ >= count) [[likely]]
+            return true;
+        // acquire: pairs with the consumer's release of tail; its reads of the slots are over.
+        const TIndex tail = counters_->tail.load(std::memory_order_acquire);
+        room_ = static_cast<TIndex>(room_ + static_cast<TIndex>(tail - tail_seen_));
+        tail_seen_ = tail;
+        return room_ >= count;
+    }
+    void take_some_of_room(TIndex count) noexcept { room_ = static_cast<TIndex>(room_ - count); }
+    // What is written next gets a name now, and until it is written the consumer frees none (ring/name_recycling.hpp).
+    void begin_naming() noexcept {
+        // relaxed, both: only the producer stores them, and the consumer waits for the store to be seen.
+        const auto next = static_cast<TIndex>(counters_->head.load(std::memory_order_relaxed) + 1);
+        counters_->naming.store(next, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    // It is not written after all.
+    void end_naming() noexcept { counters_->naming.store(0, std::memory_order_relaxed); }
+    // So many of what take() gave have not been written yet.
+    TIndex set_aside() const noexcept {
+        return static_cast<TIndex>(static_cast<TIndex>(mask_ + 1) - static_cast<TIndex>(head_ - tail_seen_) - room_);
+    }
+    TIndex capacity() const noexcept { return static_cast<TIndex>(mask_ + 1); }
     void give_back(TIndex count) noexcept { room_ = static_cast<TIndex>(room_ + count); }
 
     // `fill` writes the next slot; then the consumer sees it. REQUIRES: its place was taken.
@@ -132,8 +152,7 @@ public:
         // acquire: pairs with the producer's release of head; the slots are seen.
         const TIndex head = counters_->head.load(std::memory_order_acquire);
         const auto count = static_cast<std::size_t>(static_cast<TIndex>(head - tail));
-        // A signal handler's record, put while the producer was at one, was published first: the head has gone back
-        // over what was read already, and comes again.
+        // What no producer does: memory that somebody else has written to.
         if (count > capacity_) [[unlikely]]
             return {{}, {}, tail, tail};
         const std::size_t at = static_cast<std::size_t>(tail) & (capacity_ - 1);

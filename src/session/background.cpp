@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "record/clock.hpp"
 #include "record/silent_thread.hpp"
 
 namespace prof {
@@ -13,8 +14,11 @@ bool background_thread::start() {
     if (has_thread_) return true;
     pthread_t thread{};
     has_thread_ = create_silent_thread(thread, enter, this) == 0;
-    if (has_thread_) pthread_detach(thread);
-    return has_thread_;
+    if (!has_thread_) return false;
+    clockid_t clock = no_clock;
+    if (pthread_getcpuclockid(thread, &clock) == 0) clock_.store(clock);
+    pthread_detach(thread);
+    return true;
 }
 
 void* background_thread::enter(void* self) noexcept {
@@ -27,9 +31,7 @@ void* background_thread::enter(void* self) noexcept {
 void background_thread::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        // By the clock of pthread_cond_timedwait, which the thread sanitizer follows.
-        while (!changed_.wait_until(lock, std::chrono::system_clock::now() + between_looks_whether_alone,
-                                    [&] { return !tasks_.empty(); })) {
+        while (!changed_.wait_for(lock, between_looks_whether_alone, [&] { return !tasks_.empty(); })) {
             exit_if_alone();
         }
         const std::function<void()> task = std::move(tasks_.front());
@@ -67,8 +69,25 @@ bool background_thread::wait_until_idle(std::chrono::milliseconds longest) {
         changed_.wait(lock, idle);
         return true;
     }
-    // By the clock of pthread_cond_timedwait, which the thread sanitizer follows.
-    return changed_.wait_until(lock, std::chrono::system_clock::now() + longest, idle);
+    return changed_.wait_for(lock, longest, idle);
+}
+
+bool background_thread::wait_while_it_works(std::chrono::milliseconds standstill) {
+    constexpr std::chrono::milliseconds between_looks{50};
+    std::uint64_t worked_ns = cpu_ns();
+    auto since = std::chrono::steady_clock::now();
+    while (!wait_until_idle(between_looks)) {
+        const auto now = std::chrono::steady_clock::now();
+        const std::uint64_t before_ns = std::exchange(worked_ns, cpu_ns());
+        if (before_ns != worked_ns) since = now;
+        if (now - since >= standstill) return false;
+    }
+    return true;
+}
+
+std::uint64_t background_thread::cpu_ns() const noexcept {
+    const clockid_t clock = clock_.load();
+    return clock == no_clock ? 0 : clock_ns(clock);
 }
 
 }  // namespace prof

@@ -3,8 +3,11 @@
 // ever runs on it, and exists only once there was a task.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -14,7 +17,7 @@ namespace prof {
 class background_thread {
 public:
     // `name` as the kernel shows it: at most 15 bytes, a literal.
-    explicit background_thread(const char* name) noexcept : name_(name) {}
+    explicit background_thread(const char* name) : name_(name) {}
     background_thread(const background_thread&) = delete;
     background_thread& operator=(const background_thread&) = delete;
 
@@ -24,6 +27,10 @@ public:
     // Returns when all tasks given so far are done; false if that takes longer than `longest`.
     bool wait_until_idle(std::chrono::milliseconds longest = std::chrono::milliseconds::max());
     bool is_idle();
+    // As wait_until_idle(), but false once the thread has had nothing of the processor for as long as `standstill`.
+    bool wait_while_it_works(std::chrono::milliseconds standstill);
+    // What the thread has had of the processor. Any thread.
+    std::uint64_t cpu_ns() const noexcept;
 
 private:
     static void* enter(void* self) noexcept;
@@ -37,6 +44,8 @@ private:
     std::deque<std::function<void()>> tasks_;
     bool busy_ = false;        // with a task that is no longer in tasks_
     bool has_thread_ = false;  // it ends with the process
+    static constexpr clockid_t no_clock = -1;
+    std::atomic<clockid_t> clock_{no_clock};
 };
 
 }  // namespace prof

@@ -12,9 +12,11 @@
 #include "analysis/projection.hpp"
 #include "analysis/step_estimate.hpp"
 #include "session/control.hpp"
+#include "session/export_bound.hpp"
 #include "session/exports.hpp"
 #include "session/injections.hpp"
 #include "session/plans.hpp"
+#include "session/process.hpp"
 #include "session/recording.hpp"
 #include "session/version.hpp"
 #include "timeline/timeline.hpp"
@@ -44,8 +46,11 @@ int fail(prof_result code, const std::string& line) {
 template <typename TAction>
 int guarded(TAction&& action) noexcept {
     try {
-        if (in_forked_child()) {
-            return fail(PROF_WRONG_STATE, "this is a forked child: it has no session (exec gives it one of its own)");
+        if (gate_was_wiped()) {
+            return fail(PROF_WRONG_STATE, "this is a child made without fork(): it has no session (exec gives it one)");
+        }
+        if (has_more_rights_than_its_user()) {
+            return fail(PROF_WRONG_STATE, "a set-user-id program, or one whose file has capabilities, is not recorded");
         }
         if (first_copy() != nullptr) {
             const std::string line =
@@ -58,6 +63,13 @@ int guarded(TAction&& action) noexcept {
     } catch (const std::exception& failure) {
         return fail(PROF_FAILED, failure.what());
     }
+}
+
+// The session, for what there is nothing to do to before a forked child's recording has begun.
+recording_session& begun_session() {
+    recording_session& session = recording_session::instance();
+    session.begin_inherited();
+    return session;
 }
 
 int as_result(session_result result, const std::string& problem) {
@@ -146,7 +158,7 @@ PROF_EXPORT const char* prof_last_error() { return last_error().c_str(); }
 
 PROF_EXPORT int prof_start(const char* const* settings) {
     return guarded([&]() -> int {
-        recording_session& session = recording_session::instance();
+        recording_session& session = begun_session();
         session_options options = session.environment_options();
         for (; settings != nullptr && *settings != nullptr; ++settings) {
             const std::string problem = set_from_text(options, *settings);
@@ -154,6 +166,8 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         }
         std::string problem = plan_problem(options);
         if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
+        if (!session.recording()) problem = session.make_place(options);
+        if (!problem.empty()) return fail(PROF_FAILED, problem);
         const session_result result = session.start(options, asker::program, problem);
         if (result == session_result::ok) open_control();
         return as_result(result, problem);
@@ -170,46 +184,53 @@ PROF_EXPORT int prof_stop() {
 PROF_EXPORT int prof_pause() {
     return guarded([] {
         std::string problem;
-        return as_result(recording_session::instance().pause(problem), problem);
+        return as_result(begun_session().pause(problem), problem);
     });
 }
 
 PROF_EXPORT int prof_resume() {
     return guarded([] {
         std::string problem;
-        return as_result(recording_session::instance().resume(problem), problem);
+        return as_result(begun_session().resume(problem), problem);
     });
 }
 
 PROF_EXPORT int prof_sync() {
     return guarded([] {
         std::string problem;
-        return as_result(recording_session::instance().sync(problem), problem);
+        return as_result(begun_session().sync(problem), problem);
+    });
+}
+
+PROF_EXPORT int prof_before_exit() {
+    return guarded([] {
+        std::string problem;
+        return as_result(recording_session::instance().before_exit(problem), problem);
     });
 }
 
 PROF_EXPORT int prof_dump(const char* path) {
     return guarded([&]() -> int {
         std::string text;
-        const session_result result = recording_session::instance().dump(path == nullptr ? "" : path, false, text);
+        const session_result result = begun_session().dump(path == nullptr ? "" : path, false, text);
         return as_result(result, text);
     });
 }
 
 PROF_EXPORT int prof_step() {
-    return guarded([]() -> int {
-        return recording_session::instance().step() ? PROF_OK : fail(PROF_WRONG_STATE, "no recording is running");
-    });
+    return guarded(
+        []() -> int { return begun_session().step() ? PROF_OK : fail(PROF_WRONG_STATE, "no recording is running"); });
 }
 
 PROF_EXPORT int prof_is_recording() {
-    return first_copy() == nullptr && recording_session::instance().recording() ? 1 : 0;
+    if (first_copy() != nullptr || has_more_rights_than_its_user()) return 0;
+    return recording_session::instance().recording() ? 1 : 0;
 }
 
 PROF_EXPORT size_t prof_capture_path(char* buffer, size_t size) {
     std::size_t length = 0;
     (void)guarded([&]() -> int {
-        const std::string path = recording_session::instance().capture_path();
+        const std::string path = begun_session().capture_path();
         length = path.size();
         if (buffer != nullptr && size != 0) {
             const std::size_t copied = length < size ? length : size - 1;
@@ -224,13 +245,18 @@ PROF_EXPORT size_t prof_capture_path(char* buffer, size_t size) {
 PROF_EXPORT prof_summary* prof_summary_open() {
     std::unique_ptr<prof_summary> summary;
     (void)guarded([&]() -> int {
-        recording_session& session = recording_session::instance();
+        recording_session& session = begun_session();
         std::string problem;
         if (const session_result result = session.sync(problem); result != session_result::ok) {
             return as_result(result, problem);
         }
+        const std::string path = session.absolute_capture_path();
+        if (const std::string why = too_large_to_read(path, session.options().compress); !why.empty()) {
+            return fail(PROF_FAILED, "no summary is made in the program of " + path + ": " + why +
+                                         "; `prof report` makes one from it");
+        }
         auto made = std::make_unique<prof_summary>();
-        timeline data = load_timeline(session.absolute_capture_path());
+        timeline data = load_timeline(path);
         // A capture that is not closed does not say how many steps there were.
         data.properties.try_emplace("steps", std::to_string(session.steps()));
         const projection_options options = projection_options_of(session.options());

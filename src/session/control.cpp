@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,6 +40,7 @@ public:
     void open();
     void refuse();
     void close();
+    void hurry();
     void leave() noexcept;
     void abandon_in_child() noexcept;
 
@@ -55,7 +57,7 @@ private:
 
     control_server server_;
     background_thread worker_{"prof-command"};
-    std::timed_mutex starting_;  // held while this or a recording is started, so that neither begins at the end
+    std::mutex starting_;  // held while this or a recording is started, so that neither begins at the end
     std::atomic<bool> ends_{false};
     std::uint64_t opened_ns_ = 0;
     process_facts facts_;
@@ -104,8 +106,7 @@ void process_control::open() {
 // Whoever starts a recording may be waiting for one to end, and that for a GPU which does not.
 void process_control::refuse() {
     ends_ = true;
-    // By the clock of pthread_mutex_timedlock, which the thread sanitizer follows.
-    const std::unique_lock lock(starting_, std::chrono::system_clock::now() + longest_wait_for_start);
+    if (lock_within(starting_, longest_wait_for_start)) starting_.unlock();
 }
 
 // Whoever waits for a command that is done is to hear so.
@@ -113,6 +114,8 @@ void process_control::close() {
     worker_.wait_until_idle(longest_wait_for_answers);
     server_.stop();
 }
+
+void process_control::hurry() { worker_.is_idle() ? server_.remove_socket() : close(); }
 
 void process_control::leave() noexcept { server_.remove_socket(); }
 
@@ -180,6 +183,8 @@ control_answer process_control::start(const control_request& request) {
     std::string problem = session.merge(request.words, options);
     if (problem.empty()) problem = plan_problem(options);
     if (!problem.empty()) return {control_result::refused, problem};
+    if (!session.recording()) problem = session.make_place(options);
+    if (!problem.empty()) return {control_result::failed, problem};
     const session_result result = session.start(options, asker::command, problem);
     return as_answer(result, problem);
 }
@@ -221,6 +226,8 @@ void open_control() noexcept {
     if (is_opened.load() || is_opened.exchange(true)) return;
     try {
         process_control::instance().open();
+    } catch (const std::bad_alloc&) {
+        // It goes on without control. What this costs the recording is the line to say.
     } catch (const std::exception& failure) {
         complain_once(failure.what());
     }
@@ -234,12 +241,17 @@ void close_control() {
     if (is_there.load()) process_control::instance().close();
 }
 
+void hurry_control() {
+    if (is_there) process_control::instance().hurry();
+}
+
 void leave_control() noexcept {
     if (is_there.load()) process_control::instance().leave();
 }
 
 void abandon_control_in_child() noexcept {
     if (is_there.load()) process_control::instance().abandon_in_child();
+    is_there.store(false);
 }
 
 }  // namespace prof

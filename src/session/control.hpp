@@ -15,9 +15,12 @@ void open_control() noexcept;
 // and the socket is removed.
 void refuse_control();
 void close_control();
+// As close_control(), but nobody is waited for unless a command is under way.
+void hurry_control();
 // Instead, where a signal's handler exits: the socket goes, and nobody is answered any more. Takes no lock.
 void leave_control() noexcept;
 
+// In a forked child, from pthread_atfork: the socket and the signal stay the parent's. The child has neither.
 void abandon_control_in_child() noexcept;
 
 }  // namespace prof

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "record/clock.hpp"
-#include "session/exports.hpp"
+#include "session/export_bound.hpp"
 #include "session/keep.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
@@ -54,7 +54,7 @@ std::string recording_session::write_dump(drain_thread& drain, const session_opt
     try {
         (void)background_.wait_until_idle(longest_wait_for_window);
         drain.dump(path, reason);
-        return write_exports(options, path);
+        return write_bounded_exports(options, path);
     } catch (const std::exception& failure) {
         return failure.what();
     }

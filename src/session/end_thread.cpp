@@ -10,6 +10,14 @@
 #include "record/error.hpp"
 #include "record/silent_thread.hpp"
 
+#ifdef __SANITIZE_THREAD__
+#define PROF_THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PROF_THREAD_SANITIZER
+#endif
+#endif
+
 namespace prof {
 namespace {
 
@@ -39,14 +47,25 @@ void end_thread::start() {
     is_there_.store(true);
 }
 
+// By a clock that nobody sets, but for the thread sanitizer, which does not follow that call.
+int end_thread::wait_for_a_while() noexcept {
+    timespec end{};
+#ifdef PROF_THREAD_SANITIZER
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += between_looks_whether_alone.count();
+    return sem_timedwait(&asked_, &end);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += between_looks_whether_alone.count();
+    return sem_clockwait(&asked_, CLOCK_MONOTONIC, &end);
+#endif
+}
+
 void* end_thread::enter(void* self) noexcept {
     pthread_setname_np(pthread_self(), "prof-end");
     auto* const own = static_cast<end_thread*>(self);
     for (;;) {
-        timespec end{};
-        clock_gettime(CLOCK_REALTIME, &end);
-        end.tv_sec += between_looks_whether_alone.count();
-        if (sem_timedwait(&own->asked_, &end) == 0) {
+        if (own->wait_for_a_while() == 0) {
             own->work_();
         } else {
             exit_if_alone();

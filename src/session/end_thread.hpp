@@ -31,6 +31,7 @@ public:
 
 private:
     static void* enter(void* self) noexcept;
+    int wait_for_a_while() noexcept;  // 0: asked
 
     void (*const work_)() noexcept;
     sem_t asked_{};

@@ -1,6 +1,7 @@
 // The ways in: the constructor (linked, LD_PRELOAD), and the functions that CUDA's driver and NVTX look for. However
 // many of them lead here, there is one session per process.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 
 #include <climits>
@@ -8,11 +9,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "session/injections.hpp"
+#include "session/process.hpp"
 #include "session/recording.hpp"
 
 namespace prof {
@@ -41,6 +45,7 @@ std::string own_path() {
 // libprof.so changes the environment here and nowhere else: when the process starts no other thread reads it. NVTX and
 // the driver look at these variables at their first use. A variable that is set belongs to another tool, and stays.
 [[gnu::constructor]] void on_load() noexcept {
+    if (has_more_rights_than_its_user()) return;
     try {
         const std::string image = image_name();
         const char* const known = std::getenv("PROF_IMAGE");
@@ -49,6 +54,7 @@ std::string own_path() {
             yield_to_first_copy(first == nullptr ? "another file" : first);
             return;
         }
+        pthread_atfork(nullptr, nullptr, recording_session::in_child);
         const std::string path = own_path();
         setenv("PROF_IMAGE", image.c_str(), 1);
         setenv("PROF_IMAGE_LIBRARY", path.c_str(), 1);
@@ -62,13 +68,16 @@ std::string own_path() {
 // What a way in does. Where another copy of libprof has the session, that one's does it.
 template <typename TAction, typename... TArguments>
 int enter(const char* name, int (*)(TArguments...), TAction&& action, TArguments... arguments) noexcept {
-    if (in_forked_child()) return 0;
+    // The first: a child that pthread_atfork's handlers have not seen.
+    if (gate_was_wiped() || has_more_rights_than_its_user()) return 0;
     if (first_copy() != nullptr) {
         const auto first = reinterpret_cast<int (*)(TArguments...)>(function_of_first_copy(name));
         return first == nullptr ? 0 : first(arguments...);
     }
     try {
         return action() ? 1 : 0;
+    } catch (const std::bad_alloc&) {
+        complain_once("no memory for a recording; nothing is recorded while that is so");
     } catch (const std::exception& failure) {
         complain_once(failure.what());
     }
@@ -85,7 +94,7 @@ extern "C" {
 [[gnu::visibility("default")]] int InitializeInjection() {
     // The driver wants to hear 1, or it gives up; a failure of ours is no reason for that.
     (void)PROF_ENTER(InitializeInjection, [] {
-        prof::recording_session::instance().cuda_is_coming();
+        prof::recording_session::hear_of_cuda();
         return true;
     });
     return 1;

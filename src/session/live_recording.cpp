@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <utility>
 
 #include "hooks/cupti/library.hpp"
 #include "record/clock.hpp"
@@ -11,7 +12,8 @@
 namespace prof {
 namespace {
 
-constexpr std::chrono::milliseconds longest_wait_for_command{5000};
+constexpr const char* no_answer_from_disk =
+    "the capture's disk does not answer: what was recorded waits in memory for it";
 
 // Read when a recording ends, so they may still change while it runs.
 constexpr std::array<std::string_view, 5> read_at_the_end = {"export", "adopt", "fold", "nvtx_domain_include",
@@ -32,32 +34,59 @@ recording_session::session_lock recording_session::begin_command(bool exits) {
         lock.lock();
         return lock;
     }
-    do {
-        // By the clock of pthread_mutex_timedlock, which the thread sanitizer follows.
-        if (lock.try_lock_until(std::chrono::system_clock::now() + longest_wait_for_command)) return lock;
-    } while (!waits_for_gpu_.load());
+    std::uint64_t worked_ns = exporter_.cpu_ns();
+    while (!lock.try_lock_for(longest_standstill)) {
+        const std::uint64_t before_ns = std::exchange(worked_ns, exporter_.cpu_ns());
+        const bool exports = !exporter_.is_idle();
+        if (waits_for_gpu_.load() || disk_stands_still() || (exports && worked_ns == before_ns)) break;
+    }
     return lock;
 }
 
-// mutex_, with no window that is being settled: that may take long, and is waited for without it.
-recording_session::session_lock recording_session::lock_settled() {
+// mutex_, with no window that is being settled: that may take long, and is waited for without it. Without mutex_ if the
+// disk keeps that waiting for longer than `patience`.
+recording_session::session_lock recording_session::lock_settled(std::chrono::nanoseconds patience) {
     for (;;) {
-        background_.wait_until_idle();
-        std::unique_lock lock(mutex_);
+        if (!await_settled(patience)) return session_lock(mutex_, std::defer_lock);
+        session_lock lock(mutex_);
         if (background_.is_idle()) return lock;
     }
 }
 
 session_result recording_session::sync(std::string& problem) {
     const auto command = begin_command(false);
-    std::shared_ptr<drain_thread> drain;
-    {
-        const auto lock = lock_settled();
-        if (tracer_ != nullptr) tracer_->flush(false);
-        drain = draining();
+    return bring_in(lock_settled(longest_standstill), problem);
+}
+
+// Nothing here waits for a GPU that does not end, or for a disk that does not answer: the program is about to end.
+session_result recording_session::before_exit(std::string& problem) {
+    const auto command = begin_command(true);
+    if (command.owns_lock() && background_.wait_until_idle(longest_standstill)) {
+        session_lock lock(mutex_, longest_standstill);
+        if (lock.owns_lock() && background_.is_idle()) {
+            const session_result result = bring_in(std::move(lock), problem);
+            if (result == session_result::ok) brought_in_ns_ = clock_ns(CLOCK_MONOTONIC);
+            return result;
+        }
     }
-    if (drain != nullptr && !drain->sync()) {
-        problem = "the capture's disk is full: what was recorded waits in memory for room on it";
+    problem = "another call is under way that takes too long";
+    return session_result::failed;
+}
+
+// REQUIRES: commands_ is held, and `lock` is lock_settled()'s.
+session_result recording_session::bring_in(session_lock lock, std::string& problem) {
+    if (!lock.owns_lock()) {
+        problem = no_answer_from_disk;
+        return session_result::failed;
+    }
+    if (tracer_ != nullptr) tracer_->flush(false);
+    const std::shared_ptr<drain_thread> drain = draining();
+    lock.unlock();
+    const auto result = drain == nullptr ? drain_thread::sync_result::done : drain->sync(longest_standstill);
+    if (result != drain_thread::sync_result::done) {
+        problem = result == drain_thread::sync_result::no_answer
+                      ? no_answer_from_disk
+                      : "the capture's disk is full: what was recorded waits in memory for room on it";
         return session_result::failed;
     }
     if (!capture_path().empty()) return session_result::ok;
@@ -111,10 +140,14 @@ session_result recording_session::set(std::span<const std::string> settings, std
     }
     if (problem = plan_problem(next); !problem.empty()) return session_result::wrong_state;
     environment_ = next;
-    if (!recording()) return session_result::ok;
+    if (!recording()) {
+        leave_to_children();
+        return session_result::ok;
+    }
     // One by one: the background thread may be reading the others. Who meets the first record reads all of them.
     const std::lock_guard drain_lock(drain_mutex_);
     for (const std::string& setting : settings) (void)set_from_text(options_, setting);
+    leave_to_children();
     return session_result::ok;
 }
 
@@ -150,7 +183,7 @@ std::string recording_session::gpu_state(bool uses_cuda) {
 
 bool recording_session::look(session_status& out, std::chrono::milliseconds patience) {
     const bool uses_cuda = has_cuda();
-    const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + patience);
+    const std::unique_lock lock(mutex_, patience);
     if (!lock.owns_lock()) return false;
     out.state = state();
     out.state_ns = clock_ns(CLOCK_MONOTONIC) - changed_ns_;

@@ -1,6 +1,7 @@
 #include "session/memory_plan.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace prof {
 namespace {
@@ -18,10 +19,31 @@ void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& c
     rings.large_ring_bytes = narrow(8 * part / rings.large_rings);
     rings.medium_ring_bytes = narrow(8 * part / rings.medium_rings);
     rings.small_ring_bytes = narrow(8 * part / rings.small_rings);
-    rings.name_bytes = narrow(4 * part);
-    rings.name_slots = narrow(std::min<std::uint64_t>(part / 16, 1U << 20));
+    rings.name_bytes = rings.passing_name_bytes = narrow(2 * part);
+    rings.name_slots = rings.passing_name_slots = narrow(std::min<std::uint64_t>(part / 32, 1U << 19));
+    rings.writing_bytes = 256U << 10;
     rings.buffer_bytes = cupti.buffer_bytes = part;
     rings.buffer_count = cupti.buffer_count = 20;
+}
+
+void divide_childs_memory(region& parent, region_options& rings) noexcept {
+    constexpr std::uint32_t least_names = 256U << 10;
+    constexpr std::uint32_t usual_name_bytes = 32;  // with what stands in front of each
+    rings.large_rings = 2;
+    rings.medium_rings = 16;
+    rings.small_rings = 64;
+    rings.large_ring_bytes = 256U << 10;
+    rings.medium_ring_bytes = 64U << 10;
+    rings.small_ring_bytes = 16U << 10;
+    rings.name_bytes = least_names + (parent.names().used_bytes() + 4095U) / 4096U * 4096U;
+    rings.name_slots = std::min(2 * std::bit_floor(rings.name_bytes / usual_name_bytes), 1U << 20);
+    // relaxed: those of before the fork are there.
+    const std::uint32_t labels = parent.header().labels_reserved.load(std::memory_order_relaxed);
+    rings.label_capacity = 1024 + std::min(labels, parent.header().label_capacity);
+    rings.passing_name_bytes = least_names;
+    rings.passing_name_slots = least_names / usual_name_bytes;
+    rings.writing_bytes = 64U << 10;
+    rings.buffer_count = 0;
 }
 
 }  // namespace prof

@@ -1,7 +1,8 @@
 // How the option `memory` is divided among what libprof keeps in the process while it records. Of 64 parts:
 //
 //   24  rings: 8 in the large, 8 in the medium, 8 in the small class
-//    5  names: 4 for the texts, 1 for the table that finds them and the rings' headers
+//    5  names: 2 for the texts that are kept, 2 for those of ranges, 1 for the tables that find them and the rings'
+//    headers
 //   20  CUPTI's activity buffers
 //    4  the records of one of them, as the drain thread takes them over
 //    7  what each thread that has a ring remembers (sizeof(producer))
@@ -23,5 +24,9 @@ inline constexpr std::uint64_t most_memory_bytes = 4ULL << 30;
 
 // REQUIRES: `bytes` is a power of two between these. Sets the sizes and leaves the rest as it is.
 void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& cupti) noexcept;
+
+// Sets the sizes of a forked child's region, of which there may be many: 3 MB, and what its parent's names take, of
+// which a child with one thread uses 0.7 MB. CUPTI's buffers lie elsewhere.
+void divide_childs_memory(region& parent, region_options& rings) noexcept;
 
 }  // namespace prof

@@ -227,6 +227,7 @@ constexpr option all_options[] = {
     {"export_each", "run or window", set_export_each},
     {"control", "auto, on, or off", set_control},
     {"control_signal", "none, USR1, USR2, HUP, or WINCH", set_control_signal},
+    {"forked_children", "0 or 1", set_switch<&o::forked_children>},
     {"run_id", "a word", set_word<&o::run_id>},
 };
 

@@ -46,6 +46,7 @@ struct session_options {
     std::string export_each = "run";      // or "window": a capture each
     std::string control = "auto";         // or on, off: the socket of `prof ctl`
     std::string control_signal = "none";  // or a signal's name: what starts and stops
+    bool forked_children = true;          // that make ranges are recorded
     std::string run_id;
 
     bool operator==(const session_options&) const = default;

@@ -7,7 +7,7 @@
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
-#include "session/exports.hpp"
+#include "session/export_bound.hpp"
 #include "session/plans.hpp"
 #include "session/recording.hpp"
 
@@ -105,11 +105,10 @@ bool recording_session::on_watched_range(range_use use, bool begins) noexcept {
 }
 
 void recording_session::on_profiler_call(bool starts) noexcept {
-    if (in_forked_child()) return;
+    if (gate_was_wiped()) return;
     recording_session& session = instance();
     try {
-        // By the clock that pthread_mutex_timedlock takes, which the thread sanitizer follows.
-        const std::unique_lock lock(session.mutex_, std::chrono::system_clock::now() + longest_wait_in_callback);
+        const std::unique_lock lock(session.mutex_, longest_wait_in_callback);
         if (lock && !session.listens_) return;  // the plan has come to its end
         // A window that opens has to wait for the one before; one that ends has not.
         if (!lock || (starts && !session.background_.wait_until_idle(longest_wait_in_callback))) {
@@ -152,6 +151,7 @@ void recording_session::hear(plan_event event) {
 
 void recording_session::perform(plan_action action, std::uint64_t last_step, bool ends_with_step) {
     const bool completes = options_.export_each == "window";
+    const bool is_open = window_state_ == window_state::open;
     switch (action) {
         case plan_action::none:
             return;
@@ -159,27 +159,76 @@ void recording_session::perform(plan_action action, std::uint64_t last_step, boo
             begin_warm_up();
             return;
         case plan_action::open:
-            background_.wait_until_idle();
-            open_window();
+            open_next_window();
             return;
         case plan_action::close:
-            end_window(last_step, ends_with_step, completes);
+            if (is_open) end_window(last_step, ends_with_step, completes);
             return;
         case plan_action::rewarm:
-            end_window(last_step, ends_with_step, completes);
+            if (is_open) end_window(last_step, ends_with_step, completes);
             begin_warm_up();
             return;
         case plan_action::reopen:
-            end_window(last_step, ends_with_step, completes);
-            background_.wait_until_idle();
-            open_window();
+            if (is_open) end_window(last_step, ends_with_step, completes);
+            open_next_window();
             return;
         case plan_action::finish:
             listens_ = false;
             idle_gate_ = 0;
-            if (window_state_ == window_state::open) end_window(last_step, ends_with_step, true);
+            plan_is_over_ = true;
+            leave_to_children();
+            if (is_open) end_window(last_step, ends_with_step, true);
+            if (window_state_ == window_state::warming_up) leave_warm_up();
             return;
     }
+}
+
+// The program does not wait long for a disk, so a window may be passed over: the plan goes on as if it had been there,
+// and what was warmed up stays so for the next one.
+void recording_session::open_next_window() {
+    if (await_settled(longest_wait_for_disk)) return open_window();
+    ++windows_passed_over_;
+    complain_once("a window was passed over: the capture's disk did not answer while the one before was taken in");
+}
+
+// The window that it was for was passed over.
+void recording_session::leave_warm_up() {
+    window_state_ = window_state::shut;
+    background_.post([this, drain = draining()] { settle(drain, false); });
+}
+
+// Whether what was left to be done of the windows before is done. That is waited for as long as it takes, but not while
+// calls to the disk take more than `patience` of the time.
+bool recording_session::await_settled(std::chrono::nanoseconds patience) {
+    constexpr std::chrono::milliseconds between_looks{10};
+    const auto limit = static_cast<std::uint64_t>(patience.count());
+    std::shared_ptr<drain_thread> drain;
+    {
+        const std::lock_guard lock(drain_mutex_);
+        drain = settling_.lock();
+    }
+    const std::uint64_t before = drain == nullptr ? 0 : drain->disk().spent_ns();
+    while (!background_.wait_until_idle(between_looks)) {
+        if (drain == nullptr) continue;
+        if (drain->disk().standstill_ns() > limit || drain->disk().spent_ns() - before > limit) return false;
+    }
+    return true;
+}
+
+// Whether what is being waited for has been in one call to the disk for long.
+bool recording_session::disk_stands_still() {
+    const std::lock_guard lock(drain_mutex_);
+    for (const auto& drain : {settling_.lock(), drain_}) {
+        if (drain != nullptr && std::chrono::nanoseconds(drain->disk().standstill_ns()) >= longest_standstill) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void recording_session::note_settling(const std::shared_ptr<drain_thread>& drain) {
+    const std::lock_guard lock(drain_mutex_);
+    settling_ = drain;
 }
 
 // Behind the program's back: the window's last records are taken in and, if it is the last of its capture, that is
@@ -187,8 +236,9 @@ void recording_session::perform(plan_action action, std::uint64_t last_step, boo
 void recording_session::end_window(std::uint64_t last_step, bool ends_with_step, bool completes_capture) {
     close_window(last_step, ends_with_step);
     if (completes_capture) set_gate(recording_epoch, idle_gate_);  // what is drained last must come to an end
-    background_.post([this, drain = completes_capture ? take_drain() : draining(), options = options_,
-                      steps = steps_.load(), completes_capture, listens = listens_] {
+    const std::shared_ptr<drain_thread> drain = completes_capture ? take_drain() : draining();
+    note_settling(drain);
+    background_.post([this, drain, options = options_, steps = steps_.load(), completes_capture, listens = listens_] {
         settle(drain, false);
         if (completes_capture && drain != nullptr) complete_capture(*drain, options, steps);
         if (listens) listen();
@@ -204,6 +254,7 @@ void recording_session::end_window(std::uint64_t last_step, bool ends_with_step,
 void recording_session::begin_warm_up() {
     // Work of the warm-up is known by its launches; where these are not recorded the window begins without one.
     if (!activities_of(options_).has(activity::launches)) return;
+    if (window_state_ == window_state::warming_up) return;  // for a window that was passed over
     ++epoch_;
     window_state_ = window_state::warming_up;
     if (!has_cuda()) return;
@@ -212,14 +263,12 @@ void recording_session::begin_warm_up() {
 
 void recording_session::complete_capture(drain_thread& drain, const session_options& options, std::uint64_t steps) {
     drain.set_property("steps", std::to_string(steps));
+    say_what_was_passed_over(drain);
     std::string problem = drain.finish(format::end_reason::stopped);
     keep_totals(drain);
     exporter_.post([this, problem, options, path = absolute_capture_path()]() mutable {
-        if (problem.empty()) problem = write_exports(options, path);
-        if (problem.empty()) return;
-        complain_once(problem);
-        const std::lock_guard lock(drain_mutex_);
-        if (export_problem_.empty()) export_problem_ = problem;
+        if (problem.empty()) problem = write_bounded_exports(options, path);
+        if (!problem.empty()) note_export_problem(problem);
     });
 }
 

@@ -1,7 +1,11 @@
 #include "session/process.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,8 +20,10 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "record/clock.hpp"
+#include "record/file_size_signal.hpp"
 
 namespace prof {
 namespace {
@@ -91,6 +97,11 @@ environment_facts read_environment_facts() {
     return facts;
 }
 
+bool has_more_rights_than_its_user() noexcept {
+    static const bool has = getauxval(AT_SECURE) != 0;
+    return has;
+}
+
 process_facts read_process_facts(const session_options& options, const environment_facts& environment) {
     process_facts facts;
     char hostname[256] = {};
@@ -139,6 +150,17 @@ std::string make_directories(const std::string& path) {
     return {};
 }
 
+std::string prepare_directory(const std::string& path) {
+    std::string problem = make_directories(path);
+    if (!problem.empty()) return problem;
+    struct stat status {};
+    int reason = stat(path.c_str(), &status) == 0 ? 0 : errno;
+    if (reason == 0 && !S_ISDIR(status.st_mode)) reason = ENOTDIR;
+    if (reason == 0 && faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) != 0) reason = errno;
+    if (reason != 0) problem = "cannot make captures in " + path + ": " + std::strerror(reason);
+    return problem;
+}
+
 std::array<std::uint8_t, 16> random_id() noexcept {
     std::array<std::uint8_t, 16> id{};
     if (getrandom(id.data(), id.size(), GRND_NONBLOCK) != static_cast<ssize_t>(id.size())) {
@@ -151,13 +173,41 @@ std::array<std::uint8_t, 16> random_id() noexcept {
     return id;
 }
 
+namespace {
+
+// False where it would wait: for who reads a full pipe, or for a terminal that is stopped.
+bool write_at_once(int descriptor, std::span<const iovec> parts) noexcept {
+    // SIGTTOU would stop a program in the background of a terminal.
+    const signal_guard guard({SIGPIPE, SIGXFSZ, SIGTTOU});
+    struct stat status {};
+    if (fstat(descriptor, &status) != 0) return false;
+    const int count = static_cast<int>(parts.size());
+    if (S_ISSOCK(status.st_mode)) {
+        msghdr message{};
+        message.msg_iov = const_cast<iovec*>(parts.data());
+        message.msg_iovlen = parts.size();
+        return sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    }
+    if (S_ISFIFO(status.st_mode)) {
+        if (pwritev2(descriptor, parts.data(), count, -1, RWF_NOWAIT) >= 0) return true;
+        if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
+    }
+    pollfd asked{descriptor, POLLOUT, 0};
+    return poll(&asked, 1, 0) == 1 && writev(descriptor, parts.data(), count) >= 0;
+}
+
+}  // namespace
+
 void complain_once(std::string_view line) noexcept {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
     const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
-    const std::array parts = {part("libprof: "), part(line), part("\n")};
-    // One write: it cannot be torn by the program's own output. Where stderr is closed there is nobody to tell.
-    (void)!writev(STDERR_FILENO, parts.data(), static_cast<int>(parts.size()));
+    // One write, and no longer than a pipe takes at once: it cannot be torn by the program's own output.
+    constexpr std::string_view before = "libprof: ";
+    constexpr std::string_view after = "\n";
+    line = line.substr(0, PIPE_BUF - before.size() - after.size());
+    const std::array parts = {part(before), part(line), part(after)};
+    if (!write_at_once(STDERR_FILENO, parts)) said = false;
 }
 
 }  // namespace prof

@@ -33,6 +33,10 @@ struct environment_facts {
 };
 environment_facts read_environment_facts();
 
+// The program has rights that who started it has not: it is set-user-id, or its file has capabilities. Then the
+// environment is not to be trusted, and libprof does nothing at all.
+bool has_more_rights_than_its_user() noexcept;
+
 process_facts read_process_facts(const session_options& options, const environment_facts& environment);
 
 // Whether anything has this name, be it a link to nowhere.
@@ -44,10 +48,13 @@ std::string unused_capture_path(const session_options& options, const process_fa
 
 // The folders of a path and the path itself, mode 0700. Returns "" or one line.
 std::string make_directories(const std::string& path);
+// Likewise, and whether files may be made there.
+std::string prepare_directory(const std::string& path);
 
 std::array<std::uint8_t, 16> random_id() noexcept;
 
-// At most one line on stderr in the life of the process: the first. Never stdout.
+// At most one line on stderr in the life of the process: the first that can be written there without a wait. Never
+// stdout, and no signal for who reads no more.
 void complain_once(std::string_view line) noexcept;
 
 }  // namespace prof

@@ -1,9 +1,11 @@
-// How a recording ends with its process, and what a forked child does about its parent's.
+// How a recording ends with its process.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <exception>
 #include <mutex>
+#include <new>
 
 #include "record/clock.hpp"
 #include "ring/registry.hpp"
@@ -13,25 +15,17 @@
 namespace prof {
 namespace {
 
-std::atomic<bool> forked{false};
-
-// A thread that exits in the middle of a call may hold what others need: CUDA's locks, or the allocator's.
-constexpr std::uint64_t longest_standstill_ns = 5'000'000'000;
 constexpr timespec between_looks{0, 200'000};
 
 }  // namespace
 
 __thread unsigned session_mutexes_held __attribute__((tls_model("initial-exec"))) = 0;
 
-bool in_forked_child() noexcept { return forked.load(); }
-
 session_result recording_session::stop(std::string& problem) {
     const auto command = begin_command(false);
-    return complete(format::end_reason::stopped, problem);
-}
-
-void recording_session::at_exit() noexcept {
-    if (!in_forked_child()) instance().end_with_process();
+    const session_result result = complete(format::end_reason::stopped, problem);
+    if (inherits_) take_names_off_rings();
+    return result;
 }
 
 // A signal's handler may exit on a thread that is inside the session, or in the middle of a call to CUDA or to the
@@ -58,10 +52,19 @@ void recording_session::end_with_process() noexcept {
 void recording_session::end_here() noexcept {
     try {
         complete_at_exit();
+    } catch (const std::bad_alloc&) {
+        leave_unfinished("no memory: the capture has no end; prof seal puts into it what was kept");
     } catch (const std::exception& failure) {
-        complain_once(failure.what());
-        end_ = end_progress::complete;  // or as far as it goes
+        leave_unfinished(failure.what());
     }
+}
+
+// The next of our exit handlers may run after CUPTI's own: it is not to begin anew.
+void recording_session::leave_unfinished(const char* why) noexcept {
+    has_given_up_ = true;
+    cupti_tracer::leave_as_it_is();
+    complain_once(why);
+    end_ = end_progress::complete;  // or as far as it goes
 }
 
 void recording_session::complete_at_exit() {
@@ -70,13 +73,22 @@ void recording_session::complete_at_exit() {
     if (!command.owns_lock()) return;
     std::string problem;
     (void)complete(format::end_reason::exited, problem);
-    close_control();
+    if (disk_is_silent_ || !exporter_.is_idle()) return;
+    ends_in_a_hurry() ? hurry_control() : close_control();
     if (has_given_up_) return;
-    region_->remove_file();
     end_ = end_progress::complete;
 }
 
-// Waits for CUPTI for five seconds, and for everything else as long as it goes on. Takes no lock and allocates nothing:
+// A moment ago all was taken in, by a disk that answered. What is left is little, and done without a wait for another
+// thread, which takes long where threads wait for a processor.
+bool recording_session::ends_in_a_hurry() const noexcept {
+    const std::uint64_t since = brought_in_ns_.load();
+    const auto age = std::chrono::nanoseconds(clock_ns(CLOCK_MONOTONIC) - since);
+    return since != 0 && age < longest_standstill && !ends_elsewhere_;
+}
+
+// Waits for CUPTI for five seconds, and for everything else as long as it goes on: the thread that exits may hold what
+// others need, CUDA's locks or the allocator's. Takes no lock and allocates nothing:
 // this may be the thread that others wait for.
 void recording_session::end_on_another_thread() noexcept {
     ends_elsewhere_ = true;
@@ -88,7 +100,7 @@ void recording_session::end_on_another_thread() noexcept {
         if (const ending_state state = look_at_ending(); state != latest) {
             latest = state;
             since = now;
-        } else if (now - since > longest_standstill_ns) {
+        } else if (std::chrono::nanoseconds(now - since) > longest_standstill) {
             return;
         }
         (void)nanosleep(&between_looks, nullptr);
@@ -106,25 +118,25 @@ recording_session::ending_state recording_session::look_at_ending() const noexce
     return state;
 }
 
+const char* recording_session::what_was_given_up() const noexcept {
+    if (end_ == end_progress::closed) {
+        return "the program ended while a call was under way: the capture is complete, its exports may not be";
+    }
+    return disk_is_silent_ ? "the program ended while the capture's disk did not answer: the capture has no end; prof "
+                             "seal puts into it what was kept"
+                           : "the program ended while a call to libprof or CUDA was under way: the capture has no end; "
+                             "prof seal puts into it what was kept";
+}
+
 void recording_session::give_up(bool is_interrupted) noexcept {
     has_given_up_ = true;
     cupti_tracer::leave_as_it_is();
-    complain_once(end_ == end_progress::closed
-                      ? "the program ended while a call was under way: the capture is complete, its exports may not be"
-                      : "the program ended while a call to libprof or CUDA was under way: the capture has no end; prof "
-                        "seal puts into it what was kept");
+    complain_once(what_was_given_up());
     if (is_interrupted) {
         leave_control();
     } else {
         close_control();
     }
-}
-
-void recording_session::in_child() noexcept {
-    forked.store(true);
-    // Where ranges are waited for, hooks ask the session, whose mutex may be held by a thread that is not in the child.
-    abandon_region_in_child(instance().idle_gate_ == 0);
-    abandon_control_in_child();
 }
 
 }  // namespace prof

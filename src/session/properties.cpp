@@ -43,11 +43,11 @@ property_list capture_properties(const session_options& options, const process_f
     put("driver_version", driver_version());
     put("rings_path", rings.path());
     put("rings_notice", rings.notice());
-    put("run_id", options.run_id);
     put("pytorch", options.pytorch);
     put("plan", plan_text(options));
     put("activities", options.activities);
     put("keep", options.keep);
+    put("run_id", options.run_id);  // last: `prof run` reads so far
     return out;
 }
 

@@ -1,10 +1,8 @@
 #include "session/recording.hpp"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "export/json_text.hpp"
@@ -13,7 +11,8 @@
 #include "record/clock.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
-#include "session/exports.hpp"
+#include "session/export_bound.hpp"
+#include "session/heritage.hpp"
 #include "session/injections.hpp"
 #include "session/memory_plan.hpp"
 #include "session/plans.hpp"
@@ -22,7 +21,6 @@ namespace prof {
 namespace {
 
 constexpr std::chrono::milliseconds longest_wait = std::chrono::milliseconds::max();
-constexpr std::chrono::milliseconds longest_wait_at_exit{5000};
 constexpr std::chrono::milliseconds longest_wait_for_start{5000};
 
 // Whether this thread is the one that prepares the session.
@@ -30,18 +28,19 @@ __thread bool prepares __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
 
-recording_session& recording_session::instance() {
-    static recording_session* const session = new recording_session;
-    return *session;
-}
-
-recording_session::recording_session() {
+recording_session::recording_session() : inherits_(inherited() != nullptr) {
+    if (inherits_) {
+        take_heritage(*inherited());
+        return;
+    }
     std::string complaint;
     environment_ = options_from_environment(complaint);
     options_ = environment_;
     // A variable's value may have lines, and a terminal's commands.
     if (!complaint.empty()) complain_once(terminal_safe(complaint) + "; the default is used");
 }
+
+recording_session::~recording_session() = default;
 
 void recording_session::make_region(const session_options& options) {
     if (region_ != nullptr) return;
@@ -50,20 +49,23 @@ void recording_session::make_region(const session_options& options) {
     wanted.fallback_directory = options.output_dir;
     wanted.id = random_id();
     divide_memory(options.memory, wanted, tracer_options_);
+    if (inherits_) {
+        wanted.fallback_directory.clear();  // it may be far away, and there may be many
+        divide_childs_memory(*parents_region(), wanted);
+    }
     region_ = new region(wanted);
+    if (inherits_) region_->inherit(*parents_region(), may_use_gpu_);
     changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     memory_ = std::make_unique<graph_memory>(*region_);
-    pthread_atfork(nullptr, nullptr, in_child);
-    std::atexit(at_exit);
+    if (!inherits_) std::atexit(at_exit);  // else the parent's is there
 }
 
 // Who comes while another thread is at it waits for that, or its first ranges would find the gate shut; who comes from
 // inside it, as CUDA's start-up may, does not.
 void recording_session::prepare() {
     if (prepared_.load() || prepares) return;
-    // By the clock of pthread_mutex_timedlock, which the thread sanitizer follows. Whoever prepares may be waiting for
-    // what this thread holds, as CUDA's start-up does.
-    const std::unique_lock lock(preparing_, std::chrono::system_clock::now() + longest_wait_for_start);
+    // Whoever prepares may be waiting for what this thread holds, as CUDA's start-up does.
+    const std::unique_lock lock(preparing_, longest_wait_for_start);
     if (!lock.owns_lock() || prepared_.load()) return;
     prepares = true;
     try {
@@ -83,6 +85,7 @@ void recording_session::make_ready() {
         environment = environment_;
         environment_facts_ = read_environment_facts();
         make_region(environment_);
+        leave_to_children();
         split_torch_texts(environment_.pytorch != "off");
         if (!recording()) {  // else start() came first, and waits for its first record
             install_region(region_, nullptr);
@@ -96,17 +99,35 @@ void recording_session::make_ready() {
     open_control();
 }
 
-bool recording_session::has_cuda() const noexcept { return cuda_seen_ || cuda_is_initialised(); }
+// In a forked child the loader is not asked: who was loading a library in the parent has its lock for ever.
+bool recording_session::has_cuda() const noexcept {
+    return may_use_gpu_ && (cuda_seen || (!inherits_ && cuda_is_initialised()));
+}
+
+void recording_session::hear_of_cuda() {
+    try {
+        instance().cuda_is_coming();
+    } catch (...) {
+        cuda_seen = true;  // whoever prepares later, with more success, has to know
+        throw;
+    }
+}
 
 void recording_session::cuda_is_coming() {
     prepare();
-    const bool is_new = !cuda_seen_.exchange(true);
+    if (!may_use_gpu_) return;
+    begin_inherited();
+    const bool is_new = !cuda_seen.exchange(true);
     // As in prepare(): whoever has it may be waiting for what this thread holds.
-    const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + longest_wait_for_start);
+    const std::unique_lock lock(mutex_, longest_wait_for_start);
     constexpr const char* held_up =
         "CUDA began while libprof was held up: GPU work is recorded from the next window on";
     if (!lock.owns_lock()) return complain_once(held_up);
-    environment_facts_ = read_environment_facts();  // the rank may have been set since
+    try {
+        environment_facts_ = read_environment_facts();  // the rank may have been set since
+    } catch (const std::bad_alloc&) {
+        // Then it is what it was before.
+    }
     if (window_state_ == window_state::open) return attach_tracer(is_new);
     const bool is_warming_up = window_state_ == window_state::warming_up && is_new;
     if (!is_warming_up && completes_) return;  // who completes the recording listens then
@@ -165,6 +186,7 @@ session_result recording_session::start(const session_options& options, asker wh
     split_torch_texts(options.pytorch != "off");
     facts_ = read_process_facts(options, environment_facts_);
     steps_.store(0);
+    windows_passed_over_ = 0;
     {
         const std::lock_guard drain_lock(drain_mutex_);
         capture_path_.clear();
@@ -178,7 +200,9 @@ session_result recording_session::start(const session_options& options, asker wh
     install_region(region_, on_first_use);
     recording_.store(true);
     changed_ns_ = clock_ns(CLOCK_MONOTONIC);
+    plan_is_over_ = false;
     begin_plan();
+    leave_to_children();
     return session_result::ok;
 }
 
@@ -250,16 +274,22 @@ session_result recording_session::pause(std::string& problem) {
         return session_result::wrong_state;
     }
     end_window(current_step(), false, options_.export_each == "window");
+    leave_to_children();
     return session_result::ok;
 }
 
 session_result recording_session::resume(std::string& problem) {
-    const auto lock = lock_settled();
+    const auto lock = lock_settled(longest_wait_for_disk);
+    if (!lock.owns_lock()) {
+        problem = "the capture's disk does not answer: the window before is not taken in yet";
+        return session_result::failed;
+    }
     if (plan_ != nullptr || !recording() || window_state_ == window_state::open) {
         problem = refusal("the recording is not paused");
         return session_result::wrong_state;
     }
     open_window();
+    leave_to_children();
     return session_result::ok;
 }
 
@@ -269,8 +299,10 @@ session_result recording_session::complete(format::end_reason reason, std::strin
     const auto [was_recording, options] = end_recording(exits);
     waits_for_gpu_.store(true);
     // A program that ends is not held up by a GPU that does not.
-    const bool is_settled = background_.wait_until_idle(exits ? longest_wait_at_exit : longest_wait);
+    const bool is_settled = background_.wait_until_idle(exits ? longest_standstill : longest_wait);
     const std::shared_ptr<drain_thread> drain = take_drain();
+    note_settling(drain);
+    if (exits && ends_in_a_hurry() && drain != nullptr) (void)drain->take_over();
     if (was_recording || exits) {
         set_gate(recording_epoch, 0);  // what is drained last must come to an end
         if (is_settled) settle(drain, exits);
@@ -300,35 +332,67 @@ std::pair<bool, session_options> recording_session::end_recording(bool exits) {
     const bool was_recording = recording_.exchange(false);
     completes_ = was_recording || exits;
     if (was_recording) changed_ns_ = clock_ns(CLOCK_MONOTONIC);
+    if (!exits) leave_to_children();  // then it may be the allocator that the program stands still in
     return {was_recording, options_};
 }
 
 session_result recording_session::complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
                                                      const session_options& options, format::end_reason reason,
                                                      std::string& problem) {
+    const bool exits = reason == format::end_reason::exited;
     if (drain != nullptr) {
         drain->set_property("steps", std::to_string(steps_.load()));
         say_what_others_took(*drain);
+        say_what_was_passed_over(*drain);
+        disk_is_silent_ = exits && !drain->is_finished(reason, longest_standstill);
+        if (disk_is_silent_) return session_result::failed;
         problem = ends_elsewhere_ ? drain->close(reason) : drain->finish(reason);
         keep_totals(*drain);
     }
-    if (reason == format::end_reason::exited) end_ = end_progress::closed;
-    if (was_recording && reason != format::end_reason::exited) {
+    if (exits) {
+        end_ = end_progress::closed;
+        // Nobody needs them any more; exports may take longer than the process is given.
+        take_names_off_rings();
+        if (!has_given_up_) region_->remove_file();
+    } else if (was_recording) {
         const std::lock_guard lock(mutex_);
         listen_while_idle();
     }
-    exporter_.wait_until_idle();
+    if (drain != nullptr && problem.empty()) post_exports(options);
+    if (!exits) {
+        exporter_.wait_until_idle();
+    } else if (!exporter_.wait_while_it_works(longest_standstill)) {
+        return session_result::failed;
+    }
     if (drain == nullptr) {
         // Nothing was recorded, so that there is no file, or all of it is written already.
+        {
+            const std::lock_guard lock(drain_mutex_);
+            if (!missing_.empty()) complain_once(missing_);
+        }
         problem = was_recording ? export_problem() : "no recording is running";
         if (!was_recording) return session_result::wrong_state;
         return problem.empty() ? session_result::ok : session_result::failed;
     }
-    if (problem.empty()) problem = write_exports(options, absolute_capture_path());
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
     complain_once(problem);
     return session_result::failed;
+}
+
+// On a thread of ours: the program does not wait longer for it, when it ends, than it goes on.
+void recording_session::post_exports(const session_options& options) {
+    if (!options.export_trace && !options.export_summary) return;
+    exporter_.post([this, options, path = absolute_capture_path()] {
+        const std::string problem = write_bounded_exports(options, path);
+        if (!problem.empty()) note_export_problem(problem);
+    });
+}
+
+void recording_session::note_export_problem(const std::string& problem) {
+    complain_once(problem);
+    const std::lock_guard lock(drain_mutex_);
+    if (export_problem_.empty()) export_problem_ = problem;
 }
 
 void recording_session::say_what_others_took(drain_thread& drain) {
@@ -338,6 +402,13 @@ void recording_session::say_what_others_took(drain_thread& drain) {
     if (missing_.empty()) return;
     drain.set_property("missing", missing_);
     complain_once(missing_);
+}
+
+void recording_session::say_what_was_passed_over(drain_thread& drain) {
+    const std::uint64_t count = windows_passed_over_.load();
+    if (count == 0) return;
+    drain.set_property("windows_notice", std::to_string(count) + (count == 1 ? " window was" : " windows were") +
+                                             " passed over: the disk did not answer while the one before was taken in");
 }
 
 std::string recording_session::capture_path() {

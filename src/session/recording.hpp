@@ -9,6 +9,8 @@
 // If the options name a plan (capture_plan.hpp), it opens and ends the windows, by the steps and ranges that it is told
 // of.
 //
+// A forked child has a session of its own, which begins at its first range (forked_child.cpp).
+//
 // prepare() is called by every way in, as often as they like; the others by the C interface, by autostart, by control
 // (control.hpp) and at exit. Two mutexes serialise them. `commands_` is held by start, stop and sync to their end,
 // which may be long: for a capture to be completed and exported. `mutex_`, taken after it, holds the state of windows
@@ -46,21 +48,29 @@ namespace prof {
 enum class session_result { ok, wrong_state, failed };
 enum class asker { program, command };  // whose thread it is: one of the program's, or libprof's for prof ctl
 
-// In a forked child there is no session: it let go of its parent's.
-bool in_forked_child() noexcept;
+struct heritage;
 
 class recording_session {
 public:
-    // The process's session; made at the first call, never destroyed (hooks may run until the last instruction).
+    // The process's session; made at the first call, never destroyed (hooks may run until the last instruction). A
+    // forked child makes another, which goes on with what the parent's has left for it (forked_child.cpp).
     static recording_session& instance();
+
+    // From pthread_atfork, in the child. Takes no lock and allocates nothing.
+    static void in_child() noexcept;
+    // In a forked child: makes its region and, if it is to record, begins to. Does nothing from the second call on, and
+    // in a process that inherits nothing. Any thread.
+    void begin_inherited() noexcept;
 
     // From the injection points, before the first hook: makes the region, and starts recording if autostart is on.
     void prepare();
     // From InitializeInjection: the driver is being initialised.
-    void cuda_is_coming();
+    static void hear_of_cuda();
 
     // `problem` gets one line on failure.
     session_result start(const session_options& options, asker who, std::string& problem);
+    // Before that, where the program or a command asks for it: makes the directory for the captures. "" or one line.
+    std::string make_place(const session_options& options);
     session_result stop(std::string& problem);
 
     // Between start() and stop(), also between windows.
@@ -100,18 +110,24 @@ public:
     std::string absolute_capture_path();
     // Brings what has completed into the capture file. wrong_state if nothing was ever recorded.
     session_result sync(std::string& problem);
+    // The same, for a program that is about to end: it waits for nothing that stands still.
+    session_result before_exit(std::string& problem);
 
 private:
     recording_session();
+    friend struct std::default_delete<recording_session>;
+    ~recording_session();
 
     static void at_exit() noexcept;
     void end_with_process() noexcept;
     void end_here() noexcept;
     void complete_at_exit();
+    void leave_unfinished(const char* why) noexcept;
     void end_on_another_thread() noexcept;
     void give_up(bool is_interrupted) noexcept;
+    const char* what_was_given_up() const noexcept;
     session_result complete(format::end_reason reason, std::string& problem);
-    static void in_child() noexcept;
+    static void on_childs_first_use() noexcept;
     static void on_first_use() noexcept;
     static bool on_watched_range(range_use use, bool begins) noexcept;
     static void on_profiler_call(bool starts) noexcept;
@@ -124,12 +140,21 @@ private:
         bool operator==(const ending_state&) const = default;
     };
     ending_state look_at_ending() const noexcept;
-    using session_lock = std::unique_lock<session_mutex<std::timed_mutex>>;
+    using session_lock = std::unique_lock<session_mutex<std::mutex>>;
     enum class window_state { shut, warming_up, open };
     enum class step_use : std::uint8_t { counted, compared, opens_windows };
 
+    void cuda_is_coming();
     void make_ready();
     void make_region(const session_options& options);
+    // What a child goes on with that is forked from now on. REQUIRES: mutex_ is held.
+    void leave_to_children();
+    void take_heritage(const heritage& from);
+    void begin_as_child();
+    void refuse_to_record() noexcept;
+    void describe_child(property_list& properties);
+    bool names_its_rings();
+    void take_names_off_rings() noexcept;
     // While nothing is recorded, ranges and graphs' nodes are heard, if the options say so (recording_idle.cpp).
     // Between two windows the capture's own drain thread listens, else one that has no capture.
     std::uint32_t next_idle_epoch() noexcept;
@@ -186,15 +211,31 @@ private:
     std::string export_problem();
     void discard_leftovers();
     session_lock begin_command(bool exits);
-    session_lock lock_settled();
+    session_lock lock_settled(std::chrono::nanoseconds patience);
+    session_result bring_in(session_lock lock, std::string& problem);
+    bool await_settled(std::chrono::nanoseconds patience);
+    bool disk_stands_still();
+    bool ends_in_a_hurry() const noexcept;
+    void open_next_window();
+    void leave_warm_up();
+    void say_what_was_passed_over(drain_thread& drain);
+    void note_settling(const std::shared_ptr<drain_thread>& drain);
+    void post_exports(const session_options& options);
+    void note_export_problem(const std::string& problem);
     recording_state state() const noexcept;
     std::string gpu_state(bool uses_cuda);
     std::string fixed_by_now(std::string_view option) const;
 
-    session_mutex<std::timed_mutex> preparing_;  // taken before the others
-    session_mutex<std::timed_mutex> commands_;
+    // Of a disk, or of a thread of ours: at exit it is not waited for any longer.
+    static constexpr std::chrono::milliseconds longest_standstill{5000};
+    // The same for a thread of the program that opens a window: above the longest pause in which the kernel keeps a
+    // thread that writes faster than a disk takes it.
+    static constexpr std::chrono::milliseconds longest_wait_for_disk{250};
+
+    session_mutex<std::mutex> preparing_;  // taken before the others
+    session_mutex<std::mutex> commands_;
     std::atomic<bool> waits_for_gpu_{false};  // whoever holds commands_
-    session_mutex<std::timed_mutex> mutex_;
+    session_mutex<std::mutex> mutex_;
     session_options environment_;
     environment_facts environment_facts_;
     session_options options_;
@@ -206,8 +247,9 @@ private:
     std::atomic<std::uint64_t> steps_{0};  // begun
     std::unique_ptr<capture_plan> plan_;
     std::optional<slow_steps> slow_steps_;  // those that are dumped
-    std::uint64_t dumps_left_ = 0;          // for them
-    std::uint64_t latest_dump_ns_ = 0;      // for one of them
+    std::atomic<std::uint64_t> windows_passed_over_{0};
+    std::uint64_t dumps_left_ = 0;      // for them
+    std::uint64_t latest_dump_ns_ = 0;  // for one of them
     std::atomic<std::uint64_t> dump_number_{0};
     std::atomic<step_use> step_use_{step_use::counted};
     std::atomic<bool> ranges_are_steps_{false};  // those of the option step_range
@@ -216,29 +258,42 @@ private:
     bool listens_ = false;                       // for cudaProfilerStart and cudaProfilerStop
     std::atomic<std::uint32_t> idle_gate_{0};    // what the gate is on between windows
     std::atomic<bool> prepared_{false};
-    std::atomic<bool> cuda_seen_{false};
+    static inline std::atomic<bool> cuda_seen{false};
     bool exit_handler_is_last_ = false;
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
     std::atomic<bool> has_given_up_{false};  // the process ends without waiting for its capture
     std::atomic<end_progress> end_{end_progress::none};
     std::atomic<bool> ends_elsewhere_{false};  // on a thread for which the one that exits may be in the way
     tracer_options tracer_options_;            // its sizes go with the region's
-    region* region_ = nullptr;                 // never unmapped: hooks may be in it until the last instruction
-    std::unique_ptr<graph_memory> memory_;     // its drain thread's, whichever that is
+    const bool inherits_;                      // in a forked child
+    std::atomic<bool> has_begun_{false};       // begin_inherited()
+    bool begins_paused_ = false;               // it does not open a window
+    bool may_use_gpu_ = true;                  // not where CUDA and CUPTI are a parent's
+    bool plan_is_over_ = false;                // it opens no window any more
+    bool rings_are_nameless_ = false;          // they vanish with the process
+    bool rings_are_counted_ = false;           // among those that children leave when they are killed
+    std::string inherited_folder_;             // where the parent's recording began
+    std::unique_ptr<const heritage> heritage_;
+    std::unique_ptr<const heritage> heritage_before_;  // a fork may have begun before there was a newer one
+    region* region_ = nullptr;                         // never unmapped: hooks may be in it until the last instruction
+    std::unique_ptr<graph_memory> memory_;             // its drain thread's, whichever that is
     std::unique_ptr<cupti_tracer> tracer_;
     std::atomic<bool> has_tracer_{false};  // for who has mutex_ alone, while the background thread may make it
     background_thread background_{"prof-settle"};
     background_thread exporter_{"prof-export"};  // captures completed before the recording's end, and dumps
     end_thread ender_{[]() noexcept { instance().end_here(); }};
-    std::shared_ptr<drain_thread> last_drain_;  // of the recording that ends with the process
+    std::shared_ptr<drain_thread> last_drain_;     // of the recording that ends with the process
+    std::atomic<bool> disk_is_silent_{false};      // last_drain_ is not waited for
+    std::atomic<std::uint64_t> brought_in_ns_{0};  // by before_exit(), at the latest; CLOCK_MONOTONIC
 
     // What the first record's hook touches when it starts the drain thread, perhaps while another thread holds mutex_.
     // Taken after mutex_ where both are.
     session_mutex<std::mutex> drain_mutex_;
     std::shared_ptr<drain_thread> drain_;
-    format::window_entry window_;  // the latest
-    drop_counts drops_before_{};   // before the capture's first window
-    bool accepting_ = false;       // a drain thread may be started
+    std::weak_ptr<drain_thread> settling_;  // the one that a window's or the recording's end waits for
+    format::window_entry window_;           // the latest
+    drop_counts drops_before_{};            // before the capture's first window
+    bool accepting_ = false;                // a drain thread may be started
     std::shared_ptr<drain_thread> idle_drain_;
     bool listening_ = false;            // outside any recording: an idle drain thread may be started
     cupti_tracer* attached_ = nullptr;  // tracer_, once it records

@@ -1,5 +1,8 @@
 // How a capture comes to be: at the first record, and not before.
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <new>
@@ -8,6 +11,7 @@
 #include "record/error.hpp"
 #include "ring/registry.hpp"
 #include "session/keep.hpp"
+#include "session/left_rings.hpp"
 #include "session/process.hpp"
 #include "session/properties.hpp"
 #include "session/recording.hpp"
@@ -17,9 +21,12 @@ namespace {
 
 constexpr std::chrono::milliseconds longest_wait_at_first_record{100};
 
-void record_nothing(const std::string& why) {
+// Allocates nothing: there may be no memory, which is why.
+void record_nothing(const char* why) noexcept {
     set_gate(recording_epoch, 0);
-    complain_once(why + "; nothing is recorded");
+    std::array<char, 4096 + 256> line{};  // it may name a path
+    const int bytes = std::snprintf(line.data(), line.size(), "%s; nothing is recorded", why);
+    complain_once({line.data(), std::min(line.size() - 1, static_cast<std::size_t>(std::max(bytes, 0)))});
 }
 
 }  // namespace
@@ -27,6 +34,8 @@ void record_nothing(const std::string& why) {
 void recording_session::on_first_use() noexcept {
     try {
         instance().begin_drain();
+    } catch (const std::bad_alloc&) {
+        record_nothing("no memory for a recording");
     } catch (const std::exception& failure) {
         record_nothing(failure.what());
     }
@@ -47,7 +56,8 @@ std::shared_ptr<drain_thread> recording_session::make_drain() {
     const std::lock_guard lock(drain_mutex_);
     if (listening_) begin_idle_drain();
     if (!accepting_ || drain_ != nullptr) return nullptr;
-    const property_list properties = capture_properties(options_, facts_, *region_);
+    property_list properties = capture_properties(options_, facts_, *region_);
+    if (inherits_) describe_child(properties);
     graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
     keep_limits limits;
     (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
@@ -75,14 +85,21 @@ std::unique_ptr<capture_writer> recording_session::make_capture(const session_op
         capture_writer_options wanted;
         wanted.deflate = options.compress;
         wanted.id = region_->header().id;
+        wanted.shared_memory = region_->writing_area();
+        if (!region_->path().empty() && !rings_are_nameless_) wanted.first_property = {"rings_path", region_->path()};
         const std::string path = unused_capture_path(there, facts);
         auto out = std::make_unique<capture_writer>(path, wanted);
+        // Before all else is written: what a write is cut short of is in the rings' file.
+        if (!rings_are_nameless_) region_->publish();
         for (const auto& [key, value] : properties) out->property(key, value);
+        if (const std::string notice = left_rings_notice(region_->path()); !notice.empty()) {
+            out->property("left_rings_notice", notice);
+        }
         out->flush();
-        region_->publish();
         const std::lock_guard lock(drain_mutex_);
         capture_base_ = base;
         capture_path_ = path.substr(base.size());
+        if (!missing_.empty()) complain_once(missing_);
         return out;
     } catch (const std::bad_alloc&) {
         record_nothing("no memory for the capture");
@@ -91,6 +108,14 @@ std::unique_ptr<capture_writer> recording_session::make_capture(const session_op
         record_nothing(failure.what());
         throw;
     }
+}
+
+// By a thread of ours: a disk that does not answer is not waited for, and shows when the capture is to be made.
+std::string recording_session::make_place(const session_options& options) {
+    constexpr std::chrono::milliseconds patience{1000};
+    const auto problem = std::make_shared<std::string>();
+    background_.post([problem, directory = options.output_dir] { *problem = prepare_directory(directory); });
+    return background_.wait_until_idle(patience) ? *problem : std::string{};
 }
 
 // The next window tries again.

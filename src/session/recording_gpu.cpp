@@ -33,7 +33,7 @@ void recording_session::make_tracer() {
 // `cuda_is_new`: the driver is just being initialised, so that the program has done nothing with CUDA yet.
 void recording_session::attach_tracer(bool cuda_is_new) {
     const activity_set what = activities_of(options_);
-    if (what.is_empty()) return;  // CUPTI is left to others
+    if (what.is_empty() || !may_use_gpu_) return;  // CUPTI is left to others
     std::string problem;
     try {
         make_tracer();
@@ -53,7 +53,8 @@ void recording_session::attach_tracer(bool cuda_is_new) {
         if (what.has(activity::kernels)) say_how_graphs_are_recorded(cuda_is_new);
     } else {
         missing_ = "no GPU work is recorded: " + problem;
-        complain_once(missing_);
+        // Where there will be no capture either, that is the line to say.
+        if (!capture_path_.empty()) complain_once(missing_);
     }
     if (drain_ != nullptr) introduce_tracer();
 }
@@ -94,8 +95,9 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
         if (!exits) wait_for_gpu();
         tracer_->flush(true);
         tracer_->fall_silent();
-        if (drain != nullptr) drain->sync_at_last();
-        if (!exits && tracer_->wait_until_left() && drain != nullptr) drain->sync_at_last();
+        // The end of the drain thread is waited for afterwards, and no longer than that.
+        if (drain != nullptr) (void)drain->sync_at_last(exits ? longest_standstill : drain_thread::for_ever);
+        if (!exits && tracer_->wait_until_left() && drain != nullptr) (void)drain->sync_at_last();
     }
     tracer_->detach(!exits);
     if (!tracer_->met_another_client()) return;

@@ -29,8 +29,8 @@ record adoption_record(record_kind kind, std::uint64_t place) noexcept {
 using namespace prof;
 
 PROF_EXPORT uint64_t prof_parent_here() {
-    producer* out = recording_producer();
-    if (out == nullptr) return 0;
+    const recording_scope out;
+    if (!out) return 0;
     // relaxed: only has to be unique.
     const std::uint64_t place = next_place.fetch_add(1, std::memory_order_relaxed);
     out->write(adoption_record(record_kind::parent_here, place));
@@ -38,14 +38,14 @@ PROF_EXPORT uint64_t prof_parent_here() {
 }
 
 PROF_EXPORT int prof_adopt_push(uint64_t place) {
-    producer* out = recording_producer();
-    if (out == nullptr) return PROF_WRONG_STATE;
+    const recording_scope out;
+    if (!out) return PROF_WRONG_STATE;
     out->adopt_push(adoption_record(record_kind::adopt_push, place));
     return PROF_OK;
 }
 
 PROF_EXPORT int prof_adopt_pop() {
-    producer* out = recording_producer();
-    if (out == nullptr) return PROF_WRONG_STATE;
+    const recording_scope out{recording_producer(false)};
+    if (!out) return PROF_WRONG_STATE;
     return out->adopt_pop(adoption_record(record_kind::adopt_pop, 0)) < 0 ? PROF_WRONG_STATE : PROF_OK;
 }

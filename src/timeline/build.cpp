@@ -11,8 +11,11 @@
 
 #include "capture/payload.hpp"
 #include "timeline/correlate.hpp"
+#include "timeline/graph_bodies.hpp"
 #include "timeline/graph_nodes.hpp"
+#include "timeline/labels.hpp"
 #include "timeline/nearly_sorted.hpp"
+#include "timeline/one_id_a_name.hpp"
 #include "timeline/start_end.hpp"
 #include "timeline/thread_walk.hpp"
 #include "timeline/tick_clock.hpp"
@@ -42,6 +45,11 @@ void take_quality(timeline& out, const capture_contents& contents) {
     }
     out.quality.damaged_bytes = contents.damage.bytes;
     if (!contents.damage.first.empty()) out.quality.notes.push_back(contents.damage.first);
+    out.quality.cut_off_bytes = contents.damage.cut_off_bytes;
+    if (out.quality.cut_off_bytes != 0) {
+        out.quality.notes.push_back("the file ends inside a chunk: its last " +
+                                    std::to_string(out.quality.cut_off_bytes) + " bytes are not whole and left out");
+    }
 }
 
 // By uid; of a thread whose entry was lost only the records tell.
@@ -65,42 +73,6 @@ std::uint32_t thread_of(const timeline& data, std::uint64_t uid) {
     const auto found = std::lower_bound(data.threads.begin(), data.threads.end(), uid,
                                         [](const timeline_thread& t, std::uint64_t wanted) { return t.uid < wanted; });
     return static_cast<std::uint32_t>(found - data.threads.begin());
-}
-
-void grow_domains(timeline& out, std::uint64_t index) {
-    while (out.domains.size() <= index) {
-        const std::size_t next = out.domains.size();
-        out.domains.push_back({next == 0 ? std::string{} : fmt::format("domain {}", next)});
-    }
-}
-
-void take_labels(timeline& out, const std::vector<label>& labels) {
-    grow_domains(out, 0);
-    std::unordered_map<std::uint64_t, std::uint32_t> thread_names;  // by tid; the latest holds
-    for (const label& l : labels) {
-        switch (l.kind) {
-            case label_kind::domain:
-                if (l.key == 0 || l.key > UINT16_MAX) break;
-                grow_domains(out, l.key);
-                if (!out.name(l.name).empty()) out.domains[l.key].name = out.name(l.name);
-                break;
-            case label_kind::category:
-                out.category_names[l.key] = l.name;
-                break;
-            case label_kind::thread:
-                thread_names[l.key] = l.name;
-                break;
-            case label_kind::stream:
-                out.stream_names[static_cast<std::uint32_t>(l.key)] = l.name;
-                break;
-            case label_kind::none:
-                break;
-        }
-    }
-    for (timeline_thread& thread : out.threads) {
-        const auto given = thread_names.find(thread.tid);
-        if (given != thread_names.end()) thread.name = out.name(given->second);
-    }
 }
 
 void take_devices(timeline& out, const std::vector<device_record>& devices) {
@@ -351,6 +323,7 @@ timeline build_timeline(capture_contents contents) {
     if (const auto chosen = out.properties.find("activities"); chosen != out.properties.end()) {
         parse_activities(chosen->second, out.activities);  // of a newer libprof's words none is believed
     }
+    give_each_name_one_id(contents);
     out.name_table = std::move(contents.names);
     take_quality(out, contents);
     take_threads(out, contents);
@@ -381,6 +354,7 @@ timeline build_timeline(capture_contents contents) {
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     sort_by(out.capture_begins, &capture_begin::time_ns);
     sort_ranges(out);
+    find_launches_of_bodies(contents, out.api_calls);
     out.quality.launched_before = leave_out_launched_before(contents, out);
     out.kernels = std::move(contents.kernels);
     out.transfers = std::move(contents.transfers);

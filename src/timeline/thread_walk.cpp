@@ -82,6 +82,9 @@ void thread_walk::visit(const record& r) {
             break;
         case record_kind::graph_clone:
             nodes_->add_copy(r.value, now_ns_, original_node(r));
+            if (latest_node_ != npos && r.value == latest_node_id_ && r.flags != replaces_what_it_was) {
+                out_->graph_nodes[latest_node_].graph = 0;
+            }
             break;
         case record_kind::parent_here:
             note_parent(r);
@@ -127,10 +130,9 @@ std::size_t thread_walk::nesting_limit() const noexcept {
 }
 
 void thread_walk::open_range(const record& r) {
-    if (std::max(open_.size() + operators_open_, torch_open_.size()) >= nesting_limit()) {
-        ++too_deep_[r.domain];
-        ++counts_.nested_too_deep;
-        return;
+    const std::size_t limit = nesting_limit();
+    if (std::max(open_.size() + operators_open_, torch_open_.size()) >= limit) {
+        set_aside(std::min(outermost_kept, limit / 2));
     }
     const std::uint32_t index = add_range(r, is_earlier_ ? range_style::earlier : range_style::push_pop);
     timeline_range& range = out_->ranges[index];
@@ -158,6 +160,28 @@ void thread_walk::open_range(const record& r) {
     }
 }
 
+// All but the `kept` outermost.
+void thread_walk::set_aside(std::size_t kept) {
+    std::vector<std::uint32_t> ranges;
+    for (; open_.size() > kept; open_.remove(open_.size() - 1)) ranges.push_back(open_.range_at(open_.size() - 1));
+    for (; torch_open_.size() > kept; torch_open_.remove(torch_open_.size() - 1)) {
+        const std::uint32_t range = torch_open_.range_at(torch_open_.size() - 1);
+        if (!out_->ranges[range].is_operator) continue;  // it is in open_, too
+        ranges.push_back(range);
+        --operators_open_;
+    }
+    std::sort(ranges.begin(), ranges.end());  // in the order in which they were opened
+    for (const std::uint32_t range : ranges) set_aside_[out_->ranges[range].domain].push_back(range);
+    counts_.nested_too_deep += ranges.size();
+}
+
+// Of a domain, or npos.
+std::uint32_t thread_walk::latest_set_aside(std::uint16_t domain) const {
+    if (set_aside_.empty()) return npos;
+    const auto found = set_aside_.find(domain);
+    return found == set_aside_.end() || found->second.empty() ? npos : found->second.back();
+}
+
 bool thread_walk::is_operator(const timeline_range& range) const {
     if (!has_operators_ || !is_torch(range.payload_kind)) return false;
     if (range.sequence >= 0) return true;
@@ -176,6 +200,7 @@ bool thread_walk::close_operator() {
     if (operators_open_ == 0) return false;
     const std::uint32_t innermost = torch_open_.innermost();
     if (innermost == npos || !out_->ranges[innermost].is_operator) return false;
+    if (const std::uint32_t aside = latest_set_aside(0); aside != npos && aside > innermost) return false;
     // Indices grow with time: what was opened after it in this domain is closed first.
     for (std::size_t position = open_.size(); position-- > 0 && open_.range_at(position) > innermost;) {
         if (out_->ranges[open_.range_at(position)].domain == 0) return false;
@@ -187,29 +212,33 @@ bool thread_walk::close_operator() {
 }
 
 void thread_walk::close_range(const record& r) {
-    if (!too_deep_.empty()) {
-        // What was left out of a domain was opened after everything of it that was kept.
-        const auto found = too_deep_.find(r.domain);
-        if (found != too_deep_.end()) {
-            if (--found->second == 0) too_deep_.erase(found);
-            return;
-        }
-    }
     if (r.domain == 0 && close_operator()) return;
+    const std::uint32_t aside = latest_set_aside(r.domain);
     for (std::size_t position = open_.size(); position-- > 0;) {
         const std::uint32_t index = open_.range_at(position);
-        timeline_range& range = out_->ranges[index];
-        if (range.domain != r.domain) continue;
-        range.end_ns = now_ns_;
-        if (static_cast<payload_type>(r.flags) == payload_type::bytes && range.payload_kind == payload_type::none) {
-            range.payload = r.value;
-            range.payload_kind = payload_type::bytes;
-        }
+        if (out_->ranges[index].domain != r.domain) continue;
+        if (aside != npos && aside > index) break;  // that was opened later
+        end_by_pop(index, r);
         open_.remove(position);
         if (torch_open_.innermost() == index) torch_open_.remove(torch_open_.size() - 1);
         return;
     }
-    if (!is_earlier_) ++counts_.pops_without_push;
+    if (aside != npos) {
+        end_by_pop(aside, r);
+        set_aside_[r.domain].pop_back();
+        if (torch_open_.innermost() == aside) torch_open_.remove(torch_open_.size() - 1);
+    } else if (!is_earlier_) {
+        ++counts_.pops_without_push;
+    }
+}
+
+void thread_walk::end_by_pop(std::uint32_t index, const record& r) {
+    timeline_range& range = out_->ranges[index];
+    range.end_ns = now_ns_;
+    if (static_cast<payload_type>(r.flags) == payload_type::bytes && range.payload_kind == payload_type::none) {
+        range.payload = r.value;
+        range.payload_kind = payload_type::bytes;
+    }
 }
 
 void thread_walk::start_range(const record& r) {
@@ -239,6 +268,7 @@ void thread_walk::enter_api(const record& r) {
     call.thread = thread_;
     call.kernel_name = r.name;
     call.cbid = r.category;
+    call.graph = r.color;
     call.open = open_.head();
     call.works_for = works_for();
     if (r.flags <= static_cast<std::uint8_t>(api_class::begins_capture)) {
@@ -262,7 +292,10 @@ void thread_walk::add_graph_node(const record& r) {
                                  .thread = thread_,
                                  .open = open_.head(),
                                  .works_for = works_for(),
+                                 .graph = static_cast<std::uint32_t>(r.value >> 32),
                                  .is_earlier = is_earlier_});
+    latest_node_ = static_cast<std::uint32_t>(out_->graph_nodes.size() - 1);
+    latest_node_id_ = r.value;
     if (open_call_ != npos) out_->api_calls[open_call_].is_captured = true;
 }
 
@@ -316,7 +349,7 @@ void thread_walk::forget_open() noexcept {
     adoptions_.clear();
     torch_open_.clear();
     operators_open_ = 0;
-    too_deep_.clear();
+    set_aside_.clear();
     last_started_ = npos;
     open_call_ = npos;
 }
@@ -335,7 +368,12 @@ std::size_t thread_walk::end_open(TEnd&& end) {
     for (std::size_t i = 0; i < torch_open_.size(); ++i) {
         if (out_->ranges[torch_open_.range_at(i)].is_operator) end_range(torch_open_.range_at(i));
     }
-    return open_.size() + operators_open_;
+    std::size_t count = open_.size() + operators_open_;
+    for (const auto& [domain, ranges] : set_aside_) {
+        std::for_each(ranges.begin(), ranges.end(), end_range);
+        count += ranges.size();
+    }
+    return count;
 }
 
 }  // namespace prof

@@ -18,9 +18,11 @@
 
 namespace prof {
 
-// A program that forgets its pops nests without end, and every launch would count for every range it left behind.
-// Deeper ranges are left out, with their pops, and counted.
+// A program that forgets its pops nests without end, and every launch would count for every range it left behind. Where
+// ranges nest deeper, the outermost stay open, and those between them and what comes next are *set aside*, and counted:
+// they have their ends if their pops come, but are around nothing that comes meanwhile.
 inline constexpr std::size_t deepest_nesting = 1024;
+inline constexpr std::size_t outermost_kept = 32;
 
 // A pop that is not the innermost's copies what stands above it (open_stack.hpp). Programs do so now and then; where it
 // happens without end, as in a damaged capture, the ranges that follow nest no deeper than this.
@@ -61,6 +63,9 @@ private:
     std::size_t nesting_limit() const noexcept;
     void open_range(const record& r);
     void close_range(const record& r);
+    void end_by_pop(std::uint32_t index, const record& r);
+    void set_aside(std::size_t kept);
+    std::uint32_t latest_set_aside(std::uint16_t domain) const;
     void start_range(const record& r);
     std::uint32_t add_range(const record& r, range_style style);
     // Tells PyTorch's operators from the ranges of the program's own.
@@ -99,9 +104,11 @@ private:
     bool has_operators_ = false;
     bool is_earlier_ = false;
     std::vector<adoption_frame> adoptions_;
-    std::unordered_map<std::uint16_t, std::uint64_t> too_deep_;  // domain → ranges open that were left out
-    std::uint32_t last_started_ = npos;                          // range_start whose payload may follow
-    std::uint32_t open_call_ = npos;                             // API call that has not returned
+    std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> set_aside_;  // domain → ranges, the latest last
+    std::uint32_t last_started_ = npos;                                        // range_start whose payload may follow
+    std::uint32_t latest_node_ = npos;                                         // index into graph_nodes
+    std::uint64_t latest_node_id_ = 0;
+    std::uint32_t open_call_ = npos;  // API call that has not returned
     walk_counts counts_;
 };
 

@@ -1,8 +1,11 @@
 #include "timeline/tick_clock.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 namespace prof {
 namespace {
@@ -24,6 +27,26 @@ std::int64_t round_ns(double ns) noexcept {
 }
 
 bool has_cupti(const clock_snapshot& s) noexcept { return s.cupti_ns != 0; }
+
+// CLOCK_REALTIME may be set while the process runs; nobody sets CLOCK_MONOTONIC. Where the two have moved apart between
+// two snapshots by more than reading them explains, the former was set: from there on its times are those of before and
+// the distance by the latter. Returns by how much it was set in all.
+std::int64_t undo_settings(std::vector<clock_snapshot>& by_ticks) {
+    constexpr std::int64_t least_step_ns = 1'000'000;
+    const bool knows = std::all_of(by_ticks.begin(), by_ticks.end(),
+                                   [](const clock_snapshot& s) { return s.monotonic_ns != 0 && s.realtime_ns != 0; });
+    if (!knows || by_ticks.empty()) return 0;
+    // May wrap: modulo 2^64 they are still distances.
+    std::uint64_t set = 0;
+    std::uint64_t apart = by_ticks.front().realtime_ns - by_ticks.front().monotonic_ns;
+    for (clock_snapshot& s : by_ticks) {
+        const std::uint64_t now_apart = s.realtime_ns - s.monotonic_ns;
+        const auto step = static_cast<std::int64_t>(now_apart - std::exchange(apart, now_apart));
+        if (step >= least_step_ns || step <= -least_step_ns) set += static_cast<std::uint64_t>(step);
+        s.realtime_ns -= set;
+    }
+    return static_cast<std::int64_t>(set);
+}
 
 // A snapshot that was taken while CUPTI was not there, or busy, has only CLOCK_REALTIME: it is moved by the distance of
 // the two clocks, as it is at the snapshots beside it that have both, or goes from the one to the other.
@@ -62,6 +85,15 @@ tick_clock::tick_clock(std::vector<clock_snapshot> snapshots, tick_source source
                                   [](const auto& a, const auto& b) { return a.ticks == b.ticks; });
     snapshots.erase(last, snapshots.end());
 
+    // Less is what reading two clocks one after the other may give.
+    constexpr std::int64_t least_setting_ns = 100'000'000;
+    const std::int64_t set_ns = undo_settings(snapshots);
+    if (set_ns >= least_setting_ns || set_ns <= -least_setting_ns) {
+        const auto seconds = static_cast<double>(set_ns) * 1e-9;
+        notes_.push_back(
+            fmt::format("the system's clock was set {} by {:.1f} s during the run: times go on as if it had not been",
+                        seconds < 0 ? "back" : "forward", std::abs(seconds)));
+    }
     const std::vector<std::int64_t> times = target_times(snapshots);
     for (std::size_t i = 0; i < snapshots.size(); ++i) {
         pieces_.push_back({.ticks = snapshots[i].ticks, .ns = times[i]});

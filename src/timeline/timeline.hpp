@@ -91,6 +91,7 @@ struct timeline_api_call {
     std::uint32_t thread = npos;
     std::uint32_t kernel_name = 0;    // 0: not a kernel launch, or name unknown
     std::uint32_t cbid = 0;           // CUPTI callback id within `domain`
+    std::uint32_t graph = 0;          // id of the instantiated graph that it launches; 0: none, or unknown
     std::uint32_t open = npos;        // index into open_nodes: what was open on its thread when it was called,
                                       //   PyTorch's operators left out
     std::uint32_t torch_open = npos;  // index into torch_nodes: of that, what PyTorch's observer had pushed
@@ -110,6 +111,7 @@ struct timeline_graph_node {
     std::uint32_t thread = npos;
     std::uint32_t open = npos;       // index into open_nodes: what was open on its thread when it was made
     std::uint32_t works_for = npos;  // as timeline_api_call's
+    std::uint32_t graph = 0;         // id of the graph that it was made in; 0: unknown, or it is a copy
     bool is_earlier = false;         // made while nothing was recorded: its ranges are of style `earlier`
 };
 
@@ -158,8 +160,8 @@ struct timeline_domain {
 // What a reader should know before it trusts the rest.
 struct timeline_quality {
     // Cause → count; causes with 0 left out. Those of drop_cause, and four that only a reader can see:
-    // end_without_start, nested_too_deep (ranges beyond deepest_nesting), unknown_parent (adopt_push of a place that
-    // is not in this capture), cause_N (of a newer libprof).
+    // end_without_start, nested_too_deep (ranges set aside: deepest_nesting), unknown_parent (adopt_push of a place
+    // that is not in this capture), cause_N (of a newer libprof).
     std::map<std::string, std::uint64_t> dropped;
     std::uint64_t ranges_open_at_end = 0;
     // Only the latest part of the recording was kept (docs/flight-recorder.md); of what came before: records, GPU
@@ -173,6 +175,7 @@ struct timeline_quality {
     // lost. Those that were captured into a graph are not among them; where that cannot be told, none is.
     std::uint64_t launches_without_completion = 0;
     std::uint64_t damaged_bytes = 0;      // of the file, passed over
+    std::uint64_t cut_off_bytes = 0;      // of the file's end, which is that of no whole chunk
     std::uint64_t recovered_records = 0;  // read from the rings of a process that died
     bool ended = false;                   // the capture was closed in good order
     bool died = false;                    // it was sealed: its process died, or ended without closing it

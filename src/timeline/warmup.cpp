@@ -7,9 +7,10 @@
 namespace prof {
 namespace {
 
-// Ids are given in turn and wrap after 2^32.
+// Ids are given in turn and wrap after 2^32. 0 is left to what ran in a graph's body and has no launch in the capture.
 bool is_no_later(std::uint64_t key, std::uint32_t than) {
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(key) - than) <= 0;
+    return static_cast<std::uint32_t>(key) == 0 ||
+           static_cast<std::int32_t>(static_cast<std::uint32_t>(key) - than) <= 0;
 }
 
 bool is_of_warmup(const capture_contents& contents, std::uint64_t key) {

@@ -164,6 +164,53 @@ TEST(CapturedRanges, CountReplaysWhoseCaptureWasNotSeen) {
     EXPECT_THAT(rows_of(p), ElementsAre("replay 16 16 1"));
 }
 
+// Node 1 before the condition, node 2 in its body, which becomes node 102 of the instantiated graph.
+TEST(CapturedRanges, HoldTheBodiesOfConditionalNodes) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    main.begin_capture(1, 90).push(2, "decide").node(3, 1).pop(4).push(5, "body").node(6, 2).pop(7);
+    main.copy(10, 101, 1).copy(11, 202, 2).copy(12, 102, 202);
+    for (std::uint64_t step = 1; step <= 2; ++step) {
+        main.push(20 * step, "step " + std::to_string(step)).launch_graph(20 * step + 1, step, 9).pop(20 * step + 3);
+        capture.kernel(step, 1000 * step, 1000 * step + 10, {.graph_node = 101, .graph = 9});
+        for (std::uint64_t run = 1; run <= step; ++run) {
+            const std::uint64_t start = 1000 * step + 20 * run;
+            capture.kernel(0, start, start + 7, {.stream = 16, .graph_node = 102, .graph = 9});
+        }
+    }
+    EXPECT_THAT(rows_of(project(capture.build())),
+                ElementsAre("step # 41 0 2", "*step #/decide 20 20 2", "*step #/body 21 21 2"));
+}
+
+// The body of a conditional node is captured in the midst of the graph that it stands in, and on its own.
+TEST(CapturedRanges, AreThoseSinceTheCaptureOfTheNodesOwnGraphBegan) {
+    constexpr std::uint64_t outer = std::uint64_t{1} << 32;
+    constexpr std::uint64_t inner = std::uint64_t{2} << 32;
+    constexpr std::uint64_t made = std::uint64_t{3} << 32;
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    main.begin_capture(1, 90).push(2, "forward").copy(3, std::uint64_t{9} << 32, 77).node(3, outer);
+    main.begin_capture(4, 91).push(5, "body").node(6, inner).pop(7).node(8, outer + 1).pop(9);
+    main.copy(10, made, outer).copy(11, made + 1, outer + 1).copy(12, made + 2, inner);
+    main.push(20, "step").launch_graph(21, 1, 3).pop(23);
+    capture.kernel(1, 100, 110, {.graph_node = made, .graph = 3});
+    capture.kernel(0, 110, 120, {.stream = 16, .graph_node = made + 2, .graph = 3});
+    capture.kernel(1, 120, 130, {.graph_node = made + 1, .graph = 3});
+    EXPECT_THAT(rows_of(project(capture.build())),
+                ElementsAre("step 30 0 1", "*step/forward 20 20 1", "*step/body 10 10 1"));
+}
+
+TEST(CapturedRanges, AreThoseOfTheGraphThatAnExecutableWasUpdatedBy) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    main.begin_capture(1, 90).push(2, "old").node(3, 1).pop(4).copy(5, 101, 1).push(20, "step 1").launch(21, 1, "");
+    main.pop(23).begin_capture(30, 91).push(31, "new").node(32, 2).pop(33).update(34, 101, 2);
+    main.push(40, "step 2").launch(41, 2, "").pop(43);
+    capture.kernel(1, 100, 110, {.graph_node = 101}).kernel(2, 110, 113, {.graph_node = 101});
+    EXPECT_THAT(rows_of(project(capture.build())),
+                ElementsAre("step # 13 0 2", "*step #/old 10 10 1", "*step #/new 3 3 1"));
+}
+
 TEST(CapturedRanges, HaveNoPartInAGraphThatWasRecordedAsAWhole) {
     capture_builder capture;
     thread_script& main = capture.thread("main");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -46,6 +47,47 @@ TEST(Estimate, IsExactWhereAllStepsWereCaptured) {
     const estimate found = estimate_mean(windows);
     EXPECT_DOUBLE_EQ(found.mean, 34.0 / 5);
     EXPECT_EQ(found.half_width, 0);
+}
+
+// Windows that have nothing of a row need not be gone through for it.
+TEST(Estimate, IsTheSameFromTheWindowsThatHaveSomething) {
+    std::mt19937 random{7};
+    for (int round = 0; round < 300; ++round) {
+        std::vector<window_sample> windows(1 + random() % 12);
+        std::vector<window_total> totals;
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const double steps = 1 + static_cast<double>(random() % 3);
+            windows[i] = {.stands_for = steps + static_cast<double>(random() % 5), .steps = steps, .total = 0};
+            if (random() % 3 != 0) continue;
+            windows[i].total = 1.0 * static_cast<double>(random() % 1000);
+            totals.push_back({i, windows[i].total});
+        }
+        // By the formulae of docs/budget.md, window by window.
+        double all = 0;
+        double mean = 0;
+        double variance = 0;
+        for (const window_sample& w : windows) all += w.stands_for;
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const auto mean_of = [&](std::size_t w) { return windows[w].total / windows[w].steps; };
+            const double weight = windows[i].stands_for / all;
+            mean += weight * mean_of(i);
+            double squares = 0;
+            double neighbours = 0;
+            if (i > 0) squares += std::pow(mean_of(i) - mean_of(i - 1), 2) / 2, ++neighbours;
+            if (i + 1 < windows.size()) squares += std::pow(mean_of(i) - mean_of(i + 1), 2) / 2, ++neighbours;
+            if (neighbours == 0) continue;
+            variance += weight * weight * (1 - windows[i].steps / windows[i].stands_for) * squares / neighbours;
+        }
+        const estimate found = mean_estimator(windows)(totals);
+        EXPECT_NEAR(found.mean, mean, 1e-9);
+        const bool all_captured =
+            std::all_of(windows.begin(), windows.end(), [](const window_sample& w) { return w.steps == w.stands_for; });
+        ASSERT_EQ(found.half_width.has_value(), all_captured || windows.size() > 1);
+        if (all_captured || windows.size() < 2) continue;
+        const auto differences = static_cast<double>(windows.size() - 1);
+        const double degrees = 2 * differences * differences / (3 * differences - 1);
+        EXPECT_NEAR(*found.half_width, student_t95(degrees) * std::sqrt(variance), 1e-9);
+    }
 }
 
 TEST(Estimate, OfOneWindowHasNoInterval) {

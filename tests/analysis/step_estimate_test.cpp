@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 
@@ -225,6 +228,52 @@ TEST_F(StepEstimate, ReportHasARowForAllWork) {
     const timeline data = two_windows();
     EXPECT_THAT(rows_of(steps_report({.data = data}), {"path", "gpu_ns", "instances"}),
                 ElementsAre("forward 60.9756 1", "(no range) 0.97561 0", "all GPU work 61.9512 "));
+}
+
+// Digits would be folded.
+std::string in_letters(std::uint32_t number) {
+    std::string out = "batch ";
+    for (; number != 0; number /= 26) out += static_cast<char>('a' + number % 26);
+    return out;
+}
+
+long most_memory_kib() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_maxrss;
+}
+
+// A long run of which each step has a range of another name: 400 MB if each row had a place for each window.
+TEST_F(StepEstimate, TakesNoMoreThanThereIs) {
+    constexpr std::uint32_t windows = 5'000;
+    capture.parts().properties["steps"] = std::to_string(windows);
+    thread_script& main = capture.thread("main");
+    for (std::uint32_t i = 0; i < windows; ++i) {
+        const std::uint64_t at = 100 + 100 * std::uint64_t{i};
+        window({.epoch = 1 + i,
+                .begin_ticks = at,
+                .end_ticks = at + 90,
+                .first_step = i,
+                .last_step = i,
+                .ends_with_step = 1});
+        main.add(begins(at, 1 + i)).add(step(at + 1, i)).push(at + 10, in_letters(i));
+        main.launch(at + 20, 1 + i).pop(at + 30);
+        capture.kernel(1 + i, at + 40, at + 50);
+    }
+    const timeline data = capture.build();
+    const attribution att = attribute(data);
+    const pid_t child = fork();
+    if (child == 0) {
+        const long before_kib = most_memory_kib();
+        const step_estimate found = estimate_steps(data, att, true);
+        const bool is_right =
+            found.windows == windows && found.rows.size() == windows && std::abs(found.total.gpu_ns.mean - 10) < 1e-6;
+        if (!is_right) _exit(2);
+        _exit(most_memory_kib() - before_kib < 100'000 ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
 }
 
 }  // namespace

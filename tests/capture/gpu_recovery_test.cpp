@@ -31,6 +31,11 @@ struct raw_buffer {
         put(92, correlation);
         used += size;
     }
+    void kernel_in_body(std::uint32_t graph, std::uint64_t start, std::uint64_t end) {
+        put(144, std::uint64_t{graph} << 32 | 2);
+        put(156, graph);
+        kernel(0, start, end);
+    }
     void copy(std::uint32_t correlation, std::uint64_t start, std::uint64_t end, std::size_t size = 88) {
         put(0, std::uint32_t{1});
         put(16, start);
@@ -79,6 +84,16 @@ TEST(GpuBuffers, LeaveOutWhatCannotBe) {
 }
 
 // A hole of unknown size, records of a CUPTI that makes them larger than we know, and one that the end cuts off.
+// What ran in the body of a conditional node has no correlation id.
+TEST(GpuBuffers, GiveWhatRanInBodiesOfGraphs) {
+    raw_buffer buffer;
+    buffer.kernel_in_body(7, now_ns, now_ns + 10);
+    buffer.kernel(1, now_ns + 20, now_ns + 30);
+    const gpu_buffer_records read = buffer.read();
+    EXPECT_THAT(kernels_of(read), ElementsAre(key(0), key(1)));
+    EXPECT_EQ(read.kernels[0].graph_id, 7U);
+}
+
 TEST(GpuBuffers, FindTheNextRecordBehindAHole) {
     raw_buffer buffer;
     buffer.kernel(1, now_ns, now_ns + 10);

@@ -1,10 +1,20 @@
 #include "capture/input_file.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <initializer_list>
 
 #include "capture/capture_files.hpp"
+#include "capture/reader.hpp"
+#include "capture/seal.hpp"
+#include "capture/writer.hpp"
+#include "record/error.hpp"
 
 namespace prof {
 namespace {
@@ -60,6 +70,52 @@ TEST_F(InputFile, ShowsWhatIsLeftOfAFileThatShrank) {
     file_.hold(byte_string(100));
     EXPECT_EQ(in.view(90, 50).size(), 10U);
     EXPECT_EQ(in.view(2'000'000, 50).size(), 0U);
+}
+
+// What a capture names as its rings may be anything: of a device to open it may be harm enough.
+TEST_F(InputFile, OpensNothingButFiles) {
+    const temporary_folder folder;
+    const std::string fifo = folder / "fifo";
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    ASSERT_GE(inotify_add_watch(watch, fifo.c_str(), IN_OPEN), 0);
+    EXPECT_THROW(input_file{fifo}, error);
+    {
+        capture_writer writer(folder / "a.prof", {});
+        writer.property("rings_path", fifo);
+    }
+    EXPECT_EQ(seal_capture(folder / "a.prof", 0).result, seal_result::is_running) << "our own process does";
+    capture_reader reader(folder / "a.prof");
+    for (chunk next; reader.next(next);) {
+    }
+    EXPECT_NE(reader.recovery_outcome().find("not a regular file"), std::string::npos);
+    char events[256];
+    EXPECT_EQ(read(watch, events, sizeof events), -1) << "it was opened";
+    close(watch);
+}
+
+// A process that was killed while it made a copy, a dump or a trace.
+TEST(Seal, RemovesWhatWasBeingWrittenBesideTheCapture) {
+    const temporary_folder folder;
+    const pid_t child = fork();
+    if (child == 0) {
+        capture_writer writer(folder / "a.prof", {});
+        writer.flush();
+        kill(getpid(), SIGKILL);
+    }
+    waitpid(child, nullptr, 0);
+    const std::string ending = ".tmp-" + std::to_string(child);
+    const std::vector<std::string> ours = {"a.prof", "a.dump-1.prof", "a.trace.json.gz"};
+    for (const std::string& name : ours) write_bytes(folder / (name + ending), {1});
+    const std::vector<std::string> others = {"b.prof" + ending, "ab.prof" + ending, "a.prof.tmp-1", "a.trace.json.gz"};
+    for (const std::string& name : others) write_bytes(folder / name, {1});
+    EXPECT_EQ(seal_capture(folder / "a.prof", 9).result, seal_result::sealed);
+    for (const std::string& name : ours) EXPECT_FALSE(std::filesystem::exists(folder / (name + ending))) << name;
+    for (const std::string& name : others) EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
+    // Of a closed capture, too: then it was the trace.
+    write_bytes(folder / ("a.trace.json.gz" + ending), {1});
+    remove_rings(folder / "a.prof");
+    EXPECT_FALSE(std::filesystem::exists(folder / ("a.trace.json.gz" + ending)));
 }
 
 }  // namespace

@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
@@ -236,6 +239,61 @@ TEST_F(WithoutHoles, AFileThatHasBecomeTooLongIsReplacedToo) {
     EXPECT_LE(largest, 101 * frame);
     EXPECT_GT(largest, 90 * frame);
     EXPECT_LE(storage(), 30 * frame);
+    expect_latest();
+}
+
+// As a limit of the process's (ulimit -f) and a file system that has only small files answer.
+constexpr std::uint64_t longest = 1'000'000;
+ssize_t write_up_to_longest(int descriptor, const void* bytes, std::size_t count) {
+    struct stat status {};
+    fstat(descriptor, &status);
+    const std::uint64_t room = longest - std::min<std::uint64_t>(longest, static_cast<std::uint64_t>(status.st_size));
+    if (room != 0) return write(descriptor, bytes, std::min<std::size_t>(count, room));
+    errno = EFBIG;
+    return -1;
+}
+
+TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerIsReplaced) {
+    for (const punch_function punch : {punch_function{nullptr}, punch_function{no_holes}}) {
+        frames.clear();
+        numbered = 0;
+        open({.write = write_up_to_longest, .punch = punch});
+        EXPECT_LE(run(500), longest);
+        EXPECT_EQ(writer->failure(), "");
+        expect_latest();
+    }
+}
+
+TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerEndsWhereItsFrontIsNeeded) {
+    open({.write = write_up_to_longest});
+    for (int n = 0; n < 50; ++n) write_one();
+    EXPECT_NE(writer->failure(), "");
+    EXPECT_LE(std::filesystem::file_size(path), longest);
+}
+
+// A dump is being copied meanwhile.
+TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerWaitsForWhoNeedsItsFront) {
+    open({.write = write_up_to_longest});
+    std::recursive_mutex front;
+    writer->set_front(front);
+    std::atomic<bool> is_needed{false};
+    std::atomic<bool> is_over{false};
+    std::thread dump([&] {
+        const std::lock_guard lock(front);
+        is_needed = true;
+        while (!is_over) std::this_thread::yield();
+    });
+    while (!is_needed) std::this_thread::yield();
+    int waited = 0;
+    writer->set_wait_for_room([&] {
+        if (++waited < 3) return true;
+        is_over = true;
+        if (dump.joinable()) dump.join();
+        return true;
+    });
+    run(100);
+    EXPECT_EQ(waited, 3);
+    EXPECT_EQ(writer->failure(), "");
     expect_latest();
 }
 

@@ -216,9 +216,34 @@ TEST_P(CaptureReader, DeliversAllBeforeACutAndCountsTheRest) {
         ASSERT_EQ(result.chunks,
                   std::vector<kept_chunk>(chunks_.begin(), chunks_.begin() + static_cast<std::ptrdiff_t>(whole)));
         // Where only padding is missing, nothing is.
-        ASSERT_EQ(result.damage.bytes, size > offsets_[whole] ? size - offsets_[whole] : 0);
-        ASSERT_EQ(result.damage.first.empty(), result.damage.bytes == 0);
+        ASSERT_EQ(result.damage.cut_off_bytes, size > offsets_[whole] ? size - offsets_[whole] : 0);
+        ASSERT_EQ(result.damage.bytes + result.damage.chunks, 0U) << result.damage.first;
     }
+}
+
+// Of a capture that was closed no death has left this, and bytes that no chunk begins with are no part of one.
+TEST_P(CaptureReader, TakesForACutOnlyWhatADeathLeaves) {
+    const auto expect_damage = [&](const byte_string& bytes, std::size_t good) {
+        const auto result = read(bytes);
+        EXPECT_EQ(result.damage.cut_off_bytes, 0U);
+        EXPECT_EQ(result.damage.bytes, bytes.size() - good);
+        EXPECT_FALSE(result.damage.first.empty());
+    };
+    const auto with = [&](std::size_t good, std::size_t from, std::size_t bytes) {
+        byte_string out(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(good));
+        const auto begin = bytes_.begin() + static_cast<std::ptrdiff_t>(from);
+        out.insert(out.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
+        return out;
+    };
+    expect_damage(with(bytes_.size(), offsets_[1], 50), bytes_.size());
+    expect_damage(with(bytes_.size(), offsets_[1], 20), bytes_.size());
+    expect_damage(with(offsets_[3], offsets_[1] + 8, 20), offsets_[3]);
+    // A chunk behind it says that the file does not end there.
+    byte_string holed = bytes_;
+    holed.erase(holed.begin() + static_cast<std::ptrdiff_t>(offsets_[2] + 48),
+                holed.begin() + static_cast<std::ptrdiff_t>(offsets_[3]));
+    EXPECT_EQ(read(holed).damage.cut_off_bytes, 0U);
+    EXPECT_GT(read(holed).damage.bytes, 0U);
 }
 
 TEST_P(CaptureReader, DeliversAllButTheChunkInWhichABitFlipped) {

@@ -131,8 +131,14 @@ protected:
     }
 
     temporary_folder folder_;
+    capture_writer_options sharing() {
+        capture_writer_options options = writer_options();
+        options.shared_memory = rings_.writing_area();
+        return options;
+    }
+
     region rings_{small_region(folder_)};
-    capture_writer writer_{folder_ / "a.prof", writer_options()};
+    capture_writer writer_{folder_ / "a.prof", sharing()};
     std::string outcome_;
 };
 
@@ -341,6 +347,8 @@ TEST_F(LivingRings, ThatAreDamagedDoNoHarm) {
     const memory_file damaged_rings;
     writer_.property("rings_path", damaged_rings.path());
     writer_.flush();
+    writer_.property("key", "value");
+    writer_.window({.epoch = 1});
     const byte_string whole = read_bytes(rings_.path());
 
     const auto read_damaged = [&](const byte_string& rings) {
@@ -363,6 +371,16 @@ TEST_F(LivingRings, ThatAreDamagedDoNoHarm) {
     for (std::size_t at = 48; at < ends; at += 4) {
         for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1} << 31, std::uint64_t{1} << 63, UINT64_MAX,
                                           UINT64_MAX - 7, std::uint64_t{127}, whole.size() - 1}) {
+            byte_string damaged = whole;
+            put_at(damaged, at, value);
+            SCOPED_TRACE(::testing::Message() << "word " << value << " at " << at);
+            read_damaged(damaged);
+        }
+    }
+    // And of what was being written.
+    const std::size_t writing = rings_.header().writing_offset;
+    for (std::size_t at = writing; at < writing + sizeof(writing_header) + 256; at += 4) {
+        for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1} << 31, UINT64_MAX, std::uint64_t{127}}) {
             byte_string damaged = whole;
             put_at(damaged, at, value);
             SCOPED_TRACE(::testing::Message() << "word " << value << " at " << at);

@@ -24,7 +24,10 @@ inline region_options small_region(const temporary_folder& folder) {
     options.small_rings = 2;
     options.name_bytes = 64U << 10;
     options.name_slots = 256;
+    options.passing_name_bytes = 16U << 10;
+    options.passing_name_slots = 256;
     options.label_capacity = 16;
+    options.writing_bytes = 4096;
     options.id = id;
     return options;
 }

@@ -7,11 +7,13 @@ import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 PROF, STUB = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
@@ -192,6 +194,31 @@ class Run(CommandLine):
         (self.out / "junk.prof").write_text("not a capture")
         self.assertEqual(self.run_stubbed("true").stderr.count("capture: "), 1)
 
+    def test_others_captures_are_not_read_to_their_end(self):
+        self.run_stubbed("true")
+        capture = next(self.out.glob("*.prof"))
+        header = capture.read_bytes()[:64]
+
+        def chunk(kind, sequence, payload):
+            head = struct.pack("<4IQ3I", 0x4B4E4843, kind, 0, sequence, 0, len(payload), len(payload), zlib.crc32(payload))
+            return head + struct.pack("<I", zlib.crc32(head)) + payload
+
+        for number in range(3):
+            # As LD_PRELOAD leaves it: no run_id; closed or not.
+            with open(self.out / f"other{number}.prof", "wb") as file:
+                file.write(header + chunk(1, 0, struct.pack("<2I", 4, 4) + b"nameabcd"))
+                for sequence in range(1, 1 + 400):
+                    file.write(chunk(8, sequence, bytes(40 << 10)))
+
+        def read_so_far():
+            return int(re.search(r"rchar: (\d+)", pathlib.Path("/proc/self/io").read_text())[1])
+
+        before = read_so_far()
+        result = self.run_stubbed("true")
+        self.assertEqual(result.stderr.count("capture: "), 1)
+        # What it has read itself, the command included, counts for its parent.
+        self.assertLess(read_so_far() - before, 16 << 20)
+
     def test_no_capture_is_said(self):
         result = self.run_stubbed("true", env={"STUB_LIBPROF": "nothing"})
         self.assert_one_line(result, 0, "no capture")
@@ -223,6 +250,10 @@ class Run(CommandLine):
         self.assertEqual(values["PROF_MEMORY"], "128M")
         self.assertEqual(values["PROF_FOLD"], "0")
         self.assertRegex(values["PROF_RUN_ID"], r"^[0-9a-f]{16}$")
+        self.assertEqual(values["ASAN_OPTIONS"], "verify_asan_link_order=0")
+        for before, after in (("a=1", "a=1:verify_asan_link_order=0"), ("verify_asan_link_order=1",) * 2):
+            shown = self.run_stubbed("env", env={"ASAN_OPTIONS": before})
+            self.assertIn(f"\nASAN_OPTIONS={after}\n", "\n" + shown.stdout)
 
     def test_python_begins_with_our_folder_and_then_the_users(self):
         show = ("sh", "-c", "echo $PYTHONPATH")

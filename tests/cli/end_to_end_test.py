@@ -51,6 +51,24 @@ def check_run(directory):
     return str(capture)
 
 
+def check_sanitized(directory):
+    """A program that has GCC's address sanitizer as a shared library."""
+    source, program = pathlib.Path(directory, "sanitized.c"), str(pathlib.Path(directory, "sanitized"))
+    source.write_text(
+        "#include <stdlib.h>\nint main(int n, char** v) { char* p = malloc(8); "
+        "p[8 * (n - 1)] = 5; int status = p[0]; free(p); return status; }"
+    )
+    compiled = subprocess.run(["gcc", "-fsanitize=address", source, "-o", program], capture_output=True, text=True)
+    if compiled.returncode != 0:
+        print("SKIPPED: no program with an address sanitizer can be made here:", compiled.stderr.splitlines()[:1])
+        return
+    # Without a sanitizer's report, as it ends without prof.
+    fine = prof("run", "-o", "sanitized.out", "--", program, cwd=directory)
+    assert fine.returncode == 5 and "Sanitizer" not in fine.stderr, fine.stderr
+    wrong = prof("run", "-o", "sanitized.out", "--", program, "overflow", cwd=directory)
+    assert "heap-buffer-overflow" in wrong.stderr, wrong.stderr
+
+
 def check_schedule(directory):
     """One step of the three, found by its range, with no change to the program."""
     options = ["--schedule", "wait=1,active=1,repeat=1", "--step-range", "iteration #"]
@@ -154,6 +172,7 @@ def main():
         check_report(directory, capture)
         check_trace(directory, capture)
         check_schedule(directory)
+        check_sanitized(directory)
         for way, ended in DEATHS.items():
             check_death(directory, way, ended)
 

@@ -96,6 +96,37 @@ class Report(CommandLine):
         self.assertEqual(json.loads((self.dir / "report.json").read_text())["total_gpu_ns"], 30_000)
         self.assert_one_line(self.prof("report", self.capture(), "-o", "/nowhere/x"), 1, "/nowhere/x")
 
+    def test_no_capture_is_overwritten(self):
+        first = self.capture()
+        content = first.read_bytes()
+        second = self.dir / "other.prof"
+        second.write_bytes(content)
+        disguised = self.dir / "disguised.json"
+        disguised.write_bytes(content)
+        linked, pointing = self.dir / "linked.json", self.dir / "pointing.json"
+        linked.hardlink_to(first)
+        pointing.symlink_to(first)
+        folder = first.parent.name
+        for output in (first, f"{folder}/./{first.name}", linked, pointing, second, disguised):
+            for command in (["report", first], ["report", second, first], ["export", first]):
+                with self.subTest(output=output, command=command):
+                    if command[0] == "export" and not str(output).endswith(".json"):
+                        continue
+                    self.assert_one_line(self.prof(*command, "-o", output), 2, str(output), "choose another name")
+                    for file in (first, second, disguised, linked, pointing):
+                        self.assertEqual(file.read_bytes(), content)
+                    self.assertTrue(pointing.is_symlink())
+        self.assert_one_line(self.prof("report", "--report", "help", "-o", second), 2, "never overwritten")
+        # What export calls its trace when it is not told.
+        first.with_suffix(".trace.json.gz").hardlink_to(first)
+        self.assert_one_line(self.prof("export", first), 2, "is the file that is to be read")
+        self.assertEqual(first.read_bytes(), content)
+        # Any other file is replaced as ever.
+        table = self.dir / "table.txt"
+        for _ in range(2):
+            self.assertEqual(self.prof("report", first, "-o", table).returncode, 0)
+        self.assertEqual(self.prof("report", first, "-o", "/dev/null").returncode, 0)
+
     def test_a_bad_file_costs_nothing_good(self):
         junk = self.dir / "junk.prof"
         junk.write_text("not a capture")

@@ -305,5 +305,26 @@ TEST_F(Collector, GoesOnFreeingRingsWhenTheDiskIsFull) {
     disk_is_full = false;
 }
 
+// Its tid, when it has ended, may be that of another thread: here the test's.
+TEST_F(Collector, TakesNoOtherThreadsNameForThatOfOneThatHasEnded) {
+    auto out = open();
+    collector drains(rings, rings.drops());
+    drains.begin_capture(*out);
+    std::array<char, 16> before{};
+    prctl(PR_GET_NAME, before.data());
+    prctl(PR_SET_NAME, "loader");
+    ringed_thread ended(rings, static_cast<std::uint32_t>(gettid()));
+    prctl(PR_SET_NAME, "pt_autograd_7");
+    ended.write(3);
+    rings.retire_ring(*ended.ring);
+    drains.round();
+    prctl(PR_SET_NAME, before.data());
+    drains.finish(format::end_reason::stopped);
+    out.reset();
+    const auto threads = chunks(chunk_type::thread);
+    ASSERT_EQ(threads.size(), 1U);
+    EXPECT_EQ(name_in(threads.front()), "loader");
+}
+
 }  // namespace
 }  // namespace prof::test

@@ -83,7 +83,7 @@ private:
         thread_script& by = thread(below(thread_count));
         const std::uint64_t now = now_++;
         const auto domain = static_cast<std::uint16_t>(below(2));
-        switch (below(16)) {
+        switch (below(17)) {
             case 0:
             case 1:
             case 2:
@@ -124,6 +124,11 @@ private:
                 break;
             case 14:
                 by.here(now, ++last_place_);
+                break;
+            case 15:
+                if (live_.size() < 2) break;
+                std::swap(live_.back(), live_[below(static_cast<std::uint32_t>(live_.size()))]);
+                by.update(now, live_.back(), live_[below(static_cast<std::uint32_t>(live_.size() - 1))]);
                 break;
             default:
                 if (last_place_ == 0 || below(2) == 0) {
@@ -171,7 +176,9 @@ private:
                 const std::size_t from = heard[t];
                 while (heard[t] < before_window_[t] && records[heard[t]].ticks <= now) ++heard[t];
                 memory.hear(t + 1, std::span(records).subspan(from, heard[t] - from), false);
-                if (t == retired_ && heard[t] == before_window_[t]) memory.end_thread(t + 1, window_ - 5);
+                if (t == retired_ && heard[t] == before_window_[t]) {
+                    memory.end_thread(t + 1, std::min(now, window_ - 5));
+                }
             }
             memory.end_round();
         }
@@ -255,6 +262,33 @@ TEST_F(GraphMemoryLimits, StaySmallWhileNothingIsCaptured) {
     EXPECT_FALSE(memory.has_news());
 }
 
+// A thread for each request or task, for months, beside a graph that lives.
+TEST_F(GraphMemoryLimits, ForgetThreadsThatHaveEnded) {
+    constexpr std::uint64_t threads = 20'000;
+    graph_memory memory(where, {.most_records = 4096, .sweep_from = 512});
+    hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, 77), made(record_kind::range_pop)});
+    for (std::uint64_t uid = 2; uid < 2 + threads; ++uid) {
+        const auto push = record_kind::range_push;
+        const auto pop = record_kind::range_pop;
+        const std::vector<record> two_ranges = {made(push), made(pop), made(push), made(pop)};
+        memory.describe({.uid = uid, .tid = static_cast<std::uint32_t>(uid)});
+        memory.hear(uid, two_ranges, false);
+        memory.end_thread(uid, ++ticks);
+        if (uid % 10 == 0) memory.end_round();
+        ASSERT_LE(memory.record_count(), 1200U) << uid;
+        ASSERT_LE(memory.thread_count(), 300U) << uid;
+    }
+    EXPECT_EQ(memory.node_count(), 1U);
+    EXPECT_EQ(dropped(), 0U);
+    EXPECT_FALSE(memory.knows(2));
+    memory.end_round();
+    memory.end_round();
+    memory.begin_capture();
+    std::vector<std::uint64_t> told;
+    memory.tell([&](const format::thread_entry& thread, std::span<const record>) { told.push_back(thread.uid); });
+    EXPECT_EQ(told, std::vector<std::uint64_t>{1});
+}
+
 TEST_F(GraphMemoryLimits, CountNodesBeyondThem) {
     graph_memory memory(where, {.most_nodes = 10});
     for (std::uint64_t id = 1; id <= 13; ++id) hear(memory, {made(record_kind::graph_node, id)});
@@ -309,6 +343,27 @@ TEST_F(GraphMemoryLimits, BoundTheMemoryTaken) {
         }
     }
     EXPECT_GT(dropped(), 0U);
+}
+
+// One that was instantiated unheard is known from its first update on; not if there is no room.
+TEST_F(GraphMemoryLimits, HoldForUpdatesToo) {
+    graph_memory memory(where, {.most_nodes = 3});
+    const auto update = [&](std::uint64_t id, std::uint32_t by) {
+        record r = made(record_kind::graph_clone, id);
+        r.name = by;
+        r.flags = replaces_what_it_was;
+        return r;
+    };
+    hear(memory, {made(record_kind::graph_node, 1), made(record_kind::graph_node, 2), update(71, 1), update(72, 99)});
+    hear(memory, {});
+    EXPECT_EQ(memory.node_count(), 3U);
+    hear(memory, {update(71, 2), update(73, 2)});
+    hear(memory, {});
+    EXPECT_EQ(memory.node_count(), 3U);
+    EXPECT_EQ(dropped(), 1U);
+    hear(memory, {update(71, 98)});
+    hear(memory, {});
+    EXPECT_EQ(memory.node_count(), 2U) << "nobody knows what it stands for";
 }
 
 TEST_F(GraphMemoryLimits, TellEachCaptureOnce) {

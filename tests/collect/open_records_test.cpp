@@ -150,5 +150,28 @@ TEST_F(OpenRecords, AreBoundedWhateverIsForgotten) {
     EXPECT_EQ(of_thread(2).size(), open_records::most_started);
 }
 
+// The start was dropped, its ring being full: the end would stand in every key frame for ever.
+TEST_F(OpenRecords, ForgetEndsWhoseStartNeverComes) {
+    follow({of(record_kind::range_end, 5), of(record_kind::range_end, 6)});
+    open.end_round();
+    EXPECT_EQ(of_thread().size(), 2U) << "the start may be in a ring that is drained next";
+    follow({of(record_kind::range_start, 5)}, 2);
+    EXPECT_EQ(of_thread().size(), 1U);
+    open.end_round();
+    EXPECT_TRUE(open.all().empty());
+}
+
+// The ends were dropped: the latest starts are known all the same.
+TEST_F(OpenRecords, KnowTheLatestStartsOfTooMany) {
+    constexpr std::uint64_t more = 10;
+    for (std::uint64_t id = 1; id <= open_records::most_started + more; ++id) {
+        follow({of(record_kind::range_start, id)});
+    }
+    const auto started = open.all().at(1).records;
+    ASSERT_EQ(started.size(), open_records::most_started);
+    EXPECT_EQ(started.front().value, 1 + more);
+    EXPECT_EQ(started.back().value, open_records::most_started + more);
+}
+
 }  // namespace
 }  // namespace prof::test

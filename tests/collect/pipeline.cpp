@@ -27,6 +27,8 @@ region_options ring_options(const drain_plan& plan, std::size_t threads) {
     options.small_rings = 1;
     options.name_bytes = 64U << 10;
     options.name_slots = 256;
+    options.passing_name_bytes = 16U << 10;
+    options.passing_name_slots = 64;
     options.label_capacity = 64;
     return options;
 }

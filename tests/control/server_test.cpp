@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -342,6 +343,37 @@ TEST(ControlClient, SaysWhatIsInTheWay) {
     if (child == 0) _exit(0);
     EXPECT_EQ(waitpid(child, nullptr, 0), child);
     EXPECT_EQ(problem(child), "there is no process " + std::to_string(child));
+}
+
+// A limit as a sandbox sets it: poll(2) then refuses more descriptors than that. It answers again once it may.
+TEST(ControlServer, SleepsAndIsWokenWhereThereMayBeNoDescriptors) {
+    served one;
+    const raw_client before(one.path);
+    const raw_client second(one.path);
+    rlimit usual{};
+    getrlimit(RLIMIT_NOFILE, &usual);
+    int raised = 0;
+    for (const rlim_t limit : {rlim_t{0}, rlim_t{3}, rlim_t{9}}) {
+        const rlimit less{limit, usual.rlim_max};
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &less), 0);
+        {
+            one.server.raise();
+            ++raised;
+            std::unique_lock lock(one.mutex);
+            ASSERT_TRUE(one.came.wait_for(lock, 20s, [&] { return one.signals >= raised; })) << "limit " << limit;
+        }
+        timespec begin{};
+        timespec end{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+        std::this_thread::sleep_for(200ms);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+        const auto used_ns = (end.tv_sec - begin.tv_sec) * 1'000'000'000 + end.tv_nsec - begin.tv_nsec;
+        EXPECT_LT(used_ns, 30'000'000) << "limit " << limit;
+    }
+    setrlimit(RLIMIT_NOFILE, &usual);
+    one.server.raise();
+    before.say(request_line({"echo", {}}));
+    EXPECT_EQ(before.hear(), echoed);
 }
 
 }  // namespace

@@ -81,6 +81,10 @@ FAKE_GPU_EXPORT void fake_gpu_next_kernel_duration_ns(uint64_t duration_ns);
  * cudaErrorLaunchTimeout at once. */
 FAKE_GPU_EXPORT void fake_gpu_next_never_completes(void);
 
+/* The value of a conditional node's handle, for all launches until another is set; at first the handle's default. A
+ * `while` body runs so many times, an `if` body if it is not 0, a `switch` the body of this number, if it has one. */
+FAKE_GPU_EXPORT void fake_gpu_set_condition(uint64_t handle, uint32_t value);
+
 /* --- journal: the truth --------------------------------------------------------------------------------------- */
 
 enum fake_gpu_kind {

@@ -46,8 +46,14 @@ void write_rings(const std::filesystem::path& folder) {
     options.label_capacity = 4;
     options.buffer_bytes = prof::test::kernel_bytes + prof::test::copy_bytes;  // it is full
     options.buffer_count = 1;
+    options.writing_bytes = 4096;
     prof::region rings(options);
     rings.publish();
+    prof::capture_writer_options writing;
+    writing.shared_memory = rings.writing_area();
+    prof::capture_writer writer((folder / "unwritten.prof").string(), writing);
+    writer.property("key", "value");
+    writer.window({.epoch = 1});
     rings.add_label(prof::label_kind::domain, 1, rings.intern("data"));
     for (std::uint32_t tid = 1; tid <= 3; ++tid) {
         prof::producer out;
@@ -58,6 +64,7 @@ void write_rings(const std::filesystem::path& folder) {
     if (!rings.allocate_buffer(0)) throw prof::error("no room for a buffer");
     prof::test::fill_buffer(rings);
     std::filesystem::copy_file(rings.path(), folder / "seed.rings");
+    std::filesystem::remove(folder / "unwritten.prof");
 }
 
 void write_texts(const std::filesystem::path& folder, std::initializer_list<std::string_view> texts) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hooks/one_ring.hpp"
+#include "scratch_directory.hpp"
 
 namespace prof {
 namespace {
@@ -167,6 +168,38 @@ TEST(ActivityBuffers, TellInTheMappingWhatTheyAre) {
     EXPECT_EQ(state(a), buffer_state::taken);
     EXPECT_EQ(header(a)->number.load(), 4U);
     EXPECT_TRUE(is_zero(a));
+}
+
+TEST(ActivityBuffers, HaveMemoryOfTheirOwnWhereThereIsNoStorageForThem) {
+    const test::scratch_directory scratch;
+    region_options options = test::one_ring();
+    options.place = scratch.path;
+    options.buffer_bytes = bytes;
+    options.buffer_count = 4;
+    region shared{options};
+    if (shared.path().empty()) GTEST_SKIP() << shared.notice();
+    activity_buffers pool(shared, bytes, 4);
+    const auto* const begin = reinterpret_cast<const std::uint8_t*>(shared.buffers().memory);
+    const auto* const end = begin + 4 * shared.buffers().stride;
+    std::set<std::uint8_t*> all{pool.take()};
+    pool.keep_ahead();
+    shared.remove_file();  // there is none to allocate in any more
+    pool.keep_ahead();
+    for (int i = 0; i < 3; ++i) all.insert(pool.take());
+    ASSERT_EQ(all.size(), 4U);
+    ASSERT_EQ(all.count(nullptr), 0U);
+    EXPECT_EQ(std::count_if(all.begin(), all.end(), [&](auto* data) { return data >= begin && data < end; }), 2);
+    EXPECT_EQ(pool.take(), nullptr);
+    for (int round = 0; round < 2; ++round) {
+        for (std::uint8_t* data : all) std::memset(data, 1, bytes);
+        pool.note_filled();
+        for (std::uint8_t* data : all) EXPECT_TRUE(pool.complete(data, bytes));
+        EXPECT_FALSE(pool.outlasts());
+        for (activity_buffers::completed done; pool.next_completed(done);) pool.give_back(done.data);
+        std::set<std::uint8_t*> again;
+        for (int i = 0; i < 4; ++i) again.insert(pool.take());
+        EXPECT_EQ(again, all);
+    }
 }
 
 // Each `ask` stands for CUPTI's being asked for all of its buffers: those in `back` are the ones that it gives.

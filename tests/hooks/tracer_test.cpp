@@ -2,14 +2,19 @@
 #include "hooks/cupti/tracer.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_cupti.h"
 #include "fakes/fake_gpu.h"
+#include "hooks/cupti/callbacks.hpp"
 #include "hooks/one_ring.hpp"
+#include "ring/registry.hpp"
 
 namespace prof {
 namespace {
@@ -106,6 +111,53 @@ TEST_F(Tracer, ReadsNothingOfACuptiThatIsGone) {
     tracer.fall_silent();
     EXPECT_EQ(read_all(), "next_k ");
     EXPECT_EQ(errors(), before + 1);
+}
+
+// --- callbacks in a forked child, whose parent's CUPTI still makes them
+
+// What the child, which records ranges, has in its ring after a launch, beside the one range; negative where a buffer
+// was given.
+int records_of_a_launch_in_the_child() {
+    set_gate(recording_epoch, 0);
+    leave_region_in_child(false, nullptr);
+    cupti_tracer::leave_to_parent();
+    static region own{test::one_ring()};
+    own.inherit(rings, false);
+    install_region(&own, nullptr);
+    set_gate(recording_epoch, 7);
+    producer* const out = recording_producer();
+    record push;
+    push.kind = record_kind::range_push;
+    out->push(push);
+    CUpti_CallbackData data{};
+    data.symbolName = "kernel";
+    for (const CUpti_ApiCallbackSite site : {CUPTI_API_ENTER, CUPTI_API_EXIT, CUPTI_API_ENTER, CUPTI_API_EXIT}) {
+        data.callbackSite = site;
+        data.correlationId += site == CUPTI_API_ENTER ? 1 : 0;
+        on_event(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
+    }
+    CUpti_ResourceData resource{};
+    on_event(nullptr, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &resource);
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0;
+    std::size_t most = 0;
+    on_buffer_requested(&buffer, &size, &most);
+    if (buffer != nullptr && size == 0) return -1;
+    on_buffer_completed(nullptr, 0, buffer, size, 0);
+    std::free(buffer);
+    const auto found = glance<record>(own.rings().front(), own.slots(own.rings().front()));
+    return static_cast<int>(found.view.first.size() + found.view.second.size()) - 1;
+}
+
+TEST(CuptiCallbacks, OfAParentRecordNothingInItsChild) {
+    cupti_tracer tracer{rings, {.library = PROF_TEST_FAKE_CUPTI, .buffer_bytes = 4096, .buffer_count = 8}};
+    ASSERT_EQ(tracer.attach(1), "");
+    const pid_t child = fork();
+    if (child == 0) _exit(records_of_a_launch_in_the_child() & 0xFF);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "exit status " << WEXITSTATUS(status);
+    tracer.detach(true);
 }
 
 }  // namespace

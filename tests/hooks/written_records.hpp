@@ -25,7 +25,7 @@ inline std::vector<written_record> drain_records(region& where) {
             for (const record& r : part) {
                 EXPECT_GE(r.ticks, before);
                 before = r.ticks;
-                out.emplace_back(r.kind, r.domain, where.names().text(r.name), r.color, r.category, r.value, r.flags);
+                out.emplace_back(r.kind, r.domain, where.name_text(r.name), r.color, r.category, r.value, r.flags);
             }
         }
         consumer.release(view.end);

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAKE_TORCH = str(HERE / "fake_torch")
@@ -200,6 +201,25 @@ class TorchRanges(unittest.TestCase):
             answer = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True,
                                     check=True).stdout
             self.assertEqual(answer, f"{library if shared else None}\n", variables)
+
+    def test_pause_for_a_profiler_once_more_where_the_disk_kept_them_from_going_on(self):
+        calls = []
+
+        class Library:
+            answers = {"prof_pause": [0, 2, 2], "prof_resume": [3, 0], "prof_sync": [0, 0]}
+
+            def __getattr__(self, name):
+                calls.append(name)
+                return lambda: self.answers[name].pop(0)
+
+        recording = runpy.run_path(SCRIPTS / "prof_recording.py")["Recording"]()
+        with unittest.mock.patch("ctypes.CDLL", return_value=Library()), \
+                unittest.mock.patch.dict(os.environ, NVTX_INJECTION64_PATH="libprof.so"):
+            for _ in range(2):
+                self.assertTrue(recording.pause())
+                recording.resume()
+            self.assertFalse(recording.pause(), "the program has paused it itself")
+        self.assertEqual(calls, ["prof_pause", "prof_sync", "prof_resume"] * 2 + ["prof_pause"])
 
     def test_cost_a_program_without_torch_nothing(self):
         for path in ("", FAKE_TORCH):

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+
+#include "record/tick_source.hpp"
+#include "scratch_directory.hpp"
+
 namespace prof {
 namespace {
 
@@ -31,6 +37,23 @@ TEST(Clock, ASnapshotLiesBetweenTheReadsAroundIt) {
 TEST(Clock, ASnapshotAsksTheGpuClockItIsGiven) {
     const clock_snapshot s = take_clock_snapshot(+[]() noexcept -> std::uint64_t { return 42; });
     EXPECT_EQ(s.cupti_ns, 42U);
+}
+
+// Lists as kernels have them. It is no word of another's name.
+TEST(Clock, TheCounterIsNotReadWhereTheKernelDoesNotTrustIt) {
+    const test::scratch_directory scratch;
+    const std::string list = scratch.path + "/available_clocksource";
+    const auto trusts = [&](const char* text) {
+        std::ofstream(list) << text;
+        return kernel_trusts_counter(list.c_str());
+    };
+    for (const char* good : {"tsc kvm-clock \n", "kvm-clock tsc acpi_pm \n", "hpet tsc\n", "tsc"})
+        EXPECT_TRUE(trusts(good));
+    for (const char* bad : {"hpet acpi_pm \n", "hyperv_clocksource_tsc_page acpi_pm \n", "kvm-clock\n", "tsc-early "}) {
+        EXPECT_FALSE(trusts(bad)) << bad;
+    }
+    EXPECT_TRUE(trusts("")) << "nothing is said";
+    EXPECT_TRUE(kernel_trusts_counter((scratch.path + "/none").c_str()));
 }
 
 }  // namespace

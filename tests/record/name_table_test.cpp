@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <set>
 #include <string>
@@ -138,6 +139,85 @@ TEST(NameTable, AgreesAcrossThreadsThatInternTheSameNamesAtOnce) {
     for (int i = 0; i < name_count; ++i) {
         EXPECT_EQ(found[ids[0][static_cast<std::size_t>(i)]], "name " + std::to_string(i));
     }
+}
+
+// --- a forked child's table
+
+TEST(NameTable, TakesOverAllNamesByTheirIds) {
+    owned_table parents;
+    std::map<std::uint32_t, std::string> known;
+    for (int i = 0; i < 500; ++i) {
+        const std::string name = "name " + std::to_string(i * i);
+        known[parents.intern(name)] = name;
+    }
+    // Reserved and never stored, as by a thread that is in the midst of it.
+    auto& used = reinterpret_cast<name_table_header*>(parents.memory.data())->used;
+    used += 48;
+    const std::uint32_t last = parents.intern("the last");
+    known[last] = "the last";
+    used += 16;
+
+    owned_table childs(2048, 1U << 17, 1U << 17);
+    childs.table.take_over(parents.table);
+    EXPECT_EQ(childs.table.used_bytes(), parents.table.used_bytes() - 16);
+    for (const auto& [id, name] : known) {
+        EXPECT_EQ(childs.table.text(id), name);
+        EXPECT_EQ(childs.intern(name), id);
+    }
+    const std::uint32_t fresh = childs.intern("the child's");
+    EXPECT_EQ(known.count(fresh), 0U);
+
+    std::uint32_t cursor = 0;
+    std::uint32_t id = 0;
+    std::string_view text;
+    std::size_t nameless = 0;
+    while (childs.table.next_entry(cursor, id, text)) {
+        if (!known.contains(id) && id != fresh) ++nameless;
+    }
+    EXPECT_EQ(cursor, childs.table.used_bytes()) << "the reader comes past what was never stored";
+    EXPECT_EQ(nameless, 1U);
+}
+
+TEST(NameTable, TakesOverWhatThereIsRoomFor) {
+    owned_table parents;
+    const std::uint32_t first = parents.intern(std::string(1000, 'a'));
+    const std::uint32_t second = parents.intern(std::string(1000, 'b'));
+    owned_table childs(1024, 1U << 16, 1500);
+    childs.table.take_over(parents.table);
+    EXPECT_EQ(childs.table.text(first).size(), 1000U);
+    EXPECT_TRUE(childs.table.text(second).empty());
+    EXPECT_EQ(childs.table.used_bytes(), 8U + 8 + 1000);
+}
+
+// Each name that was there before is taken over, whatever is added meanwhile.
+TEST(NameTable, IsTakenOverWhileOthersAddToIt) {
+    owned_table parents(1U << 14, 1U << 20, 1U << 20);
+    std::vector<std::uint32_t> before;
+    for (int i = 0; i < 200; ++i) before.push_back(parents.intern("before " + std::to_string(i)));
+    std::atomic<bool> ends{false};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) {
+        threads.emplace_back([&, t] {
+            bool full = false;
+            for (int i = 0; !ends; ++i)
+                parents.table.intern(std::to_string(t) + " meanwhile " + std::to_string(i), full);
+        });
+    }
+    for (int round = 0; round < 20; ++round) {
+        owned_table childs(1U << 14, 1U << 20, 1U << 20);
+        childs.table.take_over(parents.table);
+        for (int i = 0; i < 200; ++i) {
+            EXPECT_EQ(childs.table.text(before[static_cast<std::size_t>(i)]), "before " + std::to_string(i));
+        }
+        std::uint32_t cursor = 0;
+        std::uint32_t id = 0;
+        std::string_view text;
+        while (childs.table.next_entry(cursor, id, text)) {
+        }
+        EXPECT_EQ(cursor, childs.table.used_bytes());
+    }
+    ends = true;
+    for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

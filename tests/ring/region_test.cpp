@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ring/registry.hpp"
+#include "ring/storage.hpp"
 #include "scratch_directory.hpp"
 
 namespace prof {
@@ -54,6 +55,28 @@ TEST(Region, FallsBackToMemoryAndSaysWhy) {
     EXPECT_NE(where.notice().find("/nonexistent/folder: No such file or directory"), std::string::npos)
         << where.notice();
     EXPECT_NE(where.claim_ring(1), nullptr);
+}
+
+// f_type of statfs(2).
+TEST(Region, LiesOnlyWhereAPageWithStorageCanAlwaysBeWritten) {
+    constexpr std::int64_t tmpfs = 0x01021994;
+    constexpr std::int64_t ext4 = 0xEF53;
+    constexpr std::int64_t xfs = 0x58465342;
+    constexpr std::int64_t overlay = 0x794C7630;
+    constexpr std::int64_t btrfs = 0x9123683E;
+    constexpr std::int64_t zfs = 0x2FC12FC1;
+    constexpr std::int64_t bcachefs = 0xCA451A4E;
+    constexpr std::int64_t f2fs = 0xF2F52010;
+    constexpr std::int64_t nfs = 0x6969;
+    constexpr std::int64_t fuse = 0x65735546;
+    constexpr std::int64_t ramfs = 0x858458F6;
+    constexpr std::int64_t lustre = 0x0BD00BD0;
+    for (const std::int64_t good : {tmpfs, ext4, xfs}) EXPECT_TRUE(keeps_allocated_blocks(good, false)) << good;
+    for (const std::int64_t bad : {btrfs, zfs, bcachefs, f2fs, nfs, fuse, ramfs, lustre, std::int64_t{0}}) {
+        EXPECT_FALSE(keeps_allocated_blocks(bad, true)) << bad;
+    }
+    EXPECT_TRUE(keeps_allocated_blocks(overlay, true));
+    EXPECT_FALSE(keeps_allocated_blocks(overlay, false));
 }
 
 TEST(Region, GivesLargeRingsFirstThenMediumThenSmallThenNone) {
@@ -100,6 +123,45 @@ TEST(Region, CountsLabelsBeyondItsTable) {
     region where(tiny("memory"));
     for (std::uint32_t i = 0; i < 10; ++i) where.add_label(label_kind::thread, i, 1);
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::labels_full)], 2U);
+}
+
+TEST(Region, ALabelThatSaysWhatIsKnownTakesNoPlace) {
+    region where(tiny("memory"));
+    for (int i = 0; i < 100; ++i) where.add_label(label_kind::category, 1, 5);
+    for (const std::uint32_t name : {6U, 6U, 5U, 5U}) where.add_label(label_kind::category, 1, name);
+    where.add_label(label_kind::thread, 1, 5);
+    std::vector<std::uint32_t> names;
+    label found;
+    for (std::uint32_t i = 0; where.label_at(i, found); ++i) names.push_back(found.name);
+    EXPECT_EQ(names, (std::vector<std::uint32_t>{5, 6, 5, 5})) << "the latest holds";
+    EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::labels_full)], 0U);
+}
+
+TEST(Region, DomainsHaveTheirNamesAlsoWhereTheTableOfLabelsIsFull) {
+    region_options options = tiny("memory");
+    options.label_capacity = 4096;
+    options.name_slots = 1024;
+    region where(options);
+    for (std::uint64_t i = 0; i < 5000; ++i) where.add_label(label_kind::thread, i, 1);
+    EXPECT_LE(where.header().labels_reserved.load(), options.label_capacity);
+    for (int round = 0; round < 2; ++round) {
+        for (std::uint32_t i = 1; i < domain_limit; ++i) EXPECT_EQ(where.domain("domain " + std::to_string(i)), i);
+        EXPECT_EQ(where.domain("one too many"), domain_limit);
+    }
+    std::set<std::string> named;
+    label found;
+    for (std::uint32_t i = 0; where.label_at(i, found); ++i) {
+        if (found.kind == label_kind::domain) named.insert(std::string{where.names().text(found.name)});
+    }
+    EXPECT_EQ(named.size(), domain_limit - 1);
+}
+
+// None of those beyond its table takes an index: it is the same domain each time.
+TEST(Region, ADomainThatFindsNoPlaceForItsNameIsOneDomain) {
+    region where(tiny("memory"));
+    for (std::uint64_t i = 0; i < 10; ++i) where.add_label(label_kind::thread, i, 1);
+    const std::uint32_t mine = where.domain("mine");
+    for (int i = 0; i < 300; ++i) EXPECT_EQ(where.domain("mine"), mine);
 }
 
 // --- registry ------------------------------------------------------------------------------------------------------
@@ -227,6 +289,34 @@ TEST(Gate, ThereIsNoPlainNumberWhileRangesAreWatched) {
     EXPECT_EQ(plain_epoch.load(), 8U);
     set_gate(recording_epoch, 0);
     EXPECT_EQ(plain_epoch.load(), no_plain_epoch);
+}
+
+// Whatever is named with its tid: the thread of now, whether it has a ring already or gets one later, and no later
+// thread.
+TEST(Registry, KnowsWhichThreadANameIsOf) {
+    region where(tiny("memory"));
+    const installed use(where);
+    const std::uint32_t name = where.intern("loader");
+    std::uint32_t tid = 0;
+    std::uint64_t uid = 0;
+    std::thread([&] {
+        tid = static_cast<std::uint32_t>(gettid());
+        name_thread(where, tid, name);
+        label none;
+        EXPECT_FALSE(where.label_at(0, none)) << "it has recorded nothing, and may never";
+        uid = attach_this_thread(1)->ring()->thread_uid.load();
+        EXPECT_EQ(where.thread_label_key(tid), thread_key(uid, tid));
+        name_thread(where, tid, name);  // known: it takes no place
+    }).join();
+    name_thread(where, tid, name);  // there is none any more
+    const std::vector<std::uint64_t> expected = {thread_key(uid, tid), thread_key(0, tid)};
+    for (std::uint32_t i = 0; i < expected.size(); ++i) {
+        label found;
+        ASSERT_TRUE(where.label_at(i, found)) << i;
+        EXPECT_EQ(found.kind, label_kind::thread);
+        EXPECT_EQ(found.key, expected[i]) << i;
+        EXPECT_EQ(found.name, name);
+    }
 }
 
 }  // namespace

@@ -184,10 +184,11 @@ TEST_F(Dump, ThatThereCannotBeIsRefusedInOneLine) {
     EXPECT_TRUE(scratch.files(".dump-1.prof").empty());
 }
 
+// That has a recording of its own, in which there is nothing yet.
 TEST_F(Dump, IsNotAForkedChilds) {
     const process_result result = run({"fork"}, {});
     EXPECT_EQ(result.exit_code(), 0);
-    EXPECT_THAT(result.out, HasSubstr("2 this is a forked child"));
+    EXPECT_THAT(result.out, HasSubstr("2 nothing was recorded yet"));
     expect_complete(load_timeline(file(".dump-1.prof")));
     EXPECT_TRUE(scratch.files(".dump-2.prof").empty());
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -129,8 +130,10 @@ TEST_F(Flight, KeepsTheLatestSeconds) {
     EXPECT_LT(steps.size(), said.at("steps"));
 }
 
-TEST_F(Flight, SurvivesTheDeathOfTheProcess) {
-    const pid_t pid = start_process({PROF_TEST_VICTIM, "for_ever"}, environment("8M"), scratch.path,
+// PROF_DEATHS: how many processes die (1).
+void expect_to_survive_a_death(const Flight& in) {
+    const scratch_directory& scratch = in.scratch;
+    const pid_t pid = start_process({PROF_TEST_VICTIM, "for_ever"}, in.environment("8M"), scratch.path,
                                     scratch.path + "/out", scratch.path + "/err");
     int status = 0;
     bool is_over = false;
@@ -142,15 +145,27 @@ TEST_F(Flight, SurvivesTheDeathOfTheProcess) {
     kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
     EXPECT_EQ(WTERMSIG(status), SIGKILL);
-    const timeline unsealed = load_timeline(only_capture());
+    const timeline unsealed = load_timeline(in.only_capture());
     expect_sound(unsealed);
     EXPECT_FALSE(unsealed.quality.ended);
-    EXPECT_EQ(seal_capture(only_capture(), ended_by_signal(SIGKILL)).result, seal_result::sealed);
-    const timeline sealed = load_timeline(only_capture());
+    EXPECT_EQ(seal_capture(in.only_capture(), ended_by_signal(SIGKILL)).result, seal_result::sealed);
+    const timeline sealed = load_timeline(in.only_capture());
     expect_sound(sealed);
     EXPECT_TRUE(sealed.quality.died);
     EXPECT_EQ(steps_of(sealed), steps_of(unsealed));
     EXPECT_EQ(sealed.ops.size(), unsealed.ops.size());
+}
+
+TEST_F(Flight, SurvivesTheDeathOfTheProcess) {
+    const char* const wanted = std::getenv("PROF_DEATHS");
+    const int count = wanted == nullptr ? 1 : std::atoi(wanted);
+    for (int i = 0; i < count && !HasFailure(); ++i) {
+        SCOPED_TRACE(i);
+        for (const char* const ending : {".prof", ".rings", "/out"}) {
+            for (const std::string& file : scratch.files(ending)) std::filesystem::remove(file);
+        }
+        expect_to_survive_a_death(*this);
+    }
 }
 
 }  // namespace

@@ -123,6 +123,24 @@ TEST_F(SessionIdleGraphs, SplitAsTheEagerStepDoes) {
     std::swap(scratch.path, other.path);
 }
 
+TEST_F(SessionIdleGraphs, MayStandInTheBodyOfAConditionalNode) {
+    const auto data = record("conditional", true);
+    ASSERT_EQ(data.size(), 1U);
+    expect_split(data[0], 0, 6);
+}
+
+TEST_F(SessionIdleGraphs, MayBeAChildOfAChild) {
+    const auto data = record("nested", true);
+    ASSERT_EQ(data.size(), 1U);
+    expect_split(data[0], 0, 6);
+}
+
+TEST_F(SessionIdleGraphs, MayComeByAnUpdate) {
+    const auto data = record("updated", true);
+    ASSERT_EQ(data.size(), 1U);
+    expect_split(data[0], 0, 9);
+}
+
 TEST_F(SessionIdleGraphs, AreUnknownWhereNobodyListened) {
     const auto data = record("before", false);
     ASSERT_EQ(data.size(), 1U);
@@ -289,15 +307,23 @@ TEST_F(SessionIdleGraphs, AreHeardOfBesideCudaProfilerStart) {
     const std::map<std::string, std::string> plan = {
         {"PROF_AUTOSTART", "1"}, {"PROF_CAPTURE_RANGE", "cudaProfilerApi"}, {"PROF_CAPTURE_RANGE_END", "repeat"}};
     const words profiler = {"cuProfilerStart", "cuProfilerStop"};
-    const words graphs = {"cuStreamBeginCapture",
+    const words graphs = {"cuGraphInstantiate",
+                          "cuGraphInstantiateWithFlags",
+                          "cuGraphInstantiateWithParams",
+                          "cuGraphInstantiateWithParams_ptsz",
+                          "cuGraphInstantiate_v2",
+                          "cuStreamBeginCapture",
                           "cuStreamBeginCapture_ptsz",
                           "cuStreamBeginCapture_v2",
                           "cuStreamBeginCapture_v2_ptsz",
                           "cuStreamBeginCaptureToGraph",
                           "cuStreamBeginCaptureToGraph_ptsz",
-                          "node_event_13",   // created
-                          "node_event_14",   // destroyed
-                          "node_event_20"};  // cloned
+                          "node_event_13",  // created
+                          "node_event_14",  // destroyed
+                          "node_event_18",  // an executable graph was created
+                          "node_event_20",  // cloned
+                          "node_event_22",  // updated
+                          "node_event_9"};  // a graph was created
     words both = profiler;
     both.insert(graphs.begin(), graphs.end());
     using lines = std::map<std::string, words>;

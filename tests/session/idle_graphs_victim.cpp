@@ -1,11 +1,10 @@
 // A program that captures its step as a CUDA graph at one time and replays it at another, one scene a run, for
 // idle_graphs_test.cpp. A kernel's name is the path below its iteration of the row that is to own it.
 //
-//   idle_graphs_victim eager | before | between | in_first | in_first_window | again | many | busy | forked |
-//   not_started | steps | warm_steps | ranges | profiler_calls | subscription | killed
+//   idle_graphs_victim eager | before | conditional | nested | updated | between | in_first | in_first_window | again |
+//   many | busy | forked | not_started | steps | warm_steps | ranges | profiler_calls | subscription | killed
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
-#include <cupti.h>
 #include <prof/prof.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -23,13 +22,14 @@
 #include <vector>
 
 #include "fakes/cuda/fake_cuda.h"
-#include "fakes/fake_cupti.h"
-#include "session/loaded_fake_cupti.hpp"
+#include "session/inner_graphs.hpp"
+#include "session/printed_subscription.hpp"
 #include "session/scenes.hpp"
 
 namespace {
 
 using prof::test::expect;
+using prof::test::print_subscription;
 
 cudaStream_t stream = nullptr;
 
@@ -81,10 +81,10 @@ void step() {
     nvtxRangePop();
 }
 
-cudaGraph_t capture() {
+cudaGraph_t capture(void (*what)() = step) {
     nvtxRangePushA("prepare");
     expect(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == 0, "a capture begins");
-    step();
+    what();
     cudaGraph_t graph = nullptr;
     expect(cudaStreamEndCapture(stream, &graph) == 0, "a capture ends");
     nvtxRangePop();
@@ -97,12 +97,31 @@ cudaGraphExec_t instantiate(cudaGraph_t graph) {
     return exec;
 }
 
-cudaGraphExec_t make_graph() {
-    const cudaGraph_t graph = capture();
+cudaGraphExec_t instantiate_and_destroy(cudaGraph_t graph) {
     const cudaGraphExec_t exec = instantiate(graph);
     expect(cudaGraphDestroy(graph) == 0, "a graph is destroyed");
     return exec;
 }
+
+cudaGraphExec_t make_graph() { return instantiate_and_destroy(capture()); }
+// The step in the body of an `if`, as a child of a child, and by an update of what was captured in other ranges.
+cudaGraphExec_t make_conditional_graph() {
+    const auto captured = [](cudaGraph_t body) {
+        nvtxRangePushA("prepare");
+        prof::test::capture_into(body, stream, step);
+        nvtxRangePop();
+    };
+    return instantiate_and_destroy(prof::test::graph_with_body(captured));
+}
+cudaGraphExec_t make_nested_graph() {
+    return instantiate_and_destroy(prof::test::as_child(prof::test::as_child(capture())));
+}
+cudaGraphExec_t make_other_graph() {
+    return instantiate_and_destroy(capture([] {
+        for (int i = 0; i < 8; ++i) launch("forward");
+    }));
+}
+void update(cudaGraphExec_t exec) { prof::test::update_by(exec, capture()); }
 
 void iterate(cudaGraphExec_t exec, int count = 3) {
     for (int i = 0; i < count; ++i) {
@@ -119,6 +138,15 @@ void iterate(cudaGraphExec_t exec, int count = 3) {
 
 void start() { expect(prof_start(nullptr) == PROF_OK, "start"); }
 void stop() { expect(prof_stop() == PROF_OK, "stop"); }
+
+void made_before_and_after_the_start(cudaGraphExec_t (*make)()) {
+    const cudaGraphExec_t exec = make();
+    iterate(exec, 1);  // unrecorded
+    start();
+    iterate(exec);
+    iterate(make());
+    stop();
+}
 
 // Waits until the window before is settled: until then nobody listens.
 void settle() { prof_summary_close(prof_summary_open()); }
@@ -138,29 +166,6 @@ void other_work(int ranges) {
     }
 }
 
-// One line: all that CUPTI tells its client of.
-void print_subscription(const char* when) {
-    using prof::test::of_the_fake_cupti;
-    auto* const callback =
-        of_the_fake_cupti<decltype(fake_cupti_callback_is_enabled)>("fake_cupti_callback_is_enabled");
-    auto* const kind = of_the_fake_cupti<decltype(fake_cupti_kind_is_enabled)>("fake_cupti_kind_is_enabled");
-    auto* const name_of = of_the_fake_cupti<decltype(cuptiGetCallbackName)>("cuptiGetCallbackName");
-    std::printf("%s:", when);
-    for (int domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
-        for (std::uint32_t id = 0; id < 1000; ++id) {
-            if (callback(domain, id) == 0) continue;
-            const char* name = nullptr;
-            const bool has_name = domain != CUPTI_CB_DOMAIN_RESOURCE &&
-                                  name_of(static_cast<CUpti_CallbackDomain>(domain), id, &name) == CUPTI_SUCCESS;
-            std::printf(" %s", has_name ? name : ("node_event_" + std::to_string(id)).c_str());
-        }
-    }
-    for (int k = 0; k < CUPTI_ACTIVITY_KIND_COUNT; ++k) {
-        if (kind(k) != 0) std::printf(" kind_%d", k);
-    }
-    std::puts("");
-}
-
 const std::map<std::string, void (*)()> scenes = {
     {"eager",
      [] {
@@ -175,6 +180,29 @@ const std::map<std::string, void (*)()> scenes = {
          iterate(exec, 1);  // unrecorded
          start();
          iterate(exec);
+         stop();
+     }},
+    {"conditional", [] { made_before_and_after_the_start(make_conditional_graph); }},
+    {"nested", [] { made_before_and_after_the_start(make_nested_graph); }},
+    // Updated before, between and in the windows.
+    {"updated",
+     [] {
+         const cudaGraphExec_t before = make_other_graph();
+         const cudaGraphExec_t between = make_other_graph();
+         update(before);
+         start();
+         const cudaGraphExec_t in_first = make_other_graph();
+         iterate(before);
+         update(in_first);
+         iterate(in_first, 1);
+         pause();
+         update(between);
+         expect(prof_resume() == PROF_OK, "resume");
+         iterate(between);
+         iterate(in_first, 1);
+         const cudaGraphExec_t in_second = make_other_graph();
+         update(in_second);
+         iterate(in_second, 1);
          stop();
      }},
     {"between",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ using testing::ElementsAre;
 
 struct Interface : testing::Test {
     scratch_directory scratch;
+    std::string preloaded;
 
     process_result run(const std::string& scene, const std::string& autostart, const char* clock = "virtual") const {
         return run_process({PROF_TEST_VICTIM, scene},
@@ -29,7 +31,7 @@ struct Interface : testing::Test {
                             {"PROF_EXPORT", "none"},
                             {"PROF_RINGS", scratch.path},
                             {"FAKE_GPU_CLOCK", clock},
-                            {"LD_PRELOAD", ""},
+                            {"LD_PRELOAD", preloaded},
                             {"CUDA_INJECTION64_PATH", ""},
                             {"NVTX_INJECTION64_PATH", ""}},
                            scratch.path);
@@ -102,6 +104,45 @@ TEST_F(Interface, HandsOutTheRowsOfTheSummary) {
     EXPECT_EQ(first.payload_bytes, 7'000'000U);
     EXPECT_GT(first.wait_ns, 0);
     EXPECT_EQ(std::count_if(p.rows.begin(), p.rows.end(), [](const projection_row& r) { return r.is_captured; }), 1);
+}
+
+// It is left to the command: the program is told where it asks, and in one line where it ends.
+TEST_F(Interface, ReadsBackNoCaptureThatIsTooLarge) {
+    const process_result result = run("large", "0");
+    ASSERT_EQ(result.exit_code(), 0) << result.err;
+    if (result.out.starts_with("no room")) GTEST_SKIP() << "no disk for a large capture";
+    const auto found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    const std::string why = " of " + found.front() + ": it has 300 MB; ";
+    EXPECT_EQ(result.out, "no summary is made in the program" + why + "`prof report` makes one from it\n");
+    EXPECT_EQ(result.err, "libprof: no exports are made in the program" + why +
+                              "`prof export` and `prof report` make them from it\n");
+    EXPECT_TRUE(scratch.files(".gz").empty() && scratch.files(".txt").empty());
+    EXPECT_TRUE(only_capture().quality.ended);
+}
+
+// A library in front of getauxval stands in for the kernel.
+TEST_F(Interface, OfAProgramWithMoreRightsThanItsUserDoesNothing) {
+    preloaded = PROF_TEST_MORE_RIGHTS;
+    const process_result result = run("more-rights", "1");
+    ASSERT_EQ(result.exit_code(), 0) << result.err;
+    EXPECT_EQ(result.out, "a set-user-id program, or one whose file has capabilities, is not recorded\n");
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(scratch.entry_count(), 0U);
+}
+
+TEST_F(Interface, RefusesToStartWhereThereCanBeNoCapture) {
+    std::ofstream(scratch.path + "/file") << "mine";
+    std::filesystem::create_directory_symlink("/proc/self", scratch.path + "/read-only");
+    const process_result result = run("place", "0");
+    ASSERT_EQ(result.exit_code(), 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(result.out,
+              "cannot make captures in file: Not a directory\n"
+              "cannot make the directory file/below: Not a directory\n"
+              "cannot make the directory read-only/below: No such file or directory\n");
+    EXPECT_EQ(only_capture().ranges.size(), 1U);
+    EXPECT_EQ(read_file(scratch.path + "/file"), "mine");
 }
 
 // Of steps 0 to 11, of which 2, 5, 8 and 11 were captured, each in a window of its own: forward took 20, 40, 60 and 80

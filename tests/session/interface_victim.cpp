@@ -1,10 +1,12 @@
 // What programs hand to libprof, and get from it, through its own headers and NVTX's; one scene a run, for
 // interface_test.cpp.
 //
-//   interface_victim summary | steps | messages
+//   interface_victim summary | steps | messages | large | more-rights | place
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
+#include <unistd.h>
 #include <prof/range.hpp>
 #include <prof/session.hpp>
 
@@ -276,6 +278,55 @@ void everywhere(nvtxDomainHandle_t domain) {
     nvtxMarkPayload(domain, payloads, 2);
 }
 
+// A capture that takes 300 MB of its disk, most of it behind its end.
+void large() {
+    const char* const settings[] = {"export=trace,summary", nullptr};
+    expect(prof_start(settings) == PROF_OK, "it starts");
+    nvtxRangePushA("range");
+    nvtxRangePop();
+    expect(prof_sync() == PROF_OK, "it has a capture");
+    char path[4096];
+    (void)prof_capture_path(path, sizeof path);
+    const int file = open(path, O_WRONLY);
+    if (fallocate(file, FALLOC_FL_KEEP_SIZE, 0, 300 << 20) != 0) std::puts("no room");
+    close(file);
+    expect(prof_summary_open() == nullptr, "there is no summary of it");
+    std::puts(prof_last_error());
+    expect(prof_stop() == PROF_OK, "it stops");
+}
+
+// What the environment asks for is not done, and nothing is left there.
+void more_rights() {
+    nvtxRangePushA("range");
+    nvtxRangePop();
+    expect(prof_start(nullptr) == PROF_WRONG_STATE, "it does not start");
+    std::puts(prof_last_error());
+    expect(prof_is_recording() == 0, "it does not record");
+    expect(prof_parent_here() == 0, "there are no places");
+    expect(prof_summary_open() == nullptr, "there is no summary");
+    for (const char* const name : {"PROF_IMAGE", "PROF_IMAGE_LIBRARY", "NVTX_INJECTION64_PATH"}) {
+        expect(std::getenv(name) == nullptr, name);
+    }
+}
+
+// Before it is recorded it is known whether there can be a capture.
+void place() {
+    const auto start_in = [](const std::string& directory) {
+        const std::string setting = "output_dir=" + directory;
+        const char* const settings[] = {setting.c_str(), nullptr};
+        return prof_start(settings);
+    };
+    for (const char* const directory : {"file", "file/below", "read-only/below"}) {
+        expect(start_in(directory) == PROF_FAILED, directory);
+        std::puts(prof_last_error());
+        expect(prof_is_recording() == 0, "it does not record");
+    }
+    expect(start_in("new/below") == PROF_OK, "it starts where there can be a directory");
+    nvtxRangePushA("range");
+    nvtxRangePop();
+    expect(prof_stop() == PROF_OK, "it stops");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -289,6 +340,12 @@ int main(int argc, char** argv) {
         named(domain);
         everywhere(domain);
         nameless(domain);
+    } else if (scene == "more-rights") {
+        more_rights();
+    } else if (scene == "place") {
+        place();
+    } else if (scene == "large") {
+        large();
     } else {
         return 2;
     }

@@ -137,7 +137,8 @@ TEST(Memory, IsDividedSoThatTheSumStaysBelowIt) {
                                          std::uint64_t{rings.medium_rings} * rings.medium_ring_bytes +
                                          std::uint64_t{rings.small_rings} * rings.small_ring_bytes;
         const std::uint64_t headers = count * sizeof(ring_header) + rings.label_capacity * sizeof(shared_label);
-        const std::uint64_t names = name_table::bytes_needed(rings.name_slots, rings.name_bytes);
+        const std::uint64_t names = name_table::bytes_needed(rings.name_slots, rings.name_bytes) +
+                                    passing_names::table_bytes(rings.passing_name_slots) + rings.passing_name_bytes;
         const std::uint64_t threads = count * sizeof(producer);
         // Of one buffer's bytes come at most 2.2 times as many in the drain thread's three arrays together.
         const std::uint64_t buffers = (cupti.buffer_count + 3) * (cupti.buffer_bytes + 4096);
@@ -162,8 +163,9 @@ TEST(Memory, OfTheDefaultHasRoomForAThousandThreads) {
     EXPECT_EQ(rings.medium_ring_bytes, 64U << 10);
     EXPECT_EQ(rings.small_rings, 1024U);
     EXPECT_EQ(rings.small_ring_bytes, 8U << 10);
-    EXPECT_EQ(rings.name_bytes, 4U << 20);
-    EXPECT_EQ(rings.name_slots, 1U << 16);
+    EXPECT_EQ(rings.name_bytes, 2U << 20);
+    EXPECT_EQ(rings.passing_name_bytes, 2U << 20);
+    EXPECT_EQ(rings.name_slots, 1U << 15);
     EXPECT_EQ(cupti.buffer_bytes, 1U << 20);
     EXPECT_EQ(cupti.buffer_count, 20U);
 }

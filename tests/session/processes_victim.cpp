@@ -76,7 +76,7 @@ void takes_variable() {
     train(4);
 }
 
-// Children of one that records: they record nothing, and end as they would.
+// Children of one that records: each has a recording of its own, and ends as it would.
 void children_of_a_trainer() {
     train(2);
     std::vector<pid_t> children;
@@ -89,7 +89,7 @@ void children_of_a_trainer() {
             },
             50));
     }
-    children.push_back(child_that([] {}, 51));  // no range: nothing is missed
+    children.push_back(child_that([] {}, 51));  // no range: no recording
     for (const pid_t child : children) std::printf("a child ended with %d\n", status_of(child));
     train(1);
 }
@@ -123,6 +123,31 @@ void forks_among_threads(const char* self) {
     ends = true;
     for (std::thread& thread : threads) thread.join();
     std::printf("children ended with %d, %d and %d\n", ended[0], ended[1], ended[2]);
+}
+
+// Children that no handler of pthread_atfork sees, while their parent records: what they do is theirs alone.
+void children_past_all_handlers() {
+    train(1);
+    std::vector<pid_t> children;
+    for (int way = 0; way < 3; ++way) {
+        const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+        if (child == 0) {
+            for (int i = 0; i < 2'000; ++i) {
+                const prof::scoped_range named(("in child " + std::to_string(i)).c_str());
+                PROF_RANGE("in the child");
+            }
+            if (const auto stop = of_libprof<decltype(prof_stop)>("prof_stop")) expect(stop() != PROF_OK, "no stop");
+            if (way == 0) std::exit(70);
+            if (way == 1) _exit(71);
+            pthread_exit(nullptr);
+        }
+        children.push_back(child);
+        for (int i = 0; i < 2'000; ++i) {
+            PROF_RANGE("beside the child");
+        }
+    }
+    for (const pid_t child : children) std::printf("a child ended with %d\n", status_of(child));
+    train(1);
 }
 
 // As torchrun: the environment is handed on, and the launcher itself does nothing.
@@ -443,6 +468,7 @@ int main(int, char** argv) {
                                          {"daemon_that_trains", daemon_that_trains},
                                          {"children_of_a_trainer", children_of_a_trainer},
                                          {"forks_among_threads", [&] { forks_among_threads(argv[0]); }},
+                                         {"children_past_all_handlers", children_past_all_handlers},
                                          {"launcher", [&] { launcher(argv[0]); }},
                                          {"closes_all_files", closes_all_files},
                                          {"threads_outlive_main", threads_outlive_main},

@@ -165,11 +165,11 @@ void fork_a_child() {
         for (int i = 0; i < 10; ++i) {
             nvtxRangePushA("iteration");
             nvtxRangePushA("capture");
-            if (prof_step() != PROF_WRONG_STATE) _exit(1);
+            if (prof_step() != PROF_OK) _exit(1);  // the child's own
             nvtxRangePop();
             nvtxRangePop();
         }
-        _exit(0);
+        std::exit(0);
     }
     int status = 0;
     if (waitpid(child, &status, 0) != child || status != 0) std::abort();

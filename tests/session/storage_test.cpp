@@ -338,10 +338,71 @@ TEST_F(Storage, OfTheRingsMayBeOfAnySize) {
         const bool is_whole = data.ranges.size() == 300 * ranges_a_step && data.ops.size() == 300 * launches_a_step;
         EXPECT_TRUE(is_whole || !data.quality.dropped.empty()) << kilobytes;
         whole += is_whole ? 1 : 0;
-        in_memory += data.properties.contains("rings_notice") ? 1 : 0;
+        if (const auto notice = data.properties.find("rings_notice"); notice != data.properties.end()) {
+            EXPECT_NE(notice->second.find("No space left on device"), std::string::npos) << notice->second;
+            ++in_memory;
+        }
     }
     EXPECT_GE(whole, 3);
     EXPECT_GE(in_memory, 3);
+}
+
+// A page that has storage there can be written to today, and is a SIGBUS once the disk is full: so they do not lie
+// there. On a file system of which nothing is known, and on an overlay that nobody asked for.
+TEST_F(Storage, OfTheRingsIsOnlyWhereWritesToMemoryCannotFail) {
+    PROF_NEEDS_MOUNT();
+    environment e = base();
+    const auto notice_of = [&](const std::string& mounts) -> std::string {
+        fs::remove_all(output);
+        fs::remove_all(rescued);
+        fs::create_directory(rescued);
+        environment outside = e;
+        outside["PRELOADED"] = e.at("LD_PRELOAD");
+        outside["LD_PRELOAD"] = "";
+        const std::string script = mounts + "; LD_PRELOAD=$PRELOADED \"$@\" || status=$?; cp " +
+                                   e.at("PROF_OUTPUT_DIR") + "/*.prof " + rescued + "; exit $status";
+        const auto result = run_process(
+            {"/usr/bin/unshare", geteuid() == 0 ? "-m" : "-Urm", "/bin/sh", "-ec", script, "sh", victim, "300"},
+            outside, scratch.path);
+        expect_untouched(result);
+        if (scratch.files(".prof").empty()) return result.err;
+        const timeline data = load_timeline(scratch.files(".prof").back());
+        EXPECT_EQ(data.ranges.size(), 300 * ranges_a_step);
+        EXPECT_EQ(data.ops.size(), 300 * launches_a_step);
+        const auto notice = data.properties.find("rings_notice");
+        return notice == data.properties.end() ? "" : notice->second;
+    };
+    fs::create_directory(disk);
+    const std::string refusal = "on the file system of " + disk + " a write to mapped memory can fail";
+    e["PROF_RINGS"] = disk;
+    EXPECT_NE(notice_of("mount -t ramfs none " + disk).find(refusal), std::string::npos);
+    const std::string overlay = "mount -t tmpfs none " + disk + "; cd " + disk +
+                                "; mkdir lower upper work merged; mount -t overlay -o "
+                                "lowerdir=lower,upperdir=upper,workdir=work none merged";
+    e["PROF_RINGS"] = disk + "/merged";
+    EXPECT_EQ(notice_of(overlay), "");
+    e["PROF_RINGS"] = "auto";
+    e["PROF_OUTPUT_DIR"] = disk + "/merged";
+    EXPECT_NE(notice_of("mount -t tmpfs -o size=64k none /dev/shm; " + overlay).find("on the file system of " + disk),
+              std::string::npos);
+}
+
+// Others fill it while the recording goes on: what the rings and CUPTI's buffers want then is had elsewhere.
+TEST_F(Storage, OfTheRingsMayFillUpWhileTheProgramRuns) {
+    PROF_NEEDS_MOUNT();
+    constexpr std::size_t steps = 8'000;
+    environment e = with_slow_disk();
+    e["PROF_RINGS"] = disk;
+    const auto result = run_on_small_disk(64 << 10, e, {std::to_string(steps), "fill-rings"});
+    expect_untouched(result);
+    EXPECT_EQ(result.err, "");
+    const auto found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    const timeline data = load_timeline(found.front());
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_FALSE(data.properties.contains("rings_notice"));
+    EXPECT_EQ(data.ops.size(), steps * launches_a_step);
+    EXPECT_EQ(dropped(data, {drop_cause::cupti_no_buffer, drop_cause::cupti_dropped}), 0U);
 }
 
 // As where a container's /dev/shm goes with it: the capture alone has what had reached it.
@@ -358,6 +419,32 @@ TEST_F(Storage, OfTheRingsMayBeGoneAfterADeath) {
     EXPECT_FALSE(data.quality.ended);
     EXPECT_FALSE(data.quality.recovery.empty());
     EXPECT_GT(data.ranges.size(), 0U);
+}
+
+// Of this user's that died, and not of one that lives, or of what only has such a name.
+TEST_F(Storage, OfRingsThatTheDeadHaveLeftIsToldOf) {
+    const pid_t dead = fork();
+    if (dead == 0) _exit(0);
+    waitpid(dead, nullptr, 0);
+    const auto leave = [&](const std::string& name) {
+        std::ofstream(scratch.path + "/libprof-" + name) << std::string(1'500'000, 'x');
+    };
+    leave(std::to_string(getpid()) + "-01234567.rings");
+    for (const char* const name : {"-01234567.rings", "1x-01234567.rings", "0-01234567.rings", "-1-0.rings"})
+        leave(name);
+    run_process({victim, "3"}, base(), scratch.path);
+    auto found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(load_timeline(found.front()).property("left_rings_notice"), "");
+    fs::remove_all(output);
+    leave(std::to_string(dead) + "-01234567.rings");
+    leave(std::to_string(dead) + "-89abcdef.rings");
+    run_process({victim, "3"}, base(), scratch.path);
+    found = scratch.files(".prof");
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(load_timeline(found.front()).property("left_rings_notice"),
+              "processes that died have left 2 files of rings with 3 MB in " + scratch.path +
+                  ": `prof seal` of their captures puts them there and frees the memory");
 }
 
 #ifndef PROF_TEST_SANITIZED  // a sanitizer wants descriptors of its own, and terabytes of addresses

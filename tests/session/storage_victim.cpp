@@ -1,21 +1,26 @@
 // A program that records more than its storage may take, on the simulated GPU:
 //
-//   storage_victim STEPS [remove-output | block-disk | block-disk-first | fill-disk | told | make-room | kill]
+//   storage_victim STEPS [remove-output | block-disk | block-disk-first | fill-disk | fill-rings | told | make-room |
+//                         kill]
 //
 // Each step has three ranges and two launches. remove-output: after the first step the output directory is removed,
 // with all that is in it. block-disk: from the first step to the last no write to a capture comes back (slow_disk.cpp,
 // preloaded); block-disk-first: from the beginning on, so that the capture cannot be made. fill-disk: likewise, the
-// disk is full until all steps are done and libprof has tried again; then there is a last step. told: there can be no
-// capture, and whoever asks libprof hears why. make-room: what stands in the way of the capture goes after the first
-// step, and a window begins. kill: it is killed at the end, when libprof has taken in all there is. Else prints "done",
-// and ends with status 3.
+// disk is full until all steps are done and libprof has tried again; then there is a last step. fill-rings: from the
+// first step on the file system of the rings is full, and no write to a capture comes back, so that all of CUPTI's
+// buffers are wanted at once. told: there can be no capture, and whoever asks libprof hears why. make-room: what stands
+// in the way of the capture goes after the first step, and a window begins. kill: it is killed at the end, when libprof
+// has taken in all there is. Else prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <prof/prof.h>
 #include <signal.h>
+#include <unistd.h>
 #include <prof/range.hpp>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -24,7 +29,9 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "fakes/fake_gpu.h"
 
@@ -119,6 +126,17 @@ void make_room_and_step(cudaStream_t stream) {
     step(stream);
 }
 
+// As other processes do who share it.
+void fill_file_system_of_rings() {
+    const std::string path = std::string{std::getenv("PROF_RINGS")} + "/filler";
+    const int file = open(path.c_str(), O_CREAT | O_WRONLY, 0600);
+    const std::vector<char> page(4096, 'x');
+    while (write(file, page.data(), page.size()) > 0) {
+    }
+    if (errno != ENOSPC) std::puts("it cannot be filled");
+    close(file);
+}
+
 // What the program and the simulated GPU will want they have from here on. Where memory is short, it is so for libprof.
 void take_memory_ahead() {
     constexpr int bytes = 16 << 20;
@@ -148,6 +166,10 @@ int main(int argc, char** argv) {
         if (is_asked("remove-output")) std::filesystem::remove_all(std::getenv("PROF_OUTPUT_DIR"));
         if (is_asked("block-disk")) tell_disk("slow_disk_block");
         if (is_asked("make-room")) make_room();
+        if (is_asked("fill-rings")) {
+            fill_file_system_of_rings();
+            tell_disk("slow_disk_block");
+        }
         if (is_asked("fill-disk")) tell_disk("slow_disk_fill");
     }
     if (is_asked("fill-disk")) make_room_and_step(stream);

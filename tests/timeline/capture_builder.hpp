@@ -37,6 +37,11 @@ public:
     thread_script& launch(std::uint64_t ns, std::uint64_t correlation, const std::string& kernel = "kernel");
     thread_script& enter(std::uint64_t ns, std::uint64_t correlation, const std::string& kernel = {});
     thread_script& exit(std::uint64_t ns, std::uint64_t correlation);
+    // The launch of a graph whose instantiated one has this id.
+    thread_script& launch_graph(std::uint64_t ns, std::uint64_t correlation, std::uint32_t graph) {
+        return add({.ticks = ns, .value = correlation, .color = graph, .kind = record_kind::api_enter})
+            .exit(ns + 1, correlation);
+    }
     // The calls of a capture, and what CUPTI tells meanwhile.
     thread_script& begin_capture(std::uint64_t ns, std::uint64_t correlation) {
         return add({.ticks = ns,
@@ -54,6 +59,15 @@ public:
                                  .name = static_cast<std::uint32_t>(original),
                                  .color = static_cast<std::uint32_t>(original >> 32),
                                  .kind = record_kind::graph_clone});
+    }
+    // A node that was there stands for another from now on.
+    thread_script& update(std::uint64_t ns, std::uint64_t id, std::uint64_t by) {
+        return add({.ticks = ns,
+                    .value = id,
+                    .name = static_cast<std::uint32_t>(by),
+                    .color = static_cast<std::uint32_t>(by >> 32),
+                    .kind = record_kind::graph_clone,
+                    .flags = replaces_what_it_was});
     }
     // A call that waits, from `ns` to `until_ns`.
     thread_script& wait(std::uint64_t ns, std::uint64_t until_ns, std::uint64_t correlation,
@@ -85,6 +99,7 @@ struct placement {
     std::uint32_t device = 0;
     std::uint32_t context = 1;
     std::uint64_t graph_node = 0;
+    std::uint32_t graph = 0;
 };
 
 class capture_builder {
@@ -116,6 +131,7 @@ public:
         k.context = on.context;
         k.stream = on.stream;
         k.graph_node_id = on.graph_node;
+        k.graph_id = on.graph;
         contents_.kernels.push_back(k);
         return *this;
     }

@@ -67,6 +67,33 @@ TEST(GraphNodes, AreThoseThatHadTheIdAtTheLaunch) {
     EXPECT_THAT(captured_at(capture.build()), ElementsAre(10, 30));
 }
 
+// Another thread updates it, as it does the graph that the update came from, and that is gone afterwards.
+TEST(GraphNodes, StandForWhatTheyWereUpdatedByFromThenOn) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    thread_script& other = capture.thread("other");
+    main.node(10, node(1, 0)).copy(20, node(2, 0), node(1, 0)).launch(30, 1, "");
+    other.node(40, node(3, 0)).update(50, node(2, 0), node(3, 0));
+    other.add({.ticks = 60, .value = node(3, 0), .kind = record_kind::graph_node_gone}).node(61, node(3, 0));
+    main.launch(70, 2, "");
+    other.node(80, node(4, 0)).update(90, node(2, 0), node(4, 0));
+    main.launch(100, 3, "");
+    // The GPU is late.
+    for (std::uint64_t c = 1; c <= 3; ++c) capture.kernel(c, 1000 * c, 1001 * c, {.graph_node = node(2, 0)});
+    EXPECT_THAT(captured_at(capture.build()), ElementsAre(10, 40, 80));
+}
+
+TEST(GraphNodes, AreUnknownWhereTheUpdatingGraphWasNotSeen) {
+    capture_builder capture;
+    capture.thread("main")
+        .node(10, node(1, 0))
+        .copy(20, node(2, 0), node(1, 0))
+        .update(50, node(2, 0), node(3, 0))
+        .launch(70, 2, "");
+    capture.kernel(2, 100, 110, {.graph_node = node(2, 0)});
+    EXPECT_THAT(captured_at(capture.build()), ElementsAre(-2));
+}
+
 TEST(GraphNodes, OfADamagedCaptureMayGoInCircles) {
     capture_builder capture;
     capture.thread("main").copy(10, 5, 6).copy(10, 6, 5).copy(11, 7, 7).launch(20, 1, "");

@@ -188,6 +188,28 @@ TEST(Timeline, NamesThreadsWhoseEntryWasLost) {
     EXPECT_EQ(data.ranges[0].thread, 0U);
 }
 
+// One after the other they had the same tid.
+TEST(Timeline, GivesEachThreadTheNameThatItWasGiven) {
+    capture_builder capture;
+    for (const char* const name : {"loader", "pt_autograd_7", "python"}) capture.thread(name).push(1, "a").pop(2);
+    const std::uint32_t own_name = capture.name("my data loader");
+    const std::uint32_t others_name = capture.name("named by its tid");
+    capture_contents contents = capture.contents();
+    for (format::thread_entry& thread : contents.threads) thread.tid = 77;
+    contents.labels.push_back({label_kind::thread, own_name, thread_key(1, 77)});
+    const auto names = [&] {
+        std::vector<std::string> out;
+        for (const timeline_thread& thread : build_timeline(contents).threads) out.push_back(thread.name);
+        return out;
+    };
+    EXPECT_THAT(names(), ElementsAre("my data loader", "pt_autograd_7", "python"));
+    // Which of them was meant nobody knows; the later name holds.
+    contents.labels.push_back({label_kind::thread, others_name, thread_key(0, 77)});
+    EXPECT_THAT(names(), ElementsAre("named by its tid", "named by its tid", "named by its tid"));
+    contents.labels.push_back({label_kind::thread, own_name, thread_key(2, 77)});
+    EXPECT_THAT(names(), ElementsAre("named by its tid", "my data loader", "named by its tid"));
+}
+
 TEST(Timeline, KeepsCountsOfCausesItDoesNotKnow) {
     capture_contents contents;
     contents.drops = {{0, 1}, {4711, 2}};

@@ -191,13 +191,45 @@ TEST(TimelineRanges, OfAProgramThatForgetsItsPopsAreKeptToABoundedDepth) {
     const std::uint16_t other = capture.domain("other");
     thread_script& main = capture.thread("main");
     for (std::uint64_t i = 0; i < deepest_nesting + 10; ++i) main.push(i, "leak");
-    main.push(5000, "x", other).pop(5001, other).pop(5002, other);
+    main.push(5000, "x", other).launch(5000, 1).pop(5001, other).pop(5002, other);
     for (int i = 0; i < 11; ++i) main.pop(6000);
+    main.launch(6001, 2);
+    for (std::size_t i = 0; i < deepest_nesting - 1; ++i) main.pop(7000 + i);
+    main.pop(9000);
     const timeline data = capture.build();
-    EXPECT_EQ(data.ranges.size(), deepest_nesting);
-    EXPECT_EQ(data.ranges.back().end_ns, 6000) << "ten pops were those of ranges left out, the eleventh its own";
-    EXPECT_EQ(data.quality.ranges_open_at_end, deepest_nesting - 1);
-    EXPECT_THAT(data.quality.dropped, ElementsAre(Pair("nested_too_deep", 11U), Pair("pop_without_push", 1U)));
+    ASSERT_EQ(data.ranges.size(), deepest_nesting + 11);
+    EXPECT_EQ(open_at(data, 0).size(), outermost_kept + 11);
+    EXPECT_EQ(open_at(data, 0).front(), "x");
+    EXPECT_EQ(open_at(data, 1).size(), outermost_kept) << "what is set aside is around nothing";
+    EXPECT_EQ(data.ranges[deepest_nesting].end_ns, 6000);
+    EXPECT_EQ(data.ranges[deepest_nesting - 1].end_ns, 6000) << "the eleventh pop is that of one set aside";
+    EXPECT_EQ(data.ranges[deepest_nesting - 2].end_ns, 7000);
+    EXPECT_EQ(data.ranges.front().end_ns, 7000 + deepest_nesting - 2) << "each has the end that it had";
+    EXPECT_EQ(data.ranges.back().depth, outermost_kept + 10);
+    EXPECT_EQ(data.quality.ranges_open_at_end, 0U);
+    EXPECT_THAT(data.quality.dropped,
+                ElementsAre(Pair("nested_too_deep", deepest_nesting - outermost_kept), Pair("pop_without_push", 2U)));
+}
+
+// The latest of them is not hidden by those that were left behind, however many these are.
+TEST(TimelineRanges, AreThereHoweverManyPopsAProgramHasForgotten) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    main.push(0, "run");
+    constexpr std::uint64_t steps = 5'000;
+    for (std::uint64_t i = 0; i < steps; ++i) {
+        main.push(10 * i + 1, "leak").push(10 * i + 2, "good").launch(10 * i + 3, static_cast<std::uint32_t>(i + 1));
+        main.pop(10 * i + 4);
+    }
+    const timeline data = capture.build();
+    ASSERT_EQ(data.api_calls.size(), steps);
+    for (std::size_t i = 0; i < steps; i += 97) {
+        const std::vector<std::string> open = open_at(data, i);
+        ASSERT_LE(open.size(), deepest_nesting);
+        ASSERT_EQ(open.front(), "good") << i;
+        ASSERT_EQ(open.back(), "run") << "the outermost stay: " << i;
+    }
+    EXPECT_EQ(data.quality.ranges_open_at_end, steps + 1);
 }
 
 TEST(TimelineRanges, OfSeveralThreadsStandInOrderOfTheirStarts) {

@@ -85,6 +85,46 @@ TEST(TickClock, PutsTheFirstRecordAtTheCapturesCreationWithoutAnySnapshot) {
     EXPECT_THAT(clock.notes()[0], HasSubstr("no clock snapshot"));
 }
 
+clock_snapshot read(std::uint64_t monotonic_ns, std::int64_t realtime_ns, std::uint64_t cupti_ns = 0) {
+    return {.ticks = 2 * monotonic_ns,
+            .monotonic_ns = monotonic_ns,
+            .realtime_ns = static_cast<std::uint64_t>(realtime_ns),
+            .cupti_ns = cupti_ns,
+            .spread_ticks = 10};
+}
+
+// Whoever sets the system's clock changes neither the order nor the length of anything.
+TEST(TickClock, GoesOnWhereTheSystemClockIsSet) {
+    constexpr std::uint64_t second = 1'000'000'000;
+    constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
+    for (const std::int64_t hours : {-1, 1}) {
+        const std::int64_t set = hours * 3'600'000'000'000;
+        const tick_clock clock =
+            tsc({read(10 * second, epoch), read(11 * second, epoch + 1'000'000'000),
+                 read(12 * second, epoch + 2'000'000'000 + set), read(13 * second, epoch + 3'000'000'000 + set)});
+        for (const std::uint64_t half_second : {20U, 21U, 22U, 23U, 24U, 25U, 26U, 30U}) {
+            EXPECT_EQ(clock.to_ns(half_second * second),
+                      epoch + (static_cast<std::int64_t>(half_second) - 20) * 500'000'000);
+        }
+        ASSERT_EQ(clock.notes().size(), 1U);
+        EXPECT_THAT(clock.notes()[0], HasSubstr(hours < 0 ? "set back by 3600.0 s" : "set forward by 3600.0 s"));
+    }
+    // Slewed, as by ntpd, both clocks go alike; what is read between them does not count.
+    EXPECT_THAT(tsc({read(10 * second, epoch), read(20 * second, epoch + 10'000'001'000)}).notes(), IsEmpty());
+}
+
+// Before CUPTI came, and where it was busy, the distance to its clock is that of the clock that nobody set.
+TEST(TickClock, GoesOnWhereTheSystemClockIsSetBeforeCuptiComes) {
+    constexpr std::uint64_t second = 1'000'000'000;
+    constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
+    const tick_clock clock =
+        tsc({read(10 * second, epoch), read(11 * second, epoch + 61'000'000'000),
+             read(12 * second, epoch + 62'000'000'000, 112 * second), read(13 * second, epoch, 113 * second)});
+    for (const std::uint64_t at : {10U, 11U, 12U, 13U, 14U}) {
+        EXPECT_EQ(clock.to_ns(2 * at * second), static_cast<std::int64_t>((100 + at) * second));
+    }
+}
+
 TEST(TickClock, StandsStillWhereTheSystemClockWasSetBack) {
     const tick_clock clock = tsc({at(0, 1'000), at(1000, 2'000), at(2000, 500), at(3000, 3'000)});
     EXPECT_EQ(clock.to_ns(1500), 2'000);

@@ -51,7 +51,7 @@ void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, std::
         } else if (const auto* const graph = std::get_if<graph_record>(&read.value)) {
             if (graph->start_ns == 0 || graph->start_ns >= since_ns) keep(*graph, out.graphs, where);
         } else if (auto* const device = std::get_if<device_record>(&read.value)) {
-            device->name = intern(where, read.name);
+            device->name = read.name == nullptr ? 0 : where.keep(read.name);
             out.devices.push_back(*device);
         } else {
             where.count_drop(drop_cause::cupti_unknown_record);

@@ -33,29 +33,46 @@ activity_buffers::activity_buffers(region& where, std::size_t buffer_bytes, std:
         buffer_bytes_ = shared.bytes;
         stride_ = shared.stride;
         count_ = shared.count;
+        places_ = std::vector<place>(count_);
         // relaxed: nobody else has the pool yet.
-        stored_.store(1, std::memory_order_relaxed);
-        keep_ahead();
+        places_.front().state.store(place_state::waiting, std::memory_order_relaxed);
         return;
     }
     is_own_memory_ = true;
-    // relaxed: as above.
-    stored_.store(count, std::memory_order_relaxed);
     memory_ = static_cast<std::byte*>(reserve(stride_ * count));
     if (memory_ == nullptr) {
         throw error("cannot reserve " + std::to_string(stride_ * count) + " bytes for CUPTI's buffers");
     }
+    places_ = std::vector<place>(count_);
+    for (place& each : places_) each.state.store(place_state::waiting, std::memory_order_relaxed);
 }
 
 activity_buffers::~activity_buffers() {
     if (is_own_memory_) munmap(memory_, stride_ * count_);
+    for (const place& each : places_) {
+        if (each.memory != nullptr) munmap(each.memory, stride_);
+    }
 }
 
+// True for one thread only.
+bool activity_buffers::claim(place& what, place_state from, place_state to) const noexcept {
+    // acquire: storage that another thread has made is there.
+    return what.state.compare_exchange_strong(from, to, std::memory_order_acquire, std::memory_order_relaxed);
+}
+
+// The next place that take() will come to, unless it has storage already.
 void activity_buffers::keep_ahead() noexcept {
-    // relaxed: take() looks again; storage that comes twice is no harm.
-    const std::uint32_t stored = stored_.load(std::memory_order_relaxed);
-    if (stored == count_ || untouched_.load(std::memory_order_relaxed) < stored) return;
-    if (region_.allocate_buffer(stored)) stored_.store(stored + 1, std::memory_order_relaxed);
+    for (std::uint32_t index = 0; index < count_; ++index) {
+        place& next = places_[index];
+        // relaxed: a first look; who finds another state a moment later is as right.
+        const place_state state = next.state.load(std::memory_order_relaxed);
+        if (state == place_state::in_use) continue;
+        if (state != place_state::empty || !claim(next, place_state::empty, place_state::coming)) return;
+        const bool stored = region_.allocate_buffer(index);
+        // release: pairs with claim()'s acquire.
+        next.state.store(stored ? place_state::waiting : place_state::empty, std::memory_order_release);
+        return;
+    }
 }
 
 // The number comes before the state: who finds it taken knows which use it is.
@@ -67,16 +84,17 @@ std::uint8_t* activity_buffers::hand_out(header* buffer) noexcept {
 }
 
 activity_buffers::header* activity_buffers::at(std::uint32_t index) const noexcept {
-    return std::launder(reinterpret_cast<header*>(memory_ + stride_ * index));
+    std::byte* const own = places_[index].memory;
+    return std::launder(reinterpret_cast<header*>(own != nullptr ? own : memory_ + stride_ * index));
 }
 
 std::uint8_t* activity_buffers::data_of(header* buffer) noexcept {
     return reinterpret_cast<std::uint8_t*>(buffer) + header_bytes;
 }
 
-// relaxed: who counts on one that is taken meanwhile looks again.
-std::uint32_t activity_buffers::touched() const noexcept {
-    return std::min(untouched_.load(std::memory_order_relaxed), count_);
+// acquire: where it lies and what it is are known. Of one that is taken meanwhile either answer will do.
+bool activity_buffers::is_in_use(std::uint32_t index) const noexcept {
+    return places_[index].state.load(std::memory_order_acquire) == place_state::in_use;
 }
 
 // acquire: what was handed out is known whole.
@@ -101,15 +119,38 @@ std::uint8_t* activity_buffers::take() noexcept {
             return hand_out(at(index));
         }
     }
-    // relaxed: hands out disjoint buffers that nobody had before. The first look keeps the counter from wrapping.
-    if (untouched_.load(std::memory_order_relaxed) >= count_) return nullptr;
-    const std::uint32_t index = untouched_.fetch_add(1, std::memory_order_relaxed);
-    if (index >= count_) return nullptr;
-    // A burst has overtaken the drain thread. Writing where there is no storage would be a SIGBUS.
-    if (index >= stored_.load(std::memory_order_relaxed) && !region_.allocate_buffer(index)) return nullptr;
-    // Storage that is all zeros is a header: nothing is constructed there while others look whether it is out.
-    at(index)->index = index;
-    return hand_out(at(index));
+    return take_unused();
+}
+
+// Memory for a place that has no storage. What CUPTI writes there is lost if the process is killed.
+bool activity_buffers::give_memory(std::uint32_t index) noexcept {
+    places_[index].memory = static_cast<std::byte*>(reserve(stride_));
+    return places_[index].memory != nullptr;
+}
+
+// A buffer that nobody had before. Nothing is used up where there is no storage and no memory: it is tried again.
+std::uint8_t* activity_buffers::take_unused() noexcept {
+    // relaxed: saves the look at each place once all are in use.
+    if (in_use_.load(std::memory_order_relaxed) == count_) return nullptr;
+    for (std::uint32_t index = 0; index < count_; ++index) {
+        place& next = places_[index];
+        if (!claim(next, place_state::waiting, place_state::coming)) {
+            if (!claim(next, place_state::empty, place_state::coming)) continue;
+            // A burst has overtaken the drain thread. Writing where there is no storage would be a SIGBUS.
+            if (!region_.allocate_buffer(index) && !give_memory(index)) {
+                next.state.store(place_state::empty, std::memory_order_release);
+                return nullptr;
+            }
+        }
+        // Storage that is all zeros is a header: nothing is constructed there.
+        at(index)->index = index;
+        std::uint8_t* const data = hand_out(at(index));
+        // release: who finds it in use finds the header and where it lies.
+        next.state.store(place_state::in_use, std::memory_order_release);
+        in_use_.fetch_add(1, std::memory_order_relaxed);
+        return data;
+    }
+    return nullptr;
 }
 
 std::uint8_t* activity_buffers::take_extra() noexcept {
@@ -132,9 +173,10 @@ void activity_buffers::forget_extra(const header* extra) noexcept {
 }
 
 bool activity_buffers::is_ours(const std::uint8_t* data) const noexcept {
+    for (std::uint32_t index = 0; index < count_; ++index) {
+        if (is_in_use(index) && data_of(at(index)) == data) return true;
+    }
     const auto address = reinterpret_cast<std::uintptr_t>(data);
-    const auto begin = reinterpret_cast<std::uintptr_t>(memory_) + header_bytes;
-    if (address >= begin && address < begin + stride_ * count_) return (address - begin) % stride_ == 0;
     return std::any_of(extras_.begin(), extras_.end(), [&](const std::atomic<header*>& known) {
         return known.load() != nullptr && reinterpret_cast<std::uintptr_t>(known.load()) + header_bytes == address;
     });
@@ -172,8 +214,8 @@ void activity_buffers::await_from_now() noexcept {
 
 void activity_buffers::note_filled() noexcept {
     // relaxed: a buffer that is taken meanwhile is noted the next time.
-    for (std::uint32_t index = 0, end = touched(); index < end; ++index) {
-        if (!is_out_with_records(index)) continue;
+    for (std::uint32_t index = 0; index < count_; ++index) {
+        if (!is_in_use(index) || !is_out_with_records(index)) continue;
         const std::uint64_t number = at(index)->number.load(std::memory_order_relaxed);
         if (number > awaited_after_ && awaited_[index].number != number) awaited_[index] = {number, 0};
     }
@@ -181,7 +223,8 @@ void activity_buffers::note_filled() noexcept {
 
 bool activity_buffers::outlasts() noexcept {
     bool any = false;
-    for (std::uint32_t index = 0, end = touched(); index < end; ++index) {
+    for (std::uint32_t index = 0; index < count_; ++index) {
+        if (!is_in_use(index)) continue;
         awaited& noted = awaited_[index];
         const bool is_still_out =
             is_out_with_records(index) && at(index)->number.load(std::memory_order_relaxed) == noted.number;
@@ -229,7 +272,8 @@ bool activity_buffers::next_completed(completed& out) noexcept {
 }
 
 void activity_buffers::take_back(std::uint64_t last_number) noexcept {
-    for (std::uint32_t index = 0, end = touched(); index < end; ++index) {
+    for (std::uint32_t index = 0; index < count_; ++index) {
+        if (!is_in_use(index)) continue;
         header* const buffer = at(index);
         // relaxed: as in note_filled().
         if (!is_out(buffer) || buffer->number.load(std::memory_order_relaxed) > last_number) continue;

@@ -4,9 +4,12 @@
 // own thread: neither locks or allocates. next_completed(), give_back() and keep_ahead() belong to the drain thread.
 //
 // The pool lies in the mapping that survives the process where that has room for it (ring/region_layout.hpp), else in
-// memory of its own. It is touched only as buffers come into use; a buffer that was given back last is taken first, so
-// a quiet program touches few. What is taken is all zeros, so that of a process that died one sees what CUPTI has
-// written.
+// memory of its own. A buffer for whose place there is no storage when it is wanted gets memory of its own, too. The
+// pool is touched only as buffers come into use; a buffer that was given back last is taken first, so a quiet program
+// touches few. What is taken is all zeros, so that of a process that died one sees what CUPTI has written.
+//
+// Invariant: a byte of the pool is read or written only if its buffer is in use (place_state): else there may be no
+// storage for it, and to read it, too, is a SIGBUS.
 #pragma once
 
 #include <array>
@@ -70,13 +73,27 @@ private:
     using header = buffer_header;
     static constexpr std::size_t header_bytes = sizeof(buffer_header);
 
+    enum class place_state : std::uint8_t {
+        empty,    // no storage
+        coming,   // a thread is about to have some
+        waiting,  // storage, and nobody has taken it yet
+        in_use,   // taken once; from then on it is this buffer's for good
+    };
+    struct place {
+        std::atomic<place_state> state{place_state::empty};
+        std::byte* memory = nullptr;  // its own; null: in the pool. Does not change once it is in use
+    };
+
     bool is_ours(const std::uint8_t* data) const noexcept;
     header* at(std::uint32_t index) const noexcept;
     static header* of(std::uint8_t* data) noexcept;
     static std::uint8_t* data_of(header* buffer) noexcept;
     static bool is_out(const header* buffer) noexcept;
-    std::uint32_t touched() const noexcept;  // of the pool, so many were handed out once
+    bool is_in_use(std::uint32_t index) const noexcept;
     bool is_out_with_records(std::uint32_t index) const noexcept;
+    bool claim(place& what, place_state from, place_state to) const noexcept;
+    bool give_memory(std::uint32_t index) noexcept;
+    std::uint8_t* take_unused() noexcept;
     void put_in_queue(header* newest, header* oldest) noexcept;
     std::uint8_t* take_extra() noexcept;
     void forget_extra(const header* extra) noexcept;
@@ -89,8 +106,8 @@ private:
     std::byte* memory_ = nullptr;
     bool is_own_memory_ = false;
     std::atomic<std::uint64_t> last_number_{0};
-    std::atomic<std::uint32_t> stored_{0};     // buffers with storage behind them
-    std::atomic<std::uint32_t> untouched_{0};  // buffers that were never taken begin here
+    std::vector<place> places_;             // by index
+    std::atomic<std::uint32_t> in_use_{0};  // so many of them
     // index + 1 in the low half, a tag that grows with each change above it: without it a buffer taken and given back
     // between another thread's load and exchange would corrupt the list.
     std::atomic<std::uint64_t> free_{0};

@@ -1,5 +1,7 @@
 #include "hooks/cupti/callbacks.hpp"
 
+#include <cstdlib>
+
 #include "hooks/cupti/graph_nodes.hpp"
 #include "record/clock.hpp"
 #include "ring/registry.hpp"
@@ -26,8 +28,11 @@ private:
     std::atomic<std::uint32_t>& threads_;
 };
 
-producer* joined_producer() noexcept {
+// Null as well in a signal's handler that interrupted this thread in the middle of a record.
+producer* joined_producer(bool counts) noexcept {
     const std::uint32_t epoch = epoch_of(recording_epoch);
+    if (is_writing()) [[unlikely]]
+        return recording_producer(counts);
     if (this_thread.out != nullptr && this_thread.out->epoch() == epoch) return this_thread.out;
     if (epoch == 0) return nullptr;
     const counted one(callbacks.joining);
@@ -55,6 +60,18 @@ void begin_call_record(record& r, record_kind kind, api_domain domain, std::uint
     r.value = key;
 }
 
+graph_questions questions() noexcept { return {callbacks.graph_id.load(), callbacks.graph_node_id.load()}; }
+
+// The executable's id, which the records of all its nodes have; 0 if it is not known. The runtime's parameters begin as
+// the driver's do.
+std::uint32_t graph_of_launch(const CUpti_CallbackData& data) noexcept {
+    auto* const exec_id = callbacks.graph_exec_id.load();
+    std::uint32_t id = 0;
+    if (exec_id == nullptr || data.functionParams == nullptr) return 0;
+    const CUgraphExec exec = static_cast<const cuGraphLaunch_params*>(data.functionParams)->hGraph;
+    return exec_id(exec, &id) == CUPTI_SUCCESS ? id : 0;
+}
+
 // Of a call that launches, waits or allocates.
 void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data,
                   std::uint64_t key) noexcept {
@@ -64,9 +81,11 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
     const std::uint32_t name = kind == launch_kind::kernel
                                    ? out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed))
                                    : 0;
+    const std::uint32_t graph = kind == launch_kind::graph ? graph_of_launch(data) : 0;
     out.open_api(key, domain, [&](record& r) {
         begin_call_record(r, record_kind::api_enter, domain, ticks_now(), key);
         r.name = name;
+        r.color = graph;
         r.category = cbid;
         r.flags = static_cast<std::uint8_t>(class_of_call(kind));
     });
@@ -75,13 +94,19 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
 // The long way of on_event().
 [[gnu::cold, gnu::noinline]] void on_any_call(api_domain domain, CUpti_CallbackId cbid,
                                               const CUpti_CallbackData& data) noexcept {
+    if (callbacks.is_parents) return;
     if (hear_profiler_call(domain, cbid, data)) return;
-    producer* const out = joined_producer();
+    if (kind_of_call(domain, cbid) == launch_kind::instantiation) {
+        const counted one(callbacks.joining);
+        return note_instantiation(data, questions());
+    }
+    producer* const out = joined_producer(data.callbackSite == CUPTI_API_ENTER);
     if (out == nullptr || is_heard_only(out->epoch())) {
         // relaxed: of two threads' calls at the same moment either is the latest.
         callbacks.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
         if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
     }
+    const recording_scope scope{out};
     const std::uint64_t key = correlation_key(out->epoch(), data.correlationId);
     if (data.callbackSite == CUPTI_API_ENTER) {
         if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
@@ -95,11 +120,12 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
 }
 
 [[gnu::cold, gnu::noinline]] void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData& event) noexcept {
+    if (callbacks.is_parents) return;
     if (takes_symbols_along(cbid)) {
         ++symbol_generation;
     } else {
         const counted one(callbacks.joining);
-        note_graph_node(cbid, event, callbacks.graph_node_id.load());
+        note_graph_event(cbid, event, questions());
     }
 }
 
@@ -107,17 +133,24 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
 
 void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept {
     activity_buffers& buffers = *callbacks.buffers.load();
+    *max_records = 0;            // as many as fit
+    if (callbacks.is_parents) {  // the buffers, too: the child's would stand in what both share
+        const bool takes_null = callbacks.version.load() >= null_buffer_is_safe_since;
+        *size = takes_null ? 0 : buffers.buffer_bytes();
+        *buffer = takes_null ? nullptr : static_cast<std::uint8_t*>(std::calloc(1, *size));
+        return;
+    }
     *buffer = buffers.take();
     if (*buffer == nullptr) {
         callbacks.where.load()->count_drop(drop_cause::cupti_no_buffer);
         if (callbacks.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_by_force();
     }
     *size = *buffer == nullptr ? 0 : buffers.buffer_bytes();
-    *max_records = 0;  // as many as fit
 }
 
 void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                   std::size_t valid_bytes) noexcept {
+    if (callbacks.is_parents) return;
     this_thread_gets_buffers = this_thread_gets_buffers || !this_thread_flushes;
     // Another client's stays as it is: it is neither ours to read nor to give back.
     if (buffer != nullptr && !callbacks.buffers.load()->complete(buffer, valid_bytes)) callbacks.is_shared = true;
@@ -143,24 +176,29 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
         if (data.callbackSite == CUPTI_API_ENTER || !out->is_open_api(key, where)) return;
         if (this_thread.direct_epoch != epoch) [[unlikely]]
             return on_any_call(where, cbid, data);
-        return out->close_api(
-            [&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), key); });
+        begin_writing();
+        out->close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), key); });
+        return end_writing(epoch);
     }
     if (data.callbackSite != CUPTI_API_ENTER || this_thread.direct_epoch != epoch || epoch == 0 ||
         is_heard_only(epoch) || kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
         return on_any_call(where, cbid, data);
     }
+    begin_writing();
     // relaxed: as above.
     const known_texts::entry* const symbol =
         out->known_symbol(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
-    if (symbol == nullptr || !out->can_open_api()) [[unlikely]] {
-        return on_any_call(where, cbid, data);
+    const bool fits = symbol != nullptr && out->can_open_api();
+    if (fits) [[likely]] {
+        out->open_api(key, where, [&](record& r) {
+            begin_call_record(r, record_kind::api_enter, where, tick_counter(), key);
+            r.name = symbol->name;
+            r.category = cbid;
+        });
     }
-    out->open_api(key, where, [&](record& r) {
-        begin_call_record(r, record_kind::api_enter, where, tick_counter(), key);
-        r.name = symbol->name;
-        r.category = cbid;
-    });
+    end_writing(epoch);
+    if (!fits) [[unlikely]]
+        return on_any_call(where, cbid, data);
 }
 
 std::uint64_t cupti_now() noexcept {

@@ -23,12 +23,15 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
     std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
+    std::atomic<decltype(&cuptiGetGraphId)> graph_id{nullptr};
+    std::atomic<CUptiResult (*)(CUgraphExec, std::uint32_t*)> graph_exec_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
     std::atomic<std::uint32_t> hearing{0};  // threads in `heard`, where they may wait for who lets go of CUPTI
     std::atomic<std::uint32_t> joining{0};  // that begin to record, and may wait for the capture to be made
     std::atomic<bool> is_left{false};       // leave_as_it_is()
     std::atomic<bool> is_shared{false};     // met_another_client()
+    std::atomic<bool> is_parents{false};    // leave_to_parent()
 };
 extern callback_state callbacks;
 

@@ -1,5 +1,6 @@
 // The API calls that CUPTI is asked to call us back for: those that put work on a GPU, those that wait for it, those
-// that allocate and free memory (by which the host may wait, too), and those that begin the capture of a graph.
+// that allocate and free memory (by which the host may wait, too), those that begin the capture of a graph, and those
+// that instantiate one.
 #pragma once
 
 #include <array>
@@ -21,6 +22,7 @@ enum class launch_kind : std::uint8_t {
     allocation,
     blocking_allocation,
     capture,
+    instantiation,  // is not recorded: graph_nodes.hpp
 };
 
 struct launch_call {
@@ -63,10 +65,17 @@ constexpr bool is_recorded(launch_kind kind, activity_set what) noexcept {
         case launch_kind::allocation:
         case launch_kind::blocking_allocation:
             return what.has(activity::allocations);
+        case launch_kind::instantiation:
+            return what.has(activity::graph_nodes);
         case launch_kind::none:
             break;
     }
     return false;
+}
+
+// Is called back for while nothing is recorded, too, where graphs are heard.
+constexpr bool tells_of_graphs(launch_kind kind) noexcept {
+    return kind == launch_kind::capture || kind == launch_kind::instantiation;
 }
 
 constexpr api_class class_of_call(launch_kind kind) noexcept {

@@ -76,6 +76,8 @@ std::string take(void* handle, const std::string& name, cupti_library& out) {
         find(handle, "cuptiGetStreamIdEx", out.stream_id) && find(handle, "cuptiGetGraphNodeId", out.graph_node_id) &&
         find(handle, "cuptiFinalize", out.finalize);
     (void)find(handle, "cuptiActivityEnableAndDump", out.enable_and_dump);
+    (void)find(handle, "cuptiGetGraphId", out.graph_id);
+    (void)find(handle, "cuptiGetGraphExecId", out.graph_exec_id);
     if (!complete) return out.path + " lacks functions that CUPTI has since 12.0";
     const CUptiResult result = version(&out.version);
     if (result != CUPTI_SUCCESS) return out.path + ": cuptiGetVersion gives error " + std::to_string(result);

@@ -29,6 +29,8 @@ struct cupti_library {
     decltype(&cuptiGetResultString) result_string = nullptr;
     decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
     decltype(&cuptiGetGraphNodeId) graph_node_id = nullptr;
+    decltype(&cuptiGetGraphId) graph_id = nullptr;                        // null in versions without it
+    CUptiResult (*graph_exec_id)(CUgraphExec, std::uint32_t*) = nullptr;  // the same; since 12.4
     decltype(&cuptiFinalize) finalize = nullptr;
 };
 

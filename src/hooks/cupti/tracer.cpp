@@ -67,6 +67,8 @@ std::string cupti_tracer::subscribe() noexcept {
     callbacks.timestamp.store(cupti_.timestamp);
     callbacks.stream_id.store(cupti_.stream_id);
     callbacks.graph_node_id.store(cupti_.graph_node_id);
+    callbacks.graph_id.store(cupti_.graph_id);
+    callbacks.graph_exec_id.store(cupti_.graph_exec_id);
     return {};
 }
 
@@ -95,7 +97,7 @@ std::string cupti_tracer::hear_graphs() noexcept {
     if (std::string problem = subscribe(); !problem.empty()) return problem;
     hears_graphs_ = true;
     for (const launch_call& call : launch_calls) {
-        if (call.kind == launch_kind::capture && call.domain == api_domain::driver) (void)switch_call(call, true);
+        if (tells_of_graphs(call.kind) && call.domain == api_domain::driver) (void)switch_call(call, true);
     }
     switch_graph_nodes(true);
     return {};
@@ -207,6 +209,11 @@ bool cupti_tracer::is_in_call() noexcept {
 
 void cupti_tracer::leave_as_it_is() noexcept { callbacks.is_left = true; }
 
+void cupti_tracer::leave_to_parent() noexcept {
+    callbacks.is_parents = true;
+    stream_id_lookup.store(nullptr);
+}
+
 void cupti_tracer::flush(bool forced) noexcept {
     const std::lock_guard lock(asking_);
     flush_alone(forced);
@@ -247,7 +254,7 @@ void cupti_tracer::fall_silent() noexcept {
     stop_recording();
     stream_id_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
-        const bool is_heard = hears_graphs_ && call.kind == launch_kind::capture;
+        const bool is_heard = hears_graphs_ && tells_of_graphs(call.kind);
         if ((is_recorded(call.kind, what_) || is_heard) && hears(call)) (void)switch_call(call, false);
     }
     if (what_.has(activity::graph_nodes) || hears_graphs_) switch_graph_nodes(false);

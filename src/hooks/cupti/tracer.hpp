@@ -93,6 +93,10 @@ public:
     // run, is not called from now on. Never waits; any thread.
     static void leave_as_it_is() noexcept;
 
+    // In a forked child whose parent had a tracer, from pthread_atfork: CUPTI and its buffers stay the parent's. What
+    // CUPTI calls back records nothing, and CUPTI is not called. For ever; takes no lock.
+    static void leave_to_parent() noexcept;
+
     // The drain thread's. read_completed() reads a completed buffer into `out`, and says false if there is none; then
     // give_back(), once what was read is in the capture: until that a process that is killed still has it. A buffer
     // that came too late to be read is counted (cupti_error) and has nothing in it.

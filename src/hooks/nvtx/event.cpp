@@ -29,13 +29,17 @@ narrow_text::narrow_text(const wchar_t* wide) noexcept {
     }
 }
 
+std::uint32_t keep_text(region& where, const char* text) noexcept { return text == nullptr ? 0 : where.keep(text); }
+
+std::uint32_t keep_text(region& where, const wchar_t* text) noexcept { return where.keep(narrow_text{text}.view()); }
+
 std::uint32_t intern_text(region& where, const char* text) noexcept { return text == nullptr ? 0 : where.intern(text); }
 
 std::uint32_t intern_text(region& where, const wchar_t* text) noexcept {
     return where.intern(narrow_text{text}.view());
 }
 
-void fill_from_payloads(region* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept {
+void fill_from_payloads(producer* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept {
     constexpr std::size_t most = 8;  // payloads that one event carries; usually one
     if (payloads == nullptr) return;
     for (std::size_t i = 0; i < std::min(count, most); ++i) {
@@ -88,7 +92,7 @@ void fill_from_attributes(producer& thread, const nvtxEventAttributes_t& event, 
             break;
         case NVTX_PAYLOAD_TYPE_EXT:
             if (event.reserved0 > 0) {  // their number
-                fill_from_payloads(&thread.where(), reinterpret_cast<const nvtxPayloadData_t*>(event.payload.ullValue),
+                fill_from_payloads(&thread, reinterpret_cast<const nvtxPayloadData_t*>(event.payload.ullValue),
                                    static_cast<std::size_t>(event.reserved0), out);
             }
             break;

@@ -35,18 +35,21 @@ private:
     std::size_t size_ = 0;
 };
 
+// For labels; and for registered strings, which are range names where there is no more room for what is kept.
+std::uint32_t keep_text(region& where, const char* text) noexcept;
+std::uint32_t keep_text(region& where, const wchar_t* text) noexcept;
 std::uint32_t intern_text(region& where, const char* text) noexcept;
 std::uint32_t intern_text(region& where, const wchar_t* text) noexcept;
 
 // The same, for a thread that records.
 inline std::uint32_t name_of(producer& thread, const char* text) noexcept { return thread.name_of(text); }
 inline std::uint32_t name_of(producer& thread, const wchar_t* text) noexcept {
-    return intern_text(thread.where(), text);
+    return thread.intern(narrow_text{text}.view());
 }
 
 // REQUIRES: out.domain is set. Of extended payloads the first number of bytes (value and flags) and, if `names` is
 // not null, the first message for a record that has no name yet.
-void fill_from_payloads(region* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
+void fill_from_payloads(producer* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
 
 // REQUIRES: out.domain is set. Fills name, category, color, value and flags. An attribute struct of an unknown size
 // gives a nameless record.

@@ -24,7 +24,7 @@ auto torch_message(const char* text) noexcept {
             r.name = out.name_of(text);
             return;
         }
-        r.name = out.where().intern(split.name);
+        r.name = out.intern(split.name);
         r.value = split.op_id;
         r.flags = static_cast<std::uint8_t>(payload_type::torch);
         if (split.sequence < 0) return;
@@ -62,48 +62,49 @@ auto plain_attributes(const nvtxEventAttributes_t* event) noexcept {
 }
 
 int push_event(std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
-    if (is_ready() && domain < domain_limit && is_plain(event)) [[likely]]
-        return put_push(*this_thread.out, domain, tick_counter(), plain_attributes(event));
+    int level = 0;
+    if (domain < domain_limit && is_plain(event) && push_at_once(domain, plain_attributes(event), level)) [[likely]]
+        return level;
     return gate_is_shut() ? no_level : push_other_event(domain, event);
 }
 
 auto payloads(const nvtxPayloadData_t* data, std::size_t count) noexcept {
-    return [data, count](producer& out, record& r) { fill_from_payloads(&out.where(), data, count, r); };
+    return [data, count](producer& out, record& r) { fill_from_payloads(&out, data, count, r); };
 }
 
 template <typename TText>
 void name_category(std::uint32_t domain, std::uint32_t category, const TText* name) noexcept {
-    region* where = installed_region();
+    region* where = region_for_names();
     if (where == nullptr || domain >= domain_limit) return;
-    where->add_label(label_kind::category, (std::uint64_t{domain} << 32) | category, intern_text(*where, name));
+    where->add_label(label_kind::category, (std::uint64_t{domain} << 32) | category, keep_text(*where, name));
 }
 
 template <typename TText>
 void name_thread(std::uint32_t tid, const TText* name) noexcept {
-    region* where = installed_region();
-    if (where != nullptr) where->add_label(label_kind::thread, tid, intern_text(*where, name));
+    region* where = region_for_names();
+    if (where != nullptr) prof::name_thread(*where, tid, keep_text(*where, name));
 }
 
 template <typename TText>
 void name_stream(void* stream, const TText* name) noexcept {
-    region* where = installed_region();
+    region* where = region_for_names();
     auto* id_of = stream_id_lookup.load();
     std::uint32_t id = 0;
     if (where == nullptr || id_of == nullptr || !id_of(stream, id)) return;
-    where->add_label(label_kind::stream, id, intern_text(*where, name));
+    where->add_label(label_kind::stream, id, keep_text(*where, name));
 }
 
 template <typename TText>
 nvtxDomainHandle_t create_domain(const TText* name) noexcept {
-    region* where = installed_region();
+    region* where = region_for_names();
     if (where == nullptr || name == nullptr) return nullptr;
-    const std::uint32_t id = intern_text(*where, name);
+    const std::uint32_t id = keep_text(*where, name);
     return handle_of<nvtxDomainHandle_t>(where->domain(where->names().text(id)));
 }
 
 template <typename TText>
 nvtxStringHandle_t register_string(const TText* text) noexcept {
-    region* where = installed_region();
+    region* where = region_for_names();
     return where == nullptr ? nullptr : handle_of<nvtxStringHandle_t>(intern_text(*where, text));
 }
 
@@ -113,17 +114,18 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
 [[gnu::aligned(64)]] void push_own(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* event) noexcept {
     const auto domain = reinterpret_cast<std::uintptr_t>(handle);
     if (domain >= domain_limit) __builtin_unreachable();
-    if (!is_ready()) [[unlikely]]
-        return static_cast<void>(push_other_event(number_of(handle), event));
-    put_push(*this_thread.out, domain, tick_counter(),
-             [event](producer&, record& r) { set_name_alone(r, number_of(event->message.registered)); });
+    const auto name = [event](producer&, record& r) { set_name_alone(r, number_of(event->message.registered)); };
+    int level = 0;
+    if (!push_at_once(domain, name, level)) [[unlikely]]
+        push_other_event(number_of(handle), event);
 }
 [[gnu::aligned(64)]] void pop_own(nvtxDomainHandle_t handle) noexcept {
     const auto domain = reinterpret_cast<std::uintptr_t>(handle);
     if (domain >= domain_limit) __builtin_unreachable();
-    if (!is_ready()) [[unlikely]]
-        return pop_own_late(number_of(handle));
-    put_pop(*this_thread.out, domain, tick_counter(), [](record&) {});
+    int level = 0;
+    if (!pop_at_once(
+            domain, [](record&) {}, level)) [[unlikely]]
+        pop_own_late(number_of(handle));
 }
 
 // It asks for the gate, at which it then looks before it calls (a reader of its own has 32 bits there and nothing

@@ -93,8 +93,11 @@ bool hear_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttribut
     switch (event->messageType) {
         case NVTX_MESSAGE_TYPE_REGISTERED: {
             region* const where = installed_region();
-            return where != nullptr &&
-                   hear_push(watch, domain, where->names().text(number_of(event->message.registered)));
+            if (where == nullptr) return false;
+            const std::uint32_t name = number_of(event->message.registered);
+            if (!is_passing(name)) return hear_push(watch, domain, where->names().text(name));
+            const region::name_use here(*where);
+            return hear_push(watch, domain, where->name_text(name));
         }
         case NVTX_MESSAGE_TYPE_ASCII:
             return hear_push(watch, domain, event->message.ascii);

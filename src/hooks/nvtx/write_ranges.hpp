@@ -2,7 +2,9 @@
 //
 // While nothing is recorded a hook costs two comparisons of words that are in the cache. While something is, nearly
 // every range goes the short way, inlined into its hook: without a call there is no stack frame. What is unusual goes
-// the long way, a function of its own. `fill` puts the message and attributes into the record.
+// the long way, a function of its own: a thread without a producer for this recording, a range that is watched, a clock
+// that is a call, a full ring, a signal's handler that interrupted a record. `fill` puts the message and attributes
+// into the record.
 #pragma once
 
 #include <atomic>
@@ -28,12 +30,6 @@ inline bool refused(std::uint32_t domain) noexcept {
     return true;
 }
 
-// Whether this thread has a producer for this recording, nothing is watched, and the clock is one that needs no call.
-inline bool is_ready() noexcept {
-    // relaxed: the thread's producer is of this epoch since it has seen the gate open, with acquire.
-    return this_thread.direct_epoch == plain_epoch.load(std::memory_order_relaxed);
-}
-
 template <typename TFill>
 [[gnu::always_inline]] inline int put_push(producer& out, std::uintptr_t domain, std::uint64_t ticks,
                                            TFill fill) noexcept {
@@ -47,18 +43,44 @@ template <typename TFill>
 template <typename TFill, typename TText>
 [[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill, TText text) noexcept {
     const bool is_opener = opens_window(domain, text);
-    producer* out = recording_producer();
+    producer* const out = recording_producer();
     int level = no_level;
-    if (out != nullptr && !refused(domain)) level = put_push(*out, domain, ticks_now(), fill);
+    if (const recording_scope scope{out}; scope && !refused(domain)) level = put_push(*out, domain, ticks_now(), fill);
     if (is_opener) [[unlikely]]
         remember_opener(level < 0 ? nullptr : out, domain, level);
     return level;
 }
+// The short way, if it is to be had: else false, and nothing has changed. REQUIRES: domain < domain_limit.
+template <typename TFill>
+[[gnu::always_inline]] inline bool push_at_once(std::uintptr_t domain, TFill fill, int& level) noexcept {
+    const std::uint32_t epoch = this_thread.direct_epoch;
+    // relaxed: the thread's producer is of this epoch since it has seen the gate open, with acquire.
+    if (epoch != plain_epoch.load(std::memory_order_relaxed)) [[unlikely]]
+        return false;
+    begin_writing();
+    const std::uint64_t ticks = tick_counter();
+    producer& out = *this_thread.out;
+    const auto fill_all = [&](record& r) {
+        begin_record(r, record_kind::range_push, static_cast<std::uint32_t>(domain), ticks);
+        fill(out, r);
+    };
+    const bool is_put = out.push_at_once(domain, fill_all, level);
+    end_writing(epoch);
+    return is_put;
+}
 template <typename TFill, typename TText>
 int push_range(std::uint32_t domain, TFill fill, TText text) noexcept {
-    if (!is_ready() || domain >= domain_limit) [[unlikely]]
-        return gate_is_shut() ? no_level : write_push(domain, fill, text);
-    return put_push(*this_thread.out, domain, tick_counter(), fill);
+    int level = 0;
+    if (domain < domain_limit && push_at_once(domain, fill, level)) [[likely]]
+        return level;
+    return gate_is_shut() ? no_level : write_push(domain, fill, text);
+}
+
+// In a forked child that has recorded nothing yet what ends began in its parent: no recording begins with that.
+inline bool belongs_to_parent(std::uint32_t domain) noexcept {
+    if (epoch_of(recording_epoch) != orphan_epoch) return false;
+    if (domain < domain_limit) (void)ends_parents_range(domain);
+    return true;
 }
 
 template <typename TFill>
@@ -71,17 +93,41 @@ template <typename TFill>
 }
 template <typename TFill>
 [[gnu::noinline]] int write_pop(std::uint32_t domain, TFill fill) noexcept {
-    producer* out = recording_producer();
+    if (belongs_to_parent(domain)) [[unlikely]]
+        return no_level;
+    producer* const out = recording_producer(false);  // of its push it was counted
     if (out == nullptr || domain >= domain_limit) return no_level;
-    const int level = put_pop(*out, domain, ticks_now(), fill);
+    int level = no_level;
+    {
+        const recording_scope scope{out};
+        level = put_pop(*out, domain, ticks_now(), fill);
+    }
     note_pop(out, domain, level);
     return level;
 }
+// As push_at_once().
+template <typename TFill>
+[[gnu::always_inline]] inline bool pop_at_once(std::uintptr_t domain, TFill fill, int& level) noexcept {
+    const std::uint32_t epoch = this_thread.direct_epoch;
+    // relaxed: as there.
+    if (epoch != plain_epoch.load(std::memory_order_relaxed)) [[unlikely]]
+        return false;
+    begin_writing();
+    const std::uint64_t ticks = tick_counter();
+    const auto fill_all = [&](record& r) {
+        begin_record(r, record_kind::range_pop, static_cast<std::uint32_t>(domain), ticks);
+        fill(r);
+    };
+    const bool is_put = this_thread.out->pop_at_once(domain, fill_all, level);
+    end_writing(epoch);
+    return is_put;
+}
 template <typename TFill>
 [[gnu::always_inline]] inline int pop_range(std::uintptr_t domain, TFill fill) noexcept {
-    if (!is_ready() || domain >= domain_limit) [[unlikely]]
-        return gate_is_shut() ? no_level : write_pop(static_cast<std::uint32_t>(domain), fill);
-    return put_pop(*this_thread.out, domain, tick_counter(), fill);
+    int level = 0;
+    if (domain < domain_limit && pop_at_once(domain, fill, level)) [[likely]]
+        return level;
+    return gate_is_shut() ? no_level : write_pop(static_cast<std::uint32_t>(domain), fill);
 }
 inline int pop_range(std::uintptr_t domain) noexcept {
     return pop_range(domain, [](record&) {});
@@ -89,8 +135,8 @@ inline int pop_range(std::uintptr_t domain) noexcept {
 
 template <typename TFill>
 [[gnu::noinline]] void write_mark(std::uint32_t domain, TFill fill) noexcept {
-    producer* out = recording_producer();
-    if (out == nullptr || refused(domain)) return;
+    const recording_scope out;
+    if (!out || refused(domain)) return;
     record r;
     begin_record(r, record_kind::mark, domain, ticks_now());
     fill(*out, r);
@@ -103,8 +149,8 @@ void put_mark(std::uint32_t domain, TFill fill) noexcept {
 
 template <typename TFill>
 [[gnu::noinline]] void write_start(std::uint32_t domain, nvtxRangeId_t id, TFill fill) noexcept {
-    producer* out = recording_producer();
-    if (out == nullptr || refused(domain)) return;
+    const recording_scope out;
+    if (!out || refused(domain)) return;
     record r;
     begin_record(r, record_kind::range_start, domain, ticks_now());
     fill(*out, r);
@@ -122,8 +168,9 @@ nvtxRangeId_t start_range(std::uint32_t domain, TFill fill) noexcept {
 }
 
 [[gnu::noinline]] inline void write_end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
-    producer* out = recording_producer();
-    if (out == nullptr || domain >= domain_limit) return;
+    if (epoch_of(recording_epoch) == orphan_epoch) return;  // as belongs_to_parent()
+    const recording_scope out;
+    if (!out || domain >= domain_limit) return;
     record r;
     begin_record(r, record_kind::range_end, domain, ticks_now());
     r.value = id;

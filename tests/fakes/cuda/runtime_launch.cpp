@@ -1,4 +1,4 @@
-// cuda*: kernel launches and graphs.
+// cuda*: kernel launches.
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/cuda/runtime.hpp"
 
@@ -63,42 +63,6 @@ cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 bl
                                              static_cast<unsigned int>(shared_bytes), stream, args);
         },
         kernel->name.c_str());
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-    const cudaStreamBeginCapture_v10000_params params{stream, mode};
-    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaStreamBeginCapture, v10000), &params,
-                        [&] { return cuStreamBeginCapture(stream, static_cast<CUstreamCaptureMode>(mode)); });
-}
-
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-    const cudaStreamEndCapture_v10000_params params{stream, graph};
-    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaStreamEndCapture, v10000), &params,
-                        [&] { return cuStreamEndCapture(stream, graph); });
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
-    const cudaGraphInstantiate_v12000_params params{exec, graph, flags};
-    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaGraphInstantiate, v12000), &params,
-                        [&] { return cuGraphInstantiate(exec, graph, flags); });
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-    const cudaGraphLaunch_v10000_params params{exec, stream};
-    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaGraphLaunch, v10000), &params,
-                        [&] { return cuGraphLaunch(exec, stream); });
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-    const cudaGraphDestroy_v10000_params params{graph};
-    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaGraphDestroy, v10000), &params,
-                        [&] { return cuGraphDestroy(graph); });
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-    const cudaGraphExecDestroy_v10000_params params{exec};
-    return runtime_call(FAKE_RUNTIME_FUNCTION(cudaGraphExecDestroy, v10000), &params,
-                        [&] { return cuGraphExecDestroy(exec); });
 }
 
 int fake_cuda_launch(const char* kernel, uint64_t duration_ns, void* stream) {

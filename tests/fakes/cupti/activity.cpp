@@ -59,10 +59,12 @@ CUpti_CallbackData callback_data(api_call_state& call, CUpti_ApiCallbackSite sit
 
 const struct word_at_exit {
     ~word_at_exit() {
+        if (getpid() != process) return;  // a forked child, where a thread that is not there may be making it
         if (const std::size_t uses = cupti().memory.freed_uses(); uses != 0) {
             std::fprintf(stderr, "fake CUPTI: %zu uses of memory that cuptiFinalize had freed\n", uses);
         }
     }
+    const pid_t process = getpid();
 } at_exit;
 
 }  // namespace

@@ -14,7 +14,9 @@ CUpti_CallbackId callback_limit(CUpti_CallbackDomain domain) {
             return cupti_version() < cuda_13_0 ? CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000
                                                : CUPTI_RUNTIME_TRACE_CBID_SIZE;
         case CUPTI_CB_DOMAIN_RESOURCE:
-            return CUPTI_CBID_RESOURCE_GRAPH_NODE_SET_PARAMS + 1;
+            // The first that 13.0 added.
+            return cupti_version() < cuda_13_0 ? CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED
+                                               : CUPTI_CBID_RESOURCE_GRAPH_NODE_SET_PARAMS + 1;
         case CUPTI_CB_DOMAIN_SYNCHRONIZE:
             return CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED + 1;
         case CUPTI_CB_DOMAIN_NVTX:

@@ -79,6 +79,8 @@ void fake_gpu_next_duration_ns(uint64_t duration_ns) { fake::next_on_this_thread
 
 void fake_gpu_next_kernel_duration_ns(uint64_t duration_ns) { fake_gpu_next_duration_ns(duration_ns); }
 
+void fake_gpu_set_condition(uint64_t handle, uint32_t value) { simulated_gpu::instance().set_condition(handle, value); }
+
 void fake_gpu_next_never_completes(void) { fake::next_on_this_thread().never_completes = true; }
 
 size_t fake_gpu_journal_size(void) { return simulated_gpu::instance().journal_size(); }

@@ -1,4 +1,4 @@
-// cu*: modules, kernel launches, graphs.
+// cu*: modules, kernel launches.
 #include <cupti.h>
 
 #include "fakes/gpu/api_call.hpp"
@@ -88,57 +88,6 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
     api_call call{FAKE_DRIVER_FUNCTION(cuLaunchCooperativeKernel), &params, symbol_of(function)};
     return call.finish(
         launch_kernel(function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, stream));
-}
-
-CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
-    const cuStreamBeginCapture_v2_params params{stream, mode};
-    api_call call{FAKE_DRIVER_FUNCTION(cuStreamBeginCapture_v2), &params};
-    const CUstream resolved = gpu().resolve_stream(stream, current_context());
-    if (resolved == nullptr || resolved->is_legacy_default) {
-        return call.finish(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
-    gpu().begin_capture(resolved);
-    return call.finish(CUDA_SUCCESS);
-}
-
-CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
-    const cuStreamEndCapture_params params{stream, graph};
-    api_call call{FAKE_DRIVER_FUNCTION(cuStreamEndCapture), &params};
-    const CUstream resolved = gpu().resolve_stream(stream, current_context());
-    *graph = resolved == nullptr ? nullptr : gpu().end_capture(resolved);
-    return call.finish(*graph == nullptr ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS);
-}
-
-CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
-    const cuGraphInstantiateWithFlags_params params{exec, graph, flags};
-    api_call call{FAKE_DRIVER_FUNCTION(cuGraphInstantiateWithFlags), &params};
-    *exec = gpu().instantiate(graph);
-    return call.finish(CUDA_SUCCESS);
-}
-
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-    const cuGraphLaunch_params params{exec, stream};
-    api_call call{FAKE_DRIVER_FUNCTION(cuGraphLaunch), &params};
-    const CUstream resolved = gpu().resolve_stream(stream, current_context());
-    if (exec == nullptr || resolved == nullptr) {
-        return call.finish(CUDA_ERROR_INVALID_HANDLE);
-    }
-    gpu().launch_graph(exec, resolved, call.correlation_id());
-    return call.finish(CUDA_SUCCESS);
-}
-
-CUresult cuGraphDestroy(CUgraph graph) {
-    const cuGraphDestroy_params params{graph};
-    api_call call{FAKE_DRIVER_FUNCTION(cuGraphDestroy), &params};
-    gpu().destroy_graph(graph);
-    return call.finish(CUDA_SUCCESS);
-}
-
-CUresult cuGraphExecDestroy(CUgraphExec exec) {
-    const cuGraphExecDestroy_params params{exec};
-    api_call call{FAKE_DRIVER_FUNCTION(cuGraphExecDestroy), &params};
-    gpu().destroy_graph_exec(exec);
-    return call.finish(CUDA_SUCCESS);
 }
 
 }  // extern "C"

@@ -23,23 +23,48 @@ struct CUfunc_st {
     std::atomic<std::uint64_t> duration_ns = 10'000;
 };
 
-// A node is a prepared operation and the nodes of the same graph that must end before it starts.
+// A node is a prepared operation, or a graph of its own (a child), or a condition with graphs of its own (bodies); and
+// the nodes of the same graph that must end before it starts.
 struct CUgraphNode_st {
-    std::uint64_t id = 0;
+    enum class type {
+        operation,
+        child,
+        if_body,
+        while_body,
+        switch_body,
+        helper
+    };  // helper: of CUPTI's own, never runs
+
+    std::uint64_t id = 0;  // the graph's above the index within it; another where the node moves to another graph
+    type what = type::operation;
     fake_gpu_operation operation{};
     std::uint64_t duration_ns = 0;
     std::vector<CUgraphNode_st*> dependencies;
     CUgraphNode_st* original = nullptr;  // an instantiated graph's node: the one it was cloned from
+
+    std::uint64_t condition = 0;  // the handle
+    std::vector<std::unique_ptr<CUgraph_st>> inner;
+    std::vector<CUgraph> inner_handles;                // what the client has of them
+    std::vector<std::vector<CUgraphNode_st*>> bodies;  // of an instantiated graph: their nodes have moved out
+    bool is_in_body = false;
 };
+
+inline bool is_conditional(const CUgraphNode_st& node) {
+    return node.what == CUgraphNode_st::type::if_body || node.what == CUgraphNode_st::type::while_body ||
+           node.what == CUgraphNode_st::type::switch_body;
+}
 
 struct CUgraph_st {
     std::uint32_t id = 0;
+    std::uint32_t next_index = 0;
     std::vector<std::unique_ptr<CUgraphNode_st>> nodes;  // in an order that respects dependencies
 };
 
 struct CUgraphExec_st {
-    std::uint32_t id = 0;
-    CUgraph_st graph;  // the clone
+    std::uint32_t id = 0;           // the clone's
+    CUgraph_st graph;               // the clone, in which all nodes of graphs inside have come to lie
+    CUgraph_st temporary;           // CUPTI tells of it and of one of its nodes
+    std::uint32_t body_stream = 0;  // the stream that CUPTI gives for kernels in bodies
 };
 
 struct CUstream_st {

@@ -81,7 +81,7 @@ void simulated_gpu::reset() {
     last_graph_id_ = 0;
     broken_after_ = 0;
     broken_up_to_ = 0;
-    last_node_id_ = 0;
+    conditions_.clear();
     kernels_free_at_ns_ = 0;
     journal_.clear();
     in_flight_.clear();

@@ -86,9 +86,20 @@ public:
     // Schedules the operation, or makes it a node of the graph that the stream is being captured into.
     void launch(CUstream stream, fake_gpu_operation operation, std::uint64_t duration_ns);
 
-    void begin_capture(CUstream stream);
+    // Into `graph`, or into a new one.
+    void begin_capture(CUstream stream, CUgraph graph = nullptr);
     CUgraph end_capture(CUstream stream);
+    CUgraph create_graph();
+    CUgraphNode add_child(CUgraph graph, const std::vector<CUgraphNode>& after, CUgraph child);
+    // A condition's value, for all launches until another is set: how often a `while` body runs, which `switch` body
+    // (none beyond the last), whether an `if` body does.
+    std::uint64_t create_condition(std::uint32_t value);
+    void set_condition(std::uint64_t handle, std::uint32_t value);
+    CUgraphNode add_conditional(CUgraph graph, const std::vector<CUgraphNode>& after, CUgraphNode_st::type what,
+                                std::uint64_t handle, std::uint32_t bodies);
     CUgraphExec instantiate(CUgraph graph);
+    // False if the graphs are not of one shape.
+    bool update(CUgraphExec exec, CUgraph graph);
     void launch_graph(CUgraphExec exec, CUstream stream, std::uint32_t correlation_id);
     // Ids of graphs, instantiated or not, go up to this.
     std::uint32_t last_graph_id() const;
@@ -124,10 +135,20 @@ private:
         std::uint64_t ticket;
     };
     issued issue(fake_gpu_operation operation);
+    void announce(CUpti_CallbackIdResource what, CUgraph graph, CUgraphNode node = nullptr,
+                  CUgraphNode original = nullptr, CUgraphExec exec = nullptr, CUgraph original_graph = nullptr) const;
+    void announce_end(const CUgraph_st& graph) const;
+    std::uint32_t next_graph_id();
+    std::unique_ptr<CUgraph_st> copy_graph(CUgraph_st& of);
+    void copy_nodes(CUgraph_st& of, CUgraph_st& to);
+    void move_inner_nodes(CUgraph_st& graph);
+    CUgraphNode append(CUgraph graph, std::unique_ptr<CUgraphNode_st> node, const std::vector<CUgraphNode>& after);
 
     // The rest of the private functions need the lock.
     std::uint64_t ready_ns(const CUstream_st& stream) const;
     std::uint64_t schedule(issued what, std::uint64_t start_ns, std::uint64_t duration_ns);
+    struct step;  // of a launch of a graph (graphs.cpp)
+    struct graph_launch;
     CUgraphNode add_node(CUstream stream, const fake_gpu_operation& operation, std::uint64_t duration_ns);
 
     mutable std::mutex mutex_;
@@ -154,7 +175,7 @@ private:
     std::uint32_t last_graph_id_ = 0;
     std::atomic<std::uint32_t> broken_after_{0};  // graphs with ids from here …
     std::atomic<std::uint32_t> broken_up_to_{0};  // … to here end the process
-    std::uint64_t last_node_id_ = 0;
+    std::map<std::uint64_t, std::uint32_t> conditions_;
     std::uint64_t kernels_free_at_ns_ = 0;  // where a tool serialises kernels
 
     std::vector<fake_gpu_operation> journal_;

@@ -8,10 +8,13 @@ __device__ unsigned long long now_ns() {
     return now;
 }
 
-__device__ void spin_and_stamp(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn) {
+// `act` is done in the known time.
+template <typename TAct>
+__device__ void spin_and_stamp(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn, TAct act) {
     constexpr std::uint32_t never = 0xFFFFFFFFU;
     const unsigned long long start = now_ns();
     const std::uint32_t place = atomicAdd(turn, 1U);
+    act();
     // Waits for `place` too: else the end would be read while the memory still works on it, outside the known time.
     while (now_ns() - start < ns || place == never) {
     }
@@ -24,7 +27,7 @@ __device__ void spin_and_stamp(unsigned long long ns, truth::stamp* stamps, std:
 
 #define TRUTH_KERNEL(name)                                                                              \
     extern "C" __global__ void name(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn) { \
-        spin_and_stamp(ns, stamps, turn);                                                               \
+        spin_and_stamp(ns, stamps, turn, [] {});                                                        \
     }
 
 TRUTH_KERNEL(truth_forward)
@@ -34,6 +37,19 @@ TRUTH_KERNEL(truth_optimizer)
 TRUTH_KERNEL(truth_tiny)
 TRUTH_KERNEL(truth_side)
 TRUTH_KERNEL(truth_gate)
+
+extern "C" __global__ void truth_decide(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn,
+                                        cudaGraphConditionalHandle handle, unsigned int* value) {
+    spin_and_stamp(ns, stamps, turn, [&] { cudaGraphSetConditional(handle, *value); });
+}
+
+extern "C" __global__ void truth_again(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn,
+                                       cudaGraphConditionalHandle handle, unsigned int* value) {
+    spin_and_stamp(ns, stamps, turn, [&] {
+        *value -= 1;
+        cudaGraphSetConditional(handle, *value);
+    });
+}
 
 namespace truth {
 namespace {
@@ -56,7 +72,10 @@ const known_kernel& known(kernel which) {
 
 }  // namespace
 
-const char* name_of(kernel which) { return known(which).name; }
+const char* name_of(kernel which) {
+    if (which == kernel::decide) return "truth_decide";
+    return which == kernel::again ? "truth_again" : known(which).name;
+}
 
 cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t stream) {
     known(what.which).code<<<1, 1, 0, stream>>>(what.ns, memory.stamps + what.first, memory.turns + what.id);
@@ -65,6 +84,57 @@ cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t st
 
 cudaError_t launch(cudaGraphExec_t graph, const std::vector<spin>&, cudaStream_t stream) {
     return cudaGraphLaunch(graph, stream);
+}
+
+cudaError_t launch_cooperatively(const spin& what, const stamp_memory& memory, cudaStream_t stream) {
+    unsigned long long ns = what.ns;
+    stamp* stamps = memory.stamps + what.first;
+    std::uint32_t* turn = memory.turns + what.id;
+    void* arguments[] = {&ns, &stamps, &turn};
+    return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(known(what.which).code), dim3(1), dim3(1),
+                                       arguments, 0, stream);
+}
+
+cudaError_t launch_dependently(const spin& what, const stamp_memory& memory, cudaStream_t stream) {
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(1);
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, known(what.which).code, static_cast<unsigned long long>(what.ns),
+                              memory.stamps + what.first, memory.turns + what.id);
+}
+
+cudaError_t upload(cudaGraphExec_t graph, cudaStream_t stream) { return cudaGraphUpload(graph, stream); }
+
+cudaError_t make_condition(condition& made, cudaGraph_t graph) {
+    void* pinned = nullptr;
+    // A thread that captures may not allocate, unless it says that it knows.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    cudaError_t result = cudaThreadExchangeStreamCaptureMode(&mode);
+    if (result == cudaSuccess) result = cudaMallocHost(&pinned, sizeof(unsigned int));
+    if (result == cudaSuccess) result = cudaThreadExchangeStreamCaptureMode(&mode);
+    if (result != cudaSuccess) return result;
+    made.value = static_cast<unsigned int*>(pinned);
+    *made.value = 1;
+    return cudaGraphConditionalHandleCreate(&made.handle, graph, 1, cudaGraphCondAssignDefault);
+}
+
+void set_condition(const condition& which, unsigned int value) { *which.value = value; }
+
+cudaError_t launch_decision(const spin& what, const condition& about, const stamp_memory& memory, cudaStream_t stream) {
+    stamp* const stamps = memory.stamps + what.first;
+    std::uint32_t* const turn = memory.turns + what.id;
+    if (what.which == kernel::decide) {
+        truth_decide<<<1, 1, 0, stream>>>(what.ns, stamps, turn, about.handle, about.value);
+    } else {
+        truth_again<<<1, 1, 0, stream>>>(what.ns, stamps, turn, about.handle, about.value);
+    }
+    return cudaGetLastError();
 }
 
 cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, std::uint32_t count) {
@@ -78,6 +148,8 @@ cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, st
     (void)cudaFreeHost(pinned);
     return result;
 }
+
+bool clocks_agree() { return true; }
 
 bool waits_take_time() { return true; }
 

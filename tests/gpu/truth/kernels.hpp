@@ -11,8 +11,8 @@
 namespace truth {
 
 // truth_forward, truth_layer, …: by its name a kernel can be counted.
-enum class kernel { forward, layer, backward, optimizer, tiny, side, gate };
-inline constexpr int kernel_count = 7;
+enum class kernel { forward, layer, backward, optimizer, tiny, side, gate, decide, again };
+inline constexpr int kernel_count = 7;  // without those that decide on a condition
 const char* name_of(kernel which);
 
 struct stamp {
@@ -35,11 +35,30 @@ struct stamp_memory {
 };
 
 cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t stream);
-// `nodes` are the spins in it.
+// `nodes` are the spins in it, in the order in which they run, as often as they do.
 cudaError_t launch(cudaGraphExec_t graph, const std::vector<spin>& nodes, cudaStream_t stream);
+cudaError_t launch_cooperatively(const spin& what, const stamp_memory& memory, cudaStream_t stream);
+// May begin when the kernel before it says so, or has ended (programmatic dependent launch).
+cudaError_t launch_dependently(const spin& what, const stamp_memory& memory, cudaStream_t stream);
+// Of a graph that was instantiated so that the device may launch it.
+cudaError_t upload(cudaGraphExec_t graph, cudaStream_t stream);
+
+// What a conditional node goes by: `decide` gives it the value that the host set last, `again` one less than before.
+struct condition {
+    cudaGraphConditionalHandle handle = 0;
+    unsigned int* value = nullptr;  // pinned
+};
+cudaError_t make_condition(condition& made, cudaGraph_t graph);
+// REQUIRES: no graph with it is running.
+void set_condition(const condition& which, unsigned int value);
+cudaError_t launch_decision(const spin& what, const condition& about, const stamp_memory& memory, cudaStream_t stream);
 
 // One cudaMemcpy of `count` stamps.
 cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, std::uint32_t count);
+
+// Whether times of the host and of the GPU may be compared: not on the simulated GPU, but where FAKE_GPU_CLOCK is
+// `realtime`.
+bool clocks_agree();
 
 // Whether the host's clock goes on while a call waits: that of the simulated GPU jumps.
 bool waits_take_time();

@@ -1,6 +1,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -10,9 +12,9 @@
 namespace truth {
 namespace {
 
-constexpr std::array<const char*, kernel_count> names = {
-    "truth_forward", "truth_layer", "truth_backward", "truth_optimizer", "truth_tiny", "truth_side", "truth_gate"};
-constexpr std::array<char, kernel_count> addresses{};
+constexpr std::array names = {"truth_forward", "truth_layer", "truth_backward", "truth_optimizer", "truth_tiny",
+                              "truth_side",    "truth_gate",  "truth_decide",   "truth_again"};
+constexpr std::array<char, names.size()> addresses{};
 
 [[maybe_unused]] const bool are_registered = [] {
     for (std::size_t i = 0; i < names.size(); ++i) fake_gpu_register_kernel(&addresses[i], names[i], 1);
@@ -44,11 +46,12 @@ std::vector<std::size_t> own_kernels(std::size_t before) {
 
 const char* name_of(kernel which) { return names[static_cast<std::size_t>(which)]; }
 
-cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t stream) {
+// `call` launches the function that it is given.
+template <typename TCall>
+cudaError_t launch_by(TCall&& call, const spin& what, const stamp_memory& memory) {
     const std::size_t before = fake_gpu_journal_size();
     fake_gpu_next_kernel_duration_ns(what.ns == 0 ? 1 : what.ns);
-    const cudaError_t result =
-        cudaLaunchKernel(&addresses[static_cast<std::size_t>(what.which)], dim3(1), dim3(1), nullptr, 0, stream);
+    const cudaError_t result = call(&addresses[static_cast<std::size_t>(what.which)]);
     const std::scoped_lock lock{mutex};
     const std::vector<std::size_t> own = own_kernels(before);
     if (own.empty()) {
@@ -57,6 +60,36 @@ cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t st
         note(what, memory.stamps, own.front());
     }
     return result;
+}
+
+cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t stream) {
+    return launch_by([&](const void* code) { return cudaLaunchKernel(code, dim3(1), dim3(1), nullptr, 0, stream); },
+                     what, memory);
+}
+
+cudaError_t launch_cooperatively(const spin& what, const stamp_memory& memory, cudaStream_t stream) {
+    return launch_by(
+        [&](const void* code) { return cudaLaunchCooperativeKernel(code, dim3(1), dim3(1), nullptr, 0, stream); }, what,
+        memory);
+}
+
+cudaError_t launch_dependently(const spin& what, const stamp_memory& memory, cudaStream_t stream) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = config.blockDim = dim3(1);
+    config.stream = stream;
+    return launch_by([&](const void* code) { return cudaLaunchKernelExC(&config, code, nullptr); }, what, memory);
+}
+
+cudaError_t upload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
+
+cudaError_t make_condition(condition& made, cudaGraph_t graph) {
+    return cudaGraphConditionalHandleCreate(&made.handle, graph, 1, cudaGraphCondAssignDefault);
+}
+
+void set_condition(const condition& which, unsigned int value) { fake_gpu_set_condition(which.handle, value); }
+
+cudaError_t launch_decision(const spin& what, const condition&, const stamp_memory& memory, cudaStream_t stream) {
+    return launch(what, memory, stream);
 }
 
 cudaError_t launch(cudaGraphExec_t graph, const std::vector<spin>& nodes, cudaStream_t stream) {
@@ -81,6 +114,11 @@ cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, st
         stamps[i] = {operation.start_ns, operation.end_ns};
     }
     return result;
+}
+
+bool clocks_agree() {
+    const char* const clock = std::getenv("FAKE_GPU_CLOCK");
+    return clock != nullptr && std::strcmp(clock, "realtime") == 0;
 }
 
 bool waits_take_time() { return false; }

@@ -20,7 +20,7 @@ shift 3
 shift $(($# > 0 ? 1 : 0))
 
 if [ -n "$libcupti" ]; then
-    export PROF_CUPTI_LIBRARY=$libcupti FAKE_GPU_CLOCK=virtual FAKE_GPU_DEVICES=2
+    export PROF_CUPTI_LIBRARY=$libcupti FAKE_GPU_CLOCK=${FAKE_GPU_CLOCK:-virtual} FAKE_GPU_DEVICES=2
 elif ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     echo "SKIPPED: no GPU (nvidia-smi finds none)"
     exit 77

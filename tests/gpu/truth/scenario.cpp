@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "graph_sections.hpp"
 #include "stage.hpp"
 
 namespace truth {
@@ -117,58 +118,6 @@ void interleaved(stage& on) {
     on.spin_on(only_second, 0, 0, kernel::side, 300 * us);
     second.reset();
     on.spin_on(in, 0, 0, kernel::optimizer, 100 * us);
-}
-
-// A step captured with its ranges, and replayed.
-void graphs(stage& on) {
-    constexpr std::uint32_t replays = 20;
-    open_ranges in;
-    const open_range all(on, in, "graphs");
-    std::vector<spin> nodes;
-    std::vector<std::vector<std::string>> ranges_of_nodes;
-    cudaGraphExec_t executable = nullptr;
-    const cudaStream_t stream = on.stream(0, 0);
-    {
-        const open_range capture(on, in, "capture");
-        must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-        open_ranges captured;  // what is opened from here on
-        const auto node = [&](kernel which, std::uint64_t ns, const std::vector<std::string>& ranges) {
-            nodes.push_back(on.out().new_spin(0, which, ns, replays));
-            ranges_of_nodes.push_back(ranges);
-            must(launch(nodes.back(), on.memory(0), stream), "a launch in a capture");
-        };
-        const open_range step(on, in, "captured_step");
-        {
-            const open_range forward(on, in, "forward");
-            node(kernel::forward, 300 * us, {"captured_step", "forward"});
-            const open_range layer(on, in, "layer 1");
-            node(kernel::layer, 100 * us, {"captured_step", "forward", "layer 1"});
-        }
-        {
-            const open_range backward(on, in, "backward");
-            node(kernel::backward, 600 * us, {"captured_step", "backward"});
-        }
-        const open_range optimizer(on, in, "optimizer_step");
-        node(kernel::optimizer, 150 * us, {"captured_step", "optimizer_step"});
-        cudaGraph_t graph = nullptr;
-        must(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-        must(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
-    }
-    for (std::uint32_t run = 0; run < replays; ++run) {
-        const open_range replay(on, in, "replay " + std::to_string(run));
-        must(launch(executable, nodes, stream), "cudaGraphLaunch");
-        const std::uint32_t number = on.out().next_replay();
-        for (std::size_t i = 0; i < nodes.size(); ++i) {
-            operation op;
-            op.kernel = name_of(nodes[i].which);
-            op.requested_ns = nodes[i].ns;
-            op.stamp = nodes[i].first + run;
-            op.captured = ranges_of_nodes[i];
-            op.replay = number;
-            on.note(op, in);
-        }
-    }
-    must(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
 void copies(stage& on) {
@@ -343,13 +292,27 @@ struct section {
     const char* name;
     void (*run)(stage&);
     int devices;
+    bool compares_clocks = false;
 };
 
 constexpr section sections[] = {
-    {"nested", nested, 1},       {"streams", streams, 1},   {"tiny", tiny, 1},
-    {"threads", threads, 1},     {"autograd", autograd, 1}, {"interleaved", interleaved, 1},
-    {"graphs", graphs, 1},       {"copies", copies, 1},     {"process_ranges", process_ranges, 1},
-    {"events", events, 1},       {"waits", waits, 1},       {"devices", devices, 2},
+    {"nested", nested, 1},
+    {"streams", streams, 1},
+    {"tiny", tiny, 1},
+    {"threads", threads, 1},
+    {"autograd", autograd, 1},
+    {"interleaved", interleaved, 1},
+    {"graphs", graphs, 1},
+    {"copies", copies, 1},
+    {"process_ranges", process_ranges, 1},
+    {"conditional", conditional, 1},
+    {"children", children, 1},
+    {"updates", updates, 1},
+    {"body_alone", body_alone, 1, true},
+    {"launch_kinds", launch_kinds, 1},
+    {"events", events, 1},
+    {"waits", waits, 1},
+    {"devices", devices, 2},
     {"left_open", left_open, 1},
 };
 
@@ -393,7 +356,7 @@ std::vector<std::string> run_sections(const std::vector<std::string>& wanted, jo
     std::vector<std::string> carried_out;
     for (const section& each : sections) {
         if (std::find(wanted.begin(), wanted.end(), each.name) == wanted.end()) continue;
-        if (count < each.devices) continue;
+        if (count < each.devices || (each.compares_clocks && !clocks_agree())) continue;
         on_its_own([&] { each.run(on); });
         on.wait();
         carried_out.emplace_back(each.name);

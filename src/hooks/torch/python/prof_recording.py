@@ -6,6 +6,7 @@ import os
 class Recording:
     def __init__(self):
         self.is_paused = False
+        self.was_not_resumed = False  # the capture's disk did not answer
         self.library = None
 
     def pause(self):
@@ -14,7 +15,7 @@ class Recording:
             return False
         try:
             self.library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])  # another tool's has no such functions
-            self.is_paused = self.library.prof_pause() == 0
+            self.is_paused = self.library.prof_pause() == 0 or self.was_not_resumed
             if self.is_paused:
                 self.library.prof_sync()
         except Exception:
@@ -24,4 +25,4 @@ class Recording:
     def resume(self):
         if self.is_paused:
             self.is_paused = False
-            self.library.prof_resume()
+            self.was_not_resumed = self.library.prof_resume() != 0

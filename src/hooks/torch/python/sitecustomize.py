@@ -1,12 +1,47 @@
 """What `prof run` has Python programs begin with: once they have imported torch, PyTorch says its ranges to NVTX; once they
-have imported Triton's profiler, libprof makes way for that.
+have imported Triton's profiler, libprof makes way for that; a forked child of multiprocessing's ends its recording. And
+when they end, libprof does its work before Python does.
 
 Nothing is done before that but to look at the name of each module that is imported. Then Python goes on as if this file
 were not there: a sitecustomize of the user's own is run, and without one the name stays free. Any Python must be able
 to read this file, old ones too: it is met by every Python that the command starts.
 """
+import atexit
 import os
 import sys
+
+
+def before_exit(library, ctypes_mode):
+    """The last of Python's exit handlers, since it is the first to be registered: what was recorded until now goes into the
+    capture. In the exit handlers of the process it would be done when Python has ended. Until the process ends after that, a
+    daemon's thread that comes back from a blocking call is ended by Python, which a C++ function on its stack that is
+    noexcept turns into an abort: the shorter that takes, the better.
+
+    A process with nothing to be taken in has no thread of libprof's, and need not load ctypes."""
+    try:
+        tasks = "/proc/self/task/"
+        for task in os.listdir(tasks):
+            with open(tasks + task + "/comm") as name:
+                if name.read() == "prof-drain\n":
+                    break
+        else:
+            return
+        import ctypes
+
+        ctypes.CDLL(library, ctypes_mode).prof_before_exit()
+    except Exception:
+        pass
+
+
+def say(line):
+    """Where that needs no wait, as for who reads a full pipe."""
+    try:
+        import select
+
+        if select.select([], [sys.stderr], [], 0)[1]:
+            sys.stderr.write("libprof: " + line + "\n")
+    except Exception:
+        pass
 
 
 class ModuleWatch:
@@ -56,7 +91,7 @@ class ModuleWatch:
             self.run(script)["start"](module, self.mode, self.run("prof_recording.py")["Recording"]())
         except Exception as failure:
             if self.was_asked and name == "torch":
-                sys.stderr.write("libprof: PyTorch's ranges are not heard: " + str(failure).split("\n")[0] + "\n")
+                say("PyTorch's ranges are not heard: " + str(failure).split("\n")[0])
 
     def run(self, script):
         scope = {"__name__": script[:-3]}
@@ -66,12 +101,44 @@ class ModuleWatch:
         return scope
 
 
+def run_once(folder, script, function, argument):
+    path = os.path.join(folder, script)
+    with open(path) as source:
+        scope = {"__name__": script[:-3]}
+        exec(compile(source.read(), path, "exec"), scope)
+    scope[function](argument)
+
+
+def watch_forks(folder):
+    """Nothing is read or imported before a fork, and only where multiprocessing is in use."""
+    state = {}
+
+    def in_child():
+        try:
+            util = sys.modules.get("multiprocessing.util")
+            if util is not None and not state:
+                state["followed"] = True
+                run_once(folder, "prof_forks.py", "follow", util)
+        except Exception:
+            pass
+
+    register = getattr(os, "register_at_fork", None)
+    if register is not None:
+        register(after_in_child=in_child)
+
+
 def begin():
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
+    library = os.environ.get("PROF_IMAGE_LIBRARY")
+    if library and hasattr(os, "RTLD_NOLOAD"):
+        atexit.register(before_exit, library, os.RTLD_NOLOAD | os.RTLD_NOW)
     asked = os.environ.get("PROF_PYTORCH", "")
+    if sys.version_info < (3, 4):  # its finders are others, and PyTorch never ran there
+        return
     if asked == "off" or not os.environ.get("NVTX_INJECTION64_PATH"):
         return
+    watch_forks(folder)
     watch = ModuleWatch(folder, asked or "ranges", bool(asked))
     sys.meta_path.insert(0, watch)
     for name in list(watch.scripts):

@@ -1,0 +1,142 @@
+#include "cli/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+namespace prof {
+namespace {
+
+std::vector<option_text> texts_of(const CLI::App& app) {
+    std::vector<option_text> out;
+    for (const std::string& group : app.get_groups()) {
+        for (const CLI::Option* const option : app.get_options()) {
+            if (option->get_group() != group || !option->nonpositional()) continue;
+            option_text text{group, "", option->get_description()};
+            for (const std::string& name : option->get_snames()) text.spelling += "-" + name + ", ";
+            for (const std::string& name : option->get_lnames()) text.spelling += "--" + name + ", ";
+            text.spelling.resize(text.spelling.size() - 2);
+            if (option->get_items_expected_min() > 0) text.spelling += " " + option->get_type_name();
+            out.push_back(std::move(text));
+        }
+    }
+    return out;
+}
+
+class manual_formatter final : public CLI::FormatterBase {
+public:
+    explicit manual_formatter(command_line::manual_maker make) : make_(std::move(make)) {}
+    std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
+        return make_(app->get_parent() == nullptr ? "" : app->get_name(), texts_of(*app));
+    }
+
+private:
+    command_line::manual_maker make_;
+};
+
+}  // namespace
+
+std::string refusal(const std::string& value, const std::string& accepts) {
+    return '"' + value + "\" is not accepted; it takes " + accepts;
+}
+
+accepted_values one_of(const std::vector<std::string>& words) {
+    std::string in_words = words.front();
+    for (std::size_t i = 1; i < words.size(); ++i) in_words += (i + 1 < words.size() ? ", " : " or ") + words[i];
+    return {in_words,
+            [words](const std::string& value) { return std::find(words.begin(), words.end(), value) != words.end(); }};
+}
+
+option_description& option_description::value(const std::string& placeholder) {
+    option_.type_name(placeholder);
+    return *this;
+}
+
+option_description& option_description::group(std::string_view title) {
+    option_.group(std::string(title));
+    return *this;
+}
+
+option_description& option_description::takes(const accepted_values& values) {
+    option_.check(CLI::Validator(
+        [values](const std::string& value) {
+            return values.contains(value) ? std::string() : refusal(value, values.in_words);
+        },
+        ""));
+    return *this;
+}
+
+option_description& option_description::required() {
+    option_.required();
+    return *this;
+}
+
+option_description& option_description::separated_by(char separator) {
+    option_.delimiter(separator);
+    return *this;
+}
+
+option_description& option_description::one_value_each_time() {
+    option_.allow_extra_args(false);
+    return *this;
+}
+
+option_description command_arguments::add(const std::string& name, std::string& target,
+                                          const std::string& description) {
+    return option_description(*app_.add_option(name, target, description));
+}
+
+option_description command_arguments::add(const std::string& name, double& target, const std::string& description) {
+    return option_description(*app_.add_option(name, target, description));
+}
+
+option_description command_arguments::add(const std::string& name, std::uint32_t& target,
+                                          const std::string& description) {
+    return option_description(*app_.add_option(name, target, description));
+}
+
+option_description command_arguments::add(const std::string& name, std::vector<std::string>& target,
+                                          const std::string& description) {
+    return option_description(*app_.add_option(name, target, description));
+}
+
+option_description command_arguments::add_flag(const std::string& name, bool& target, const std::string& description) {
+    return option_description(*app_.add_flag(name, target, description));
+}
+
+bool command_arguments::takes_a_value(const std::string& word) const {
+    const CLI::Option* const option = app_.get_option_no_throw(word);
+    return option != nullptr && option->get_items_expected_min() > 0;
+}
+
+command_line::command_line(const std::string& program, const std::string& version, manual_maker manual)
+    : app_(std::make_unique<CLI::App>("", program)) {
+    app_->formatter(std::make_shared<manual_formatter>(std::move(manual)));
+    app_->set_help_flag("-h,--help", "Print this page");
+    app_->set_version_flag("--version", version, "Print the version");
+    app_->require_subcommand(1);
+}
+
+command_line::~command_line() = default;
+
+command_arguments command_line::add_command(const std::string& name, const std::string& purpose) {
+    return command_arguments(*app_->add_subcommand(name, purpose));
+}
+
+bool command_line::has_command(const std::string& name) const {
+    return !app_->get_subcommands([&](const CLI::App* known) { return known->get_name() == name; }).empty();
+}
+
+std::string command_line::parse(const std::vector<std::string>& words) {
+    try {
+        app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // the order that CLI11 takes
+    } catch (const CLI::Success& wanted) {                                    // --help, --version
+        (void)app_->exit(wanted);
+        return {};
+    } catch (const CLI::ParseError& wrong) {
+        throw usage_error(wrong.what());
+    }
+    return app_->get_subcommands().front()->get_name();
+}
+
+}  // namespace prof

@@ -1,0 +1,98 @@
+// The words of a command line: each command describes its options here. They are parsed by CLI11, whose headers only
+// arguments.cpp includes: they take a compiler longer than all of a command's own code. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own
+class App;
+class Option;
+}  // namespace CLI
+
+namespace prof {
+
+// A command line that makes no sense; what() is one line.
+class usage_error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// `"value" is not accepted; it takes …`: how every value is refused.
+std::string refusal(const std::string& value, const std::string& accepts);
+
+// Which values an option takes: in words, for refusal(), and as a test.
+struct accepted_values {
+    std::string in_words;
+    std::function<bool(const std::string&)> contains;
+};
+accepted_values one_of(const std::vector<std::string>& words);
+
+// One option, to be described further.
+class option_description {
+public:
+    explicit option_description(CLI::Option& option) : option_(option) {}
+
+    option_description& value(const std::string& placeholder);  // as the manual names the option's value
+    option_description& group(std::string_view title);          // of the manual; "Options" unless given
+    option_description& takes(const accepted_values& values);
+    option_description& required();
+    option_description& separated_by(char separator);  // several values in one word
+    option_description& one_value_each_time();         // a list's option is repeated, and takes one word each time
+
+private:
+    CLI::Option& option_;
+};
+
+// The options of one command. A name is "-o,--output", or has no dash for words that stand by themselves. The targets
+// are written when the command line is parsed and must live until then.
+class command_arguments {
+public:
+    explicit command_arguments(CLI::App& app) : app_(app) {}
+
+    option_description add(const std::string& name, std::string& target, const std::string& description);
+    option_description add(const std::string& name, double& target, const std::string& description);
+    option_description add(const std::string& name, std::uint32_t& target, const std::string& description);
+    option_description add(const std::string& name, std::vector<std::string>& target, const std::string& description);
+    option_description add_flag(const std::string& name, bool& target, const std::string& description);
+
+    // Whether `word` ("-o", "--output") is an option whose value is the word after it.
+    bool takes_a_value(const std::string& word) const;
+
+private:
+    CLI::App& app_;
+};
+
+// What the manual shows of an option.
+struct option_text {
+    std::string group;
+    std::string spelling;  // "-o, --output FILE"
+    std::string description;
+};
+
+// The whole command line: `program [command [options]]`.
+class command_line {
+public:
+    // `manual` makes the text of --help: of the program for "", else of a command.
+    using manual_maker = std::function<std::string(const std::string& command, const std::vector<option_text>&)>;
+    command_line(const std::string& program, const std::string& version, manual_maker manual);
+    ~command_line();
+    command_line(const command_line&) = delete;
+    command_line& operator=(const command_line&) = delete;
+
+    command_arguments add_command(const std::string& name, const std::string& purpose);
+    bool has_command(const std::string& name) const;
+
+    // Returns the command that was given; "" if --help or --version was answered. Throws usage_error.
+    std::string parse(const std::vector<std::string>& words);
+
+private:
+    std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace prof

@@ -1,0 +1,42 @@
+#include "cli/output.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "capture/format.hpp"
+#include "export/json_text.hpp"
+
+namespace prof {
+namespace {
+
+bool begins_like_a_capture(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0) return false;
+    std::array<char, format::magic.size()> bytes{};
+    const ssize_t got = read(file, bytes.data(), bytes.size());
+    close(file);
+    return got == static_cast<ssize_t>(bytes.size()) && bytes == format::magic;
+}
+
+}  // namespace
+
+std::string output_problem(const std::string& output, const std::vector<std::string>& inputs) {
+    struct stat there {};
+    // Of what is there already; a terminal, a pipe or a device loses nothing.
+    if (output.empty() || stat(output.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return {};
+    for (const std::string& input : inputs) {
+        struct stat status {};
+        if (stat(input.c_str(), &status) != 0 || status.st_dev != there.st_dev || status.st_ino != there.st_ino) {
+            continue;
+        }
+        return "the output " + terminal_safe(output) + " is the file that is to be read; choose another name";
+    }
+    if (!output.ends_with(".prof") && !begins_like_a_capture(output)) return {};
+    return "the output " + terminal_safe(output) +
+           " is a capture, which is never overwritten; choose another name, or remove it first";
+}
+
+}  // namespace prof

@@ -1,0 +1,55 @@
+#include "session/left_rings.hpp"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "record/number.hpp"
+
+namespace prof {
+namespace {
+
+// Of libprof-PID-XXXXXXXX.rings (ring/region.cpp).
+std::optional<pid_t> pid_in(std::string_view name) {
+    constexpr std::string_view prefix = "libprof-";
+    if (!name.starts_with(prefix) || !name.ends_with(".rings")) return std::nullopt;
+    name.remove_prefix(prefix.size());
+    const auto pid = take_number<std::int32_t>(name);
+    return pid && *pid > 0 && name.starts_with('-') ? std::optional<pid_t>(*pid) : std::nullopt;
+}
+
+bool is_dead(pid_t pid) noexcept { return kill(pid, 0) != 0 && errno == ESRCH; }
+
+}  // namespace
+
+std::string left_rings_notice(const std::string& own) {
+    constexpr std::uint64_t block = 512;
+    constexpr std::uint64_t megabyte = 1U << 20;
+    if (own.empty()) return {};
+    const std::filesystem::path directory = std::filesystem::path(own).parent_path();
+    std::uint64_t files = 0;
+    std::uint64_t bytes = 0;
+    std::error_code failed;
+    for (std::filesystem::directory_iterator entry(directory, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+        const auto pid = pid_in(entry->path().filename().native());
+        struct stat status {};
+        if (!pid || !is_dead(*pid) || lstat(entry->path().c_str(), &status) != 0) continue;
+        if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) continue;
+        ++files;
+        bytes += static_cast<std::uint64_t>(status.st_blocks) * block;
+    }
+    if (files == 0) return {};
+    return "processes that died have left " + std::to_string(files) + (files == 1 ? " file" : " files") +
+           " of rings with " + std::to_string((bytes + megabyte - 1) / megabyte) + " MB in " + directory.native() +
+           ": `prof seal` of their captures puts them there and frees the memory";
+}
+
+}  // namespace prof

@@ -1,0 +1,168 @@
+#include "timeline/graph_bodies.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace prof {
+namespace {
+
+// The clocks of host and GPU agree to within a microsecond or so.
+constexpr std::int64_t clock_slack_ns = 2'000;
+
+struct graph_launch {
+    std::uint64_t correlation = 0;
+    std::int64_t called_ns = INT64_MIN;  // if that is known
+    // Of its operations outside all bodies; none, if the first is INT64_MAX.
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_end_ns = INT64_MIN;
+
+    bool has_ops() const noexcept { return first_ns != INT64_MAX; }
+    bool was_called_by(std::int64_t ns) const noexcept { return called_ns <= ns + clock_slack_ns; }
+};
+
+struct body_op {
+    std::int64_t start_ns = 0;
+    std::uint64_t node = 0;
+    std::uint64_t* correlation = nullptr;
+};
+
+struct instantiated_graph {
+    std::vector<graph_launch> launches;
+    std::vector<body_op> body;
+};
+
+// By attach epoch and graph id.
+using graphs_by_key = std::unordered_map<std::uint64_t, instantiated_graph>;
+
+constexpr std::uint64_t graph_key(std::uint64_t correlation, std::uint32_t graph) noexcept {
+    return (correlation >> 32) << 32 | graph;
+}
+
+template <typename TRecord>
+bool is_of_body(const TRecord& r) noexcept {
+    return static_cast<std::uint32_t>(r.correlation) == 0 && r.graph_id != 0;
+}
+
+template <typename TRecord>
+void take_bodies(graphs_by_key& graphs, std::vector<TRecord>& records) {
+    for (TRecord& r : records) {
+        if (!is_of_body(r) || r.start_ns == 0) continue;
+        graphs[graph_key(r.correlation, r.graph_id)].body.push_back(
+            {static_cast<std::int64_t>(r.start_ns), r.graph_node_id, &r.correlation});
+    }
+}
+
+using launches_by_correlation = std::unordered_map<std::uint64_t, graph_launch>;
+
+template <typename TRecord>
+void take_launches(const graphs_by_key& graphs, std::unordered_map<std::uint64_t, launches_by_correlation>& launches,
+                   const std::vector<TRecord>& records) {
+    for (const TRecord& r : records) {
+        if (r.graph_id == 0 || r.start_ns == 0 || is_of_body(r)) continue;
+        const std::uint64_t key = graph_key(r.correlation, r.graph_id);
+        if (!graphs.contains(key)) continue;
+        graph_launch& launch = launches[key][r.correlation];
+        launch.first_ns = std::min(launch.first_ns, static_cast<std::int64_t>(r.start_ns));
+        launch.last_end_ns = std::max(launch.last_end_ns, static_cast<std::int64_t>(r.end_ns));
+    }
+}
+
+// In order, of one kind: those with operations outside the bodies, or, where the graph has none, those that were
+// called.
+std::vector<graph_launch> in_order(const launches_by_correlation& launches) {
+    std::vector<graph_launch> all;
+    for (const auto& [correlation, launch] : launches) {
+        all.push_back(launch);
+        all.back().correlation = correlation;
+    }
+    const bool have_ops = std::any_of(all.begin(), all.end(), [](const graph_launch& l) { return l.has_ops(); });
+    if (have_ops) std::erase_if(all, [](const graph_launch& l) { return !l.has_ops(); });
+    std::sort(all.begin(), all.end(), [](const graph_launch& a, const graph_launch& b) {
+        return std::tie(a.first_ns, a.called_ns, a.correlation) < std::tie(b.first_ns, b.called_ns, b.correlation);
+    });
+    return all;
+}
+
+// What is known of a node where it can only belong to one launch.
+struct node_place {
+    bool comes_first = false;  // before any of the others
+    bool comes_later = false;  // among the others, or after them
+};
+
+class body_launches {
+public:
+    explicit body_launches(const instantiated_graph& graph) : launches_(graph.launches) {
+        for (const body_op& op : graph.body) learn(op);
+    }
+
+    // Null: none is known.
+    const graph_launch* of(const body_op& op) const {
+        const auto [earlier, later] = around(op);
+        if (earlier == nullptr) return later;
+        if (later == nullptr || op.start_ns < earlier->last_end_ns) return earlier;
+        const auto known = places_.find(op.node);
+        const bool is_first = known != places_.end() && known->second.comes_first && !known->second.comes_later;
+        return is_first ? later : earlier;
+    }
+
+private:
+    using pair = std::pair<const graph_launch*, const graph_launch*>;
+
+    // The latest launch that had begun, and the next one, if it had been called.
+    pair around(const body_op& op) const {
+        const auto after = std::upper_bound(
+            launches_.begin(), launches_.end(), op.start_ns, [](std::int64_t ns, const graph_launch& launch) {
+                return launch.has_ops() ? ns < launch.first_ns : !launch.was_called_by(ns);
+            });
+        const graph_launch* const earlier = after == launches_.begin() ? nullptr : &after[-1];
+        const bool next_may_be = after != launches_.end() && after->has_ops() && after->was_called_by(op.start_ns);
+        return {earlier, next_may_be ? &*after : nullptr};
+    }
+
+    void learn(const body_op& op) {
+        const auto [earlier, later] = around(op);
+        if (earlier == nullptr && later != nullptr) places_[op.node].comes_first = true;
+        if (earlier != nullptr && (later == nullptr || op.start_ns < earlier->last_end_ns)) {
+            places_[op.node].comes_later = true;
+        }
+    }
+
+    const std::vector<graph_launch>& launches_;
+    std::unordered_map<std::uint64_t, node_place> places_;
+};
+
+}  // namespace
+
+void find_launches_of_bodies(capture_contents& contents, const std::vector<timeline_api_call>& calls) {
+    graphs_by_key graphs;
+    take_bodies(graphs, contents.kernels);
+    take_bodies(graphs, contents.transfers);
+    if (graphs.empty()) return;
+
+    std::unordered_map<std::uint64_t, launches_by_correlation> launches;
+    take_launches(graphs, launches, contents.kernels);
+    take_launches(graphs, launches, contents.transfers);
+    std::unordered_map<std::uint64_t, graph_launch*> by_correlation;
+    for (auto& [key, of_graph] : launches) {
+        for (auto& [correlation, launch] : of_graph) by_correlation[correlation] = &launch;
+    }
+    for (const timeline_api_call& call : calls) {
+        if (const auto known = by_correlation.find(call.correlation); known != by_correlation.end()) {
+            known->second->called_ns = call.start_ns;
+        } else if (call.graph != 0 && graphs.contains(graph_key(call.correlation, call.graph))) {
+            launches[graph_key(call.correlation, call.graph)][call.correlation].called_ns = call.start_ns;
+        }
+    }
+    for (auto& [key, graph] : graphs) {
+        graph.launches = in_order(launches[key]);
+        const body_launches known(graph);
+        for (const body_op& op : graph.body) {
+            if (const graph_launch* const launch = known.of(op)) *op.correlation = launch->correlation;
+        }
+    }
+}
+
+}  // namespace prof

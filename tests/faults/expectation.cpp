@@ -1,0 +1,334 @@
+#include "faults/expectation.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <unordered_map>
+
+#include "analysis/projection.hpp"
+#include "capture/reader.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct place {
+    const timeline* in = nullptr;
+    std::uint32_t index = npos;
+};
+
+// Which losses are said, and how many records they may be.
+struct said_losses {
+    std::uint64_t records = 0;
+    std::uint64_t gpu_records = 0;
+    bool anything = false;  // all may be lost
+    bool all_gpu_work = false;
+    bool names = false;
+};
+
+class inspection {
+public:
+    inspection(const std::string& directory, const journal& done, const circumstances& how)
+        : directory_(directory), done_(done), how_(how) {}
+
+    std::vector<std::string> run() {
+        load();
+        // A known defect: what the rings still hold is taken for that of each capture of the process that has no end.
+        const auto has_no_end = [](const auto& data) { return !data->quality.ended; };
+        reads_later_rings_ = std::count_if(captures_.begin(), captures_.end(), has_no_end) > 1;
+        for (const auto& data : captures_) take(*data);
+        note_error_output();
+        for (std::uint32_t thread = 0; thread < journal::most_threads; ++thread) index_journal(done_.threads[thread]);
+        expect_all_of_journal();
+        expect_nothing_else();
+        expect_structure();
+        return std::move(problems_);
+    }
+
+private:
+    template <typename... TParts>
+    void problem(const TParts&... parts) {
+        std::string line;
+        ((line += parts), ...);
+        if (problems_.size() < 20) problems_.push_back(line);
+    }
+
+    void load() {
+        std::vector<std::string> paths;
+        if (fs::is_directory(directory_)) {
+            for (const auto& each : fs::directory_iterator(directory_)) paths.push_back(each.path());
+        }
+        std::sort(paths.begin(), paths.end());
+        for (const std::string& path : paths) {
+            if (path.ends_with(".prof")) load(path);
+            if (path.find(".tmp-") != std::string::npos && !how_.was_killed && !how_.unlink_failed) {
+                problem("left behind: ", path);
+            }
+        }
+    }
+
+    void load(const std::string& path) {
+        // A process that dies before the header is in the file leaves less than that.
+        if (how_.was_killed && fs::file_size(path) < sizeof(format::file_header)) return;
+        auto data = std::make_unique<timeline>();
+        try {
+            *data = load_timeline(path);
+            expect_sums(path, *data);
+            expect_no_damage(path, *data);
+        } catch (const std::exception& failure) {
+            return problem(path, ": ", failure.what());
+        }
+        // A dump is a copy: what it has stands in its capture, too.
+        (path.find(".dump-") == std::string::npos ? captures_ : dumps_).push_back(std::move(data));
+    }
+
+    void expect_sums(const std::string& path, const timeline& data) {
+        const projection projected = project(data);
+        std::int64_t self = 0;
+        std::uint64_t ops = 0;
+        for (const projection_row& row : projected.rows) {
+            self += row.gpu_self_ns;
+            ops += row.self_ops;
+        }
+        if (self != projected.total_gpu_ns || ops != data.ops.size()) problem(path, ": self times do not add up");
+    }
+
+    // A capture that was not closed may end inside a chunk.
+    void expect_no_damage(const std::string& path, const timeline& data) {
+        if (data.quality.damaged_bytes == 0) return;
+        capture_reader reader(path);
+        for (chunk part; reader.next(part);) {
+        }
+        const std::string& first = reader.damage().first;
+        if (data.quality.ended || first.find("ends inside a chunk") == std::string::npos) {
+            problem(path, ": damaged: ", first);
+        }
+    }
+
+    std::uint64_t dropped(const timeline& data, std::initializer_list<drop_cause> causes) const {
+        std::uint64_t sum = 0;
+        for (const drop_cause cause : causes) {
+            const auto found = data.quality.dropped.find(std::string(to_string(cause)));
+            if (found != data.quality.dropped.end()) sum += found->second;
+        }
+        return sum;
+    }
+
+    // What a capture has, and what it says that it lacks.
+    void take(const timeline& data) {
+        for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+            const timeline_range& range = data.ranges[i];
+            if (range.payload_kind != payload_type::u64) continue;  // of a handler
+            if (range.style == range_style::earlier) continue;      // of a time in which nothing was recorded
+            const auto serial = static_cast<std::uint32_t>(range.payload);
+            const bool is_new = ranges_.try_emplace(serial, place{&data, i}).second;
+            if (!is_new && !reads_later_rings_) problem("twice: range ", std::to_string(serial));
+        }
+        for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+            if (data.ops[i].kind != op_kind::kernel) continue;
+            const std::uint32_t serial = data.kernels[data.ops[i].detail].grid[0];
+            const bool is_new = ops_.try_emplace(serial, place{&data, i}).second;
+            if (!is_new && !reads_later_rings_) problem("twice: kernel ", std::to_string(serial));
+        }
+        for (const timeline_api_call& call : data.api_calls) launches_ += call.kind == api_class::launch ? 1 : 0;
+        said_.records += dropped(data, {drop_cause::ring_full, drop_cause::enclosing_range_dropped, drop_cause::no_ring,
+                                        drop_cause::domains_full, drop_cause::write_failed});
+        said_.gpu_records += data.quality.launches_without_completion +
+                             dropped(data, {drop_cause::cupti_dropped, drop_cause::cupti_no_buffer,
+                                            drop_cause::cupti_no_timestamp, drop_cause::cupti_unknown_record});
+        said_.names = said_.names || dropped(data, {drop_cause::names_full}) != 0;
+        const bool has_no_gpu_work = !data.property("missing").empty() || !data.property("cupti_notice").empty() ||
+                                     dropped(data, {drop_cause::cupti_error}) != 0;
+        said_.all_gpu_work = said_.all_gpu_work || has_no_gpu_work;
+        if (data.quality.is_latest_part) said_.anything = true;
+        if (data.quality.ended) return;
+        // It says what became of the rings; one that was sealed with all that was in them need not.
+        const std::string& recovery = data.quality.recovery;
+        if (recovery.empty() && data.quality.died) return;
+        if (recovery.empty()) problem("a capture without an end does not say so");
+        const bool is_recovered = recovery.find("were recovered from its rings") != std::string::npos &&
+                                  recovery.find(", then ") == std::string::npos;
+        if (!is_recovered) said_.anything = true;
+    }
+
+    void note_error_output() {
+        const std::string& text = how_.error_output;
+        if (how_.cannot_say) said_.anything = true;
+        std::smatch found;
+        if (std::regex_search(text, found, std::regex(": ([0-9]+) records"))) said_.records += std::stoull(found[1]);
+        if (std::regex_search(text, found, std::regex("and ([0-9]+) ranges, calls or GPU records"))) {
+            said_.records += std::stoull(found[1]);
+        }
+        if (text.find("no GPU work is recorded") != std::string::npos) said_.all_gpu_work = true;
+        if (text.find("another client of CUPTI") != std::string::npos) said_.all_gpu_work = true;
+        // Of a capture that is not there.
+        for (const char* const phrase : {"nothing is recorded", "all of it is lost", "cannot create capture",
+                                         "no drain thread", "cannot make the directory", "no memory for", "control"}) {
+            if (text.find(phrase) != std::string::npos) said_.anything = true;
+        }
+        if (how_.output_was_removed && (how_.was_killed || !text.empty())) said_.anything = true;
+        if (captures_.empty() && (how_.was_killed || done_.failed_commands != 0)) said_.anything = true;
+    }
+
+    struct entry {
+        journal_entry made;
+        bool was_popped = false;
+        std::uint32_t popped_after = 0;
+    };
+
+    void index_journal(const journal_area& area) {
+        const std::uint32_t count = area.count.load();
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const journal_entry& e = area.entries[i];
+            if (e.what == deed::pushed) pushed_[e.serial] = {.made = e};
+            if (e.what == deed::launched) launched_[e.serial] = {.made = e};
+            if (e.what != deed::popped) continue;
+            entry& range = pushed_[e.serial];
+            range.was_popped = true;
+            range.popped_after = e.after;
+        }
+    }
+
+    // Whether libprof recorded from before it to after it.
+    recorded is_recorded(const journal_entry& e) const {
+        if (e.before != e.after || e.before % 2 != 0) return recorded::unknown;
+        return done_.phases[e.before].load();
+    }
+
+    void expect_all_of_journal() {
+        std::uint64_t ranges_missing = 0;
+        std::uint64_t ops_missing = 0;
+        std::uint64_t launches = 0;
+        std::uint32_t first = 0;
+        for (const auto& [serial, e] : pushed_) {
+            if (is_recorded(e.made) != recorded::yes || ranges_.contains(serial)) continue;
+            if (ranges_missing++ == 0) first = serial;
+        }
+        for (const auto& [serial, e] : launched_) {
+            if (is_recorded(e.made) != recorded::yes) continue;
+            ++launches;
+            ops_missing += ops_.contains(serial) ? 0 : 1;
+        }
+        if (said_.anything) return;
+        if (ranges_missing > said_.records) {
+            problem(std::to_string(ranges_missing), " ranges are missing (the first: ", std::to_string(first), " of ",
+                    std::to_string(pushed_.size()), "), and ", std::to_string(said_.records), " are said to be");
+        }
+        if (said_.all_gpu_work) return;
+        const std::uint64_t lost = said_.records - std::min(said_.records, ranges_missing);
+        if (launches > launches_ + lost) {
+            problem(std::to_string(launches - launches_), " launches are missing, and ", std::to_string(lost),
+                    " are said to be");
+        }
+        if (ops_missing > said_.gpu_records + lost) {
+            problem(std::to_string(ops_missing), " kernels are missing, and ", std::to_string(said_.gpu_records + lost),
+                    " are said to be");
+        }
+    }
+
+    // A thread may have died between a thing and its entry: that is the next.
+    bool is_next(std::uint32_t serial, const std::map<std::uint32_t, entry>& known) const {
+        return known.contains(serial - 1) || serial % thread_step == 1;
+    }
+
+    void expect_nothing_else() {
+        for (const auto& [serial, at] : ranges_) {
+            const auto made = pushed_.find(serial);
+            if (made == pushed_.end() && !is_next(serial, pushed_)) problem("made up: range ", std::to_string(serial));
+            if (made == pushed_.end()) continue;
+            if (is_recorded(made->second.made) == recorded::no)
+                problem("not recorded then: range ", std::to_string(serial));
+            const std::string name(at.in->name(at.in->ranges[at.index].name));
+            if (name != range_name_of(serial) && !(name.empty() && (said_.names || said_.anything))) {
+                problem("range ", std::to_string(serial), " has the name \"", name, "\"");
+            }
+        }
+        for (const auto& [serial, at] : ops_) {
+            if (!launched_.contains(serial) && !is_next(serial, launched_))
+                problem("made up: kernel ", std::to_string(serial));
+            const std::string name(at.in->kernel_symbol(at.in->ops[at.index]));
+            const std::string wanted = serial % 2 == 0 ? "copy_k" : "gemm_k";
+            // Out of CUPTI's buffers it has none: that of its launch is taken, if there is one.
+            const bool may_lack_it = said_.names || at.in->ops[at.index].launch == npos;
+            if (name.find(wanted) == std::string::npos && !(name.empty() && may_lack_it)) {
+                problem("kernel ", std::to_string(serial), " has the name \"", name, "\"");
+            }
+        }
+    }
+
+    std::uint32_t serial_of(const timeline& data, std::uint32_t range) const {
+        while (range != npos && data.ranges[range].payload_kind != payload_type::u64) range = data.ranges[range].parent;
+        return range == npos ? 0 : static_cast<std::uint32_t>(data.ranges[range].payload);
+    }
+
+    // Of a range or a kernel: the innermost one of those around it that is there.
+    void expect_inside(const char* what, std::uint32_t serial, const journal_entry& made, std::uint32_t found) {
+        std::uint32_t wanted = made.parent;
+        for (; wanted != 0 && wanted != found; wanted = pushed_[wanted].made.parent) {
+            const auto there = ranges_.find(wanted);
+            const bool is_sure = there != ranges_.end() && pushed_[wanted].made.before == made.after &&
+                                 is_recorded(made) == recorded::yes;
+            if (is_sure) break;
+        }
+        if (wanted != found) {
+            problem(what, " ", std::to_string(serial), " is in range ", std::to_string(found), " and not in ",
+                    std::to_string(wanted));
+        }
+    }
+
+    void expect_structure() {
+        for (const auto& [serial, at] : ranges_) {
+            const timeline_range& range = at.in->ranges[at.index];
+            const auto made = pushed_.find(serial);
+            if (made == pushed_.end() || at.in->quality.is_latest_part) continue;
+            expect_inside("range", serial, made->second.made, serial_of(*at.in, range.parent));
+            const bool is_whole = made->second.was_popped && made->second.popped_after == made->second.made.before &&
+                                  is_recorded(made->second.made) == recorded::yes;
+            if (range.open_at_end && is_whole && !said_.anything && said_.records == 0) {
+                problem("range ", std::to_string(serial), " has no end");
+            }
+        }
+        for (const auto& [serial, at] : ops_) {
+            const gpu_op& op = at.in->ops[at.index];
+            const auto made = launched_.find(serial);
+            if (made == launched_.end() || at.in->quality.is_latest_part) continue;
+            if (op.launch == npos) {
+                const bool is_sure = is_recorded(made->second.made) == recorded::yes;
+                if (is_sure && !said_.anything && said_.records == 0)
+                    problem("kernel ", std::to_string(serial), " has no launch");
+                continue;
+            }
+            const std::uint32_t open = at.in->api_calls[op.launch].open;
+            const std::uint32_t range = open == npos ? npos : at.in->open_nodes[open].range;
+            expect_inside("kernel", serial, made->second.made, serial_of(*at.in, range));
+        }
+    }
+
+    const std::string directory_;
+    const journal& done_;
+    const circumstances& how_;
+    std::vector<std::string> problems_;
+    std::vector<std::unique_ptr<timeline>> captures_;
+    std::vector<std::unique_ptr<timeline>> dumps_;
+    std::map<std::uint32_t, place> ranges_;  // by serial number
+    std::map<std::uint32_t, place> ops_;
+    std::uint64_t launches_ = 0;
+    bool reads_later_rings_ = false;
+    std::map<std::uint32_t, entry> pushed_;
+    std::map<std::uint32_t, entry> launched_;
+    said_losses said_;
+};
+
+}  // namespace
+
+std::vector<std::string> shortcomings(const std::string& directory, const journal& done, const circumstances& how) {
+    return inspection(directory, done, how).run();
+}
+
+}  // namespace prof::test

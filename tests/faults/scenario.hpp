@@ -1,0 +1,22 @@
+// What one seed draws: the options of a recording, and the faults that it meets.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "faults/fault.hpp"
+
+namespace prof::test {
+
+struct scenario {
+    std::map<std::string, std::string> options;  // PROF_… variables, and those of the simulated GPU
+    std::vector<fault> faults;
+    bool has_small_rings = false;  // on a file system of their own, which a fault fills
+};
+
+// `with_all`: also what scenario.cpp switches off.
+scenario draw(std::uint64_t seed, bool with_all);
+
+}  // namespace prof::test

@@ -1,0 +1,134 @@
+// libprof's line on stderr (session/process.hpp), wherever that leads: it never ends the program, and never holds it
+// up.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <string>
+
+#include "session/process.hpp"
+
+namespace prof::test {
+namespace {
+
+constexpr int went_on = 7;
+
+enum class kind { pipe, socket };
+
+// {to read from, to write to}
+std::array<int, 2> two_ends(kind of) {
+    std::array<int, 2> ends{};
+    const int failed = of == kind::pipe ? pipe(ends.data()) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());
+    if (failed != 0) _exit(1);
+    return ends;
+}
+
+void fill(int descriptor) {
+    const int flags = fcntl(descriptor, F_GETFL);
+    fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+    const std::array<char, 512> bytes{};
+    while (write(descriptor, bytes.data(), bytes.size()) > 0) {
+    }
+    fcntl(descriptor, F_SETFL, flags);
+}
+
+std::string read_some(int descriptor) {
+    std::array<char, 2 * PIPE_BUF> text{};
+    const ssize_t bytes = read(descriptor, text.data(), text.size());
+    return {text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
+}
+
+// In a process of its own, which is killed if it has to wait. Its signals are as they were.
+[[noreturn]] void complain_to(int descriptor, const std::string& line = "line") {
+    alarm(20);
+    dup2(descriptor, STDERR_FILENO);
+    complain_once(line);
+    sigset_t mask;
+    sigset_t pending;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    sigpending(&pending);
+    for (const int number : {SIGPIPE, SIGXFSZ, SIGTTOU}) {
+        if (sigismember(&mask, number) != 0 || sigismember(&pending, number) != 0) _exit(2);
+    }
+    _exit(went_on);
+}
+
+struct Complaint : testing::TestWithParam<kind> {};
+
+TEST_P(Complaint, ThatNobodyReadsEndsNoProgram) {
+    const auto complain = [] {
+        const auto ends = two_ends(GetParam());
+        close(ends[0]);
+        complain_to(ends[1]);
+    };
+    EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
+}
+
+TEST_P(Complaint, ThatThereIsNoRoomForHoldsNoProgramUp) {
+    const auto complain = [] {
+        const auto ends = two_ends(GetParam());
+        fill(ends[1]);
+        complain_to(ends[1]);
+    };
+    EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
+}
+
+TEST_P(Complaint, IsOneLineAndWritten) {
+    const auto ends = two_ends(GetParam());
+    EXPECT_EXIT(complain_to(ends[1]), testing::ExitedWithCode(went_on), "");
+    EXPECT_EQ(read_some(ends[0]), "libprof: line\n");
+    EXPECT_EXIT(complain_to(ends[1], std::string(2 * PIPE_BUF, 'x')), testing::ExitedWithCode(went_on), "");
+    const std::string cut = read_some(ends[0]);
+    EXPECT_EQ(cut.size(), std::size_t{PIPE_BUF});
+    EXPECT_EQ(cut.back(), '\n');
+    close(ends[0]);
+    close(ends[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(To, Complaint, testing::Values(kind::pipe, kind::socket));
+
+// What could not be written does not count as the one line.
+TEST(ComplaintLater, IsWrittenOnceThereIsRoom) {
+    const auto complain = [] {
+        const auto ends = two_ends(kind::pipe);
+        fill(ends[1]);
+        dup2(ends[1], STDERR_FILENO);
+        complain_once("first");
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        while (!read_some(ends[0]).empty()) {
+        }
+        complain_once("second");
+        complain_once("third");
+        _exit(read_some(ends[0]) == "libprof: second\n" ? went_on : 1);
+    };
+    EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
+}
+
+TEST(ComplaintToAFile, AtTheLimitOfItsSizeEndsNoProgram) {
+    const auto complain = [] {
+        char path[] = "/tmp/prof-test-XXXXXX";
+        const int file = mkstemp(path);
+        unlink(path);
+        const rlimit none{0, RLIM_INFINITY};
+        setrlimit(RLIMIT_FSIZE, &none);
+        complain_to(file);
+    };
+    EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
+}
+
+TEST(ComplaintToNobody, IsNotWritten) {
+    const auto complain = [] {
+        close(STDERR_FILENO);
+        complain_once("line");
+        _exit(went_on);
+    };
+    EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
+}
+
+}  // namespace
+}  // namespace prof::test

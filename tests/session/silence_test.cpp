@@ -1,0 +1,114 @@
+// A disk that stops to answer and stays so (silence_victim.cpp): nobody waits for it, the end of the process included,
+// and what it did not take can be had from the rings.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "session/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+struct Silence : testing::Test {
+    struct run {
+        scratch_directory scratch;
+        std::string mode;
+        pid_t pid = 0;
+    };
+    std::map<std::string, run> runs;
+
+    // Killed after a minute. The wait for a disk takes some seconds, so several programs wait at once.
+    void begin(const std::string& mode, const std::map<std::string, std::string>& more = {}) {
+        run& made = runs[mode];
+        std::map<std::string, std::string> environment = {{"LD_PRELOAD", ""},
+                                                          {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                                                          {"FAKE_GPU_CLOCK", "virtual"},
+                                                          {"PROF_OUTPUT_DIR", made.scratch.path + "/captures"},
+                                                          {"PROF_RINGS", made.scratch.path},
+                                                          {"CUDA_INJECTION64_PATH", ""},
+                                                          {"NVTX_INJECTION64_PATH", ""}};
+        environment.insert(more.begin(), more.end());
+        const std::string preloaded = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
+        made.pid = start_process(
+            {"/usr/bin/timeout", "-s", "KILL", "60", "/usr/bin/env", "LD_PRELOAD=" + preloaded, PROF_TEST_VICTIM, mode},
+            environment, made.scratch.path, made.scratch.path + "/out", made.scratch.path + "/err");
+    }
+
+    process_result end(const std::string& mode) {
+        const run& made = runs.at(mode);
+        process_result result;
+        waitpid(made.pid, &result.status, 0);
+        result.out = read_file(made.scratch.path + "/out");
+        result.err = read_file(made.scratch.path + "/err");
+        EXPECT_EQ(result.exit_code(), 3) << mode << result.err;
+        EXPECT_EQ(result.out, "done\n") << mode;
+        EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+        return result;
+    }
+
+    timeline captured(const std::string& mode) {
+        const auto found = runs.at(mode).scratch.files(".prof");
+        EXPECT_EQ(found.size(), 1U) << mode;
+        return found.size() == 1 ? load_timeline(found.front()) : timeline{};
+    }
+};
+
+TEST_F(Silence, OfADiskDoesNotHoldUpTheEndOfTheProcess) {
+    for (const char* const mode : {"exit", "exit-in-stop", "before-exit", "exit-first", "exports"}) begin(mode);
+    for (const std::string mode : {"exit", "exit-in-stop", "before-exit"}) {
+        const process_result result = end(mode);
+        const std::string why =
+            mode == "exit-in-stop" ? "a call to libprof or CUDA was under way" : "the capture's disk did not answer";
+        EXPECT_EQ(result.err, "libprof: the program ended while " + why +
+                                  ": the capture has no end; prof seal puts into it what was kept\n");
+        const timeline data = captured(mode);
+        EXPECT_FALSE(data.quality.ended) << mode;
+        EXPECT_EQ(data.ranges.size(), 40U) << mode;
+        EXPECT_EQ(data.ops.size(), 40U) << mode;
+        EXPECT_TRUE(data.quality.dropped.empty()) << mode;
+    }
+    const process_result first = end("exit-first");
+    EXPECT_NE(first.err.find("the capture's disk did not answer"), std::string::npos) << first.err;
+    EXPECT_TRUE(runs.at("exit-first").scratch.files(".prof").empty());
+    const process_result without_exports = end("exports");
+    EXPECT_EQ(
+        without_exports.err,
+        "libprof: the program ended while a call was under way: the capture is complete, its exports may not be\n");
+    EXPECT_EQ(captured("exports").ops.size(), 40U);
+    EXPECT_TRUE(captured("exports").quality.ended);
+    // Nobody needs them while exports are made, however the process ends then.
+    EXPECT_TRUE(runs.at("exports").scratch.files(".rings").empty());
+}
+
+TEST_F(Silence, OfADiskDoesNotHoldUpAResume) {
+    begin("resume", {{"PROF_EXPORT", "none"}});
+    EXPECT_EQ(end("resume").err, "");
+    const timeline data = captured("resume");
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_EQ(data.ranges.size(), 60U);
+    EXPECT_EQ(data.ops.size(), 60U);
+}
+
+// A step that begins while the window before cannot be taken in gets none; later ones do.
+TEST_F(Silence, OfADiskDoesNotHoldUpAStepThatOpensAWindow) {
+    begin("steps", {{"PROF_EXPORT", "none"}, {"PROF_SCHEDULE", "wait=1,warmup=1,active=2"}});
+    EXPECT_EQ(end("steps").err,
+              "libprof: a window was passed over: the capture's disk did not answer while the one before was taken "
+              "in\n");
+    const timeline data = captured("steps");
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_EQ(data.property("windows_notice"),
+              "4 windows were passed over: the disk did not answer while the one before was taken in");
+    EXPECT_EQ(data.ranges.size(), 2U * (10 - 4));
+    EXPECT_EQ(data.ops.size(), data.ranges.size());
+    EXPECT_TRUE(data.quality.dropped.empty());
+}
+
+}  // namespace
+}  // namespace prof::test

@@ -1,0 +1,113 @@
+// A program whose capture's disk stops to answer (slow_disk.cpp, preloaded), and stays so:
+//
+//   silence_victim exit | exit-first | exit-in-stop | before-exit | resume | steps | exports
+//
+// Each step has a range and a launch. exit: half of 40 steps are taken in, then the disk is silent, and the program
+// ends. exit-first: it is silent from the beginning on. exit-in-stop: another thread is in prof_stop when the program
+// ends. before-exit: it calls prof_before_exit and prof_sync first, which fail. resume: a pause, and a resume, which
+// fails; then the disk answers, and a resume succeeds. steps: 40 steps by prof_step, of which the disk is silent from
+// the 10th to the 30th; none may be held up. exports: it is silent for exports alone. Prints "done", and ends with
+// status 3.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <prof/prof.h>
+#include <prof/range.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string_view>
+#include <thread>
+
+#include "fakes/fake_gpu.h"
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+void work_k() {}
+
+void step(cudaStream_t stream) {
+    PROF_RANGE("step");
+    (void)cudaLaunchKernel(reinterpret_cast<const void*>(work_k), dim3(1), dim3(32), nullptr, 0, stream);
+    (void)cudaStreamSynchronize(stream);
+}
+
+void steps(cudaStream_t stream, int count) {
+    for (int i = 0; i < count; ++i) step(stream);
+}
+
+void tell_disk(const char* function) {
+    if (void* const found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<void (*)()>(found)();
+}
+
+void expect(bool holds, const char* what) {
+    if (!holds) std::printf("not so: %s (%s)\n", what, prof_last_error());
+}
+
+// Until all before is in the capture.
+void await_disk() {
+    while (prof_sync() != PROF_OK) std::this_thread::yield();
+}
+
+void stop_on_another_thread() {
+    std::thread([] { (void)prof_stop(); }).detach();
+    while (prof_is_recording() != 0) std::this_thread::yield();
+}
+
+void pause_and_resume(cudaStream_t stream) {
+    expect(prof_pause() == PROF_OK, "prof_pause");
+    const auto begin = clock_type::now();
+    expect(prof_resume() == PROF_FAILED, "prof_resume fails while the disk is silent");
+    expect(clock_type::now() - begin < std::chrono::seconds(5), "prof_resume does not wait for the disk");
+    tell_disk("slow_disk_release");
+    while (prof_resume() != PROF_OK) std::this_thread::yield();
+    steps(stream, 20);
+}
+
+void go_through_windows(cudaStream_t stream) {
+    clock_type::duration longest{};
+    for (int i = 1; i <= 40; ++i) {
+        if (i == 10) {
+            await_disk();
+            tell_disk("slow_disk_block");
+        }
+        if (i == 30) {
+            tell_disk("slow_disk_release");
+            await_disk();
+        }
+        const auto begin = clock_type::now();
+        expect(prof_step() == PROF_OK, "prof_step");
+        longest = std::max(longest, clock_type::now() - begin);
+        step(stream);
+    }
+    expect(longest < std::chrono::seconds(5), "no step waits for the disk");
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+    const std::string_view mode = argv[1];
+    if (mode == "exit-first") tell_disk("slow_disk_block");
+    fake_gpu_register_kernel(reinterpret_cast<const void*>(work_k), "work_k", 1'000);
+    cudaStream_t stream = nullptr;
+    (void)cudaStreamCreate(&stream);
+    if (mode == "steps") {
+        go_through_windows(stream);
+    } else {
+        steps(stream, 20);
+        if (mode != "exit-first") await_disk();
+        tell_disk(mode == "exports" ? "slow_disk_block_exports" : "slow_disk_block");
+        steps(stream, 20);
+        if (mode != "exports") tell_disk("slow_disk_await_writer");
+        if (mode == "resume") pause_and_resume(stream);
+    }
+    if (mode == "exit-in-stop") stop_on_another_thread();
+    if (mode == "before-exit") {
+        expect(prof_before_exit() == PROF_FAILED, "prof_before_exit gives up");
+        expect(prof_sync() == PROF_FAILED, "prof_sync gives up");
+    }
+    std::puts("done");
+    std::fflush(stdout);
+    return 3;
+}
