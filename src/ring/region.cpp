@@ -137,10 +137,11 @@ bool region::map_file(const std::string& directory, bool is_asked_for) {
     const file_size_signal_guard guard;
     if (fstatfs(fd, &status) != 0 || !keeps_allocated_blocks(status.f_type, is_asked_for)) {
         notice_ = "on the file system of " + directory + " a write to mapped memory can fail";
-    } else if (ftruncate(fd, static_cast<off_t>(bytes_)) != 0 ||
-               (base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)) ==
-                   MAP_FAILED) {
-        notice_ = reason("cannot map the rings", directory, errno);
+    } else {
+        if (ftruncate(fd, static_cast<off_t>(bytes_)) == 0) {
+            base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        }
+        if (base == MAP_FAILED) notice_ = reason("cannot map the rings", directory, errno);
     }
     if (base == MAP_FAILED) {
         if (!nameless) unlink(path.c_str());
