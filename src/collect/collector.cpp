@@ -192,7 +192,7 @@ double collector::used_up_names() noexcept {
     const std::uint64_t end = region_.passing().end();
     const double bytes = static_cast<double>(end - names_end_);
     names_end_ = end;
-    return bytes / (region_.passing().arena_bytes() / 2);
+    return 2 * bytes / static_cast<double>(region_.passing().arena_bytes());
 }
 
 // No record in a ring has them any more.
