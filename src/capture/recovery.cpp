@@ -160,6 +160,7 @@ private:
 // What the process had taken out of rings and buffers, or had from elsewhere, and the file has not: before these.
 void rings_file::unwritten(recovery_basis& contents, recovery& found) {
     unwritten_chunks unwritten = read_unwritten(file_, contents);
+    if (unwritten.is_of_later) throw error("the process has gone on to another capture with them");
     found.has_next_chunk = unwritten.has_next;
     for (recovered_chunk& made : unwritten.chunks) {
         const chunk added = made.view();

@@ -11,7 +11,8 @@ namespace prof {
 
 struct unwritten_chunks {
     std::vector<recovered_chunk> chunks;
-    bool has_next = false;  // the one that comes next in the file is there
+    bool has_next = false;     // the one that comes next in the file is there
+    bool is_of_later = false;  // the process went on with another capture, to which all that the rings hold belongs
 };
 
 // Those of the capture that was created at contents.created_realtime_ns, in order from contents.next_sequence on; an

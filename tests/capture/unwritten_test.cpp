@@ -105,6 +105,22 @@ TEST_F(UnwrittenChunks, GoOnWhereTheFileEnds) {
     EXPECT_THAT(types_of(read_all(reader)), ::testing::Not(::testing::Contains(chunk_type::windows)));
 }
 
+// One that could not be written to its end, after which the process began another.
+TEST_F(UnwrittenChunks, OfALaterCaptureAreNotGivenToOneThatFailed) {
+    publish();
+    const byte_string failed = read_bytes(folder_ / "a.prof");
+    writer_.end(format::end_reason::stopped);
+    capture_writer second(folder_ / "b.prof", sharing());
+    second.property("rings_path", rings_.path());
+    second.flush();
+    ringed_thread thread(rings_, 1);
+    thread.write(3);
+    write_bytes(folder_ / "a.prof", failed);
+    EXPECT_THAT(numbers_in(read("a.prof")), ::testing::IsEmpty());
+    EXPECT_THAT(outcome_, HasSubstr("the process has gone on to another capture with them"));
+    EXPECT_THAT(numbers_in(read("b.prof")), ElementsAre(0, 1, 2));
+}
+
 // The second has memory of its own until the first is closed.
 TEST_F(UnwrittenChunks, AreOneCapturesAtATime) {
     publish();

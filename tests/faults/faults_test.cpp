@@ -7,7 +7,6 @@
 //   PROF_FAULTS_COUNT=500     so many of them (10)
 //   PROF_FAULTS_SECONDS=3600  or as many as this time takes
 //   PROF_FAULTS_LIST=…        these faults instead of the seed's (fault.hpp)
-//   PROF_FAULTS_ALL=1         also those of defects that are known (scenario.cpp)
 //   PROF_FAULTS_KEEP=DIR      what a run that failed leaves goes there
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -228,16 +227,16 @@ std::string joined(const std::vector<std::string>& lines) {
     return out;
 }
 
-bool holds(std::uint64_t seed, const scenario& what, bool with_all) {
+bool holds(std::uint64_t seed, const scenario& what) {
     one_run run(seed, what);
     const std::vector<std::string> problems = run.problems();
     if (problems.empty()) return true;
     std::string options;
     for (const auto& [name, value] : what.options) options += " " + name + "=" + value;
     ADD_FAILURE() << "seed " << seed << ":\n"
-                  << joined(problems) << "  to repeat it: " << (with_all ? "PROF_FAULTS_ALL=1 " : "")
-                  << "PROF_FAULTS_SEED=" << seed << " PROF_FAULTS_LIST='" << text_of(what.faults) << "' "
-                  << PROF_TEST_DRIVER << " --gtest_filter=Faults.Leave*\n  its options:" << options;
+                  << joined(problems) << "  to repeat it: PROF_FAULTS_SEED=" << seed << " PROF_FAULTS_LIST='"
+                  << text_of(what.faults) << "' " << PROF_TEST_DRIVER
+                  << " --gtest_filter=Faults.Leave*\n  its options:" << options;
     if (const std::string kept = setting("PROF_FAULTS_KEEP"); !kept.empty()) {
         fs::create_directories(kept);
         fs::copy(run.scratch().path, kept + "/" + std::to_string(seed), fs::copy_options::recursive);
@@ -246,7 +245,6 @@ bool holds(std::uint64_t seed, const scenario& what, bool with_all) {
 }
 
 TEST(Faults, LeaveTheProgramAsItIsAndLoseNothingUnsaid) {
-    const bool with_all = !setting("PROF_FAULTS_ALL").empty();
     const std::uint64_t only = number("PROF_FAULTS_SEED", 0);
     const std::uint64_t first = only != 0 ? only : number("PROF_FAULTS_FIRST", 1);
     const std::uint64_t seconds = number("PROF_FAULTS_SECONDS", 0);
@@ -257,7 +255,7 @@ TEST(Faults, LeaveTheProgramAsItIsAndLoseNothingUnsaid) {
     std::uint64_t done = 0;
     for (; done < count && (seconds == 0 || steady_clock::now() < end); ++done) {
         const std::uint64_t seed = first + done;
-        scenario what = draw(seed, with_all);
+        scenario what = draw(seed);
         if (!list.empty()) {
             const auto given = faults_of(list);
             ASSERT_TRUE(given.has_value()) << list;
@@ -267,7 +265,7 @@ TEST(Faults, LeaveTheProgramAsItIsAndLoseNothingUnsaid) {
             std::cout << "seed " << seed << " is left out: no file system may be mounted here\n";
             continue;
         }
-        if (!holds(seed, what, with_all)) ++failed;
+        if (!holds(seed, what)) ++failed;
     }
     std::cout << done << " seeds from " << first << ", " << failed << " failed\n";
 }

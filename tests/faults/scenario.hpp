@@ -16,7 +16,6 @@ struct scenario {
     bool has_small_rings = false;  // on a file system of their own, which a fault fills
 };
 
-// `with_all`: also what scenario.cpp switches off.
-scenario draw(std::uint64_t seed, bool with_all);
+scenario draw(std::uint64_t seed);
 
 }  // namespace prof::test
