@@ -284,9 +284,9 @@ TEST(Faults, OfAnyAllocationCostNoMoreThanIsSaid) {
     constexpr std::uint64_t allocations = 200;  // until the capture is under way
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t which = 1 + i * allocations / count;
-        (void)holds(2, scenario_of({{"PROF_CONTROL", "auto"}}, "malloc@" + std::to_string(which) + "=fail:12"), false);
+        (void)holds(2, scenario_of({{"PROF_CONTROL", "auto"}}, "malloc@" + std::to_string(which) + "=fail:12"));
     }
-    (void)holds(2, scenario_of({}, "malloc@1+100000=fail:12"), false);
+    (void)holds(2, scenario_of({}, "malloc@1+100000=fail:12"));
 }
 
 struct found_once {
@@ -308,7 +308,7 @@ TEST(Faults, ThatWereFoundOnceAreMet) {
     };
     for (const found_once& each : all) {
         SCOPED_TRACE(each.what);
-        (void)holds(each.seed, scenario_of(each.options, each.faults), false);
+        (void)holds(each.seed, scenario_of(each.options, each.faults));
     }
 }
 
