@@ -71,8 +71,9 @@ int prof_before_exit(void);
 /* Writes what the recording has, or what the option keep has kept of it, as a capture of its own while recording goes
  * on: at `path`, which must end in ".prof" and be no file yet, or if that is NULL beside the capture, as
  * <capture>.dump-1.prof, -2, and so on. All that was recorded before the call is in it. Comes back at once: a thread of
- * libprof's copies the file and makes its exports, for which prof_stop waits; if that fails there is one line on
- * standard error. PROF_WRONG_STATE where nothing was recorded yet, PROF_FAILED where there can be no such file. */
+ * libprof's copies the file and makes its exports, for which prof_stop waits, but for no disk that does not answer for
+ * five seconds; if that fails there is one line on standard error. PROF_WRONG_STATE where nothing was recorded yet,
+ * PROF_FAILED where there can be no such file. */
 int prof_dump(const char* path);
 
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". About 50 ns. With

@@ -86,7 +86,10 @@ session_result recording_session::dump(const std::string& wanted_path, bool wait
     });
     text = path;
     if (!waits) return session_result::ok;
-    exporter_.wait_until_idle();
+    if (!exporter_.wait_while_it_works(longest_standstill)) {
+        text = "no dump yet: the disk of the capture, or of the dump, does not answer";
+        return session_result::failed;
+    }
     if (problem->empty()) return session_result::ok;
     text = *problem;
     return session_result::failed;
