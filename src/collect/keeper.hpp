@@ -2,6 +2,7 @@
 // to be said again in a key frame. Belongs to the drain thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -23,7 +24,10 @@ public:
     keeper(const keep_limits& limits, const property_list& said);
 
     void note_property(const std::string& key, const std::string& value) { properties_[key] = value; }
-    void note_window(const format::window_entry& window) { windows_[window.epoch] = window; }
+    void note_window(const format::window_entry& window) {
+        windows_[window.epoch] = window;
+        open_.cut(std::max(window.begin_ticks, window.end_ticks));
+    }
     void note_records(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records);
     void note_gpu_records(std::uint64_t count) noexcept { gpu_records_ += count; }
     void note_devices(std::span<const device_record> devices);

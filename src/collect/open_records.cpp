@@ -35,6 +35,12 @@ void open_records::follow(std::uint64_t thread, std::uint64_t first_number, std:
 
 void open_records::end_thread(std::uint64_t thread) { threads_.erase(thread); }
 
+void open_records::cut(std::uint64_t ticks) {
+    cut_ticks_ = std::max(cut_ticks_, ticks);
+    std::erase_if(started_, [&](const auto& started) { return started.second.start.ticks < cut_ticks_; });
+    std::erase_if(ended_early_, [&](const auto& early) { return early.second.end.ticks < cut_ticks_; });
+}
+
 void open_records::end_round() noexcept {
     ++round_;
     std::erase_if(ended_early_, [this](const auto& early) { return early.second.round + 2 <= round_; });
@@ -125,14 +131,14 @@ void open_records::enter_window(thread_state& at, const record& r) {
 }
 
 void open_records::start(std::uint64_t thread, thread_state& at, const record& r) {
-    if (ended_early_.erase(r.value) != 0) return;
+    if (ended_early_.erase(r.value) != 0 || r.ticks < cut_ticks_ || at.heard.kind != record_kind::none) return;
     if (started_.size() >= most_started) started_.erase(started_.begin());
     started_[r.value] = {thread, r, {}};
     at.last_started = r.value;
 }
 
 void open_records::end(std::uint64_t thread, const record& r) {
-    if (started_.erase(r.value) != 0 || ended_early_.size() >= most_started) return;
+    if (started_.erase(r.value) != 0 || r.ticks < cut_ticks_ || ended_early_.size() >= most_started) return;
     ended_early_[r.value] = {thread, r, round_};
 }
 

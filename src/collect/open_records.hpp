@@ -35,6 +35,10 @@ public:
     // It has ended: of what it left open only start/end ranges may yet be closed, by others.
     void end_thread(std::uint64_t thread);
 
+    // A window of the recording began or ended then: start/end ranges that were started before ended at the latest with
+    // it, and what ends them later ends nothing.
+    void cut(std::uint64_t ticks);
+
     // All rings were looked at. An end whose start has not come by the second time has none: that was dropped.
     void end_round() noexcept;
 
@@ -85,6 +89,7 @@ private:
     std::unordered_map<std::uint64_t, early_end> ended_early_;
     std::uint64_t round_ = 0;
     std::uint64_t latest_call_ = 0;
+    std::uint64_t cut_ticks_ = 0;  // the latest cut()
     held_names held_;
 };
 

@@ -20,6 +20,7 @@
 #include "timeline/thread_walk.hpp"
 #include "timeline/tick_clock.hpp"
 #include "timeline/warmup.hpp"
+#include "timeline/windows.hpp"
 
 namespace prof {
 namespace {
@@ -79,47 +80,6 @@ void take_devices(timeline& out, const std::vector<device_record>& devices) {
     std::map<std::uint32_t, device_record> by_index;
     for (const device_record& device : devices) by_index[device.device] = device;
     for (const auto& [index, device] : by_index) out.devices.push_back(device);
-}
-
-// The capture's first and last moment, as known so far.
-void include(timeline& out, std::int64_t ns) noexcept {
-    out.start_ns = std::min(out.start_ns, ns);
-    out.end_ns = std::max(out.end_ns, ns);
-}
-
-// What ended before the kept part of the capture is no window of it; the latest tells at least where in the run it is.
-void cut_windows(timeline& out) {
-    const auto last = std::find_if(out.windows.begin(), out.windows.end() - 1,
-                                   [&](const timeline_window& window) { return window.end_ns > out.start_ns; });
-    out.windows.erase(out.windows.begin(), last);
-    out.windows.front().start_ns = std::max(out.windows.front().start_ns, out.start_ns);
-    out.windows.front().end_ns = std::max(out.windows.front().end_ns, out.windows.front().start_ns);
-}
-
-// A capture without window entries (of an older libprof, or damaged) is one window.
-void take_windows(timeline& out, const capture_contents& contents, const tick_clock& clock) {
-    for (const auto& [epoch, window] : contents.windows) {
-        const std::int64_t start = clock.to_ns(window.begin_ticks);
-        const std::int64_t end = window.end_ticks == 0 ? INT64_MAX : clock.to_ns(window.end_ticks);
-        if (!contents.begins) include(out, start);
-        if (window.end_ticks != 0) include(out, std::max(end, out.start_ns));
-        out.windows.push_back({.start_ns = start,
-                               .end_ns = end,
-                               .first_step = window.first_step,
-                               .last_step = window.last_step,
-                               .drawn_first = window.drawn_first,
-                               .drawn_among = window.drawn_among,
-                               .epoch = epoch,
-                               .ends_with_step = window.ends_with_step != 0});
-    }
-    if (out.windows.empty()) out.windows.push_back({.start_ns = out.start_ns, .end_ns = INT64_MAX});
-    std::stable_sort(out.windows.begin(), out.windows.end(),
-                     [](const timeline_window& a, const timeline_window& b) { return a.start_ns < b.start_ns; });
-    // Of one whose end was not written, the next one's beginning is the latest that it can have had.
-    for (std::size_t i = 0; i + 1 < out.windows.size(); ++i) {
-        out.windows[i].end_ns = std::min(out.windows[i].end_ns, out.windows[i + 1].start_ns);
-    }
-    if (contents.begins) cut_windows(out);
 }
 
 // What was open before the kept part of the capture begins with that; on its own thread at least not after what the
@@ -226,7 +186,7 @@ void sort_runs(std::vector<record_run>& runs) {
     });
 }
 
-// What was heard before the windows. Each section tells of its ranges from the beginning.
+// What was heard before the windows. Each section has its ranges from the beginning.
 void walk_earlier(timeline& out, std::vector<record_run>& runs, graph_node_events& nodes, const tick_clock& clock) {
     sort_runs(runs);
     start_end_events none;
@@ -266,7 +226,7 @@ void walk_threads(timeline& out, std::vector<record_run>& runs, const survey& fo
         walk_thread(out, events, nodes, found.parents, clock, thread, first, last);
         first = last;
     }
-    count_drops(out, "end_without_start", match_start_end(out.ranges, std::move(events)));
+    count_drops(out, "end_without_start", match_start_end(out.ranges, std::move(events), out.windows));
 }
 
 void sort_ranges(timeline& out) {
@@ -294,25 +254,6 @@ void sort_ranges(timeline& out) {
 template <typename TElement>
 void sort_by(std::vector<TElement>& elements, std::int64_t TElement::*time) {
     sort_nearly_sorted(elements, [&](const TElement& a, const TElement& b) { return a.*time < b.*time; });
-}
-
-// A range that never closed ends with its window: the last that began before it.
-void end_open_ranges(timeline& out) {
-    out.windows.back().end_ns = std::min(out.windows.back().end_ns, out.end_ns);
-    for (timeline_range& range : out.ranges) {
-        if (range.end_ns == never_ended) {
-            const auto next = std::upper_bound(
-                out.windows.begin(), out.windows.end(), range.start_ns,
-                [](std::int64_t start, const timeline_window& window) { return start < window.start_ns; });
-            const timeline_window& window = next == out.windows.begin() ? *next : next[-1];
-            const bool is_earlier = range.style == range_style::earlier;
-            const std::int64_t latest_ns = is_earlier && next != out.windows.end() ? next->start_ns : window.end_ns;
-            range.end_ns = std::max(range.start_ns, latest_ns);
-        }
-        if (range.style == range_style::earlier) range.open_at_end = false;
-        if (range.open_at_end) ++out.quality.ranges_open_at_end;
-        if (range.open_at_start) ++out.quality.ranges_open_at_start;
-    }
 }
 
 }  // namespace

@@ -15,19 +15,22 @@ struct start_end_events {
     struct start {
         std::uint64_t id = 0;
         std::uint32_t range = npos;
+        std::size_t window = 0;  // match_start_end() fills it in
     };
     struct end {
         std::uint64_t id = 0;
         std::int64_t time_ns = 0;
         std::uint32_t thread = npos;
+        std::size_t window = 0;  // as a start's
     };
     std::vector<start> starts;
     std::vector<end> ends;
 };
 
-// Gives each started range its end, by id; those without one get open_at_end and never_ended. Of an id used more than
-// once (by a process that was attached again) starts and ends pair up in order of time. Returns the number of ends
-// without a start.
-std::uint64_t match_start_end(std::vector<timeline_range>& ranges, start_end_events events);
+// Gives each started range its end, by id, if that lies in the same window; those without one get open_at_end and
+// never_ended. Of an id used more than once (by a process that was attached again) starts and ends pair up in order of
+// time. Returns the number of ends without a start.
+std::uint64_t match_start_end(std::vector<timeline_range>& ranges, start_end_events events,
+                              const std::vector<timeline_window>& windows);
 
 }  // namespace prof

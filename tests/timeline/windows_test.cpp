@@ -62,6 +62,20 @@ TEST(TimelineWindows, CutWhatIsOpenAtTheirEnd) {
     EXPECT_EQ(data.open_nodes[data.api_calls[0].open].below, npos);
 }
 
+TEST(TimelineWindows, CutStartEndRangesToo) {
+    // Range 5 is started in the first window and ended in the second, by another thread. Between the two nothing was
+    // recorded, so of the range only 4 to 100 is known. Range 6 begins and ends in the second.
+    capture_builder capture;
+    add(capture, window(1, 1, 100));
+    add(capture, window(2, 1000, 1100));
+    capture.thread("main").start(4, "request", 5).add(begins(1001, 2)).start(1010, "reply", 6);
+    capture.thread("idle until the second").end(1020, 5).end(1030, 6);
+    const timeline data = capture.build();
+    EXPECT_THAT(shown(data), ElementsAre("request [4, 100) 0 cut", "reply [1010, 1030) 0"));
+    EXPECT_EQ(data.quality.dropped.at("end_without_start"), 1U);
+    EXPECT_EQ(data.quality.ranges_open_at_end, 1U);
+}
+
 TEST(TimelineWindows, OneWhoseEndIsUnknownEndsBeforeTheNext) {
     capture_builder capture;
     add(capture, window(1, 1, 0));
