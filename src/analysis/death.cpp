@@ -7,24 +7,15 @@
 #include <cstring>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
+#include "analysis/attribution.hpp"
 #include "analysis/reports.hpp"
+#include "analysis/segment.hpp"
 
 namespace prof {
 namespace {
-
-// "iteration 3/forward", of the range and what was open around it.
-std::string path_of(const report_input& input, std::uint32_t range) {
-    const timeline& data = input.data;
-    std::string out;
-    for (; range != npos; range = data.ranges[range].parent) {
-        if (input.hidden.contains(data.ranges[range])) continue;
-        if (!out.empty()) out.insert(0, 1, '/');
-        out.insert(0, data.name(data.ranges[range].name));
-    }
-    return out;
-}
 
 // Open until the capture's last moment: not one that a window, or a gap in the records, cut.
 bool is_open_at_the_end(const timeline& data, const timeline_range& range) noexcept {
@@ -33,17 +24,18 @@ bool is_open_at_the_end(const timeline& data, const timeline_range& range) noexc
 
 class death_rows {
 public:
-    explicit death_rows(const report_input& input) : input_(input), data_(input.data) {}
+    explicit death_rows(const report_input& input)
+        : input_(input), data_(input.data), att_(attribute(input.data, input.projected.attribution)) {}
 
-    void add_open_ranges(table& out) const {
+    void add_open_ranges(table& out) {
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
-            if (!is_open_at_the_end(data_, range) || input_.hidden.contains(range)) continue;
-            add(out, "open range", range.thread, path_of(input_, i), {}, 1, range.start_ns);
+            if (!is_open_at_the_end(data_, range) || att_.hidden.contains(range)) continue;
+            add(out, "open range", range.thread, path_of(i), {}, 1, range.start_ns);
         }
     }
 
-    void add_unfinished_launches(table& out) const {
+    void add_unfinished_launches(table& out) {
         struct group {
             std::uint64_t count = 0;
             std::int64_t first_ns = 0;
@@ -51,8 +43,7 @@ public:
         std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, group> groups;
         for (const timeline_api_call& call : data_.api_calls) {  // by start_ns
             if (!call.is_unfinished) continue;
-            group& of = groups[{call.thread, path_of(input_, input_.hidden.innermost_kept(data_, call.open)),
-                                call.kernel_name}];
+            group& of = groups[{call.thread, path_of(att_.hidden.innermost_kept(data_, call.open)), call.kernel_name}];
             if (of.count++ == 0) of.first_ns = call.start_ns;
         }
         for (const auto& [key, of] : groups) {
@@ -63,6 +54,21 @@ public:
     }
 
 private:
+    // As gpu-projection has it, but that digits are not folded.
+    std::string path_of(std::uint32_t range) {
+        std::vector<std::uint32_t> unknown;
+        std::uint32_t above = range;
+        for (; is_range(above) && !paths_.contains(above); above = att_.parent[above]) unknown.push_back(above);
+        std::string path = is_range(above)            ? paths_.at(above)
+                           : above == owner_ambiguous ? path_below({}, ambiguous_text)
+                                                      : std::string();
+        for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
+            path = texts_.of(path_below(path, segment_text(data_, data_.ranges[*next], false)));
+            paths_.emplace(*next, path);
+        }
+        return path;
+    }
+
     void add(table& out, const char* what, std::uint32_t thread, const std::string& path, const std::string& kernel,
              std::uint64_t count, std::int64_t since_ns) const {
         const bool is_known = thread < data_.threads.size();
@@ -73,6 +79,9 @@ private:
 
     const report_input& input_;
     const timeline& data_;
+    attribution att_;
+    text_budget texts_;
+    std::unordered_map<std::uint32_t, std::string> paths_;  // by range
 };
 
 }  // namespace
@@ -99,7 +108,7 @@ table death_report(const report_input& input) {
                    {"kernel", "Kernel", quantity::text},
                    {"count", "Count", quantity::count},
                    {"before_end_ns", "Before end", quantity::time_ns}};
-    const death_rows rows(input);
+    death_rows rows(input);
     rows.add_open_ranges(out);
     rows.add_unfinished_launches(out);
     out.totals = {{"ended", how_it_ended(input.data)},

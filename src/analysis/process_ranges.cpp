@@ -92,7 +92,7 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
     for (const std::uint32_t index : ranges) {
         const timeline_range& range = data.ranges[index];
         row.host_ns += range.end_ns - range.start_ns;
-        if (range.payload_kind == payload_type::bytes) row.payload_bytes += range.payload;
+        if (range.payload_kind == payload_type::bytes) add_saturating(row.payload_bytes, range.payload);
         const std::size_t first = work.first_call(range.start_ns);
         const std::size_t last = work.first_call(range.end_ns);
         const launched_work::span launched = work.of_calls(first, last);

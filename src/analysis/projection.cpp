@@ -26,22 +26,6 @@ struct instance {
     }
 };
 
-// Names may be megabytes long and nest a thousand deep. Paths and names of rows get this much memory; where it is used
-// up, as only a hostile capture brings about, their ends stand for them.
-class text_budget {
-public:
-    std::string of(std::string text) {
-        constexpr std::size_t all = 64U << 20;
-        constexpr std::size_t end_bytes = 64;
-        if (text.size() > end_bytes && text.size() > all - used_) return "…" + text.substr(text.size() - end_bytes);
-        used_ += std::min(text.size(), all - used_);
-        return text;
-    }
-
-private:
-    std::size_t used_ = 0;
-};
-
 class projector {
 public:
     projector(const timeline& data, const attribution& att, bool fold_digits)
@@ -130,7 +114,7 @@ private:
             if (node == npos) continue;
             rows_[node].host_ns += data_.ranges[i].end_ns - data_.ranges[i].start_ns;
             if (data_.ranges[i].payload_kind == payload_type::bytes) {
-                rows_[node].payload_bytes += data_.ranges[i].payload;
+                add_saturating(rows_[node].payload_bytes, data_.ranges[i].payload);
             }
             count_instance(node, instances_[i], sums_ns[node]);
         }
@@ -174,14 +158,14 @@ private:
             row.is_captured = n.is_captured;
             row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
             row.gpu_busy_ns = busy_[node].total_ns();
-            std::string path = escape_segment(n.text);
+            std::string_view above;
             if (n.parent != npos) {
                 row.parent = place[n.parent];
                 const projection_row& parent = result_.rows[row.parent];
                 row.depth = parent.depth + 1;
-                path.insert(0, 1, '/').insert(0, parent.path);
+                above = parent.path;
             }
-            row.path = texts_.of(std::move(path));
+            row.path = texts_.of(path_below(above, n.text));
             place[node] = static_cast<std::uint32_t>(result_.rows.size());
             result_.rows.push_back(std::move(row));
         }

@@ -1,5 +1,7 @@
 #include "analysis/segment.hpp"
 
+#include <algorithm>
+
 #include "record/ascii.hpp"
 
 namespace prof {
@@ -38,6 +40,20 @@ std::string escape_segment(std::string_view text) {
         escaped += c;
     }
     return escaped;
+}
+
+std::string path_below(std::string_view above, std::string_view text) {
+    std::string path{above};
+    if (!above.empty()) path += '/';
+    return path + escape_segment(text);
+}
+
+std::string text_budget::of(std::string text) {
+    constexpr std::size_t all = 64U << 20;
+    constexpr std::size_t end_bytes = 64;
+    if (text.size() > end_bytes && text.size() > all - used_) return "…" + text.substr(text.size() - end_bytes);
+    used_ += std::min(text.size(), all - used_);
+    return text;
 }
 
 }  // namespace prof

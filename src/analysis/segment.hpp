@@ -1,6 +1,7 @@
 // The text by which a range stands in a path. Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,21 @@ std::string segment_text(const timeline& data, const timeline_range& range, bool
 
 // As part of a path: '/' becomes "\/" and '\' becomes "\\".
 std::string escape_segment(std::string_view text);
+
+// The path of what is called `text` and stands under the path `above`; that of a root under "".
+std::string path_below(std::string_view above, std::string_view text);
+
+// What stands above the ranges of a thread that may have worked for several.
+inline constexpr const char* ambiguous_text = "(ambiguous)";
+
+// Names may be megabytes long and nest a thousand deep. Paths and names of a report get this much memory; where it is
+// used up, as only a hostile capture brings about, their ends stand for them.
+class text_budget {
+public:
+    std::string of(std::string text);
+
+private:
+    std::size_t used_ = 0;
+};
 
 }  // namespace prof

@@ -37,6 +37,11 @@ inline double sample_stddev(const std::vector<std::int64_t>& values) {
     return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
+// What does not fit stays at the largest value: only a program that says so many bytes gets there.
+inline void add_saturating(std::uint64_t& sum, std::uint64_t value) noexcept {
+    sum = value > UINT64_MAX - sum ? UINT64_MAX : sum + value;
+}
+
 // Length of the union of intervals that come by device, and by start within a device. The sum over devices.
 class busy_time {
 public:

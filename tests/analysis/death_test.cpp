@@ -23,6 +23,7 @@ table death(const timeline& data, const domain_filter& domains = {}) {
     return kind->make({.data = data,
                        .names = kernel_name_style::full,
                        .hidden = hidden_domains(data, domains),
+                       .projected = {.attribution = {.domains = domains}},
                        .call_name = [](api_domain, std::uint32_t id) { return "call" + std::to_string(id); }});
 }
 
@@ -101,11 +102,52 @@ TEST(DeathReport, LeavesOutHiddenDomainsAndWhatAWindowCut) {
     EXPECT_THAT(rows(death(data, without_nccl)),
                 ElementsAre("open range 1001 main step  1 39", "open range 1001 main step/inner  1 37",
                             "unfinished launch 1001 main step/inner sum_k 1 30"));
+    EXPECT_THAT(rows(death(data)),
+                ElementsAre("open range 1001 main step  1 39", "open range 1001 main step/NCCL:group  1 38",
+                            "open range 1001 main step/NCCL:group/inner  1 37",
+                            "open range 1001 main step/NCCL:group/inner/NCCL:reduce  1 36",
+                            "unfinished launch 1001 main step/NCCL:group/inner/NCCL:reduce sum_k 1 30"));
+}
+
+// Names that have a slash, no text, or a domain; and a hidden range that outlives the one it was opened in.
+TEST(DeathReport, HasThePathsOfTheProjection) {
+    capture_builder capture = died(0);
+    const std::uint16_t nccl = capture.domain("NCCL");
+    capture.thread("main")
+        .push(1, "closed before")
+        .push(2, "comm", nccl)
+        .pop(3)
+        .push(4, "a/b")
+        .push(5, "")
+        .push(6, "reduce 7", nccl)
+        .launch(10, 1, "sum_k");
+    const timeline data = capture.build();
+    EXPECT_THAT(rows(death(data)),
+                ElementsAre("open range 1001 main closed before/NCCL:comm  1 9",
+                            "open range 1001 main closed before/NCCL:comm/a\\/b  1 7",
+                            "open range 1001 main closed before/NCCL:comm/a\\/b/(unnamed)  1 6",
+                            "open range 1001 main closed before/NCCL:comm/a\\/b/(unnamed)/NCCL:reduce 7  1 5",
+                            "unfinished launch 1001 main closed before/NCCL:comm/a\\/b/(unnamed)/NCCL:reduce 7 "
+                            "sum_k 1 1"));
+    EXPECT_THAT(rows(death(data, {.include = {}, .exclude = {"NCCL"}})),
+                ElementsAre("open range 1001 main a\\/b  1 7", "open range 1001 main a\\/b/(unnamed)  1 6",
+                            "unfinished launch 1001 main a\\/b/(unnamed) sum_k 1 1"));
+}
+
+// What autograd's thread has open hangs under what the one thread has that it may work for; under none of two.
+TEST(DeathReport, HangsAdoptedRangesUnderTheirAdopter) {
+    capture_builder capture = died(0);
+    capture.thread("main").push(1, "backward").launch(2, 1);
+    capture.thread("pt_autograd_0").push(4, "layer 3").launch(5, 2, "gemm");
+    capture.kernel(1, 10, 20);
     EXPECT_THAT(
-        rows(death(data)),
-        ElementsAre("open range 1001 main step  1 39", "open range 1001 main step/group  1 38",
-                    "open range 1001 main step/group/inner  1 37", "open range 1001 main step/group/inner/reduce  1 36",
-                    "unfinished launch 1001 main step/group/inner/reduce sum_k 1 30"));
+        rows(death(capture.build())),
+        ElementsAre("open range 1001 main backward  1 19", "open range 1002 pt_autograd_0 backward/layer 3  1 16",
+                    "unfinished launch 1002 pt_autograd_0 backward/layer 3 gemm 1 15"));
+    capture.thread("second").push(1, "evaluate").launch(2, 3);
+    capture.kernel(3, 10, 20);
+    EXPECT_THAT(rows(death(capture.build())),
+                testing::Contains("open range 1002 pt_autograd_0 (ambiguous)/layer 3  1 16"));
 }
 
 TEST(DeathReport, SaysHowTheProcessEnded) {

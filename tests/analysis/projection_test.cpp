@@ -208,7 +208,12 @@ TEST(Projection, AddsTheBytesThatRangesSayTheyMove) {
     main.add({.ticks = 4, .value = 24, .name = name, .kind = record_kind::range_push, .flags = bytes}).pop(5);
     main.add({.ticks = 6, .value = 7, .name = name, .kind = record_kind::range_push, .flags = number}).pop(7);
     main.pop(8);
+    const std::uint32_t absurd = capture.name("absurd");
+    main.add({.ticks = 9, .value = UINT64_MAX, .name = absurd, .kind = record_kind::range_push, .flags = bytes})
+        .pop(10);
+    main.add({.ticks = 11, .value = 2, .name = absurd, .kind = record_kind::range_push, .flags = bytes}).pop(12);
     const projection p = project(capture.build());
+    EXPECT_EQ(row_at(p, "absurd").payload_bytes, UINT64_MAX) << "not 1";
     EXPECT_EQ(row_at(p, "step/ncclAllReduce").payload_bytes, 1024U);
     EXPECT_EQ(row_at(p, "step").payload_bytes, 0U) << "the ranges' own word, not that of those inside";
 }
