@@ -42,6 +42,15 @@ tick_source detect_tick_source() noexcept {
     return tick_source::monotonic_ns;
 }
 
+namespace {
+
+// May wrap where a clock was set back: half of the difference counts all the same.
+std::uint64_t middle_of(std::uint64_t first, std::uint64_t last) noexcept {
+    return first + static_cast<std::uint64_t>(static_cast<std::int64_t>(last - first) / 2);
+}
+
+}  // namespace
+
 clock_snapshot take_clock_snapshot(std::uint64_t (*cupti_now)() noexcept) noexcept {
     // The best of a few tries: one that was interrupted between the reads is wide, and loses.
     constexpr int tries = 8;
@@ -50,9 +59,13 @@ clock_snapshot take_clock_snapshot(std::uint64_t (*cupti_now)() noexcept) noexce
     for (int i = 0; i < tries; ++i) {
         clock_snapshot s;
         const std::uint64_t before = ticks_now();
+        // In this order and back, so that all have one middle: that of another clock would lie a part of the width
+        // before or behind it, always on the same side.
+        const std::uint64_t realtime_ns = clock_ns(CLOCK_REALTIME);
+        const std::uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
         s.cupti_ns = cupti_now != nullptr ? cupti_now() : 0;
-        s.realtime_ns = clock_ns(CLOCK_REALTIME);
-        s.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+        s.monotonic_ns = middle_of(monotonic_ns, clock_ns(CLOCK_MONOTONIC));
+        s.realtime_ns = middle_of(realtime_ns, clock_ns(CLOCK_REALTIME));
         const std::uint64_t after = ticks_now();
         s.spread_ticks = after - before;
         s.ticks = before + s.spread_ticks / 2;

@@ -16,7 +16,7 @@ namespace prof {
 
 enum class tick_source : std::uint32_t { monotonic_ns = 0, tsc = 1 };
 
-// One instant on every clock. The ticks were read as near to the others as could be had.
+// One instant on every clock: the middle of the reads of each.
 struct clock_snapshot {
     std::uint64_t ticks = 0;
     std::uint64_t monotonic_ns = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -14,7 +15,10 @@ namespace {
 // it is extrapolated; 100 ms apart it is below one part in a million.
 constexpr std::int64_t rate_baseline_ns = 100'000'000;
 
-// For a time stamp counter whose rate nothing in the capture tells.
+// From so many narrow snapshots on the wide ones are judged by them.
+constexpr std::size_t least_narrow = 2;
+
+// For a time stamp counter whose rate does not follow from the capture.
 constexpr double assumed_tsc_ns_per_tick = 1 / 2.5;
 
 // Far from what a clock shows, near enough to keep sums and differences of two times inside 64 bits: only a damaged
@@ -27,6 +31,11 @@ std::int64_t round_ns(double ns) noexcept {
 }
 
 bool has_cupti(const clock_snapshot& s) noexcept { return s.cupti_ns != 0; }
+
+// Reading the clocks takes less than a microsecond. One that took more ticks was interrupted each time it was tried.
+constexpr std::uint64_t wide_ticks = 50'000;
+
+bool is_narrow(const clock_snapshot& s) noexcept { return s.spread_ticks <= wide_ticks; }
 
 // CLOCK_REALTIME may be set while the process runs; nobody sets CLOCK_MONOTONIC. Where the two have moved apart between
 // two snapshots by more than reading them explains, the former was set: from there on its times are those of before and
@@ -53,6 +62,8 @@ std::int64_t undo_settings(std::vector<clock_snapshot>& by_ticks) {
 std::vector<std::int64_t> target_times(const std::vector<clock_snapshot>& by_ticks) {
     std::vector<clock_snapshot> both;
     std::copy_if(by_ticks.begin(), by_ticks.end(), std::back_inserter(both), has_cupti);
+    // One that was interrupted between the two clocks knows their distance less well.
+    if (std::any_of(both.begin(), both.end(), is_narrow)) std::erase_if(both, std::not_fn(is_narrow));
     // May wrap: modulo 2^64 it is still the distance.
     const auto shift = [](const clock_snapshot& s) { return s.cupti_ns - s.realtime_ns; };
     const auto shift_at = [&](std::uint64_t ticks) -> std::uint64_t {
@@ -99,6 +110,7 @@ tick_clock::tick_clock(std::vector<clock_snapshot> snapshots, tick_source source
         pieces_.push_back({.ticks = snapshots[i].ticks, .ns = times[i]});
     }
     if (pieces_.empty()) {
+        snapshots.push_back({.ticks = first_ticks});
         pieces_.push_back(
             {.ticks = first_ticks,
              .ns = static_cast<std::int64_t>(std::min<std::uint64_t>(created_realtime_ns, time_limit_ns))});
@@ -106,10 +118,46 @@ tick_clock::tick_clock(std::vector<clock_snapshot> snapshots, tick_source source
             "no clock snapshot was kept: host times start at the capture's creation and do not "
             "line up with GPU times");
     }
+    straighten(snapshots);
+    if (keep_from_going_back()) {
+        notes_.emplace_back("the system clock was set back during the run: host times stand still there");
+    }
     set_rates(source);
+    const auto narrow = static_cast<std::size_t>(std::count_if(snapshots.begin(), snapshots.end(), is_narrow));
+    if (narrow < std::min<std::size_t>(snapshots.size(), least_narrow)) {
+        const auto widest = std::max_element(snapshots.begin(), snapshots.end(), [](const auto& a, const auto& b) {
+            return a.spread_ticks < b.spread_ticks;
+        });
+        notes_.push_back(
+            fmt::format("the clocks could not be read without interruption: host times may be off by {:.0f} µs",
+                        static_cast<double>(widest->spread_ticks) / 2 * pieces_.front().ns_per_tick / 1e3));
+    }
 }
 
-void tick_clock::set_rates(tick_source source) {
+// Of a wide snapshot no more is known than that its moment lay somewhere in its width: it takes the place on the line
+// between the narrow ones, or the nearest to that which its width has.
+void tick_clock::straighten(const std::vector<clock_snapshot>& snapshots) {
+    std::vector<piece> all = pieces_;
+    pieces_.clear();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (is_narrow(snapshots[i])) pieces_.push_back(all[i]);
+    }
+    if (pieces_.size() >= least_narrow && pieces_.size() != all.size()) {
+        (void)keep_from_going_back();
+        set_rates(tick_source::tsc);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (is_narrow(snapshots[i])) continue;
+            // A tick is a nanosecond at most.
+            const auto half =
+                static_cast<std::int64_t>(std::min<std::uint64_t>(snapshots[i].spread_ticks, time_limit_ns) / 2);
+            all[i].ns = std::clamp(to_ns(all[i].ticks), all[i].ns - half, all[i].ns + half);
+        }
+    }
+    pieces_ = std::move(all);
+}
+
+// Whether one would.
+bool tick_clock::keep_from_going_back() {
     bool stepped_back = false;
     for (std::size_t i = 1; i < pieces_.size(); ++i) {
         if (pieces_[i].ns < pieces_[i - 1].ns) {
@@ -117,10 +165,10 @@ void tick_clock::set_rates(tick_source source) {
             pieces_[i].ns = pieces_[i - 1].ns;
         }
     }
-    if (stepped_back) {
-        notes_.emplace_back("the system clock was set back during the run: host times stand still there");
-    }
+    return stepped_back;
+}
 
+void tick_clock::set_rates(tick_source source) {
     if (pieces_.size() == 1) {
         const bool known = source == tick_source::monotonic_ns;
         rate_before_ = pieces_.front().ns_per_tick = known ? 1.0 : assumed_tsc_ns_per_tick;

@@ -44,6 +44,8 @@ private:
         double ns_per_tick = 1;
     };
 
+    void straighten(const std::vector<clock_snapshot>& snapshots);
+    bool keep_from_going_back();
     void set_rates(tick_source source);
     double rate_from(std::size_t anchor, bool forward) const noexcept;
 

@@ -132,6 +132,60 @@ TEST(TickClock, StandsStillWhereTheSystemClockWasSetBack) {
     EXPECT_THAT(clock.notes()[0], HasSubstr("set back"));
 }
 
+// One a second at 2.5 ticks a nanosecond, each read in 200 ticks.
+std::vector<clock_snapshot> five_seconds() {
+    std::vector<clock_snapshot> snapshots;
+    for (std::uint64_t i = 1; i <= 5; ++i) {
+        snapshots.push_back({.ticks = i * 2'500'000'000,
+                             .realtime_ns = i * 1'000'000'000,
+                             .cupti_ns = i * 1'000'000'000,
+                             .spread_ticks = 200});
+    }
+    return snapshots;
+}
+
+// The third was interrupted for 10 ms before CUPTI's clock was read: it shows 5 ms more than in the middle. So does the
+// last, at the edge.
+TEST(TickClock, DoesNotBendByASnapshotThatWasInterrupted) {
+    for (const std::size_t interrupted : {2U, 4U, 0U}) {
+        std::vector<clock_snapshot> snapshots = five_seconds();
+        snapshots[interrupted].cupti_ns += 5'000'000;
+        snapshots[interrupted].spread_ticks = 25'000'000;
+        const tick_clock clock = tsc(snapshots);
+        for (std::int64_t half_second = 1; half_second <= 12; ++half_second) {
+            EXPECT_EQ(clock.to_ns(static_cast<std::uint64_t>(half_second) * 1'250'000'000), half_second * 500'000'000);
+        }
+        EXPECT_THAT(clock.notes(), IsEmpty());
+    }
+}
+
+// In 100,000 ticks lie 50,000 ns on either side at most; a clock that was slewed by 1 ms meanwhile is not straight.
+TEST(TickClock, BelievesASnapshotThatWasInterruptedWithinItsWidth) {
+    std::vector<clock_snapshot> snapshots = five_seconds();
+    snapshots[2].cupti_ns += 1'000'000;
+    snapshots[2].spread_ticks = 100'000;
+    EXPECT_EQ(tsc(snapshots).to_ns(7'500'000'000), 3'000'950'000);
+}
+
+// CUPTI came with the third snapshot, which was interrupted between its clock and CLOCK_REALTIME.
+TEST(TickClock, DoesNotTakeTheDistanceOfTheClocksFromASnapshotThatWasInterrupted) {
+    std::vector<clock_snapshot> snapshots = five_seconds();
+    snapshots[0].cupti_ns = snapshots[1].cupti_ns = 0;
+    snapshots[2].cupti_ns += 5'000'000;
+    snapshots[2].spread_ticks = 25'000'000;
+    EXPECT_EQ(tsc(snapshots).to_ns(2'500'000'000), 1'000'000'000);
+}
+
+TEST(TickClock, SaysWhatSnapshotsAreWorthThatWereAllInterrupted) {
+    std::vector<clock_snapshot> snapshots = five_seconds();
+    for (clock_snapshot& s : snapshots) s.spread_ticks = 1'000'000;
+    snapshots[1].spread_ticks = 5'000'000;
+    const tick_clock clock = tsc(snapshots);
+    EXPECT_EQ(clock.to_ns(5'000'000'000), 2'000'000'000);
+    ASSERT_EQ(clock.notes().size(), 1U);
+    EXPECT_THAT(clock.notes()[0], HasSubstr("may be off by 1000 µs"));
+}
+
 TEST(TickClock, NeverGoesBackAsTicksGrow) {
     std::mt19937_64 random{1};
     for (int round = 0; round < 200; ++round) {
