@@ -276,14 +276,21 @@ void thread_walk::enter_api(const record& r) {
     }
     call.torch_open = torch_open_.head();
     call.domain = static_cast<api_domain>(r.domain);
-    open_call_ = static_cast<std::uint32_t>(out_->api_calls.size());
+    // A call that does not return, as one that is left by longjmp, stays until one around it returns.
+    constexpr std::size_t most_open_calls = 16;
+    if (open_calls_.size() == most_open_calls) open_calls_.erase(open_calls_.begin());
+    open_calls_.push_back(static_cast<std::uint32_t>(out_->api_calls.size()));
     out_->api_calls.push_back(call);
 }
 
 void thread_walk::exit_api(const record& r) {
-    if (open_call_ == npos || out_->api_calls[open_call_].correlation != r.value) return;
-    out_->api_calls[open_call_].end_ns = now_ns_;
-    open_call_ = npos;
+    for (std::size_t i = open_calls_.size(); i-- > 0;) {
+        timeline_api_call& call = out_->api_calls[open_calls_[i]];
+        if (call.correlation != r.value) continue;
+        call.end_ns = now_ns_;
+        open_calls_.resize(i);
+        return;
+    }
 }
 
 void thread_walk::add_graph_node(const record& r) {
@@ -296,7 +303,7 @@ void thread_walk::add_graph_node(const record& r) {
                                  .is_earlier = is_earlier_});
     latest_node_ = static_cast<std::uint32_t>(out_->graph_nodes.size() - 1);
     latest_node_id_ = r.value;
-    if (open_call_ != npos) out_->api_calls[open_call_].is_captured = true;
+    if (!open_calls_.empty()) out_->api_calls[open_calls_.back()].is_captured = true;
 }
 
 void thread_walk::note_parent(const record& r) {
@@ -351,7 +358,7 @@ void thread_walk::forget_open() noexcept {
     operators_open_ = 0;
     set_aside_.clear();
     last_started_ = npos;
-    open_call_ = npos;
+    open_calls_.clear();
 }
 
 void thread_walk::finish() {

@@ -108,7 +108,7 @@ private:
     std::uint32_t last_started_ = npos;                                        // range_start whose payload may follow
     std::uint32_t latest_node_ = npos;                                         // index into graph_nodes
     std::uint64_t latest_node_id_ = 0;
-    std::uint32_t open_call_ = npos;  // API call that has not returned
+    std::vector<std::uint32_t> open_calls_;  // API calls that have not returned, the innermost last
     walk_counts counts_;
 };
 

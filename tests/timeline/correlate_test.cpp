@@ -48,6 +48,33 @@ TEST(Correlation, GivesOneCallAllNodesOfItsGraphInOrderOfTime) {
     EXPECT_THAT(work_of(capture.build(), 0), ElementsAre(20, 30, 40));
 }
 
+// A wait [2, 10) has a launch [3, 4) in it that has another id.
+TEST(Correlation, LetsACallReturnThatHasAnotherInside) {
+    capture_builder capture;
+    capture.thread("main")
+        .add({.ticks = 2,
+              .value = 11,
+              .kind = record_kind::api_enter,
+              .flags = static_cast<std::uint8_t>(api_class::wait)})
+        .launch(3, 12)
+        .exit(10, 11)
+        .exit(11, 11);
+    const timeline data = capture.build();
+    ASSERT_EQ(data.api_calls.size(), 2U);
+    EXPECT_EQ(data.api_calls[0].end_ns, 10);
+    EXPECT_EQ(data.api_calls[1].end_ns, 4);
+}
+
+// The inner call was left by a longjmp: what returns is the outer one, and after that none is open.
+TEST(Correlation, ForgetsCallsThatDidNotReturnBeforeTheOneAroundThem) {
+    capture_builder capture;
+    capture.thread("main").enter(1, 11).enter(2, 12).exit(5, 11).exit(6, 12).node(7, 1);
+    const timeline data = capture.build();
+    EXPECT_EQ(data.api_calls[0].end_ns, 5);
+    EXPECT_EQ(data.api_calls[1].end_ns, 0);
+    EXPECT_FALSE(data.api_calls[0].is_captured || data.api_calls[1].is_captured);
+}
+
 TEST(Correlation, LeavesWorkWithoutALaunchUnmatched) {
     capture_builder capture;
     capture.thread("main").launch(1, 11);
