@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "export/row_layout.hpp"
@@ -115,24 +116,46 @@ void lay_out_ranges(const timeline& data, const attribution& att, gpu_stream_row
     }
 }
 
+using stream_id = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // device, context, stream
+
+stream_id id_of(const gpu_op& op) noexcept { return {op.device, op.context, op.stream}; }
+
+// Contexts number their streams alike. Those of the first keep their numbers; where a later one's is taken, it gets the
+// next beyond all that its GPU has. `streams` stand by device, context and stream.
+void number_streams(std::vector<gpu_stream_rows>& streams) {
+    for (auto first = streams.begin(); first != streams.end();) {
+        const auto last = std::find_if(first, streams.end(),
+                                       [&](const gpu_stream_rows& other) { return other.device != first->device; });
+        const auto shares = [&](const gpu_stream_rows& other) { return other.context != first->context; };
+        const bool shares_device = std::any_of(first, last, shares);
+        std::uint64_t largest = 0;
+        for (auto at = first; at != last; ++at) largest = std::max<std::uint64_t>(largest, at->stream);
+        std::unordered_set<std::uint64_t> taken;
+        for (; first != last; ++first) {
+            first->shares_device = shares_device;
+            first->number = taken.insert(first->stream).second ? first->stream : ++largest;
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution& att) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> index_of;
-    for (const gpu_op& op : data.ops) index_of.try_emplace({op.device, op.stream}, 0);
+    std::map<stream_id, std::uint32_t> index_of;
+    for (const gpu_op& op : data.ops) index_of.try_emplace(id_of(op), 0);
     std::vector<gpu_stream_rows> streams;
-    for (auto& [key, index] : index_of) {
+    for (auto& [id, index] : index_of) {
         index = static_cast<std::uint32_t>(streams.size());
         gpu_stream_rows& stream = streams.emplace_back();
-        stream.device = key.first;
-        stream.stream = key.second;
+        std::tie(stream.device, stream.context, stream.stream) = id;
     }
+    number_streams(streams);
 
     projection_list lists;
     lists.most_entries =
         projection_list::entries_for_all + projection_list::entries_a_record * (data.ops.size() + data.ranges.size());
     for (std::size_t i = 0; i < data.ops.size(); ++i) {
-        const std::uint32_t stream = index_of.at({data.ops[i].device, data.ops[i].stream});
+        const std::uint32_t stream = index_of.at(id_of(data.ops[i]));
         streams[stream].ops.push_back(static_cast<std::uint32_t>(i));
         project_op(data, att, i, stream, lists);
     }

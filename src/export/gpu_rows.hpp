@@ -28,7 +28,10 @@ struct projected_range {
 
 struct gpu_stream_rows {
     std::uint32_t device = 0;
+    std::uint32_t context = 0;
     std::uint32_t stream = 0;
+    std::uint64_t number = 0;    // by which it is known among its GPU's: the stream's, where no other context has that
+    bool shares_device = false;  // with streams of other contexts
     std::size_t range_row_count = 0;      // rows 1 … range_row_count hold ranges only
     std::size_t op_row_count = 0;         // and this many after them operations only
     std::vector<std::uint32_t> ops;       // in order of start; indices into timeline::ops
@@ -36,6 +39,6 @@ struct gpu_stream_rows {
     std::vector<projected_range> ranges;  // by start, of equal starts the longer first
 };
 
-std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution& att);  // by device, stream
+std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution& att);  // by device, context, stream
 
 }  // namespace prof

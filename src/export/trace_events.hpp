@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "export/byte_sink.hpp"
@@ -51,6 +52,17 @@ public:
     void arg(std::string_view key, std::uint64_t value) {
         open_arg(key);
         put_value(value);
+    }
+    // A whole number of the program's. Viewers keep numbers as double or as int64: what is not exact there is a string.
+    template <std::size_t Size, typename TNumber>
+        requires std::is_integral_v<TNumber>
+    void exact_arg(const char (&key)[Size], TNumber value) {
+        constexpr std::int64_t largest_exact = (std::int64_t{1} << 53) - 1;
+        const bool is_exact = std::cmp_less_equal(value, largest_exact) && std::cmp_less_equal(-largest_exact, value);
+        open_arg(key);
+        if (!is_exact) put("\"");
+        put_value(value);
+        if (!is_exact) put("\"");
     }
     template <typename TKey>
     void arg_text(const TKey& key, std::string_view json_text) {

@@ -71,7 +71,7 @@ private:
 
     void closing_op_args(std::uint32_t index, std::uint32_t graph_id, std::uint64_t graph_node_id) {
         if (graph_id != 0) events_.arg("graph id", graph_id);
-        if (graph_node_id != 0) events_.arg("graph node id", graph_node_id);
+        if (graph_node_id != 0) events_.exact_arg("graph node id", graph_node_id);
         if (att_.adopted[index] != 0) events_.arg("adopted", true);
         events_.end();
     }
@@ -94,7 +94,7 @@ private:
             events_.arg("fromDevice", transfer.source_device);
             events_.arg("toDevice", transfer.destination_device);
         }
-        events_.arg("bytes", transfer.bytes);
+        events_.exact_arg("bytes", transfer.bytes);
         const std::int64_t duration_ns = op.end_ns - op.start_ns;
         // A byte a nanosecond is a gigabyte a second.
         events_.arg("memory bandwidth (GB/s)",

@@ -64,11 +64,11 @@ private:
             case payload_type::none:
                 return;
             case payload_type::u64:
-                return events_.arg("payload", payload);
+                return events_.exact_arg("payload", payload);
             case payload_type::bytes:
-                return events_.arg("bytes", payload);
+                return events_.exact_arg("bytes", payload);
             case payload_type::i64:
-                return events_.arg("payload", static_cast<std::int64_t>(payload));
+                return events_.exact_arg("payload", static_cast<std::int64_t>(payload));
             case payload_type::u32:
                 return events_.arg("payload", low);
             case payload_type::i32:
@@ -79,7 +79,7 @@ private:
                 return float_payload_arg(std::bit_cast<float>(low));
             case payload_type::torch:
             case payload_type::torch_sequence:
-                return events_.arg("Record function id", payload);
+                return events_.exact_arg("Record function id", payload);
         }
     }
 

@@ -67,8 +67,9 @@ void describe_streams(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu) 
     std::int64_t order = 0;
     for (const gpu_stream_rows& stream : gpu) {
         std::string name = "stream " + std::to_string(stream.stream);
-        const auto given = to.data.stream_names.find(stream.stream);
-        if (given != to.data.stream_names.end()) name.append(" ").append(to.data.name(given->second));
+        if (stream.shares_device) name.append(" of context ").append(std::to_string(stream.context));
+        const std::string_view given = to.data.stream_name(stream.context, stream.stream);
+        if (!given.empty()) name.append(" ").append(given);
         for (std::size_t row = 0; row <= stream.range_row_count + stream.op_row_count; ++row) {
             std::string suffix;
             if (row > stream.range_row_count) {

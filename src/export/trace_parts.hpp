@@ -60,7 +60,7 @@ protected:
 };
 
 inline trace_row gpu_row(const gpu_stream_rows& stream, std::size_t row) {
-    return {stream.device, stream.stream + static_cast<std::int64_t>(row) * spill_row_step};
+    return {stream.device, static_cast<std::int64_t>(stream.number) + static_cast<std::int64_t>(row) * spill_row_step};
 }
 
 // CUPTI's correlation id, made unique over several attachments: that of the first is unchanged, 2^32 is added for each

@@ -1,5 +1,5 @@
-// NVTX names streams by their handle, CUPTI's records by a number: whoever can tell one from the other puts itself
-// here.
+// NVTX names streams by their handle, CUPTI's records by numbers: the tracer converts the one into the other, as long
+// as CUPTI is attached. Null: it is not.
 #pragma once
 
 #include <atomic>
@@ -7,6 +7,7 @@
 
 namespace prof {
 
-inline std::atomic<bool (*)(void* stream, std::uint32_t& id) noexcept> stream_id_lookup{nullptr};
+// Gives stream_key(); false if CUPTI does not know the stream.
+inline std::atomic<bool (*)(void* stream, std::uint64_t& key) noexcept> stream_key_lookup{nullptr};
 
 }  // namespace prof

@@ -13,7 +13,7 @@ enum class label_kind : std::uint32_t {
     domain = 1,    // key = domain index
     category = 2,  // key = domain index << 32 | category id
     thread = 3,    // key = thread_key
-    stream = 4,    // key = CUPTI stream id
+    stream = 4,    // key = stream_key
 };
 
 struct label {
@@ -25,5 +25,10 @@ static_assert(sizeof(label) == 16);
 
 // A tid is given to another thread when this one has ended, a uid (of which the low half is here) is not. 0: not known.
 constexpr std::uint64_t thread_key(std::uint64_t uid, std::uint32_t tid) noexcept { return uid << 32 | tid; }
+
+// CUPTI's ids. That of a stream is unique within its context, that of a context in the process. 0: context not known.
+constexpr std::uint64_t stream_key(std::uint32_t context, std::uint32_t stream) noexcept {
+    return std::uint64_t{context} << 32 | stream;
+}
 
 }  // namespace prof

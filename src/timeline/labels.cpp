@@ -33,7 +33,7 @@ void take_labels(timeline& out, const std::vector<label>& labels) {
                 of_threads[l.key] = i;
                 break;
             case label_kind::stream:
-                out.stream_names[static_cast<std::uint32_t>(l.key)] = l.name;
+                out.stream_names[l.key] = l.name;
                 break;
             case label_kind::none:
                 break;

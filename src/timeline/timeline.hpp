@@ -172,7 +172,7 @@ struct timeline_quality {
     std::uint64_t ranges_open_at_start = 0;
     std::uint64_t launched_before = 0;
     // Kernel launches that left no GPU record: not carried out when the capture ended, failed, or their record was
-    // lost. Those that were captured into a graph are not among them; where that cannot be told, none is.
+    // lost. Those that were captured into a graph are not among them; where that is unknown, none is.
     std::uint64_t launches_without_completion = 0;
     std::uint64_t damaged_bytes = 0;      // of the file, passed over
     std::uint64_t cut_off_bytes = 0;      // of the file's end, which is that of no whole chunk
@@ -190,7 +190,7 @@ struct timeline {
     std::vector<timeline_thread> threads;
     std::vector<timeline_domain> domains;                             // at least the default one
     std::unordered_map<std::uint64_t, std::uint32_t> category_names;  // domain << 32 | category → name
-    std::unordered_map<std::uint32_t, std::uint32_t> stream_names;    // CUPTI stream id → name
+    std::unordered_map<std::uint64_t, std::uint32_t> stream_names;    // stream_key() → name
     std::vector<timeline_range> ranges;  // by start_ns; a parent stands before its children
     std::vector<timeline_mark> marks;    // by time_ns
     std::vector<open_node> open_nodes;
@@ -220,6 +220,8 @@ struct timeline {
         const auto found = name_table.find(id);
         return found == name_table.end() ? std::string_view{} : std::string_view{found->second};
     }
+    // What the program called a stream; "" if nothing.
+    std::string_view stream_name(std::uint32_t context, std::uint32_t stream) const noexcept;
     // Kernel symbol (mangled) of a kernel operation, as CUPTI gave it.
     std::string_view kernel_symbol(const gpu_op& op) const noexcept { return name(kernels[op.detail].name); }
 };

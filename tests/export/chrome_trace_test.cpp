@@ -312,6 +312,31 @@ TEST(ChromeTrace, KeepsTheHostApartFromAGpuOfTheSameNumber) {
     EXPECT_EQ(trace.events("X", "kernel")[0]["pid"], 0);
 }
 
+// A double has 53 bits, and a number beyond them is rounded by viewers (perfetto_test.py looks at more).
+TEST(ChromeTrace, WritesPayloadsAsTextWhereANumberWouldBeRounded) {
+    const parsed_trace trace(edge_capture());
+    const auto payload = [&](const char* name) { return trace.event("user_annotation", name)["args"]["payload"]; };
+    EXPECT_EQ(payload("largest u64"), "18446744073709551615");
+    EXPECT_EQ(payload("smallest i64"), "-9223372036854775808");
+    EXPECT_EQ(payload("2^53 + 1"), "9007199254740993");
+    EXPECT_EQ(payload("-2^53 - 1"), "-9007199254740993");
+    EXPECT_EQ(payload("2^53 - 1"), 9007199254740991);
+    EXPECT_EQ(payload("-1"), -1);
+    EXPECT_EQ(trace.event("user_annotation", "bytes")["args"]["bytes"], "18446744073709551615");
+}
+
+TEST(ChromeTrace, TellsStreamsOfContextsApart) {
+    const parsed_trace trace(edge_capture());
+    const std::map<std::pair<std::int64_t, std::int64_t>, std::string> rows = trace.row_names();
+    EXPECT_EQ(rows.at({0, 7}), "stream 7 of context 1 compute");
+    EXPECT_EQ(rows.at({0, 14}), "stream 7 of context 2 copies");
+    EXPECT_EQ(rows.at({0, 13}), "stream 13 of context 2 either") << "named by an older libprof";
+    EXPECT_EQ(rows.at({1, 7}), "stream 7") << "the names are those of another GPU's streams";
+    for (const json& event : trace.events("X", "kernel")) {
+        EXPECT_EQ(event["args"]["stream"], event["tid"] == 14 ? json(7) : event["tid"]);
+    }
+}
+
 TEST(ChromeTrace, ShowsTheCapturedRangesOfEachReplay) {
     const parsed_trace trace(graph_capture());
     std::vector<std::string> found;

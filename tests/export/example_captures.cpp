@@ -201,6 +201,44 @@ timeline graph_capture() {
     return capture.build();
 }
 
+timeline edge_capture() {
+    capture_builder capture;
+    describe(capture, "0");
+    thread_script& main = capture.thread("python");
+    const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
+    capture.parts().labels.push_back({label_kind::stream, capture.name("compute"), stream_key(1, 7)});
+    capture.parts().labels.push_back({label_kind::stream, capture.name("copies"), stream_key(2, 7)});
+    // As captures had it before they knew contexts.
+    capture.parts().labels.push_back({label_kind::stream, capture.name("either"), 13});
+    call(main, 10, 5, key(1), cuda_launch_kernel);
+    call(main, 20, 5, key(2), cuda_launch_kernel);
+    call(main, 30, 5, key(3), cuda_launch_kernel);
+    call(main, 40, 5, key(4), cuda_launch_kernel);
+    capture.kernel(key(1), 100, 200).kernel(key(2), 110, 210, {.context = 2});
+    capture.kernel(key(3), 300, 400, {.stream = 13, .context = 2})
+        .kernel(key(4), 300, 400, {.device = 1, .context = 3});
+
+    std::uint64_t now = 1000;
+    const auto range = [&](const char* name, std::uint64_t value, payload_type type) {
+        main.add({.ticks = now,
+                  .value = value,
+                  .name = capture.name(name),
+                  .kind = record_kind::range_push,
+                  .flags = static_cast<std::uint8_t>(type)});
+        main.pop(now + 5);
+        now += 10;
+    };
+    range("largest u64", UINT64_MAX, payload_type::u64);
+    range("smallest i64", std::uint64_t{1} << 63, payload_type::i64);
+    range("largest i64", INT64_MAX, payload_type::i64);
+    range("2^53 + 1", (std::uint64_t{1} << 53) + 1, payload_type::u64);
+    range("2^53 - 1", (std::uint64_t{1} << 53) - 1, payload_type::u64);
+    range("-2^53 - 1", ~(std::uint64_t{1} << 53), payload_type::i64);
+    range("-1", UINT64_MAX, payload_type::i64);
+    range("bytes", UINT64_MAX, payload_type::bytes);
+    return capture.build();
+}
+
 timeline hta_capture() {
     capture_builder capture;
     describe(capture, "0");

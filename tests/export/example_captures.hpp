@@ -24,6 +24,9 @@ timeline dense_capture();
 // A step that was captured as a CUDA graph and is replayed twice by its nodes; and a graph recorded as a whole.
 timeline graph_capture();
 
+// Two contexts of one GPU that number their streams alike, with names; and payloads at the ends of what they can be.
+timeline edge_capture();
+
 // One stream after another, of which HTA's tables can be worked out by hand (hta_test.py does).
 timeline hta_capture();
 

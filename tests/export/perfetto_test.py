@@ -20,6 +20,9 @@ union all select 'slice', id, ts, dur, track_id, category, arg_set_id from slice
 union all select 'flow', slice_out, slice_in, 0, 0, 0, 0 from flow
 union all select 'track', thread_track.id, tid, pid, 0, 0, 0
   from thread_track join thread using (utid) join process using (upid)
+union all select 'payload', slice.name, display_value, 0, 0, 0, 0
+  from args join slice using (arg_set_id) where key in ('args.payload', 'args.bytes') and category = 'user_annotation'
+union all select 'row', thread.name, tid, pid, 0, 0, 0 from thread join process using (upid)
 union all select 'correlation', arg_set_id, int_value, 0, 0, 0, 0 from args where key = 'args.correlation'
 """
 
@@ -43,7 +46,7 @@ def load(program, trace):
         file.write(QUERY)
         file.flush()
         out = subprocess.run([program, "-q", file.name, str(trace)], check=True, capture_output=True, text=True)
-    rows = {kind: [] for kind in ("error", "slice", "flow", "track", "correlation")}
+    rows = {kind: [] for kind in ("error", "slice", "flow", "track", "payload", "row", "correlation")}
     for kind, *values in list(csv.reader(io.StringIO(out.stdout)))[1:]:
         rows[kind].append(values)
     assert not rows["error"], rows["error"]
@@ -76,10 +79,36 @@ def check_flows(rows):
         assert correlation_of[launch_args] == correlation_of[work_args], (slice_out, slice_in)
 
 
+def check_payloads(rows):
+    """To the last digit, where a number would be one of double's or of int64's."""
+    shown = {name: value for name, value, *_ in rows["payload"]}
+    assert shown == {
+        "largest u64": "18446744073709551615",
+        "smallest i64": "-9223372036854775808",
+        "largest i64": "9223372036854775807",
+        "2^53 + 1": "9007199254740993",
+        "2^53 - 1": "9007199254740991",
+        "-2^53 - 1": "-9007199254740993",
+        "-1": "-1",
+        "bytes": "18446744073709551615",
+    }, shown
+
+
+def check_streams(rows):
+    """Those of each context by themselves, with the names that they were given there."""
+    shown = {(int(pid), int(tid)): name for name, tid, pid, *_ in rows["row"] if "stream" in name}
+    assert shown == {
+        (0, 7): "stream 7 of context 1 compute",
+        (0, 14): "stream 7 of context 2 copies",
+        (0, 13): "stream 13 of context 2 either",
+        (1, 7): "stream 7",
+    }, shown
+
+
 def main():
     program = trace_processor()
     traces = write_traces()
-    for name in ("eventful", "dense", "graphs"):
+    for name in ("eventful", "dense", "graphs", "edges"):
         path = pathlib.Path(traces.name, name + ".json")
         trace = json.loads(path.read_text())
         counts = json.loads(pathlib.Path(traces.name, name + ".counts.json").read_text())
@@ -89,6 +118,9 @@ def main():
         assert len(rows["flow"]) == counts["flows"], f"{len(rows['flow'])} arrows of {counts['flows']}"
         check_slices(rows, trace)
         check_flows(rows)
+        if name == "edges":
+            check_payloads(rows)
+            check_streams(rows)
         compressed = load(program, path.with_suffix(".json.gz"))
         assert {kind: len(found) for kind, found in compressed.items()} == {
             kind: len(found) for kind, found in rows.items()

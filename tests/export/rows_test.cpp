@@ -58,6 +58,24 @@ TEST(GpuRows, SeparateStreamsAndDevices) {
     EXPECT_THAT(found, ElementsAre(std::tuple(0, 9, 2, 1), std::tuple(1, 7, 1, 1)));
 }
 
+// CUPTI numbers the streams of each context by themselves: GPU 0 has two streams 7, beside each other in time.
+TEST(GpuRows, SeparateStreamsOfContexts) {
+    capture_builder capture;
+    capture.thread("a").push(0, "r").launch(1, 1).launch(3, 2).launch(5, 3).launch(7, 4).pop(9);
+    capture.kernel(1, 10, 20, {.stream = 7, .context = 1}).kernel(2, 12, 22, {.stream = 7, .context = 2});
+    capture.kernel(3, 10, 20, {.stream = 13, .context = 2}).kernel(4, 10, 20, {.device = 1, .context = 3});
+    const timeline data = capture.build();
+    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t, bool>> found;
+    for (const auto& s : lay_out_gpu(data, attribute(data))) {
+        found.emplace_back(s.device, s.context, s.stream, s.number, s.shares_device);
+        EXPECT_EQ(s.ops.size(), 1U);
+        EXPECT_EQ(s.ranges.size(), 1U);
+        EXPECT_EQ(s.op_row_count, 0U) << "nothing runs beside another there";
+    }
+    EXPECT_THAT(found, ElementsAre(std::tuple(0, 1, 7, 7, true), std::tuple(0, 2, 7, 14, true),
+                                   std::tuple(0, 2, 13, 13, true), std::tuple(1, 3, 7, 7, false)));
+}
+
 // What a viewer needs of a row, checked pair by pair: no slices that overlap in part, none that begins together with an
 // operation and is not around it. And nothing is lost.
 TEST(GpuRows, AreFitForViewersWhateverComes) {

@@ -1,6 +1,7 @@
 // Writes the example captures as traces for the checks by other people's programs:
 //     write_example_traces DIRECTORY
-// eventful and dense, each as .json and .json.gz, with a .counts.json of what was written; and hta/hta.json.gz.
+// eventful, dense, graphs and edges, each as .json and .json.gz, with a .counts.json of what was written; and
+// hta/hta.json.gz.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -39,6 +40,7 @@ int main(int argc, char** argv) {
     write(prof::eventful_capture(), directory + "/eventful");
     write(prof::dense_capture(), directory + "/dense");
     write(prof::graph_capture(), directory + "/graphs");
+    write(prof::edge_capture(), directory + "/edges");
     const prof::timeline graphs = prof::graph_capture();
     prof::write_chrome_trace(graphs, prof::attribute(graphs), directory + "/hta_graphs/graphs.json.gz");
     const prof::timeline hta = prof::hta_capture();

@@ -14,6 +14,8 @@
 #include "fakes/fake_gpu.h"
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/one_ring.hpp"
+#include "hooks/stream_names.hpp"
+#include "record/label.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -62,6 +64,31 @@ void call_from_another_thread() {
         activity_batch batch;
         while (Tracer::latest->read_completed(batch)) Tracer::latest->give_back(batch);
     }).join();
+}
+
+// The stream is one of GPU 1's, and named while GPU 0 is current.
+TEST_F(Tracer, KnowsStreamsByTheirContext) {
+    fake_gpu_set_device_count(2);
+    ASSERT_EQ(tracer.attach(1), "");
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+    ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    ASSERT_EQ(fake_cuda_launch("gemm", 1000, stream), cudaSuccess);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+    launch_and_wait("relu");
+    std::uint64_t key = 0;
+    ASSERT_TRUE(stream_key_lookup.load()(stream, key));
+    std::uint64_t current = 0;
+    ASSERT_TRUE(stream_key_lookup.load()(nullptr, current));
+    tracer.flush(true);
+    ASSERT_TRUE(tracer.read_completed(batch));
+    ASSERT_EQ(batch.kernels.size(), 2U);
+    EXPECT_EQ(key, stream_key(batch.kernels[0].context, batch.kernels[0].stream));
+    EXPECT_EQ(current, stream_key(batch.kernels[1].context, batch.kernels[1].stream));
+    EXPECT_NE(key >> 32, current >> 32);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    fake_gpu_set_device_count(1);
 }
 
 TEST_F(Tracer, IsNotAskedByOtherThreadsWhileItAttaches) {

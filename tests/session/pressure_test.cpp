@@ -200,6 +200,7 @@ TEST_F(Pressure, OfErrorsAtEachCallOfCupti) {
              {"cuptiGetTimestamp", count, count},
              {"cuptiGetResultString", count, count},
              {"cuptiGetStreamIdEx", count, count},
+             {"cuptiGetContextId", count, count},
              {"cuptiGetGraphNodeId", count, count},
              {"cuptiFinalize", count, count},
          }) {

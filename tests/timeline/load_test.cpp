@@ -67,7 +67,8 @@ TEST_F(TimelineFile, ShowsWhatTheWriterWrote) {
         const label labels[] = {{label_kind::domain, 2, 2},
                                 {label_kind::category, 3, std::uint64_t{2} << 32 | 3},
                                 {label_kind::thread, 5, 4242},
-                                {label_kind::stream, 6, 7}};
+                                {label_kind::stream, 6, 7},
+                                {label_kind::stream, 5, stream_key(2, 7)}};
         writer.labels(labels);
         const capture_writer::name_entry names[] = {{1, "forward"}, {2, "NCCL"},    {3, "comm"},
                                                     {4, "_Z1kv"},   {5, "trainer"}, {6, "copies"}};
@@ -97,7 +98,9 @@ TEST_F(TimelineFile, ShowsWhatTheWriterWrote) {
     EXPECT_EQ(data.domains[1].name, "domain 1") << "its name was never seen";
     EXPECT_EQ(data.domains[2].name, "NCCL");
     EXPECT_EQ(data.name(data.category_names.at(std::uint64_t{2} << 32 | 3)), "comm");
-    EXPECT_EQ(data.name(data.stream_names.at(7)), "copies");
+    EXPECT_EQ(data.stream_name(1, 7), "copies") << "its context is not known, as in captures of an older libprof";
+    EXPECT_EQ(data.stream_name(2, 7), "trainer");
+    EXPECT_EQ(data.stream_name(1, 8), "");
     ASSERT_EQ(data.ranges.size(), 1U);
     EXPECT_EQ(data.name(data.ranges[0].name), "forward");
     EXPECT_EQ(data.ranges[0].start_ns, 1'100);

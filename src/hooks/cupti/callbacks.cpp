@@ -3,7 +3,9 @@
 #include <cstdlib>
 
 #include "hooks/cupti/graph_nodes.hpp"
+#include "hooks/cupti/library.hpp"
 #include "record/clock.hpp"
+#include "record/label.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -207,9 +209,23 @@ std::uint64_t cupti_now() noexcept {
     return timestamp != nullptr && timestamp(&now) == CUPTI_SUCCESS ? now : 0;
 }
 
-bool cupti_stream_id(void* stream, std::uint32_t& id) noexcept {
-    auto* stream_id = callbacks.stream_id.load();
-    return stream_id != nullptr && stream_id(nullptr, static_cast<CUstream>(stream), 0, &id) == CUPTI_SUCCESS;
+// CUPTI takes the current context where it is given none, and the stream may be another's.
+bool cupti_stream_key(void* handle, std::uint64_t& key) noexcept {
+    const auto stream = static_cast<CUstream>(handle);
+    const auto stream_id = callbacks.stream_id.load();
+    const auto context_id = callbacks.context_id.load();
+    CUresult (*context_of)(CUstream, CUcontext*) = nullptr;
+    CUcontext context = nullptr;
+    std::uint32_t context_number = 0;
+    std::uint32_t stream_number = 0;
+    if (stream_id == nullptr || context_id == nullptr) return false;
+    if (find(loaded_driver(), "cuStreamGetCtx", context_of) && context_of(stream, &context) == CUDA_SUCCESS &&
+        context_id(context, &context_number) != CUPTI_SUCCESS) {
+        context_number = 0;
+    }
+    if (stream_id(context, stream, 0, &stream_number) != CUPTI_SUCCESS) return false;
+    key = stream_key(context_number, stream_number);
+    return true;
 }
 
 }  // namespace prof

@@ -22,12 +22,14 @@ struct callback_state {
     std::atomic<std::uint32_t> version{0};
     std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
     std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
+    std::atomic<decltype(&cuptiGetContextId)> context_id{nullptr};
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<decltype(&cuptiGetGraphId)> graph_id{nullptr};
     std::atomic<CUptiResult (*)(CUgraphExec, std::uint32_t*)> graph_exec_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    std::atomic<std::uint32_t> hearing{0};  // threads in `heard`, where they may wait for who lets go of CUPTI
+    std::atomic<std::uint32_t> hearing{
+        0};  // threads in `heard`, where they may wait for the thread that detaches from CUPTI
     std::atomic<std::uint32_t> joining{0};  // that begin to record, and may wait for the capture to be made
     std::atomic<bool> is_left{false};       // leave_as_it_is()
     std::atomic<bool> is_shared{false};     // met_another_client()
@@ -59,8 +61,8 @@ void CUPTIAPI on_buffer_completed(CUcontext context, std::uint32_t stream, std::
 // The subscription's one callback.
 void CUPTIAPI on_event(void* none, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* event) noexcept;
 
-// CUPTI's clock, and its number of a stream, as long as it is attached.
+// CUPTI's clock, and its numbers of a stream (stream_key()), as long as it is attached.
 std::uint64_t cupti_now() noexcept;
-bool cupti_stream_id(void* stream, std::uint32_t& id) noexcept;
+bool cupti_stream_key(void* stream, std::uint64_t& key) noexcept;
 
 }  // namespace prof

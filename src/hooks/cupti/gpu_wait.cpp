@@ -1,7 +1,6 @@
 #include "hooks/cupti/gpu_wait.hpp"
 
 #include <cuda.h>
-#include <dlfcn.h>
 
 #include "hooks/cupti/library.hpp"
 
@@ -27,8 +26,7 @@ struct driver_functions {
 
 driver_functions find_functions() noexcept {
     driver_functions f;
-    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (driver == nullptr) driver = RTLD_DEFAULT;  // a program may be linked to another driver, as the tests are
+    void* const driver = loaded_driver();
     f.complete = find(driver, PROF_NAME_OF(cuDeviceGetCount), f.device_count) &&
                  find(driver, PROF_NAME_OF(cuDeviceGet), f.device) &&
                  find(driver, PROF_NAME_OF(cuDevicePrimaryCtxGetState), f.primary_state) &&

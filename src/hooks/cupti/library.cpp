@@ -73,8 +73,8 @@ std::string take(void* handle, const std::string& name, cupti_library& out) {
         find(handle, "cuptiActivityGetNumDroppedRecords", out.dropped_records) &&
         find(handle, "cuptiActivitySetAttribute", out.set_attribute) &&
         find(handle, "cuptiGetTimestamp", out.timestamp) && find(handle, "cuptiGetResultString", out.result_string) &&
-        find(handle, "cuptiGetStreamIdEx", out.stream_id) && find(handle, "cuptiGetGraphNodeId", out.graph_node_id) &&
-        find(handle, "cuptiFinalize", out.finalize);
+        find(handle, "cuptiGetStreamIdEx", out.stream_id) && find(handle, "cuptiGetContextId", out.context_id) &&
+        find(handle, "cuptiGetGraphNodeId", out.graph_node_id) && find(handle, "cuptiFinalize", out.finalize);
     (void)find(handle, "cuptiActivityEnableAndDump", out.enable_and_dump);
     (void)find(handle, "cuptiGetGraphId", out.graph_id);
     (void)find(handle, "cuptiGetGraphExecId", out.graph_exec_id);
@@ -106,6 +106,11 @@ std::string open_cupti(const std::string& chosen, const std::vector<std::string>
         if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return take(handle, place, out);
     }
     return "libcupti.so was found nowhere; PROF_CUPTI_LIBRARY can name it";
+}
+
+void* loaded_driver() noexcept {
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return driver != nullptr ? driver : RTLD_DEFAULT;
 }
 
 // The driver's function is kept: to ask for it is to wait for whoever loads a library, and runs what it begins with.

@@ -28,6 +28,7 @@ struct cupti_library {
     decltype(&cuptiGetTimestamp) timestamp = nullptr;
     decltype(&cuptiGetResultString) result_string = nullptr;
     decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
+    decltype(&cuptiGetContextId) context_id = nullptr;
     decltype(&cuptiGetGraphNodeId) graph_node_id = nullptr;
     decltype(&cuptiGetGraphId) graph_id = nullptr;                        // null in versions without it
     CUptiResult (*graph_exec_id)(CUgraphExec, std::uint32_t*) = nullptr;  // the same; since 12.4
@@ -45,6 +46,9 @@ bool find(void* library, const char* name, TFunction& out) noexcept {
 // already has, else the usual places, among them `toolkits` (folders). Returns "" or one line: what is missing and why.
 // Loads libraries: not for the hot path. Any thread, but one at a time.
 std::string open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out);
+
+// The driver that the process has, for find(): a program may be linked to one of another name, as the tests are.
+void* loaded_driver() noexcept;
 
 // True once somebody has initialised the CUDA driver in this process. Initialises nothing itself.
 bool cuda_is_initialised() noexcept;

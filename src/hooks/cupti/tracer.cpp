@@ -66,6 +66,7 @@ std::string cupti_tracer::subscribe() noexcept {
     callbacks.version.store(cupti_.version);
     callbacks.timestamp.store(cupti_.timestamp);
     callbacks.stream_id.store(cupti_.stream_id);
+    callbacks.context_id.store(cupti_.context_id);
     callbacks.graph_node_id.store(cupti_.graph_node_id);
     callbacks.graph_id.store(cupti_.graph_id);
     callbacks.graph_exec_id.store(cupti_.graph_exec_id);
@@ -141,7 +142,7 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
         detach(false);
         return problem;
     }
-    stream_id_lookup.store(cupti_stream_id);
+    stream_key_lookup.store(cupti_stream_key);
     return {};
 }
 
@@ -211,7 +212,7 @@ void cupti_tracer::leave_as_it_is() noexcept { callbacks.is_left = true; }
 
 void cupti_tracer::leave_to_parent() noexcept {
     callbacks.is_parents = true;
-    stream_id_lookup.store(nullptr);
+    stream_key_lookup.store(nullptr);
 }
 
 void cupti_tracer::flush(bool forced) noexcept {
@@ -252,7 +253,7 @@ void cupti_tracer::fall_silent() noexcept {
     if (subscriber_ == nullptr || callbacks.is_left || is_silent_) return;
     stop_hearing_profiler_calls();
     stop_recording();
-    stream_id_lookup.store(nullptr);
+    stream_key_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
         const bool is_heard = hears_graphs_ && tells_of_graphs(call.kind);
         if ((is_recorded(call.kind, what_) || is_heard) && hears(call)) (void)switch_call(call, false);
@@ -298,7 +299,7 @@ void cupti_tracer::detach(bool finalize) noexcept {
     const std::lock_guard lock(asking_);
     if (callbacks.is_left) return;  // while we waited
     attached_ = false;
-    // Finalizing lets go of the subscription, too.
+    // Finalizing ends the subscription, too.
     const bool is_final = may_finalize && !met_another_client() && finalize_alone();
     // Letting go of the subscription frees something, too: it is kept for who is in `heard` and about to want it.
     const bool is_kept = finalize && !is_final && !nobody_sleeps_in_callback();

@@ -88,10 +88,10 @@ void name_thread(std::uint32_t tid, const TText* name) noexcept {
 template <typename TText>
 void name_stream(void* stream, const TText* name) noexcept {
     region* where = region_for_names();
-    auto* id_of = stream_id_lookup.load();
-    std::uint32_t id = 0;
-    if (where == nullptr || id_of == nullptr || !id_of(stream, id)) return;
-    where->add_label(label_kind::stream, id, keep_text(*where, name));
+    auto* key_of = stream_key_lookup.load();
+    std::uint64_t key = 0;
+    if (where == nullptr || key_of == nullptr || !key_of(stream, key)) return;
+    where->add_label(label_kind::stream, key, keep_text(*where, name));
 }
 
 template <typename TText>

@@ -138,6 +138,13 @@ CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
     return call.finish(CUDA_SUCCESS);
 }
 
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+    const CUstream known = resolve(stream);
+    if (known == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *context = known->context;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuStreamDestroy(CUstream stream) {
     const cuStreamDestroy_v2_params params{stream};
     api_call call{FAKE_DRIVER_FUNCTION(cuStreamDestroy_v2), &params};
