@@ -61,9 +61,9 @@ namespace detail {
 
 // The tool that NVTX found, if any.
 //
-// Ranges need not be told to it while the word at `gate` is 0. libprof is asked for its word through NVTX, by a
+// Ranges need not be passed to it while the word at `gate` is 0. libprof is asked for its word through NVTX, by a
 // resource of this name whose identifier is the place for the address; any other tool sees a pointer with a name, and
-// hears all ranges. libprof's hooks look at the same word first, so that only the calls are saved, and nothing changes.
+// gets all ranges. libprof's hooks look at the same word first, so that only the calls are saved, and nothing changes.
 // In the same way it is asked for two functions to call instead of NVTX's: one takes events that have a registered name
 // and nothing else, which it need not look at, and neither gives the level back, for which nobody asks here.
 struct tool {
@@ -163,7 +163,7 @@ public:
         e.message.ascii = name;
         nvtxDomainRangePushEx(tool_.domain, &e);
     }
-    // Whether the beginning was told does not matter: libprof counts a pop without its push, and always has.
+    // Whether the beginning was passed on does not matter: libprof counts a pop without its push, and always has.
     ~scoped_range() {
         if (__builtin_expect(!tool_.hears(), 1)) return;
         has_site_ ? tool_.pop(tool_.domain) : detail::tool::pop_by_nvtx(tool_.domain);

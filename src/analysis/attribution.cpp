@@ -96,7 +96,7 @@ private:
         }
     }
 
-    // The first work inside each root of the threads that work for others by the pattern: its stream tells for whom.
+    // The first work inside each root of the threads that work for others by the pattern: its stream decides for whom.
     void find_first_work() {
         first_work_.assign(data_.ranges.size(), nullptr);
         for (const timeline_api_call& call : data_.api_calls) {

@@ -41,7 +41,7 @@ struct replayed_range {
 
 struct attribution {
     // Per range: its parent in the tree people read: timeline_range::parent, or the range that adopted it; npos for a
-    // root; owner_ambiguous for a root of an adopted thread whose adopter could not be told.
+    // root; owner_ambiguous for a root of an adopted thread whose adopter is not known.
     std::vector<std::uint32_t> parent;
     // Per range: its depth in that tree (roots 0).
     std::vector<std::uint32_t> depth;

@@ -31,7 +31,7 @@ public:
     // Adds to `att`, in which the operations' open ranges stand already.
     captured_ranges(const timeline& data, attribution& att);
 
-    // `find` tells of a node and the first of its operations what was open at its capture; it is asked once a node.
+    // `find` gives, for a node and the first of its operations, what was open at its capture; it is called once a node.
     using finder = std::function<captured_at(const timeline_graph_node& node, const gpu_op& first)>;
     void add(const finder& find);
 

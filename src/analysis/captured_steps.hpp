@@ -1,5 +1,5 @@
-// The steps that a capture has from their beginning to their end, and the windows they were captured in. Steps are told
-// apart by the marks that prof_step or the range that counts them leaves. A pure function of a timeline.
+// The steps that a capture has from their beginning to their end, and the windows they were captured in. Steps are
+// known apart by the marks that prof_step or the range that counts them leaves. A pure function of a timeline.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What a GPU operation is for: computing, communicating with other GPUs, or moving memory.
 //
-// Kernels are told apart by their names, as HTA tells them: NCCL's (ncclDevKernel_…, ncclKernel_…, ncclSymk…)
+// Kernels are distinguished by their names, as HTA does: NCCL's (ncclDevKernel_…, ncclKernel_…, ncclSymk…)
 // communicate. Copies and sets are memory, those between devices included. Pure functions.
 #pragma once
 

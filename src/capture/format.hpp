@@ -1,4 +1,4 @@
-// The capture file's layout: a header, then chunks to the end of the file. docs/capture-format.md tells every byte.
+// The capture file's layout: a header, then chunks to the end of the file. docs/capture-format.md describes every byte.
 //
 // Little-endian throughout. Chunks stand alone: each carries its length and checksum, so a reader passes over one that
 // is damaged or unknown and goes on with the next. Nothing that was written is ever changed; later chunks add to
@@ -104,7 +104,7 @@ struct window_entry {
 };
 static_assert(sizeof(window_entry) == 64);
 
-// A place where a reader may begin: what is before it may have been let go (docs/flight-recorder.md).
+// A place where a reader may begin: what is before it may have been dropped (docs/flight-recorder.md).
 struct key_frame_entry {
     std::uint64_t begin_ticks = 0;  // everything that came later is behind it
     std::uint64_t latest_call = 0;  // the latest correlation_key of the launches before it; 0: none

@@ -18,8 +18,8 @@ std::uint32_t word_at(std::span<const std::byte> bytes, std::size_t offset) noex
     return word;
 }
 
-// A name that its thread had not finished has no length yet, or half a text: the hash tells, and the walk goes on at
-// the next place where an entry may be.
+// A name that its thread had not finished has no length yet, or half a text: the hash shows that, and the walk goes on
+// at the next place where an entry may be.
 template <typename TPositionOf>
 std::vector<recovered_name> walk(std::span<const std::byte> arena, std::size_t begin, TPositionOf&& position_of) {
     std::vector<recovered_name> names;
@@ -47,7 +47,7 @@ std::vector<recovered_name> read_kept_names(std::span<const std::byte> arena) {
     return walk(arena, sizeof(name_entry_header), [](std::uint64_t place) { return place; });
 }
 
-// The place in the arena tells the position, since all lie within one length of the arena before the end.
+// The position follows from the place in the arena, since all lie within one length of the arena before the end.
 std::vector<recovered_name> read_passing_names(std::span<const std::byte> arena, std::uint64_t end) {
     const std::uint64_t size = arena.size();
     std::vector<recovered_name> names =

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t search_stride_bytes = 64U << 10;  // looked through at once after damage
 
-constexpr std::uint64_t round_up(std::uint64_t bytes) noexcept { return chunk_place(bytes); }
-
 bool is_key_frame(const format::chunk_header& header) noexcept {
     return header.type == static_cast<std::uint32_t>(format::chunk_type::key_frame);
 }
@@ -152,13 +150,13 @@ bool capture_reader::state::pass_over_let_go() {
     return is_let_go;
 }
 
-// Whether the capture begins with this chunk: a key frame behind what was let go, or at the very front, where every
+// Whether the capture begins with this chunk: a key frame behind what was dropped, or at the very front, where every
 // other capture has chunk 0.
 bool capture_reader::state::begins_with(const format::chunk_header& found) const noexcept {
     return is_key_frame(found) && (wants_key_frame || offset == let_go_up_to || offset == first_chunk);
 }
 
-// What was wrong with that which is let go by now does not matter any more.
+// What was wrong with what is dropped by now does not matter any more.
 void capture_reader::state::begin_here(const format::chunk_header& found) {
     damage = damage_of_header();
     if (wants_key_frame) {
@@ -178,7 +176,7 @@ const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<co
     inflated_bytes += raw_bytes;
     if (inflated_bytes > format::most_inflated_bytes(file.size()))
         return "the chunks inflate to more than any capture's";
-    inflated.resize(round_up(raw_bytes) / chunk_alignment);
+    inflated.resize(chunk_place(raw_bytes) / chunk_alignment);
     const auto target = std::as_writable_bytes(std::span{inflated}).first(raw_bytes);
     if (!inflate_exactly(payload, target)) return "a chunk does not inflate to the size it gives";
     payload = target;
@@ -188,7 +186,7 @@ const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<co
 // Looks at the chunk at `offset` whose header is intact, and moves beyond it. True if it is delivered.
 bool capture_reader::state::take(const format::chunk_header& found, chunk& out) {
     const std::uint64_t left = file.size() - offset - sizeof found;
-    const std::uint64_t whole = std::min(sizeof found + round_up(found.stored_bytes), sizeof found + left);
+    const std::uint64_t whole = std::min(sizeof found + chunk_place(found.stored_bytes), sizeof found + left);
     const bool begins = begins_with(found);
     if (begins) begin_here(found);
     if (found.sequence < expected_sequence) {
@@ -278,7 +276,7 @@ std::uint64_t capture_reader::state::payload_bytes_hint(format::chunk_type type)
     std::uint64_t bytes = 0;
     format::chunk_header next;
     for (std::uint64_t at = file.skip_zeros(first_chunk); at < file.size();
-         at += sizeof next + round_up(next.stored_bytes)) {
+         at += sizeof next + chunk_place(next.stored_bytes)) {
         const auto into = std::as_writable_bytes(std::span{&next, 1});
         if (file.read(at, into) < sizeof next || !chunk_header_in(into) || !has_possible_lengths(next)) break;
         if (next.type == static_cast<std::uint32_t>(type)) bytes += next.raw_bytes;
@@ -301,7 +299,7 @@ std::uint64_t capture_reader::payload_bytes_hint(format::chunk_type type) const 
 }
 
 capture_reader::append_point capture_reader::where_to_append() const noexcept {
-    return state_->cut_off.value_or(append_point{round_up(state_->file.size()), state_->expected_sequence});
+    return state_->cut_off.value_or(append_point{chunk_place(state_->file.size()), state_->expected_sequence});
 }
 
 void capture_reader::rewind() { state_->start_over(); }

@@ -5,7 +5,7 @@
 // that recovery finds in the rings of a process that died (capture/recovery.hpp), in the same form, so that a reader
 // need not know the difference.
 //
-// The front of a capture may have been let go (docs/flight-recorder.md): zeros up to a key frame. They are no damage,
+// The front of a capture may have been dropped (docs/flight-recorder.md): zeros up to a key frame. They are no damage,
 // and cost no time where they take no storage.
 //
 // One reader, one thread. The file is read as it goes, and never mapped: it may shrink, or its disk fail, meanwhile.
@@ -26,7 +26,7 @@ struct chunk {
     std::uint64_t aux = 0;
     std::span<const std::byte> payload;  // inflated; 8-byte aligned; valid until the next call of next()
     bool recovered = false;              // from the rings, not from the file
-    // A key frame with which the capture begins: what came before it, if anything was delivered, has been let go since
+    // A key frame with which the capture begins: what came before it, if anything was delivered, has been dropped since
     // and is to be forgotten.
     bool begins = false;
 };

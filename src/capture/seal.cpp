@@ -53,7 +53,7 @@ private:
     bool is_locked_ = false;
 };
 
-// Whether the process that made the capture is there still, as far as its number tells: one that was started after the
+// Whether the process that made the capture is there still, as far as its number shows: one that was started after the
 // capture was made is another, and of a zombie only the number is left. (A few seconds: what the kernel counts in
 // ticks.)
 bool is_in_proc(std::uint32_t pid, std::uint64_t created_realtime_ns) {

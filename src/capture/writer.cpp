@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "capture/chunk_header.hpp"
 #include "capture/codec.hpp"
 #include "capture/front_file.hpp"
 #include "capture/payload.hpp"
@@ -21,10 +22,6 @@ namespace {
 
 constexpr std::size_t smallest_buffer_bytes = 4096;
 
-constexpr std::size_t round_up(std::size_t bytes, std::size_t multiple) noexcept {
-    return (bytes + multiple - 1) / multiple * multiple;
-}
-
 std::byte* append(std::byte* at, const void* bytes, std::size_t count) noexcept {
     if (count != 0) std::memcpy(at, bytes, count);
     return at + count;
@@ -32,8 +29,10 @@ std::byte* append(std::byte* at, const void* bytes, std::size_t count) noexcept 
 
 std::uint32_t narrow(std::size_t bytes) noexcept { return static_cast<std::uint32_t>(bytes); }
 
+// The id, the length, and the text up to the next multiple of four.
 std::size_t name_bytes(std::size_t text_bytes) noexcept {
-    return 2 * sizeof(std::uint32_t) + round_up(text_bytes, sizeof(std::uint32_t));
+    constexpr std::size_t word = sizeof(std::uint32_t);
+    return 2 * word + (text_bytes + word - 1) / word * word;
 }
 
 }  // namespace
@@ -165,7 +164,7 @@ void capture_writer::state::close_chunk(format::chunk_type type, std::uint64_t a
         crc32_of(std::as_bytes(std::span{&header, 1}).first(offsetof(format::chunk_header, header_crc32)));
     std::memcpy(begin, &header, sizeof header);
     // The buffer's size is a multiple of 8 as is every chunk's place, so the padding always fits.
-    const std::size_t padded = round_up(header.stored_bytes, sizeof(std::uint64_t));
+    const std::size_t padded = chunk_place(header.stored_bytes);
     std::memset(payload + header.stored_bytes, 0, padded - header.stored_bytes);
     used += sizeof header + padded;
     buffer.set_unwritten(used);
@@ -209,7 +208,7 @@ void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
         if (end_of_payload > written) {
             records_lost += records_in(static_cast<format::chunk_type>(chunk.type), chunk.raw_bytes);
         }
-        at = round_up(end_of_payload, sizeof(std::uint64_t));
+        at = chunk_place(end_of_payload);
     }
     // Within the capacity that was reserved: nothing is allocated.
     char text[128];

@@ -52,8 +52,8 @@ struct capture_writer_options {
     ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
     punch_function punch = nullptr;                             // instead of fallocate(2): likewise
     std::uint64_t longest_file = front_file::usual_longest;
-    // Begins as this capture does, whatever its name is by now, without what was let go of it. REQUIRES: nothing of it
-    // is let go meanwhile.
+    // Begins as this capture does, whatever its name is by now, without what was dropped of it. REQUIRES: nothing of it
+    // is dropped meanwhile.
     const capture_writer* copy_of = nullptr;
     capture_extent copied{};
 };
@@ -102,10 +102,11 @@ public:
 
     // What is in the file. REQUIRES: it is flushed.
     capture_extent extent() const noexcept;
-    // Where the next chunk goes: a place to let go up to, if that chunk is a key frame.
+    // Where the next chunk goes: a place to drop all before, if that chunk is a key frame.
     std::uint64_t position() const noexcept;
-    // Gives back the storage of all before `position`, the file's header excepted; to readers it is let go. 0 or errno.
-    // Where the file system makes no holes, later, and all at once (front_file.hpp). REQUIRES: the writer is flushed.
+    // Gives back the storage of all before `position`, the file's header excepted; to readers it is dropped. 0 or
+    // errno. Where the file system makes no holes, later, and all at once (front_file.hpp). REQUIRES: the writer is
+    // flushed.
     int let_go(std::uint64_t position) noexcept;
 
     bool failed() const noexcept;

@@ -1,5 +1,5 @@
 // Runs the user's command as if `prof run` were not there: the same terminal, standard streams and process group, the
-// signals sent to us passed on, its end told exactly.
+// signals sent to us passed on, its end reported exactly.
 //
 // One command at a time, from the main thread. What the terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z, hang-up) reaches the
 // whole process group by itself and is not passed on a second time.

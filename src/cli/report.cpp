@@ -66,7 +66,7 @@ private:
 };
 
 // A table for each kind of report, with the lines of all captures; an empty line between tables. Nsight's tables have
-// its columns and no other, unless several captures must be told apart.
+// its columns and no other, unless several captures must be distinguished.
 class csv_writer final : public report_writer {
 public:
     explicit csv_writer(bool several_captures) : several_captures_(several_captures) {}

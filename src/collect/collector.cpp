@@ -44,7 +44,7 @@ collector::collector(region& where, const drop_counts& drops_before, graph_memor
     drained_.reserve(where.rings().size());  // what is written is always given back
     if (limits.any()) {
         keeper_ = std::make_unique<keeper>(limits, said);
-        // What was captured in the part that is let go is told again.
+        // What was captured in the part that is dropped is written again.
         if (memory_ == nullptr) own_memory_ = std::make_unique<graph_memory>(where);
         if (memory_ == nullptr) memory_ = own_memory_.get();
     }

@@ -28,7 +28,7 @@ namespace prof {
 class collector {
 public:
     // All that is given must outlive the collector. `drops_before`: what the region had counted before the recording.
-    // `memory`, if there is one, hears of all that is drained, and tells the capture what came before it. With limits
+    // `memory`, if there is one, gets all that is drained, and gives the capture what came before it. With limits
     // only the latest part of the capture is kept; `said` are the properties that stand in it from the start.
     explicit collector(region& where, const drop_counts& drops_before = {}, graph_memory* memory = nullptr,
                        const keep_limits& limits = {}, const property_list& said = {});
@@ -52,7 +52,7 @@ public:
     // Likewise: a window begins or has ended. From its beginning on the capture knows what the memory does.
     void window(const format::window_entry& window);
 
-    // After a round: a key frame if it is time for one; then, if it may be, what need not be kept is let go. `now_ns`:
+    // After a round: a key frame if it is time for one; then, if it may be, what need not be kept is dropped. `now_ns`:
     // monotonic.
     void keep(std::uint64_t now_ns, bool may_let_go = true);
 
@@ -82,7 +82,7 @@ public:
 private:
     struct known_thread {
         format::thread_entry entry;  // as last written
-        bool has_ended = false;      // or is known by what was told of it alone
+        bool has_ended = false;      // or is known from memory alone
     };
     struct drained {
         ring_header* ring;

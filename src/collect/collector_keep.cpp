@@ -1,4 +1,4 @@
-// Of a capture of which only the latest part is kept: its key frames, and what it lets go.
+// Of a capture of which only the latest part is kept: its key frames, and what is dropped from it.
 #include <new>
 
 #include "collect/collector.hpp"
@@ -7,7 +7,7 @@
 namespace prof {
 
 void collector::keep(std::uint64_t now_ns, bool may_let_go) {
-    // Of a capture that goes on no more nothing is let go either.
+    // Of a capture that cannot be written any more nothing is dropped either.
     if (keeper_ == nullptr || out_->failed()) return;
     if (keeper_->wants_key_frame(now_ns, *out_)) write_key_frame(now_ns);
     if (may_let_go) keeper_->let_go(now_ns, *out_);

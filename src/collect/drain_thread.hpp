@@ -1,5 +1,5 @@
 // The one thread of ours in the process: makes the capture, then drains in rounds, as often as the load asks for, until
-// it is told to finish. It blocks every signal that others send (silent_thread.hpp).
+// finish() is called. It blocks every signal that others send (silent_thread.hpp).
 //
 // Whatever the storage does is waited for on this thread. Until the capture is made all is as with a disk that does not
 // answer later: what finds no room in rings and buffers is counted there.
@@ -70,7 +70,7 @@ public:
     const disk_watch& disk() const noexcept { return disk_; }
 
     // Writes what the capture has now, with all that was recorded before the call, as one of its own, which says why
-    // (`reason`, one line). Recording goes on, and nothing is let go meanwhile. Throws prof::error: then there is no
+    // (`reason`, one line). Recording goes on, and nothing is dropped meanwhile. Throws prof::error: then there is no
     // such file. `path` must be none yet. Any thread of ours: it takes as long as copying the file does.
     void dump(const std::string& path, const std::string& reason);
 
@@ -109,7 +109,7 @@ private:
     const capture_maker make_;
     std::unique_ptr<capture_writer> out_;  // the drain thread's, and after is_made_ whoever asks for a dump's
     collector collector_;
-    std::recursive_mutex front_;  // held while the capture's front must stay where it is, or is let go
+    std::recursive_mutex front_;  // held while the capture's front must stay where it is, or is dropped
     pthread_t thread_{};
     disk_watch disk_;
 

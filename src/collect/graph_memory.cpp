@@ -9,7 +9,7 @@ namespace {
 // A place nobody works for yet is kept while it is one of the latest so many.
 constexpr std::uint64_t recent_places = 4096;
 
-// Ids of copies that only this memory tells of; CUPTI gives none that high.
+// Ids of copies that only this memory makes; CUPTI gives none that high.
 constexpr std::uint64_t own_id_bit = std::uint64_t{1} << 63;
 
 record copy_record(std::uint64_t ticks, std::uint64_t id, std::uint64_t original_id) {
@@ -78,7 +78,7 @@ void graph_memory::hear_node(thread_log& log, std::uint64_t uid, const record& r
         heard.serial = next_serial_++;
         log.records.push_back({r, heard.serial, told_in});
     } else if (r.kind == record_kind::graph_clone && r.flags != replaces_what_it_was && !log.records.empty()) {
-        // CUPTI told of it as a node just before.
+        // CUPTI reported it as a node just before.
         const record& latest = log.records.back().r;
         if (latest.kind == record_kind::graph_node && latest.value == r.value) log.records.pop_back();
     }

@@ -1,5 +1,5 @@
 // What is known of the CUDA graphs of the process, over all its recordings and the time between them: each node that
-// lives, and the ranges that were open when it was captured. A capture that begins is told of what it does not have, so
+// lives, and the ranges that were open when it was captured. A capture that begins gets what it does not have, so
 // that it explains the replays of graphs that were captured before it.
 //
 // Kept are the threads' own records, but only those that matter: nodes that live, the ranges, declared parents and
@@ -33,7 +33,7 @@ public:
         std::size_t most_records = 1U << 18;  // 48 bytes each
         std::size_t sweep_from = 8192;        // a log of fewer records is left as it is
     };
-    // `where` is told of what is not kept.
+    // What is not kept is counted in `where`.
     explicit graph_memory(region& where) : graph_memory(where, limits{}) {}
     graph_memory(region& where, const limits& bounds) : region_(where), limits_(bounds) {}
 
@@ -50,7 +50,7 @@ public:
     // The next capture has nothing yet.
     void begin_capture() noexcept;
     bool has_news() const noexcept { return has_news_; }
-    // There will be more after the next round: to be told together, so that no range is told of twice.
+    // There will be more after the next round: to be written together, so that no range is written twice.
     bool expects_news() const noexcept;
     // What the present capture does not have: for each thread that has something to tell, a section of records that
     // begins with a window record. Afterwards the capture has it.
@@ -62,7 +62,7 @@ public:
     // Of one that is freed.
     std::string_view held_name(std::uint32_t id) const noexcept { return held_.text(id); }
 
-    // Of threads of which nothing is kept any more nothing will be told.
+    // Of threads of which nothing is kept any more nothing will be written.
     bool knows(std::uint64_t uid) const { return threads_.contains(uid); }
     std::size_t thread_count() const noexcept { return threads_.size(); }
     std::size_t node_count() const noexcept { return nodes_.size(); }

@@ -1,5 +1,5 @@
-// When a capture gets a key frame, and up to which it may let go: what `keep` says, in time or in bytes of the file.
-// Decides only; reads no clock. Belongs to the drain thread.
+// When a capture gets a key frame, and up to which it may be dropped: what `keep` says, in time or in bytes of the
+// file. Decides only; reads no clock. Belongs to the drain thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct keep_limits {
 
 class key_frames {
 public:
-    // Frames are so many to a kept period: what is let go at once is at most that part of it.
+    // Frames are so many to a kept period: what is dropped at once is at most that part of it.
     static constexpr std::uint64_t in_a_period = 8;
     static constexpr std::uint64_t least_apart_ns = 1'000'000'000;
 

@@ -1,5 +1,5 @@
 // Which of a thread's records matter to the nodes of graphs that live: what the graph memory keeps in a sweep, and what
-// it tells a capture. Order alone pairs pushes and pops; what a range holds is told by time.
+// it gives a capture. Order alone pairs pushes and pops; what a range holds is decided by time.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ public:
     // From a signal handler that ends the process: nobody finds the socket any more.
     void remove_socket() noexcept;
 
-    // In a forked child, which has copies of the descriptors and no thread: lets go of them.
+    // In a forked child, which has copies of the descriptors and no thread: closes them.
     void abandon_in_child() noexcept;
 
 private:
@@ -86,7 +86,7 @@ private:
     const handlers handlers_;
     const std::chrono::milliseconds patience_;
     own_descriptor listener_;
-    // Two ends of a pipe of sockets, which unlike an event's descriptor tells whether it is still itself.
+    // Two ends of a pipe of sockets, of which, unlike of an event's descriptor, one can see whether it is still itself.
     own_descriptor wake_;
     own_descriptor woken_;
     std::atomic<bool> stopping_{false};

@@ -96,7 +96,7 @@ std::int64_t recorded_ns(const timeline& data) {
 
 std::string windows_line(const timeline& data) {
     if (data.windows.size() < 2 && data.property("plan").empty()) return {};
-    // Its steps may have been let go, and the window that has them not.
+    // Its steps may have been dropped, and the window that has them not.
     if (data.quality.is_latest_part) return {};
     const std::string windows = fmt::format("in {} window{}", data.windows.size(), data.windows.size() == 1 ? "" : "s");
     const std::uint64_t steps = steps_of_run(data);

@@ -1,5 +1,5 @@
 // A timeline as a Chrome trace, in the dialect of torch.profiler (Kineto), which Perfetto, Chrome and Holistic Trace
-// Analysis read. docs/chrome-trace.md tells every event and argument.
+// Analysis read. docs/chrome-trace.md describes every event and argument.
 //
 // One thread; streams to the sink, so memory is that of the row layout, about 100 bytes an event. Throws what the sink
 // throws.

@@ -1,5 +1,5 @@
-// The gate: the word that tells every hook whether to record. 0 means that nothing is recorded; any other value is the
-// number of the recording (1, 2, …), and a thread whose producer belongs to an older one attaches anew.
+// The gate: the word by which every hook knows whether to record. 0 means that nothing is recorded; any other value is
+// the number of the recording (1, 2, …), and a thread whose producer belongs to an older one attaches anew.
 // `watching_epoch` is between the two: nothing is recorded, but hooks look at what passes. A range's hook reads
 // plain_epoch first, which follows the gate.
 //
@@ -29,14 +29,14 @@ struct alignas(gate_bytes) gate_words {
 static_assert(sizeof(gate_words) == gate_bytes);
 inline gate_words all_gate_words;  // what hooks read each time, in one cache line
 inline constexpr std::atomic<std::uint32_t>& recording_epoch = all_gate_words.recording_epoch;
-// That of kernels' symbols: another number after a module was unloaded, 0 where nobody tells of that.
+// That of kernels' symbols: another number after a module was unloaded, 0 where that is not reported.
 inline constexpr std::atomic<std::uint32_t>& symbol_generation = all_gate_words.symbol_generation;
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
 // In a child that was forked during a recording: its first record begins one of its own.
 inline constexpr std::uint32_t orphan_epoch = 0xFFFFFFFE;
 
 // The recording's number again, while it is a plain one: no range is watched. Else a number that is no thread's
-// (no_plain_epoch). So one comparison tells a range's hook that nothing is to be done but to record.
+// (no_plain_epoch). So with one comparison a range's hook knows that nothing is to be done but to record.
 inline constexpr std::atomic<std::uint32_t>& plain_epoch = all_gate_words.plain_epoch;
 inline constexpr std::uint32_t no_plain_epoch = 0;
 

@@ -143,7 +143,7 @@ public:
 
     // The name of a kernel's symbol, by its address alone: the driver's text stays as it is for as long as its module
     // is loaded. (Its hundreds of bytes would come from far: other kernels and the program itself have had the caches
-    // meanwhile.) `generation` is another number after a module was unloaded; 0 if nobody tells of that, then the bytes
+    // meanwhile.) `generation` is another number after a module was unloaded; 0 if that is not reported, then the bytes
     // are compared. So they are where the symbol found no room among the names that are kept.
     std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
     // The same of a symbol that is known already; null if it is not.

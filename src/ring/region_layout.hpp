@@ -1,6 +1,6 @@
 // The shared mapping in which the rings, the name table, the label table, the drop counters and what is being written
 // to the capture lie: what survives when the process dies. Offsets are from the start of the mapping; little-endian;
-// docs/capture-format.md tells every byte.
+// docs/capture-format.md describes every byte.
 #pragma once
 
 #include <array>

@@ -39,7 +39,7 @@ public:
           mask_(static_cast<TIndex>(capacity - 1)),
           // relaxed: the producer is the only writer of head, and takes over from a predecessor it synchronised with.
           head_(where->head.load(std::memory_order_relaxed)),
-          // acquire: slots the consumer has let go may be overwritten.
+          // acquire: slots the consumer has released may be overwritten.
           tail_seen_(where->tail.load(std::memory_order_acquire)) {
         room_ = static_cast<TIndex>(static_cast<TIndex>(capacity) - static_cast<TIndex>(head_ - tail_seen_));
     }
@@ -109,7 +109,7 @@ private:
         constexpr std::uintptr_t ahead = sizeof(TSlot) + (sizeof(TSlot) < 64 ? 64 : sizeof(TSlot));
         const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(&slot) + ahead;
 #if defined(__x86_64__)
-        // The builtin means a prefetch for reading unless the compiler is told of newer processors.
+        // The builtin means a prefetch for reading unless the compiler is given an option for newer processors.
         __asm__ volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(at)));
 #else
         __builtin_prefetch(reinterpret_cast<const void*>(at), 1);

@@ -1,7 +1,7 @@
 // Windows as often as a share of the run's time allows (option budget). The steps are divided into *strata*, stretches
 // of steps of which each has one window, at a place drawn at random: no periodic behaviour of the program can be in
 // step with that, and every step of a stratum has the same chance to be captured. A stratum is as long as it takes to
-// earn its window. docs/budget.md tells what for, and with which formulae.
+// earn its window. docs/budget.md says what for, and with which formulae.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// When to record: what opens and ends the windows of a recording. A plan is told what happens in the program, and
-// answers what is to be done; it does nothing itself, and reads no clock. The session calls it, one call at a time.
+// When to record: what opens and ends the windows of a recording. A plan is called with what happens in the program,
+// and answers what is to be done; it does nothing itself, and reads no clock. The session calls it, one call at a time.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ struct heritage {
 // In a forked child: what its parent has left, if anything.
 const heritage* inherited() noexcept;
 
-// Those of a child's recording: what is told by steps and ranges of the parent's is left out.
+// Those of a child's recording: what depends on steps and ranges of the parent's is left out.
 session_options options_of_child(const session_options& parents, bool may_use_gpu);
 
 }  // namespace prof

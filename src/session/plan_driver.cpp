@@ -14,8 +14,8 @@
 namespace prof {
 namespace {
 
-// cudaProfilerStart and cudaProfilerStop are heard inside a callback of CUPTI's. The thread that lets go of CUPTI may
-// be waiting for the end of that callback, so it does not wait for ever for anybody.
+// cudaProfilerStart and cudaProfilerStop are heard inside a callback of CUPTI's. The thread that detaches from CUPTI
+// may be waiting for the end of that callback, so it does not wait for ever for anybody.
 constexpr std::chrono::milliseconds longest_wait_in_callback{100};
 
 std::uint64_t steady_now_ns() noexcept {

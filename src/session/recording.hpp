@@ -4,10 +4,10 @@
 // A recording is what lies between start() and stop(): one capture. Within it there are *windows*, in which the gate is
 // open and everything is recorded; between them nothing is, and nothing costs anything. start() opens the first one;
 // pause() ends it, resume() opens the next. A window that has ended is *settled* by the background thread: it waits for
-// the GPU, takes in the window's last records, and lets go of CUPTI.
+// the GPU, takes in the window's last records, and detaches from CUPTI.
 //
-// If the options name a plan (capture_plan.hpp), it opens and ends the windows, by the steps and ranges that it is told
-// of.
+// If the options name a plan (capture_plan.hpp), it opens and ends the windows, by the steps and ranges that are
+// reported to it.
 //
 // A forked child has a session of its own, which begins at its first range (forked_child.cpp).
 //

@@ -1,4 +1,4 @@
-// A recording's GPU side: when CUPTI is taken, and when it is let go of.
+// A recording's GPU side: when CUPTI is attached to, and when it is detached from.
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -87,8 +87,8 @@ void recording_session::introduce_tracer() {
     drain_->set_tracer(attached_);
 }
 
-// Everything is read before CUPTI is let go: kernel names are its memory. When the process exits the driver may be half
-// gone: it is neither waited for nor finalized.
+// Everything is read before CUPTI is detached from: kernel names are its memory. When the process exits the driver may
+// be half gone: it is neither waited for nor finalized.
 void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits) {
     if (tracer_ == nullptr) return;
     if (tracer_->attached()) {

@@ -1,4 +1,4 @@
-// The session while nothing is recorded, with idle_graph_nodes: what it then hears is for the graphs' sake alone.
+// The session while nothing is recorded, with idle_graph_nodes: what is then recorded serves the graphs alone.
 #include <exception>
 
 #include "hooks/cupti/gpu_wait.hpp"

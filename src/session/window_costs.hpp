@@ -16,10 +16,10 @@ namespace prof {
 
 class window_costs {
 public:
-    // Steps after a window that may feel its end: the GPU's records are read and CUPTI is let go behind their backs.
+    // Steps after a window that may feel its end: the GPU's records are read and CUPTI is detached from meanwhile.
     static constexpr std::size_t settling_steps = 3;
 
-    // The steps, as each of them ends. What was told to hold() while it was under way is taken out of its length.
+    // The steps, as each of them ends. What hold() was called for while it was under way is taken out of its length.
     void add_plain(double ns);
     void add_captured(double ns);
     void add_settling(std::size_t place, double ns);  // place: 0 … settling_steps − 1
@@ -34,7 +34,7 @@ public:
     double spent_ns() const;
     // What a window of so many steps is going to cost, rather more than less.
     double expected_ns(std::uint64_t steps) const;
-    // The number of steps for which a window tells most for what it costs.
+    // The number of steps for which a window yields most for what it costs.
     std::uint64_t best_length() const;
 
 private:

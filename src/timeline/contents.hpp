@@ -45,7 +45,7 @@ struct capture_contents {
     std::vector<device_record> devices;
     std::map<std::uint32_t, format::window_entry> windows;  // by epoch
     std::map<std::uint32_t, std::uint64_t> drops;           // drop_cause → count
-    // The key frame with which the capture begins, if what came before it was let go; and how many there are.
+    // The key frame with which the capture begins, if what came before it was dropped; and how many there are.
     std::optional<format::key_frame_entry> begins;
     std::uint64_t key_frames = 0;
     capture_damage damage;

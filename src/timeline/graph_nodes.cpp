@@ -12,7 +12,7 @@ constexpr int most_copies = 64;
 }  // namespace
 
 void graph_node_events::sort() {
-    // Each copy is told of as a node first, perhaps in the same nanosecond.
+    // Each copy has a record as a node first, perhaps in the same nanosecond.
     std::sort(events_.begin(), events_.end(), [](const event& a, const event& b) {
         return std::tuple{a.id, a.time_ns, a.node == npos, a.node, a.original} <
                std::tuple{b.id, b.time_ns, b.node == npos, b.node, b.original};

@@ -51,7 +51,7 @@ public:
     // That of the latest use of any buffer.
     std::uint64_t last_number() const noexcept { return last_number_.load(); }
 
-    // What was taken before this is not waited for: CUPTI has let go of it, or somebody else has it.
+    // What was taken before this is not waited for: CUPTI has dropped it, or another client has it.
     void await_from_now() noexcept;
     // For whoever asks CUPTI for all of its buffers, by one thread at a time: note_filled() before each time,
     // outlasts() after it. True if a buffer with records in it was out before, and still is after two such times: CUPTI

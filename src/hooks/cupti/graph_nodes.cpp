@@ -51,7 +51,7 @@ void note_node(producer& out, CUpti_CallbackId event, const CUpti_GraphData& gra
     }
 }
 
-// Of what has another id now, the new one is told of, and that the old one means nothing any more.
+// What has another id now gets a record for the new id, and one that the old id has no meaning any more.
 void note_moved_nodes(producer& out, decltype(&cuptiGetGraphNodeId) node_id) noexcept {
     take_inner_nodes([&](const inner_node& inner) {
         std::uint64_t id = 0;
@@ -93,7 +93,7 @@ void note_instantiation(const CUpti_CallbackData& call, const graph_questions& a
     if (call.callbackSite == CUPTI_API_ENTER) return begin_instantiation(epoch);
     const auto* const result = static_cast<const CUresult*>(call.functionReturnValue);
     const recording_scope out;
-    // CUPTI tells of the executable before that; where it does not, the nodes have moved by now all the same.
+    // CUPTI reports the executable before that; where it does not, the nodes have moved by now all the same.
     const bool has_made_it = result != nullptr && *result == CUDA_SUCCESS;
     if (is_instantiating(epoch) && has_made_it && out && ask.node_id != nullptr) {
         note_moved_nodes(*out, ask.node_id);

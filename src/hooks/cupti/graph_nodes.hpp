@@ -1,9 +1,10 @@
-// Nodes of CUDA graphs, as they are made and destroyed: what tells later under which ranges a node was captured.
+// Nodes of CUDA graphs, as they are made and destroyed: from these events follows later under which ranges a node was
+// captured.
 //
 // CUPTI calls back on the thread that captures, builds, instantiates or updates a graph. Nothing of it happens when a
 // graph is launched. One clock read, two calls of CUPTI and one ring write for a node; instantiating a graph copies
-// each of its nodes, and a copy is told of twice: as a new node, then as the copy of another. A node of a graph inside
-// another moves to that when it is instantiated, and is told of as the copy of what it was (inner_nodes.hpp).
+// each of its nodes, and a copy has two events: as a new node, then as the copy of another. A node of a graph inside
+// another moves to that when it is instantiated, and has an event as the copy of what it was (inner_nodes.hpp).
 #pragma once
 
 #include <cupti.h>

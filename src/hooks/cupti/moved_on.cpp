@@ -31,7 +31,7 @@ struct other_thread {
     std::int64_t ran_ns;  // when we began to wait
 };
 
-// What a thread of this process has run, in nanoseconds; -1 if that cannot be told. The kernel numbers threads' clocks
+// What a thread of this process has run, in nanoseconds; -1 if that is unknown. The kernel numbers threads' clocks
 // so (include/linux/posix-timers.h): glibc's function for it wants a pthread_t.
 std::int64_t ran_ns(pid_t tid) noexcept {
     constexpr clockid_t per_thread_by_scheduler = 6;
@@ -41,7 +41,7 @@ std::int64_t ran_ns(pid_t tid) noexcept {
     return std::int64_t{ran.tv_sec} * 1'000'000'000 + ran.tv_nsec;
 }
 
-// As in proc(5): R, S, D, T, …; 0 if there is no such thread, '?' if that cannot be told.
+// As in proc(5): R, S, D, T, …; 0 if there is no such thread, '?' if that is unknown.
 char state_of(pid_t tid) {
     const std::string path = "/proc/self/task/" + std::to_string(tid) + "/stat";
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -55,7 +55,7 @@ char state_of(pid_t tid) {
     return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '?';
 }
 
-// Null if they cannot be told: there is no descriptor left, or no /proc.
+// Null if they are unknown: there is no descriptor left, or no /proc.
 std::optional<std::vector<other_thread>> other_threads() {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
     if (folder == nullptr) return std::nullopt;

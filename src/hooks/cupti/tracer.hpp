@@ -80,7 +80,7 @@ public:
     // says the same until detach().
     bool wait_until_left() noexcept;
 
-    // As fall_silent(), and lets go of the subscription. `finalize` also takes CUPTI out of the process's way (its
+    // As fall_silent(), and gives up the subscription. `finalize` also takes CUPTI out of the process's way (its
     // cost on each launch ends with that, not before), after wait_until_left(); not at process exit, where the driver
     // may be half gone, and not once whole graphs were recorded, whose next launch would crash, or the runtime's calls.
     void detach(bool finalize) noexcept;
@@ -102,8 +102,8 @@ public:
     // that came too late to be read is counted (cupti_error) and has nothing in it.
     bool read_completed(activity_batch& out);
     void give_back(const activity_batch& read) noexcept;
-    // Asks CUPTI for the buffers it has completed. Not while another thread of ours asks, or takes CUPTI or lets go of
-    // it.
+    // Asks CUPTI for the buffers it has completed. Not while another thread of ours asks, or attaches to CUPTI or
+    // detaches from it.
     void ask_for_completed() noexcept;
     // Collects CUPTI's own count of records it dropped into the region's counters.
     void count_dropped() noexcept;
@@ -147,7 +147,8 @@ private:
     bool hears_graphs_ = false;          // hear_graphs() was called since the subscription
     bool is_silent_ = false;             // fall_silent() was called since the subscription
     std::optional<bool> is_left_;        // what wait_until_left() said since
-    std::mutex asking_;   // held while CUPTI is flushed or let go of: the drain thread then keeps out, and never waits
+    std::mutex
+        asking_;  // held while CUPTI is flushed or detached from: the drain thread then keeps out, and never waits
     std::mutex reading_;  // held while a buffer is read, or CUPTI finalized: that takes kernels' names along
     std::uint64_t unreadable_until_ = 0;  // uses of buffers up to this number: CUPTI was finalized since
     activity_set what_;

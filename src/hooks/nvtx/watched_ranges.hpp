@@ -29,7 +29,7 @@ struct watched_range {
 
 // Called on the thread that pushes or pops, before the push is recorded and after the pop is. A step is heard on the
 // thread that pushed it first, and on no other. True for a push of a capture range with which a window opened: its pop,
-// on the same thread, is told with `begins` false.
+// on the same thread, is reported with `begins` false.
 using range_listener = bool (*)(range_use use, bool begins) noexcept;
 
 // Replaces what was watched. By one thread at a time. What it replaces is kept, since a hook may be looking at it.
