@@ -60,10 +60,10 @@ private:
         std::uint32_t above = range;
         for (; is_range(above) && !paths_.contains(above); above = att_.parent[above]) unknown.push_back(above);
         std::string path = is_range(above)            ? paths_.at(above)
-                           : above == owner_ambiguous ? path_below({}, ambiguous_text)
+                           : above == owner_ambiguous ? std::string{ambiguous_text}
                                                       : std::string();
         for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
-            path = texts_.of(path_below(path, segment_text(data_, data_.ranges[*next], false)));
+            path = texts_.of(path_below(path, escape_segment(segment_text(data_, data_.ranges[*next], false))));
             paths_.emplace(*next, path);
         }
         return path;

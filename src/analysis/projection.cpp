@@ -165,7 +165,7 @@ private:
                 row.depth = parent.depth + 1;
                 above = parent.path;
             }
-            row.path = texts_.of(path_below(above, n.text));
+            row.path = texts_.of(path_below(above, escape_segment(n.text)));
             place[node] = static_cast<std::uint32_t>(result_.rows.size());
             result_.rows.push_back(std::move(row));
         }

@@ -13,7 +13,8 @@ row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digit
       fold_digits_(fold_digits),
       node_of_(data.ranges.size(), npos),
       node_of_replayed_(att.replayed.size(), npos) {
-    for (const char* text : {"(no range)", ambiguous_text, "(unmatched)"}) {
+    for (const std::string_view text :
+         {std::string_view{"(no range)"}, ambiguous_text, std::string_view{"(unmatched)"}}) {
         nodes_.push_back({.text = text});
         ambiguous_.push_back(0);
     }

@@ -42,10 +42,10 @@ std::string escape_segment(std::string_view text) {
     return escaped;
 }
 
-std::string path_below(std::string_view above, std::string_view text) {
+std::string path_below(std::string_view above, std::string_view segment) {
     std::string path{above};
     if (!above.empty()) path += '/';
-    return path + escape_segment(text);
+    return path.append(segment);
 }
 
 std::string text_budget::of(std::string text) {

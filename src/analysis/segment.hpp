@@ -19,11 +19,11 @@ std::string segment_text(const timeline& data, const timeline_range& range, bool
 // As part of a path: '/' becomes "\/" and '\' becomes "\\".
 std::string escape_segment(std::string_view text);
 
-// The path of what is called `text` and stands under the path `above`; that of a root under "".
-std::string path_below(std::string_view above, std::string_view text);
+// The path of an escaped segment that stands under the path `above`; that of a root under "".
+std::string path_below(std::string_view above, std::string_view segment);
 
 // What stands above the ranges of a thread that may have worked for several.
-inline constexpr const char* ambiguous_text = "(ambiguous)";
+inline constexpr std::string_view ambiguous_text = "(ambiguous)";
 
 // Names may be megabytes long and nest a thousand deep. Paths and names of a report get this much memory; where it is
 // used up, as only a hostile capture brings about, their ends stand for them.
