@@ -128,11 +128,15 @@ private:
 
     void write_call(const host_item& item, trace_row row) {
         const timeline_api_call& call = data_.api_calls[item.index];
-        events_.complete(call.domain == api_domain::driver ? "cuda_driver" : "cuda_runtime",
-                         names_.api_call(call.domain, call.cbid), row, item.start_ns, item.end_ns);
+        const std::string_view observed = names_.api_call(call.domain, call.cbid);
+        const std::string_view shown = names_.shown_call(call.domain, call.cbid);
+        const bool is_renamed = shown != observed;
+        events_.complete(call.domain == api_domain::driver && !is_renamed ? "cuda_driver" : "cuda_runtime", shown, row,
+                         item.start_ns, item.end_ns);
         if (const std::uint32_t range = att_.hidden.innermost_kept(data_, call.open); range != npos) {
             events_.arg("External id", external_id(range));
         }
+        if (is_renamed) events_.arg_text("call", observed);
         events_.arg("cbid", call.cbid);
         events_.arg("correlation", trace_correlation(call.correlation));
         if (call.end_ns == 0) events_.arg("returned", false);

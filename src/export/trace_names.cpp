@@ -3,6 +3,7 @@
 #include "analysis/kernel_names.hpp"
 #include "export/api_names.hpp"
 #include "export/json_text.hpp"
+#include "export/runtime_names.hpp"
 
 namespace prof {
 namespace {
@@ -40,6 +41,14 @@ std::string_view trace_names::kernel(std::uint32_t id) {
 std::string_view trace_names::api_call(api_domain domain, std::uint32_t callback_id) {
     const auto key = static_cast<std::uint64_t>(domain) << 32 | callback_id;
     return api_calls_.get(key, [&] { return api_call_name(domain, callback_id); });
+}
+
+std::string_view trace_names::shown_call(api_domain domain, std::uint32_t callback_id) {
+    if (domain != api_domain::driver || !has_driver_calls_only_) return api_call(domain, callback_id);
+    return shown_calls_.get(callback_id, [&] {
+        const std::string_view runtime = runtime_counterpart(api_name(domain, callback_id));
+        return runtime.empty() ? api_call_name(domain, callback_id) : std::string(runtime);
+    });
 }
 
 std::string_view trace_names::category(std::uint16_t domain, std::uint32_t category) {

@@ -185,6 +185,47 @@ TEST(ChromeTrace, WritesTransfersInKinetosDialect) {
     EXPECT_TRUE(eventful().event("gpu_memcpy", "Memcpy PtoP (Device -> Device)")["args"].contains("toDevice"));
 }
 
+// A launch, one by a function that the runtime does not use, and a copy; recorded as PROF_API_CALLS says.
+parsed_trace trace_of_driver_calls(const char* api_calls) {
+    const auto enter = [](std::uint64_t ns, std::uint64_t key, std::uint32_t cbid) {
+        return record{.ticks = ns,
+                      .value = key,
+                      .category = cbid,
+                      .domain = static_cast<std::uint16_t>(api_domain::driver),
+                      .kind = record_kind::api_enter};
+    };
+    capture_builder capture;
+    capture.parts().properties = {{"api_calls", api_calls}};
+    capture.thread("python")
+        .add(enter(100, 1, 307))
+        .exit(200, 1)
+        .add(enter(300, 2, 220))
+        .exit(400, 2)
+        .add(enter(500, 3, 277))
+        .exit(600, 3);
+    return parsed_trace(capture.build());
+}
+
+TEST(ChromeTrace, NamesDriverCallsAsTheRuntimesAndSaysWhatWasObserved) {
+    const parsed_trace trace = trace_of_driver_calls("driver");
+    const json launch = trace.event("cuda_runtime", "cudaLaunchKernel");
+    EXPECT_EQ(launch["args"]["call"], "cuLaunchKernel");
+    EXPECT_EQ(launch["args"]["cbid"], 307) << "of what was observed";
+    EXPECT_EQ(ns(launch["dur"]), 100);
+    EXPECT_EQ(trace.event("cuda_runtime", "cudaMemcpyAsync")["args"]["call"], "cuMemcpyHtoDAsync");
+    const json set = trace.event("cuda_driver", "cuMemsetD32Async");
+    EXPECT_EQ(set["args"]["cbid"], 220);
+    EXPECT_FALSE(set["args"].contains("call"));
+}
+
+TEST(ChromeTrace, LeavesDriverCallsTheirNamesWhereTheRuntimesWereRecordedToo) {
+    const parsed_trace trace = trace_of_driver_calls("runtime");
+    const json launch = trace.event("cuda_driver", "cuLaunchKernel");
+    EXPECT_EQ(launch["args"]["cbid"], 307);
+    EXPECT_FALSE(launch["args"].contains("call"));
+    EXPECT_TRUE(trace.events("X", "cuda_runtime").empty());
+}
+
 TEST(ChromeTrace, NamesCallsAndKeepsThemOffStreams) {
     EXPECT_EQ(eventful().event("cuda_runtime", "cudaLaunchKernel")["args"]["cbid"], 211);
     EXPECT_EQ(eventful().event("cuda_driver", "cuLaunchKernel")["args"]["correlation"], 5);
