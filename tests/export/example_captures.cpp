@@ -3,6 +3,8 @@
 #include <bit>
 #include <random>
 
+#include "timeline/torch_records.hpp"
+
 namespace prof {
 namespace {
 
@@ -11,6 +13,7 @@ constexpr std::uint32_t cuda_memcpy_async = 41;
 constexpr std::uint32_t cuda_memset_async = 51;
 constexpr std::uint32_t cuda_graph_launch = 311;
 constexpr std::uint32_t cu_launch_kernel = 307;
+constexpr std::uint32_t cu_memcpy_htod_async = 277;
 
 // A call of the CUDA runtime from `ns` to `ns + length`.
 void call(thread_script& thread, std::uint64_t ns, std::uint64_t length, std::uint64_t correlation, std::uint32_t cbid,
@@ -242,21 +245,28 @@ timeline edge_capture() {
 timeline hta_capture() {
     capture_builder capture;
     describe(capture, "0");
+    capture.parts().properties["api_calls"] = "driver";
+    capture.parts().properties["pytorch"] = "ops";
     thread_script& main = capture.thread("python");
     const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
     constexpr std::uint64_t us = 1000;
+    const auto launch = [&](std::uint64_t at_us, std::uint32_t id, const char* kernel) {
+        call(main, at_us * us, 10 * us, key(id), cu_launch_kernel, api_domain::driver, capture.name(kernel));
+    };
 
     // All in microseconds. Stream 7 computes: a [100, 200), a [220, 320), b [400, 500); stream 20 communicates:
     // [300, 450); stream 24 copies [150, 250).
     main.push(0, "forward");
-    call(main, 10 * us, 10 * us, key(1), cuda_launch_kernel, api_domain::runtime, capture.name("kernel_a"));
-    call(main, 30 * us, 10 * us, key(2), cuda_memcpy_async);
-    call(main, 50 * us, 10 * us, key(3), cuda_launch_kernel, api_domain::runtime, capture.name("kernel_a"));
-    main.pop(70 * us);
+    main.add(torch_push(capture, 5 * us, "aten::mm"));
+    launch(10, 1, "kernel_a");
+    call(main, 30 * us, 10 * us, key(2), cu_memcpy_htod_async, api_domain::driver);
+    launch(50, 3, "kernel_a");
+    main.pop(65 * us).pop(70 * us);
     main.push(80 * us, "backward");
-    call(main, 90 * us, 10 * us, key(4), cuda_launch_kernel, api_domain::runtime, capture.name("ncclKernel_AllReduce"));
-    call(main, 350 * us, 10 * us, key(5), cuda_launch_kernel, api_domain::runtime, capture.name("kernel_b"));
-    main.pop(370 * us);
+    launch(90, 4, "ncclKernel_AllReduce");
+    main.add(torch_push(capture, 340 * us, "aten::add"));
+    launch(350, 5, "kernel_b");
+    main.pop(365 * us).pop(370 * us);
     capture.kernel(key(1), 100 * us, 200 * us, {}, "kernel_a");
     capture.transfer(transfer(transfer_kind::memcpy, key(2), 150 * us, 250 * us, 1'000'000, 24));
     capture.kernel(key(3), 220 * us, 320 * us, {}, "kernel_a");

@@ -5,18 +5,30 @@ The capture (example_captures.cpp, hta_capture), in microseconds:
     stream 7   kernel_a [100, 200)  kernel_a [220, 320)  kernel_b [400, 500)
     stream 20  ncclKernel_AllReduce [300, 450)
     stream 24  Memcpy HtoD [150, 250), 1 MB
-launched at 10, 50, 350 (stream 7), 90 (stream 20) and 30 (stream 24), each call taking 10.
+launched at 10, 50, 350 (stream 7), 90 (stream 20) and 30 (stream 24), each call taking 10, all of them the driver's, as
+recorded by default. aten::mm [5, 65) launches the first two kernels and the copy, aten::add [340, 365) the last.
+
+Each check is made once more on the trace without what the analysis lives on, and must fail there.
 """
+import contextlib
+import copy
+import gzip
+import io
+import json
 import os
 import pathlib
+import tempfile
 
 from example_traces import skip, write_traces
 
 os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
+os.environ["PLOTLY_RENDERER"] = "json"  # one analysis shows a figure, in a browser otherwise
 try:
     import logging
+    import warnings
 
-    logging.disable(logging.WARNING)
+    logging.disable(logging.CRITICAL)
+    warnings.filterwarnings("ignore")
     from hta.trace_analysis import TraceAnalysis
 except ImportError as missing:
     skip(f"no Holistic Trace Analysis in this Python ({missing}); tests/run.sh --all installs it")
@@ -98,6 +110,46 @@ def annotations(analysis):
     assert sorted(kernels["s_user_annotation"]) == ["backward", "backward", "forward", "forward", "forward"], kernels
 
 
+def kernel_sequences(analysis):
+    # aten::mm launches three operations, 300 us on the GPU in all, and takes 60.
+    with tempfile.TemporaryDirectory() as folder:
+        table = analysis.get_frequent_cuda_kernel_sequences("aten::mm", folder)
+        assert list(pathlib.Path(folder).iterdir()), "the trace with the sequences marked"
+    row = table.iloc[0]
+    assert row["pattern"] == "aten::mm|kernel_a|Memcpy HtoD (Pageable -> Device)|kernel_a", table
+    assert (row["count"], row["GPU kernel duration (us)"], row["CPU op duration (us)"]) == (1, 300, 60), table
+
+
+def operators(analysis):
+    # From the operator's start to its first launch, and from there to the kernel's start: 5 and 90, 10 and 50.
+    table = analysis.get_aten_op_kernels_and_delay(ranks=[0])[0].set_index("aten_op_name")
+    assert table.loc["aten::mm", "kernel_sequence"] == "kernel_a -> kernel_a", table
+    assert table.loc["aten::add", "kernel_sequence"] == "kernel_b", table
+    for name, delay, until_kernel in (("aten::mm", 5, 90), ("aten::add", 10, 50)):
+        assert table.loc[name, "avg_aten_op_launch_delay"] == delay, table.loc[name]
+        assert table.loc[name, "avg_runtime_delay"] == until_kernel, table.loc[name]
+
+
+def critical_path(analysis):
+    # Of backward: the launch at 90 with what follows until its kernel starts at 300, and the all-reduce: 210 + 150. By
+    # kernel_b it is 10 + 10 + 50 + 100, since to HTA the host's time between two operators counts for nothing.
+    graph, succeeded = analysis.critical_path_analysis(rank=0, annotation="backward", instance_id=0)
+    assert succeeded
+    names = {graph._get_node_name(event) for event in graph.critical_path_events_set}
+    assert names == {"cudaLaunchKernel", "ncclKernel_AllReduce"}, names
+    assert sorted(edge.weight for edge in graph.critical_path_edges_set) == [150, 210]
+    with tempfile.TemporaryDirectory() as folder:
+        assert pathlib.Path(analysis.overlay_critical_path_analysis(0, graph, folder)).exists()
+
+
+def counters(analysis):
+    # Queue length and bandwidth as counters in the trace: six, two and two steps of queues, two of bandwidth.
+    analysis.generate_trace_with_counters(output_suffix="_counters")
+    written = pathlib.Path(analysis.t.trace_files[0].replace(".json", "_counters.json"))
+    events = [event for event in json.loads(gzip.decompress(written.read_bytes()))["traceEvents"] if event["ph"] == "C"]
+    assert len(events) == 12, len(events)
+
+
 def graphs(analysis):
     # Of graph_capture: two replays of 100, 50 and 300 ns, and a graph of 300 ns recorded as a whole.
     _, kernels = analysis.get_gpu_kernel_breakdown(visualize=False, include_memory_kernels=True)
@@ -108,27 +160,78 @@ def graphs(analysis):
     assert named == {"step 1": 0.46, "step 2": 0.46, "forward": 0.3, "backward": 0.6, "whole": 0.3}, table
 
 
+def calls(trace):
+    return [event for event in trace["traceEvents"] if event.get("cat") == "cuda_runtime"]
+
+
+def without_category(category):
+    def change(trace):
+        trace["traceEvents"] = [event for event in trace["traceEvents"] if event.get("cat") != category]
+
+    return change
+
+
+def without_argument(key):
+    def change(trace):
+        for event in trace["traceEvents"]:
+            event.get("args", {}).pop(key, None)
+
+    return change
+
+
+def as_observed(trace):
+    """The driver's names, of which HTA knows cuLaunchKernel in some analyses and no copy or set in any."""
+    for event in calls(trace):
+        event["name"], event["cat"] = event["args"]["call"], "cuda_driver"
+
+
+def without_communication(trace):
+    for event in trace["traceEvents"]:
+        event["name"] = event["name"].replace("nccl", "")
+
+
+# With what a trace must not lack for it.
 CHECKS = (
-    temporal_breakdown,
-    overlap,
-    kernel_breakdown,
-    idle_time,
-    launch_statistics,
-    queue_lengths,
-    memory_bandwidth,
-    annotations,
+    (temporal_breakdown, without_argument("stream")),
+    (overlap, without_communication),
+    (kernel_breakdown, without_category("kernel")),
+    (idle_time, without_argument("correlation")),
+    (launch_statistics, as_observed),
+    (queue_lengths, without_argument("correlation")),
+    (memory_bandwidth, without_argument("memory bandwidth (GB/s)")),
+    (annotations, without_category("gpu_user_annotation")),
+    (kernel_sequences, without_argument("correlation")),
+    (operators, without_category("cpu_op")),
+    (critical_path, without_argument("correlation")),
+    (counters, as_observed),
 )
+
+
+def fails(check, trace, change):
+    lacking = copy.deepcopy(trace)
+    change(lacking)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "lacking.json.gz")
+        path.write_bytes(gzip.compress(json.dumps(lacking).encode()))
+        try:
+            check(TraceAnalysis(trace_files={0: str(path)}))
+        except Exception:  # whatever HTA raises where it finds nothing
+            return True
+    return False
 
 
 def main():
     traces = write_traces()
-    analysis = TraceAnalysis(trace_dir=str(pathlib.Path(traces.name, "hta")))
-    assert list(analysis.t.traces) == [0], "the rank"
-    for check in CHECKS:
-        check(analysis)
-        print(f"{check.__name__}: as worked out by hand")
-    graphs(TraceAnalysis(trace_dir=str(pathlib.Path(traces.name, "hta_graphs"))))
-    print("graphs: as worked out by hand")
+    path = pathlib.Path(traces.name, "hta", "hta.json.gz")
+    trace = json.loads(gzip.decompress(path.read_bytes()))
+    assert all(call["name"].startswith("cuda") and call["args"]["call"].startswith("cu") for call in calls(trace))
+    assert list(TraceAnalysis(trace_dir=str(path.parent)).t.traces) == [0], "the rank"
+    with contextlib.redirect_stdout(io.StringIO()):
+        for check, lacking in CHECKS:
+            check(TraceAnalysis(trace_files={0: str(path)}))
+            assert fails(check, trace, lacking), f"{check.__name__} passes without what it is about"
+        graphs(TraceAnalysis(trace_dir=str(pathlib.Path(traces.name, "hta_graphs"))))
+    print("as worked out by hand: " + ", ".join(check.__name__ for check, _ in CHECKS) + ", graphs")
 
 
 if __name__ == "__main__":

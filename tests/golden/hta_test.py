@@ -15,8 +15,11 @@ from recorded import Export, calls, captures, gpu_operations, report, skip
 
 os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"  # else it cuts kernels below a microsecond to nothing
 TOLERANCE_US = 0.01
-# The calls that HTA's queue length goes by; it knows no cuLaunchKernelEx, with which cuBLAS and cuDNN may launch.
-QUEUEING_CALLS = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync")
+# The calls that its launch statistics go by, and its queue length; it knows no cuLaunchKernelEx, with which cuBLAS and
+# cuDNN may launch.
+LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC")
+TRANSFERS = ("cudaMemcpyAsync", "cudaMemsetAsync")
+QUEUEING_CALLS = (*LAUNCHES, "cuLaunchKernel", *TRANSFERS)
 
 
 def equal(what, found, expected, relative=1e-9):
@@ -92,14 +95,27 @@ class Analyses:
         self.hta.get_memory_bw_time_series()
         self.numbers["copies and sets"] = expected
 
-    def launch_statistics(self):
-        """Of launches and of copies and sets by the runtime; it leaves the driver's calls out."""
-        stats = self.hta.get_cuda_kernel_launch_stats(visualize=False)[0]
+    def launch_statistics(self, capture):
+        """Of launches by the runtime: calls, kernels and the time between, as cuda_kern_exec_sum has them."""
+        stats = self.hta.get_cuda_kernel_launch_stats(include_memory_events=False, visualize=False)[0]
+        rows = [row for row in report(capture, "cuda_kern_exec_sum")["rows"] if row["API Name"] in LAUNCHES]
+        assert rows and len(stats) == sum(row["Count"] for row in rows), (len(stats), "launches")
+        for column, mean, count in (("cpu_duration", "AAvg (ns)", "Count"), ("gpu_duration", "KAvg (ns)", "Count"),
+                                    ("launch_delay", "QAvg (ns)", "QCount")):
+            known = sum(row[mean] * row[count] for row in rows if row[count])
+            equal(column, stats[column].sum(), known / 1000)
         durations = {op["args"]["correlation"]: op["dur"] for op in self.operations}
-        assert len(stats), "no launch found"
         for row in stats.itertuples():
             equal(f"work of call {row.correlation}", row.gpu_duration, durations[row.correlation])
+        with_copies = self.hta.get_cuda_kernel_launch_stats(visualize=False)[0]
+        known = {call["args"]["correlation"] for call in self.calls if call["name"] in (*LAUNCHES, *TRANSFERS)}
+        assert set(with_copies["correlation"]) == known & durations.keys(), "copies and sets, too"
         self.numbers["median launch delay us"] = float(stats["launch_delay"].median())
+
+    def kernels_with_annotations(self):
+        kernels = self.hta.get_gpu_kernels_with_user_annotations(rank=0)
+        assert len(kernels) == len(self.operations), (len(kernels), len(self.operations))
+        assert kernels["s_user_annotation"].isin(["forward", "attention", "backward", "loss", "mlp"]).any()
 
     def user_annotations(self, capture):
         projection = report(capture, "gpu-projection")
@@ -134,7 +150,8 @@ def main():
             analyses.overlap_of_communication()
             analyses.queue_length()
             analyses.memory_bandwidth(capture)
-            analyses.launch_statistics()
+            analyses.launch_statistics(capture)
+            analyses.kernels_with_annotations()
             analyses.user_annotations(capture)
             analyses.critical_path("iteration 1")
         print(f"{capture.name}: " + ", ".join(f"{what} {round(n, 3)}" for what, n in analyses.numbers.items()))
