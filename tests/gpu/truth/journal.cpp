@@ -42,13 +42,13 @@ void journal::add(const timed_wait& timed) {
     waits_.push_back(timed);
 }
 
-spin journal::new_spin(int device, kernel which, std::uint64_t ns, std::uint32_t runs) {
+spin journal::new_spin(int place, kernel which, std::uint64_t ns, std::uint32_t runs) {
     const std::scoped_lock lock{mutex_};
     spin made;
     made.which = which;
     made.ns = ns;
-    made.id = ids_[device]++;
-    made.first = std::exchange(stamps_used_[device], stamps_used_[device] + runs);
+    made.id = ids_[place]++;
+    made.first = std::exchange(stamps_used_[place], stamps_used_[place] + runs);
     return made;
 }
 
@@ -57,14 +57,14 @@ std::uint32_t journal::next_replay() {
     return ++replays_;
 }
 
-std::uint32_t journal::stamps_used(int device) const {
+std::uint32_t journal::stamps_used(int place) const {
     const std::scoped_lock lock{mutex_};
-    return stamps_used_[device];
+    return stamps_used_[place];
 }
 
-void journal::set_stamps(int device, std::vector<stamp> stamps) {
+void journal::set_stamps(int place, std::vector<stamp> stamps) {
     const std::scoped_lock lock{mutex_};
-    stamps_[static_cast<std::size_t>(device)] = std::move(stamps);
+    stamps_[static_cast<std::size_t>(place)] = std::move(stamps);
 }
 
 bool journal::write(const std::string& path, const std::string& machine,
@@ -87,11 +87,11 @@ bool journal::write(const std::string& path, const std::string& machine,
     separator = "\n";
     for (const operation& op : operations_) {
         std::fprintf(file.get(), "%s  {\"kind\": \"%s\", \"device\": %d, \"open\": %s, \"adopted\": %s", separator,
-                     kind_names[static_cast<int>(op.what)], op.device,
+                     kind_names[static_cast<int>(op.what)], device_of(op.place),
                      list(op.open, [](std::uint32_t id) { return std::to_string(id); }).c_str(),
                      op.is_adopted ? "true" : "false");
         if (op.what == operation::kind::kernel) {
-            const std::vector<stamp>& stamps = stamps_[static_cast<std::size_t>(op.device)];
+            const std::vector<stamp>& stamps = stamps_[static_cast<std::size_t>(op.place)];
             const stamp ran = op.stamp < stamps.size() ? stamps[op.stamp] : stamp{};
             std::fprintf(file.get(), ", \"name\": \"%s\", \"requested_ns\": %llu, \"start_ns\": %llu, \"end_ns\": %llu",
                          op.kernel.c_str(), static_cast<unsigned long long>(op.requested_ns),

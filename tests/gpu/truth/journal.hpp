@@ -18,11 +18,17 @@ struct instance {
     bool is_process_range = false;
 };
 
+// Where work runs, with stamps of its own: devices 0 and 1, two contexts and two green contexts of device 0.
+inline constexpr int most_places = 6;
+inline constexpr int first_context = 2;
+inline constexpr int first_green_context = 4;
+constexpr int device_of(int place) { return place < first_context ? place : 0; }
+
 struct operation {
     enum class kind { kernel, copy, set, peer };
     kind what = kind::kernel;
     std::string kernel;
-    int device = 0;
+    int place = 0;
     std::uint64_t bytes = 0;
     std::uint64_t requested_ns = 0;     // kernel
     std::uint32_t stamp = 0;            // kernel: where its stamp is
@@ -52,11 +58,11 @@ public:
     void add(const timed_by_events& timed);
     void add(const timed_wait& timed);
     // For the stamps of one kernel launch: its id, and room for `runs` of them.
-    spin new_spin(int device, kernel which, std::uint64_t ns, std::uint32_t runs = 1);
+    spin new_spin(int place, kernel which, std::uint64_t ns, std::uint32_t runs = 1);
     std::uint32_t next_replay();
-    std::uint32_t stamps_used(int device) const;
+    std::uint32_t stamps_used(int place) const;
 
-    void set_stamps(int device, std::vector<stamp> stamps);
+    void set_stamps(int place, std::vector<stamp> stamps);
     // False, with a line on stderr, if it cannot be written.
     bool write(const std::string& path, const std::string& machine, const std::vector<std::string>& sections) const;
 
@@ -66,9 +72,9 @@ private:
     std::vector<operation> operations_;
     std::vector<timed_by_events> timed_;
     std::vector<timed_wait> waits_;
-    std::vector<std::vector<stamp>> stamps_{2};
-    std::uint32_t ids_[2] = {0, 0};
-    std::uint32_t stamps_used_[2] = {0, 0};
+    std::vector<std::vector<stamp>> stamps_{most_places};
+    std::uint32_t ids_[most_places] = {};
+    std::uint32_t stamps_used_[most_places] = {};
     std::uint32_t replays_ = 0;
 };
 

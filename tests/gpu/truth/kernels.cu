@@ -1,5 +1,7 @@
 #include "kernels.hpp"
 
+#include <cuda.h>
+
 namespace {
 
 __device__ unsigned long long now_ns() {
@@ -147,6 +149,48 @@ cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, st
     if (result == cudaSuccess) stamps.assign(read, read + count);
     (void)cudaFreeHost(pinned);
     return result;
+}
+
+namespace {
+
+// The driver's errors have the runtime's numbers.
+cudaError_t as_runtime_error(CUresult result) { return static_cast<cudaError_t>(result); }
+
+}  // namespace
+
+cudaError_t make_context(side_context& made) {
+    CUdevice device = 0;
+    CUcontext context = nullptr;
+    CUresult result = cuDeviceGet(&device, 0);
+    if (result == CUDA_SUCCESS) result = cuCtxCreate(&context, nullptr, 0, device);
+    made.handle = context;
+    return as_runtime_error(result);
+}
+
+cudaError_t enter(const side_context& which) {
+    return as_runtime_error(cuCtxSetCurrent(static_cast<CUcontext>(which.handle)));
+}
+
+cudaError_t make_green_streams(cudaStream_t (&made)[2]) {
+    constexpr unsigned int multiprocessors = 16;
+    CUdevice device = 0;
+    CUdevResource all{};
+    CUdevResource parts[2]{};
+    unsigned int count = 2;
+    CUresult result = cuDeviceGet(&device, 0);
+    if (result == CUDA_SUCCESS) result = cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM);
+    if (result == CUDA_SUCCESS) {
+        result = cuDevSmResourceSplitByCount(parts, &count, &all, nullptr, 0, multiprocessors);
+    }
+    if (result == CUDA_SUCCESS && count != 2) result = CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    for (int i = 0; i < 2 && result == CUDA_SUCCESS; ++i) {
+        CUdevResourceDesc what = nullptr;
+        CUgreenCtx green = nullptr;
+        result = cuDevResourceGenerateDesc(&what, &parts[i], 1);
+        if (result == CUDA_SUCCESS) result = cuGreenCtxCreate(&green, what, device, CU_GREEN_CTX_DEFAULT_STREAM);
+        if (result == CUDA_SUCCESS) result = cuGreenCtxStreamCreate(&made[i], green, CU_STREAM_NON_BLOCKING, 0);
+    }
+    return as_runtime_error(result);
 }
 
 bool clocks_agree() { return true; }

@@ -56,6 +56,17 @@ cudaError_t launch_decision(const spin& what, const condition& about, const stam
 // One cudaMemcpy of `count` stamps.
 cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, std::uint32_t count);
 
+// A context of device 0 beside its primary one. The simulated GPU has the primary one only, which stands for it.
+struct side_context {
+    void* handle = nullptr;
+};
+// It is current on the calling thread afterwards.
+cudaError_t make_context(side_context& made);
+cudaError_t enter(const side_context& which);
+
+// One stream for each of two green contexts of device 0: parts of its multiprocessors, in the primary context.
+cudaError_t make_green_streams(cudaStream_t (&made)[2]);
+
 // Whether times of the host and of the GPU may be compared: not on the simulated GPU, but where FAKE_GPU_CLOCK is
 // `realtime`.
 bool clocks_agree();

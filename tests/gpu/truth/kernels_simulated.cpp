@@ -116,6 +116,15 @@ cudaError_t read_back(std::vector<stamp>& stamps, const stamp_memory& memory, st
     return result;
 }
 
+cudaError_t make_context(side_context&) { return cudaSuccess; }
+
+cudaError_t enter(const side_context&) { return cudaSuccess; }
+
+cudaError_t make_green_streams(cudaStream_t (&made)[2]) {
+    const cudaError_t result = cudaStreamCreateWithFlags(&made[0], cudaStreamNonBlocking);
+    return result == cudaSuccess ? cudaStreamCreateWithFlags(&made[1], cudaStreamNonBlocking) : result;
+}
+
 bool clocks_agree() {
     const char* const clock = std::getenv("FAKE_GPU_CLOCK");
     return clock != nullptr && std::strcmp(clock, "realtime") == 0;

@@ -16,6 +16,11 @@ namespace truth {
 // Ends the process with 1 and a line on stderr.
 void must(cudaError_t result, const char* what);
 
+// Thrown by a section for which the machine lacks something, before it has done any work.
+struct unavailable {
+    std::string what;
+};
+
 // The ranges open on one thread, outermost first; an adopted thread's begin with those of the thread it works for.
 struct open_ranges {
     std::vector<std::uint32_t> instances;
@@ -30,19 +35,22 @@ class stage {
 public:
     explicit stage(journal& out) : out_(out) {}
 
-    // Device 0 or 1: a stream that blocks on no other, and room for the stamps.
+    // Device 0 or 1: streams that block on no other, and room for the stamps.
     void prepare(int devices);
+    // The same in a context, current on the calling thread, or with one stream of a green context.
+    void prepare_context(int place, const side_context& context);
+    void prepare_green(int place, cudaStream_t stream);
     static constexpr int legacy_stream = -1;
-    cudaStream_t stream(int device, int index) const {
-        return index == legacy_stream ? nullptr : streams_[device][index];
+    cudaStream_t stream(int place, int index) const {
+        return index == legacy_stream ? nullptr : streams_[place][index];
     }
-    const stamp_memory& memory(int device) const { return memory_[device]; }
+    const stamp_memory& memory(int place) const { return memory_[place]; }
     journal& out() { return out_; }
 
-    void spin_on(const open_ranges& in, int device, int stream_index, kernel which, std::uint64_t ns);
-    void copy(const open_ranges& in, int device, int stream_index, void* to, const void* from, std::size_t bytes,
+    void spin_on(const open_ranges& in, int place, int stream_index, kernel which, std::uint64_t ns);
+    void copy(const open_ranges& in, int place, int stream_index, void* to, const void* from, std::size_t bytes,
               cudaMemcpyKind kind);
-    void set(const open_ranges& in, int device, int stream_index, void* to, std::size_t bytes);
+    void set(const open_ranges& in, int place, int stream_index, void* to, std::size_t bytes);
     void copy_peer(const open_ranges& in, void* to, int to_device, const void* from, int from_device,
                    std::size_t bytes);
     // Process ranges open now: every launch from now on counts for them.
@@ -57,10 +65,14 @@ private:
     static constexpr int most_streams = 4;
     static constexpr std::uint32_t most_stamps = 1U << 14;
 
+    void prepare_place(int place);
+    void enter_place(int place) const;
+
     journal& out_;
     int devices_ = 0;
-    cudaStream_t streams_[2][most_streams] = {};
-    stamp_memory memory_[2];
+    cudaStream_t streams_[most_places][most_streams] = {};
+    stamp_memory memory_[most_places];
+    side_context contexts_[most_places];
     std::vector<std::uint32_t> process_ranges_;
 };
 
