@@ -12,6 +12,10 @@
 namespace prof {
 namespace {
 
+constexpr const char* device_launches_notice =
+    "a module was loaded whose kernels can launch kernels (dynamic parallelism): of kernels that the GPU launched "
+    "itself "
+    "there are no records";
 constexpr const char* another_client_notice =
     "another client of CUPTI's activity records is in the program: it and this recording took records from each other";
 
@@ -100,6 +104,9 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
         if (!exits && tracer_->wait_until_left() && drain != nullptr) (void)drain->sync_at_last();
     }
     tracer_->detach(!exits);
+    if (cupti_tracer::kernels_may_launch() && drain != nullptr) {
+        drain->set_property("device_launches_notice", device_launches_notice);
+    }
     if (!tracer_->met_another_client()) return;
     if (drain != nullptr) drain->set_property("cupti_notice", another_client_notice);
     complain_once(another_client_notice);

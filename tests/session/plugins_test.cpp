@@ -73,6 +73,13 @@ TEST_F(Plugins, MayBeModulesWhoseSymbolsStandWhereOthersWere) {
         if (call.kernel_name != 0) ++launched[std::string(data.name(call.kernel_name))];
     }
     EXPECT_THAT(launched, ElementsAre(Pair("kernel_of_the_first", 3), Pair("kernel_of_the_other", 3)));
+    EXPECT_EQ(data.property("device_launches_notice"), "");
+}
+
+// Dynamic parallelism: what such kernels launch has no records, which the capture is to say.
+TEST_F(Plugins, MayBeModulesWhoseKernelsLaunchOthers) {
+    EXPECT_EQ(same_with_and_without("kernels_that_launch", exited(3)), "");
+    EXPECT_THAT(captured(1).front().property("device_launches_notice"), testing::HasSubstr("dynamic parallelism"));
 }
 
 TEST_F(Plugins, MayHaveOtherNamesWhereTheirsWere) {

@@ -17,6 +17,7 @@
 
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/gpu/objects.hpp"
+#include "hooks/module_image.hpp"
 #include "session/scenes.hpp"
 
 namespace {
@@ -96,6 +97,13 @@ void symbols_at_one_place() {
     }
 }
 
+void kernels_that_launch() {
+    wait_for_gpu();
+    CUmodule module = nullptr;
+    expect(cuModuleLoadData(&module, prof::test::module_with(prof::test::symbols_with_launches).data()) == CUDA_SUCCESS,
+           "a module");
+}
+
 // Names that stand at one address one after the other. Where the longest has been there is less room for the others:
 // they end with their page.
 void names_at_one_place() {
@@ -162,6 +170,7 @@ int main(int, char** argv) {
     return prof::test::play(argv[1], {
                                          {"plugins", plugins},
                                          {"first_ranges_at_once", first_ranges_at_once},
+                                         {"kernels_that_launch", kernels_that_launch},
                                          {"symbols_at_one_place", symbols_at_one_place},
                                          {"names_at_one_place", names_at_one_place},
                                          {"closes_libprof", closes_libprof},

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "hooks/cupti/device_launches.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/library.hpp"
 #include "record/clock.hpp"
@@ -121,10 +122,18 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
     return event == unloading[0] || event == unloading[1];
 }
 
+void note_module(const CUpti_ResourceData& event) noexcept {
+    const auto* const module = static_cast<const CUpti_ModuleResourceData*>(event.resourceDescriptor);
+    if (module == nullptr || callbacks.kernels_may_launch.load()) return;
+    if (can_launch_kernels(module->pCubin, module->cubinSize)) callbacks.kernels_may_launch = true;
+}
+
 [[gnu::cold, gnu::noinline]] void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData& event) noexcept {
     if (callbacks.is_parents) return;
     if (takes_symbols_along(cbid)) {
         ++symbol_generation;
+    } else if (cbid == module_loaded) {
+        note_module(event);
     } else {
         const counted one(callbacks.joining);
         note_graph_event(cbid, event, questions());

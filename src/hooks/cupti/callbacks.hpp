@@ -28,12 +28,13 @@ struct callback_state {
     std::atomic<CUptiResult (*)(CUgraphExec, std::uint32_t*)> graph_exec_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    std::atomic<std::uint32_t> hearing{
-        0};  // threads in `heard`, where they may wait for the thread that detaches from CUPTI
-    std::atomic<std::uint32_t> joining{0};  // that begin to record, and may wait for the capture to be made
-    std::atomic<bool> is_left{false};       // leave_as_it_is()
-    std::atomic<bool> is_shared{false};     // met_another_client()
-    std::atomic<bool> is_parents{false};    // leave_to_parent()
+    // Threads in `heard`, where they may wait for the thread that detaches from CUPTI.
+    std::atomic<std::uint32_t> hearing{0};
+    std::atomic<std::uint32_t> joining{0};        // that begin to record, and may wait for the capture to be made
+    std::atomic<bool> is_left{false};             // leave_as_it_is()
+    std::atomic<bool> is_shared{false};           // met_another_client()
+    std::atomic<bool> is_parents{false};          // leave_to_parent()
+    std::atomic<bool> kernels_may_launch{false};  // some module's: device_launches.hpp
 };
 extern callback_state callbacks;
 
@@ -54,6 +55,7 @@ inline constexpr profiler_call profiler_calls[] = {
 // With a module, or a context and all its modules, the symbols of their kernels go.
 inline constexpr CUpti_CallbackIdResource unloading[] = {CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
                                                          CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING};
+inline constexpr CUpti_CallbackIdResource module_loaded = CUPTI_CBID_RESOURCE_MODULE_LOADED;
 
 void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept;
 void CUPTIAPI on_buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,

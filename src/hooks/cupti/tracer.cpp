@@ -186,6 +186,7 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
             tells_of_unloading && switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, true) == CUPTI_SUCCESS;
     }
     symbol_generation = tells_of_unloading ? 1 : 0;  // producers know none from before
+    (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, module_loaded, true);
     return any ? CUPTI_SUCCESS : refusal;
 }
 
@@ -201,6 +202,8 @@ CUptiResult cupti_tracer::enable_records() noexcept {
 }
 
 bool cupti_tracer::met_another_client() const noexcept { return callbacks.is_shared; }
+
+bool cupti_tracer::kernels_may_launch() noexcept { return callbacks.kernels_may_launch; }
 
 bool cupti_tracer::may_be_called() const noexcept { return attached_ && !callbacks.is_left; }
 
@@ -262,6 +265,7 @@ void cupti_tracer::fall_silent() noexcept {
     for (const CUpti_CallbackIdResource event : unloading) {
         (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, false);
     }
+    (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, module_loaded, false);
     is_silent_ = true;
     const std::lock_guard lock(asking_);
     flush_alone(true);

@@ -112,6 +112,9 @@ public:
     // other. CUPTI is never finalized from then on. Certain once detach() was called.
     bool met_another_client() const noexcept;
 
+    // A module of kernels that can launch kernels was loaded while a tracer of this process was attached.
+    static bool kernels_may_launch() noexcept;
+
     const std::string& problem() const noexcept { return problem_; }
     const cupti_library& library() const noexcept { return cupti_; }
     // The clocks now, CUPTI's among them while it is attached. Any thread.

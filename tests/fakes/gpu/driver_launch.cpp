@@ -1,5 +1,8 @@
 // cu*: modules, kernel launches.
 #include <cupti.h>
+#include <elf.h>
+
+#include <cstring>
 
 #include "fakes/gpu/api_call.hpp"
 #include "fakes/gpu/driver.hpp"
@@ -37,14 +40,28 @@ CUresult launch_kernel(CUfunction function, const launch_shape& shape, CUstream 
     return CUDA_SUCCESS;
 }
 
+// Of an ELF file with its section headers at the end; 0 for anything else.
+std::size_t elf_bytes(const char* image) {
+    if (std::strncmp(image, ELFMAG, SELFMAG) != 0) return 0;
+    Elf64_Ehdr file{};
+    std::memcpy(&file, image, sizeof file);
+    return file.e_shoff + std::size_t{file.e_shnum} * file.e_shentsize;
+}
+
 const char* symbol_of(CUfunction function) { return function == nullptr ? nullptr : function->name.c_str(); }
 
 }  // namespace
 
 extern "C" {
 
-CUresult cuModuleLoadData(CUmodule* module, const void*) {
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     *module = nullptr;  // one module for everything
+    CUpti_ModuleResourceData data{};
+    data.pCubin = static_cast<const char*>(image);
+    data.cubinSize = elf_bytes(data.pCubin);
+    if (fake::tool* attached = gpu().attached_tool()) {
+        attached->resource_changed(CUPTI_CBID_RESOURCE_MODULE_LOADED, current_context(), nullptr, &data);
+    }
     return CUDA_SUCCESS;
 }
 

@@ -9,6 +9,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import check_device_launches
 import check_projection
 import check_ranks
 import check_truth
@@ -17,6 +18,51 @@ import graphs
 import idle_graphs
 import pytorch_ranges
 from rows import kernel, operator, row
+
+
+class CheckDeviceLaunches(unittest.TestCase):
+    JOURNAL = {
+        "device_plain": [[1_000, 101_000]],
+        "device_parent": [[200_000, 400_000]],
+        "device_child": [[210_000, 510_000]],
+        "device_launcher": [[600_000, 750_000]],
+        "device_node": [[610_000, 860_000]],
+    }
+    NOTE = "note: … can launch kernels (dynamic parallelism): …"
+
+    def judge(self, table, unmatched=0, summary=NOTE, journal=None):
+        rows = [row(path, instances=1, ops=1) for path in ("plain", "parents", "graphs")]
+        projection = {"rows": [*rows, row("(unmatched)", ops=unmatched)], "total_gpu_ns": 0, "dropped": {}}
+        kernels = {"rows": [{"name": name, "instances": 1, "total_ns": ns} for name, ns in table.items()]}
+        verdict, recorded, _ = check_device_launches.judge(journal or self.JOURNAL, projection, kernels, summary)
+        return verdict.faults, recorded
+
+    HOST = {"device_plain": 100_500, "device_parent": 310_000, "device_launcher": 151_000}
+
+    def test_what_the_gpu_launches_may_have_no_records(self):
+        faults, recorded = self.judge(self.HOST)
+        self.assertEqual(faults, [])
+        self.assertEqual(recorded, {"device_child": 0, "device_node": 0})
+
+    def test_a_parent_may_end_by_itself_or_with_its_child(self):
+        self.assertEqual(self.judge(self.HOST | {"device_parent": 200_500})[0], [])
+        self.assertEqual(len(self.judge(self.HOST | {"device_parent": 320_000})[0]), 1)
+        self.assertEqual(len(self.judge(self.HOST | {"device_parent": 190_000})[0]), 1)
+
+    def test_the_summary_must_say_it(self):
+        self.assertEqual(len(self.judge(self.HOST, summary="")[0]), 1)
+        self.assertEqual(self.judge(self.HOST | {"device_child": 300_400}, summary="")[0], [])
+
+    def test_records_that_are_there_must_be_right(self):
+        faults, recorded = self.judge(self.HOST | {"device_node": 250_500}, unmatched=1)
+        self.assertEqual((faults, recorded["device_node"]), ([], 1))
+        self.assertEqual(len(self.judge(self.HOST | {"device_node": 150_000})[0]), 1)
+
+    def test_what_the_host_launches_must_be_there(self):
+        self.assertEqual(len(self.judge({n: ns for n, ns in self.HOST.items() if n != "device_launcher"})[0]), 2)
+
+    def test_each_kernel_must_have_run(self):
+        self.assertEqual(len(self.judge(self.HOST, journal=self.JOURNAL | {"device_node": [[0, 0]]})[0]), 1)
 
 
 class CheckProjection(unittest.TestCase):

@@ -2,34 +2,11 @@
 
 #include <cuda.h>
 
-namespace {
-
-__device__ unsigned long long now_ns() {
-    unsigned long long now = 0;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return now;
-}
-
-// `act` is done in the known time.
-template <typename TAct>
-__device__ void spin_and_stamp(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn, TAct act) {
-    constexpr std::uint32_t never = 0xFFFFFFFFU;
-    const unsigned long long start = now_ns();
-    const std::uint32_t place = atomicAdd(turn, 1U);
-    act();
-    // Waits for `place` too: else the end would be read while the memory still works on it, outside the known time.
-    while (now_ns() - start < ns || place == never) {
-    }
-    const unsigned long long end = now_ns();
-    stamps[place].start_ns = start;
-    stamps[place].end_ns = end;
-}
-
-}  // namespace
+#include "spin.cuh"
 
 #define TRUTH_KERNEL(name)                                                                              \
     extern "C" __global__ void name(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn) { \
-        spin_and_stamp(ns, stamps, turn, [] {});                                                        \
+        truth::spin_and_stamp(ns, stamps, turn, [] {});                                                 \
     }
 
 TRUTH_KERNEL(truth_forward)
@@ -42,12 +19,12 @@ TRUTH_KERNEL(truth_gate)
 
 extern "C" __global__ void truth_decide(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn,
                                         cudaGraphConditionalHandle handle, unsigned int* value) {
-    spin_and_stamp(ns, stamps, turn, [&] { cudaGraphSetConditional(handle, *value); });
+    truth::spin_and_stamp(ns, stamps, turn, [&] { cudaGraphSetConditional(handle, *value); });
 }
 
 extern "C" __global__ void truth_again(unsigned long long ns, truth::stamp* stamps, std::uint32_t* turn,
                                        cudaGraphConditionalHandle handle, unsigned int* value) {
-    spin_and_stamp(ns, stamps, turn, [&] {
+    truth::spin_and_stamp(ns, stamps, turn, [&] {
         *value -= 1;
         cudaGraphSetConditional(handle, *value);
     });
