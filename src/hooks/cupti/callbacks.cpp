@@ -125,6 +125,7 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
 void note_module(const CUpti_ResourceData& event) noexcept {
     const auto* const module = static_cast<const CUpti_ModuleResourceData*>(event.resourceDescriptor);
     if (module == nullptr || callbacks.kernels_may_launch.load()) return;
+    const counted one(callbacks.joining);
     if (can_launch_kernels(module->pCubin, module->cubinSize)) callbacks.kernels_may_launch = true;
 }
 
