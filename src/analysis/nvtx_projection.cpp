@@ -12,21 +12,41 @@
 namespace prof {
 namespace {
 
+// Per range: the innermost that was open on its thread when it was pushed, whomever the thread worked for then.
+std::vector<std::uint32_t> parents_on_thread(const timeline& data) {
+    std::vector<std::uint32_t> parents(data.ranges.size(), npos);
+    // A range's first node is that of its push.
+    for (std::size_t i = data.open_nodes.size(); i-- > 0;) {
+        const std::uint32_t below = data.open_nodes[i].below_on_thread();
+        parents[data.open_nodes[i].range] = below == npos ? npos : data.open_nodes[below].range;
+    }
+    return parents;
+}
+
 // The innermost range that was open when `index` was pushed and is not closed before it.
-std::uint32_t range_around(const timeline& data, const hidden_domains& hidden, std::uint32_t index) {
-    std::uint32_t above = data.ranges[index].parent;
+std::uint32_t range_around(const timeline& data, const std::vector<std::uint32_t>& parents,
+                           const hidden_domains& hidden, std::uint32_t index) {
+    std::uint32_t above = parents[index];
     while (above != npos &&
            (hidden.contains(data.ranges[above]) || data.ranges[above].end_ns < data.ranges[index].end_ns)) {
-        above = data.ranges[above].parent;
+        above = parents[above];
     }
     return above;
 }
 
 }  // namespace
 
-std::vector<range_projection> project_ranges(const timeline& data, const hidden_domains& hidden) {
-    std::vector<range_projection> of(data.ranges.size());
-    for_each_range_around(data, hidden, [&](const timeline_api_call& call, std::uint32_t range) {
+void note_left_out(table& out, std::uint64_t ranges) {
+    if (ranges == 0) return;
+    out.notes.push_back(std::to_string(ranges) +
+                        " start/end ranges were left out: more than 1024 were open at a time on their thread");
+}
+
+range_projections project_ranges(const timeline& data, const hidden_domains& hidden) {
+    range_projections out;
+    std::vector<range_projection>& of = out.ranges;
+    of.resize(data.ranges.size());
+    out.left_out = for_each_range_around(data, hidden, [&](const timeline_api_call& call, std::uint32_t range) {
         range_projection& projected = of[range];
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
             const gpu_op& op = data.ops[data.ops_by_launch[call.first_op + i]];
@@ -35,17 +55,18 @@ std::vector<range_projection> project_ranges(const timeline& data, const hidden_
             ++projected.ops;
         }
     });
+    const std::vector<std::uint32_t> parents = parents_on_thread(data);
     // A parent stands before its children, and has their operations.
     for (std::uint32_t i = 0; i < of.size(); ++i) {
         of[i].range = i;
         if (of[i].ops == 0 || data.ranges[i].style != range_style::push_pop) continue;
-        of[i].parent = range_around(data, hidden, i);
+        of[i].parent = range_around(data, parents, hidden, i);
         if (of[i].parent == npos) continue;
         of[i].level = of[of[i].parent].level + 1;
         ++of[of[i].parent].children;
     }
     std::erase_if(of, [](const range_projection& projected) { return projected.ops == 0; });
-    return of;
+    return out;
 }
 
 table nvtx_gpu_proj_sum(const report_input& input) {
@@ -58,7 +79,8 @@ table nvtx_gpu_proj_sum(const report_input& input) {
     };
     const timeline& data = input.data;
     std::map<std::pair<std::string, std::string>, group> groups;  // by name and style
-    for (const range_projection& projected : project_ranges(data, input.hidden)) {
+    const range_projections projections = project_ranges(data, input.hidden);
+    for (const range_projection& projected : projections.ranges) {
         const timeline_range& range = data.ranges[projected.range];
         group& of = groups[{nsight_range_name(data, range), nsight_style(range.style)}];
         of.projected_ns.push_back(projected.end_ns - projected.start_ns);
@@ -91,6 +113,7 @@ table nvtx_gpu_proj_sum(const report_input& input) {
         rows.emplace_back(total_ns, std::move(row));
     }
     out.rows = largest_first(std::move(rows));
+    note_left_out(out, projections.left_out);
     return out;
 }
 
@@ -111,7 +134,9 @@ table nvtx_gpu_proj_trace(const report_input& input) {
                    id_column("RangeId", 2),
                    id_column("ParentId", 2),
                    {"RangeStack", "RangeStack", quantity::text, 5}};
-    std::vector<range_projection> ranges = project_ranges(data, input.hidden);
+    range_projections projections = project_ranges(data, input.hidden);
+    note_left_out(out, projections.left_out);
+    std::vector<range_projection>& ranges = projections.ranges;
     std::vector<std::uint32_t> parent(data.ranges.size(), npos);
     for (const range_projection& projected : ranges) parent[projected.range] = projected.parent;
     std::stable_sort(ranges.begin(), ranges.end(),

@@ -40,7 +40,7 @@ table nvtx_kern_sum(const report_input& input) {
     };
     std::map<std::tuple<std::uint32_t, range_style, std::uint32_t, std::uint32_t>, group> groups;
     std::set<std::pair<const group*, std::uint32_t>> counted;  // range instances, by group
-    for_each_range_around(data, input.hidden, [&](const timeline_api_call& call, std::uint32_t index) {
+    const auto count_kernels = [&](const timeline_api_call& call, std::uint32_t index) {
         const timeline_range& range = data.ranges[index];
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
             const gpu_op& op = data.ops[data.ops_by_launch[call.first_op + i]];
@@ -50,9 +50,11 @@ table nvtx_kern_sum(const report_input& input) {
             if (counted.emplace(&of, index).second) ++of.ranges;
             of.durations_ns.push_back(op.end_ns - op.start_ns);
         }
-    });
+    };
+    const std::uint64_t left_out = for_each_range_around(data, input.hidden, count_kernels);
 
     table out{"nvtx_kern_sum", "Kernels by NVTX range", {}, {}, {}};
+    note_left_out(out, left_out);
     out.columns = {text_column("NVTX Range"), {"Style", "Style", quantity::text, 6}, id_column("PID", 5),
                    id_column("TID", 2),       count_column("NVTX Inst", 1),          count_column("Kern Inst"),
                    time_column("Total Time")};

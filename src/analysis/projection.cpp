@@ -131,14 +131,14 @@ private:
         sums_ns.push_back(gpu.sum_ns);
     }
 
-    // A wait is a matter of its own thread: it counts for the ranges open there, adopted or not.
+    // A wait is a matter of its own thread: it counts for the ranges open there, whomever the thread works for.
     void count_waits() {
         for (const timeline_api_call& call : data_.api_calls) {
             if (!waits(call.kind) || call.end_ns == 0) continue;
             const std::int64_t duration_ns = call.end_ns - call.start_ns;
             result_.wait_ns += duration_ns;
             bool in_range = false;
-            for (std::uint32_t at = call.open; at != npos; at = data_.open_nodes[at].below) {
+            for (std::uint32_t at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
                 const std::uint32_t node = tree_.node_of(data_.open_nodes[at].range);
                 if (node == npos) continue;  // hidden
                 in_range = true;

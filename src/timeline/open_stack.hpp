@@ -5,7 +5,8 @@
 // popping from the middle one for each range above it.
 //
 // Between adopt_push and adopt_pop a thread works for another: what it had open before is set aside. The stack has a
-// *floor* then, and the first range above it begins a list of its own.
+// *floor* then, and the first range above it begins a list of its own, which leads to what is set aside by
+// open_node::aside.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,8 @@ public:
     std::uint32_t innermost() const noexcept { return at_floor() ? npos : open_.back().range; }
     // The node of the innermost range: the state as a list.
     std::uint32_t head() const noexcept { return at_floor() ? npos : open_.back().node; }
+    // With those that are set aside.
+    std::uint32_t head_on_thread() const noexcept { return open_.empty() ? npos : open_.back().node; }
 
 private:
     struct entry {
@@ -49,7 +52,7 @@ private:
     };
 
     bool at_floor() const noexcept { return open_.size() <= (floors_.empty() ? 0 : floors_.back()); }
-    std::uint32_t add_node(std::uint32_t range, std::uint32_t below);
+    std::uint32_t add_node(std::uint32_t range, std::uint32_t below, bool is_lowest);
 
     std::vector<open_node>* nodes_;
     std::uint32_t first_index_;

@@ -270,6 +270,7 @@ void thread_walk::enter_api(const record& r) {
     call.cbid = r.category;
     call.graph = r.color;
     call.open = open_.head();
+    call.open_on_thread = open_.head_on_thread();
     call.works_for = works_for();
     if (r.flags <= static_cast<std::uint8_t>(api_class::begins_capture)) {
         call.kind = static_cast<api_class>(r.flags);

@@ -73,6 +73,11 @@ struct timeline_mark {
 struct open_node {
     std::uint32_t range = npos;
     std::uint32_t below = npos;  // index into open_nodes
+    // The same, where `below` is none since the thread works for another: what it had set aside.
+    std::uint32_t aside = npos;
+
+    // What is below on the thread itself, whomever it works for.
+    std::uint32_t below_on_thread() const noexcept { return below == npos ? aside : below; }
 };
 
 // A place that threads may declare to work for: what was open on `thread` at `time_ns`.
@@ -89,15 +94,17 @@ struct timeline_api_call {
     std::int64_t end_ns = 0;        // 0: never seen to return
     std::uint64_t correlation = 0;  // correlation_key()
     std::uint32_t thread = npos;
-    std::uint32_t kernel_name = 0;    // 0: not a kernel launch, or name unknown
-    std::uint32_t cbid = 0;           // CUPTI callback id within `domain`
-    std::uint32_t graph = 0;          // id of the instantiated graph that it launches; 0: none, or unknown
-    std::uint32_t open = npos;        // index into open_nodes: what was open on its thread when it was called,
-                                      //   PyTorch's operators left out
-    std::uint32_t torch_open = npos;  // index into torch_nodes: of that, what PyTorch's observer had pushed
-    std::uint32_t works_for = npos;   // index into work_parents: for whom the thread had declared to work
-    std::uint32_t first_op = npos;    // its GPU operations: ops whose `launch` is this call, in time order,
-    std::uint32_t op_count = 0;       //   stand at timeline::ops_by_launch[first_op … first_op + op_count)
+    std::uint32_t kernel_name = 0;        // 0: not a kernel launch, or name unknown
+    std::uint32_t cbid = 0;               // CUPTI callback id within `domain`
+    std::uint32_t graph = 0;              // id of the instantiated graph that it launches; 0: none, or unknown
+    std::uint32_t open = npos;            // index into open_nodes: what was open on its thread when it was called,
+                                          //   PyTorch's operators left out
+    std::uint32_t open_on_thread = npos;  // the same with what is set aside while the thread works for another; below
+                                          //   it is what open_node::below_on_thread says
+    std::uint32_t torch_open = npos;      // index into torch_nodes: of `open`, what PyTorch's observer had pushed
+    std::uint32_t works_for = npos;       // index into work_parents: for whom the thread had declared to work
+    std::uint32_t first_op = npos;        // its GPU operations: ops whose `launch` is this call, in time order,
+    std::uint32_t op_count = 0;           //   stand at timeline::ops_by_launch[first_op … first_op + op_count)
     api_domain domain = api_domain::none;
     api_class kind = api_class::launch;
     bool is_unfinished = false;  // it launched a kernel of which no GPU record came (launches_without_completion)

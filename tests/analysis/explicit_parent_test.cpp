@@ -59,6 +59,31 @@ TEST(ExplicitParent, GetsWhatAWorkerLaunchesForIt) {
     EXPECT_THAT(data.quality.dropped, IsEmpty());
 }
 
+// What the worker waits for itself: 100 ns while it works for forward (7 of them in a range of its own), 10 after.
+TEST(ExplicitParent, DoesNotWaitForItsWorker) {
+    capture_builder capture;
+    capture.thread("main").push(1, "forward").here(2, 71).pop(200);
+    capture.thread("worker")
+        .push(3, "worker loop")
+        .adopt(4, 71)
+        .wait(5, 98, 1)
+        .push(99, "task")
+        .wait(100, 107, 2)
+        .pop(108)
+        .leave(109)
+        .wait(110, 120, 3)
+        .pop(121)
+        .adopt(122, 71)
+        .wait(123, 127, 4)  // in no range of its own
+        .leave(128);
+    const projection p = project(capture.build());
+    EXPECT_EQ(row_at(p, "worker loop").wait_ns, 110);
+    EXPECT_EQ(row_at(p, "forward/task").wait_ns, 7);
+    EXPECT_EQ(row_at(p, "forward").wait_ns, 0);
+    EXPECT_EQ(row_at(p, "(no range)").wait_ns, 4);
+    EXPECT_EQ(p.wait_ns, 114);
+}
+
 TEST(ExplicitParent, IsTheInnermostRangeThatIsStillOpen) {
     capture_builder capture;
     capture.thread("main").push(1, "step").push(2, "forward").here(3, 71).pop(20).pop(40);

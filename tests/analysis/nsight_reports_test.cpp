@@ -150,6 +150,82 @@ TEST(NvtxGpuProj, CountsStartEndRangesOfTheirOwnThread) {
                 ElementsAre(":request StartEnd 2 4"));
 }
 
+// Those around calls without GPU work: their number is that at which new ones used to be left out.
+TEST(NvtxGpuProj, FollowsStartEndRangesHoweverManyEndedBefore) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    std::uint64_t ns = 10;
+    for (std::uint64_t id = 1; id <= 1100; ++id, ns += 2) main.start(ns, "idle", id).end(ns + 1, id);
+    main.start(ns, "epoch", 5000);
+    for (std::uint64_t i = 1; i <= 100; ++i, ns += 30) {
+        main.start(ns + 1, "batch", 5000 + i).launch(ns + 2, i).end(ns + 4, 5000 + i);
+        capture.kernel(i, ns + 10, ns + 20);
+    }
+    main.end(ns, 5000);
+    const timeline data = capture.build();
+    // epoch: 100 kernels, one in 30 ns, from the start of the first to the end of the last.
+    const table sum = report("nvtx_gpu_proj_sum", data);
+    EXPECT_THAT(rows_of(sum, {"Range", "Range Instances", "Total Proj Time (ns)", "Total GPU Ops"}),
+                ElementsAre(":epoch 1 2980 100", ":batch 100 1000 100"));
+    EXPECT_THAT(sum.notes, IsEmpty());
+    EXPECT_EQ(report("nvtx_gpu_proj_trace", data).rows.size(), 101U);
+    EXPECT_THAT(rows_of(report("nvtx_kern_sum", data), {"NVTX Range", "NVTX Inst", "Kern Inst", "Total Time (ns)"}),
+                ElementsAre(":batch 100 100 1000", ":epoch 1 100 1000"));
+}
+
+TEST(NvtxGpuProj, SaysHowManyStartEndRangesItDoesNotFollow) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    for (std::uint64_t id = 1; id <= 1030; ++id) main.start(id, "request", id);
+    main.launch(2000, 1);
+    for (std::uint64_t id = 1; id <= 1030; ++id) main.end(3000 + id, id);
+    capture.kernel(1, 2010, 2020);
+    const timeline data = capture.build();
+    for (const char* name : {"nvtx_gpu_proj_sum", "nvtx_gpu_proj_trace", "nvtx_kern_sum"}) {
+        EXPECT_THAT(report(name, data).notes, ElementsAre(testing::HasSubstr("6 start/end ranges were left out")))
+            << name;
+    }
+    EXPECT_THAT(rows_of(report("nvtx_gpu_proj_sum", data), {"Range", "Range Instances"}), ElementsAre(":request 1024"));
+}
+
+// A pool's thread works for forward, between its launches 1 and 4.
+timeline worker_loop() {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    capture.thread("python").push(1, "forward").here(2, 71).pop(50);
+    capture.thread("pool")
+        .push(3, "worker loop")
+        .push(4, "comm", nccl)
+        .launch(5, 1)
+        .adopt(10, 71)
+        .launch(11, 2)
+        .push(13, "chunk")
+        .launch(14, 3)
+        .pop(16, nccl)  // comm, which is set aside
+        .push(17, "part")
+        .launch(18, 4)
+        .pop(20)
+        .pop(21)
+        .leave(22)
+        .launch(23, 5)
+        .pop(25);
+    for (std::uint64_t i = 1; i <= 5; ++i) capture.kernel(i, 100 * i, 100 * i + i);
+    return capture.build();
+}
+
+TEST(NvtxGpuProj, IsOfTheOwnThreadWhomeverItWorksFor) {
+    const timeline data = worker_loop();
+    // worker loop: 100 to 505, comm: 100 to 303, chunk: 300 to 404; forward launched nothing itself.
+    EXPECT_THAT(rows_of(report("nvtx_gpu_proj_trace", data),
+                        {"Name", "Projected Duration (ns)", "NumGPUOps", "Lvl", "NumChild", "RangeStack"}),
+                ElementsAre(":worker loop 405 5 0 2 :2", "NCCL:comm 203 3 1 0 :2:3", ":chunk 104 2 1 1 :2:4",
+                            ":part 4 1 2 0 :2:4:5"));
+    EXPECT_THAT(rows_of(report("nvtx_gpu_proj_sum", data), {"Range", "Total Proj Time (ns)", "Total GPU Ops"}),
+                ElementsAre(":worker loop 405 5", "NCCL:comm 203 3", ":chunk 104 2", ":part 4 1"));
+    EXPECT_THAT(rows_of(report("nvtx_kern_sum", data), {"NVTX Range", "Kern Inst", "Total Time (ns)"}),
+                ElementsAre(":chunk 2 7", ":part 1 4", ":worker loop 5 15", "NCCL:comm 3 6"));
+}
+
 TEST(NvtxGpuProj, LeavesHiddenDomainsOut) {
     capture_builder capture;
     const std::uint16_t nccl = capture.domain("NCCL");
