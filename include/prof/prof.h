@@ -176,10 +176,10 @@ typedef struct prof_summary_steps {
 typedef struct prof_summary_step_row {
     const char* path; /* as in prof_summary_row; lives as long as the summary */
     uint32_t depth;
-    uint32_t reserved;
-    double gpu_ns; /* as gpu_sum_ns, a step */
+    uint32_t captured; /* as in prof_summary_row */
+    double gpu_ns;     /* as gpu_sum_ns, a step */
     double gpu_half_width_ns;
-    double instances; /* that began, a step */
+    double instances; /* that began, a step; captured ones once in each launch of their graph */
     double instances_half_width;
 } prof_summary_step_row;
 

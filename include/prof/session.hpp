@@ -53,6 +53,7 @@ struct summary_row {
 struct step_row {
     std::string path;
     std::uint32_t depth = 0;
+    bool is_captured = false;
     double gpu_ns = 0;
     std::optional<double> gpu_half_width_ns;
     double instances = 0;
@@ -185,8 +186,8 @@ private:
         for (std::size_t i = 0; i < count; ++i) {
             prof_summary_step_row r{};
             check(prof_summary_get_step_row(open, i, &r, sizeof r));
-            out.rows.push_back(
-                {r.path, r.depth, r.gpu_ns, half(r.gpu_half_width_ns), r.instances, half(r.instances_half_width)});
+            out.rows.push_back({r.path, r.depth, r.captured != 0, r.gpu_ns, half(r.gpu_half_width_ns), r.instances,
+                                half(r.instances_half_width)});
         }
         return out;
     }

@@ -25,7 +25,10 @@ bool is_open_at_the_end(const timeline& data, const timeline_range& range) noexc
 class death_rows {
 public:
     explicit death_rows(const report_input& input)
-        : input_(input), data_(input.data), att_(attribute(input.data, input.projected.attribution)) {}
+        : input_(input),
+          data_(input.data),
+          att_(attribute(input.data, input.projected.attribution)),
+          segment_of_(input.data, false) {}
 
     void add_open_ranges(table& out) {
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
@@ -63,7 +66,7 @@ private:
                            : above == owner_ambiguous ? std::string{ambiguous_text}
                                                       : std::string();
         for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
-            path = texts_.of(path_below(path, escape_segment(segment_text(data_, data_.ranges[*next], false))));
+            path = texts_.of(path_below(path, segment_of_(data_.ranges[*next])));
             paths_.emplace(*next, path);
         }
         return path;
@@ -80,6 +83,7 @@ private:
     const report_input& input_;
     const timeline& data_;
     attribution att_;
+    path_segments segment_of_;
     text_budget texts_;
     std::unordered_map<std::uint32_t, std::string> paths_;  // by range
 };

@@ -1,8 +1,8 @@
 #include "analysis/estimate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 namespace prof {
@@ -12,24 +12,58 @@ double share_not_captured(const window_sample& window) {
     return std::max(1 - window.steps / std::max(window.stands_for, window.steps), 0.0);
 }
 
-}  // namespace
-
-double student_t95(double degrees) {
-    // Of 1 to 10 degrees; beyond, Fisher's expansion about the normal distribution (Abramowitz and Stegun 26.7.5).
-    constexpr std::array table = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281};
-    if (degrees < table.size()) {
-        const double from = std::max(std::floor(degrees), 1.0);
-        const auto at = static_cast<std::size_t>(from) - 1;
-        // Between two of them in line with 1 / degrees.
-        const double part = degrees <= from ? 0 : (1 / from - 1 / degrees) / (1 / from - 1 / (from + 1));
-        return table[at] + part * (table[at + 1] - table[at]);
+// The regularized incomplete beta function I_x(a, 1/2), by its continued fraction (Abramowitz and Stegun 26.5.8,
+// evaluated as Lentz does). REQUIRES: x is at most (a + 1) / (a + 2.5), below which it converges fast.
+double incomplete_beta(double a, double x) {
+    constexpr double b = 0.5;
+    constexpr int most_terms = 500;
+    const double beta = std::tgamma(a) * std::sqrt(std::numbers::pi) / std::tgamma(a + b);
+    double c = 1;
+    double d = 1 / (1 - (a + b) * x / (a + 1));
+    double fraction = d;
+    for (int m = 1; m < most_terms; ++m) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        const double before = fraction;
+        for (const double term : {even, odd}) {
+            d = 1 / (1 + term * d);
+            c = 1 + term / c;
+            fraction *= c * d;
+        }
+        if (std::abs(fraction - before) <= 1e-15 * fraction) break;
     }
+    return std::pow(x, a) * std::sqrt(1 - x) / (a * beta) * fraction;
+}
+
+// Fisher's expansion about the normal distribution (Abramowitz and Stegun 26.7.5): for 100 degrees to 2e-9.
+double student_t95_of_many(double degrees) {
     constexpr double z = 1.959963984540054;
     constexpr double z3 = z * z * z;
     constexpr double z5 = z3 * z * z;
     constexpr double z7 = z5 * z * z;
-    return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
-           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
+    constexpr double z9 = z7 * z * z;
+    const double by = 1 / degrees;
+    return z + by * ((z3 + z) / 4 +
+                     by * ((5 * z5 + 16 * z3 + 3 * z) / 96 +
+                           by * ((3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / 384 +
+                                 by * (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / 92160)));
+}
+
+}  // namespace
+
+double student_t95(double degrees) {
+    constexpr double many = 100;
+    if (degrees >= many) return student_t95_of_many(degrees);
+    // |t| exceeds T with probability I_x(degrees / 2, 1 / 2), where x = degrees / (degrees + T^2).
+    const double a = std::max(degrees, 1.0) / 2;
+    double below = 0;
+    double above = (a + 1) / (a + 2.5);  // where the probability is far more than 0.05
+    for (int i = 0; i < 60; ++i) {
+        const double x = (below + above) / 2;
+        double& bound = incomplete_beta(a, x) < 0.05 ? below : above;
+        bound = x;
+    }
+    return std::sqrt(2 * a * (1 - below) / below);
 }
 
 mean_estimator::mean_estimator(std::span<const window_sample> windows) : windows_(windows) {
@@ -37,6 +71,9 @@ mean_estimator::mean_estimator(std::span<const window_sample> windows) : windows
         all_steps_ += window.stands_for;
         all_captured_ = all_captured_ && share_not_captured(window) == 0;
     }
+    if (all_captured_ || windows.size() < 2) return;
+    const auto differences = static_cast<double>(windows.size() - 1);
+    t95_ = student_t95(2 * differences * differences / (3 * differences - 1));
 }
 
 estimate mean_estimator::operator()(std::span<const window_total> totals) const {
@@ -77,9 +114,7 @@ estimate mean_estimator::operator()(std::span<const window_total> totals) const 
         for (std::size_t i = first; i <= last; ++i) add_window(i);
         done = std::max(done, last + 1);
     }
-    const auto differences = static_cast<double>(windows_.size() - 1);
-    const double degrees = 2 * differences * differences / (3 * differences - 1);
-    out.half_width = student_t95(degrees) * std::sqrt(variance);
+    out.half_width = t95_ * std::sqrt(variance);
     return out;
 }
 

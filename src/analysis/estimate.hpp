@@ -39,6 +39,7 @@ private:
     std::span<const window_sample> windows_;
     double all_steps_ = 0;
     bool all_captured_ = true;
+    double t95_ = 0;
 };
 
 // `windows` in the order of time: each is compared with those beside it, so that a slow change does not count as

@@ -79,11 +79,11 @@ private:
 };
 
 // `ranges` are the row's instances, by start.
-projection_row make_row(const timeline& data, const launched_work& work, std::string name,
-                        const std::vector<std::uint32_t>& ranges) {
+projection_row make_row(const timeline& data, const launched_work& work, std::string path,
+                        const std::string& name, const std::vector<std::uint32_t>& ranges) {
     projection_row row;
-    row.path = escape_segment(name);
-    row.name = std::move(name);
+    row.path = std::move(path);
+    row.name = name;
     row.instances = ranges.size();
 
     std::vector<std::int64_t> sums_ns;
@@ -127,21 +127,23 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
 
 std::vector<projection_row> project_process_ranges(const timeline& data, const hidden_domains& hidden,
                                                    bool fold_digits) {
-    std::vector<std::string> names;  // by first start
+    const path_segments segment_of(data, fold_digits);
+    std::vector<std::string> paths;  // by first start
     std::map<std::string, std::vector<std::uint32_t>> instances;
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         if (data.ranges[i].style != range_style::start_end || hidden.contains(data.ranges[i])) continue;
-        std::string name = segment_text(data, data.ranges[i], fold_digits);
-        std::vector<std::uint32_t>& ranges = instances[name];
-        if (ranges.empty()) names.push_back(std::move(name));
+        std::string path = segment_of(data.ranges[i]);
+        std::vector<std::uint32_t>& ranges = instances[path];
+        if (ranges.empty()) paths.push_back(std::move(path));
         ranges.push_back(i);
     }
-    if (names.empty()) return {};
+    if (paths.empty()) return {};
     const launched_work work(data);
     std::vector<projection_row> rows;
-    for (std::string& name : names) {
-        const std::vector<std::uint32_t>& ranges = instances[name];
-        rows.push_back(make_row(data, work, std::move(name), ranges));
+    for (std::string& path : paths) {
+        const std::vector<std::uint32_t>& ranges = instances[path];
+        const std::string name = segment_text(data, data.ranges[ranges.front()], fold_digits);
+        rows.push_back(make_row(data, work, std::move(path), name, ranges));
     }
     return rows;
 }

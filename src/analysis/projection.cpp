@@ -7,7 +7,6 @@
 #include "analysis/op_class.hpp"
 #include "analysis/process_ranges.hpp"
 #include "analysis/row_tree.hpp"
-#include "analysis/segment.hpp"
 #include "analysis/statistics.hpp"
 
 namespace prof {
@@ -70,8 +69,7 @@ private:
         result_.adopted_ops += adopted ? 1 : 0;
         total_busy_.add(op.device, op.start_ns, op.end_ns);
 
-        const std::uint32_t captured = att_.captured[index];
-        const std::uint32_t self = captured == npos ? self_node(att_.owner[index]) : tree_.node_of_replayed(captured);
+        const std::uint32_t self = tree_.self_of(index);
         rows_[self].gpu_self_ns += duration_ns;
         rows_[self].self_ops += 1;
         // The ranges an operation counts for lie on one path of the tree, so it meets each row once.
@@ -83,17 +81,8 @@ private:
             replayed_[replayed].add(op);
             count_for(tree_.node_of_replayed(replayed), op, adopted, communicates);
         });
-        if (tree_.is_ambiguous(self)) {
-            count_for(row_tree::ambiguous, op, adopted, communicates);
-        } else if (captured == npos && !is_range(att_.owner[index])) {
-            count_for(self, op, adopted, communicates);
-        }
-    }
-
-    std::uint32_t self_node(std::uint32_t owner) const noexcept {
-        if (is_range(owner)) return tree_.node_of(owner);
-        if (owner == owner_ambiguous) return row_tree::ambiguous;
-        return owner == owner_no_range ? row_tree::no_range : row_tree::unmatched;
+        const std::uint32_t fixed = tree_.fixed_of(index);
+        if (fixed != npos) count_for(fixed, op, adopted, communicates);
     }
 
     void count_for(std::uint32_t node, const gpu_op& op, bool adopted, bool communicates) {
@@ -153,7 +142,7 @@ private:
         for (const std::uint32_t node : tree_.preorder()) {
             const row_tree::node& n = tree_.nodes()[node];
             projection_row& row = rows_[node];
-            row.kind = kind_of(node);
+            row.kind = row_tree::kind_of(node);
             row.name = texts_.of(std::string{n.text});
             row.is_captured = n.is_captured;
             row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
@@ -165,22 +154,9 @@ private:
                 row.depth = parent.depth + 1;
                 above = parent.path;
             }
-            row.path = texts_.of(path_below(above, escape_segment(n.text)));
+            row.path = texts_.of(path_below(above, n.segment));
             place[node] = static_cast<std::uint32_t>(result_.rows.size());
             result_.rows.push_back(std::move(row));
-        }
-    }
-
-    static row_kind kind_of(std::uint32_t node) noexcept {
-        switch (node) {
-            case row_tree::no_range:
-                return row_kind::no_range;
-            case row_tree::ambiguous:
-                return row_kind::ambiguous;
-            case row_tree::unmatched:
-                return row_kind::unmatched;
-            default:
-                return row_kind::range;
         }
     }
 
@@ -198,6 +174,20 @@ private:
 };
 
 }  // namespace
+
+std::string_view row_type(row_kind kind, bool is_captured) noexcept {
+    switch (kind) {
+        case row_kind::range:
+            return is_captured ? "captured" : "push_pop";
+        case row_kind::no_range:
+            return "no_range";
+        case row_kind::ambiguous:
+            return "ambiguous";
+        case row_kind::unmatched:
+            break;
+    }
+    return "unmatched";
+}
 
 projection project(const timeline& data, const attribution& att, const projection_options& options) {
     projection result = projector{data, att, options.fold_digits}.run();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/attribution.hpp"
@@ -16,10 +17,13 @@ struct projection_options {
 
 enum class row_kind : std::uint8_t { range, no_range, ambiguous, unmatched };
 
+// "push_pop", "captured", "no_range", "ambiguous" or "unmatched".
+std::string_view row_type(row_kind kind, bool is_captured) noexcept;
+
 // Times in ns. sum: durations added. busy: length of the union (per device, then added). span: last end − first start
 // per instance (Nsight's projection), added over instances.
 struct projection_row {
-    std::string path;  // segments joined by '/'; a '/' or '\' inside a name is escaped as "\/", "\\"
+    std::string path;  // segments (path_segments) joined by '/'
     std::string name;  // last segment, unescaped; "domain:text" unless the domain is the default or prof's own
     std::uint32_t depth = 0;
     std::uint32_t parent = npos;  // index into rows

@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analysis/segment.hpp"
-
 namespace prof {
 
 row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digits)
     : data_(data),
       att_(att),
       fold_digits_(fold_digits),
+      segment_of_(data, fold_digits),
       node_of_(data.ranges.size(), npos),
       node_of_replayed_(att.replayed.size(), npos) {
-    for (const std::string_view text :
-         {std::string_view{"(no range)"}, ambiguous_text, std::string_view{"(unmatched)"}}) {
-        nodes_.push_back({.text = text});
+    for (const std::string_view text : {no_range_text, ambiguous_text, unmatched_text}) {
+        nodes_.push_back({.text = text, .segment = text});
         ambiguous_.push_back(0);
     }
     ambiguous_[ambiguous] = 1;
@@ -68,21 +66,49 @@ std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range,
     const std::uint64_t name_key = std::uint64_t{range.domain} << 32 | range.name;
     auto segment = segment_of_name_.find(name_key);
     if (segment == segment_of_name_.end()) {
-        const auto id = static_cast<std::uint32_t>(segments_.size());
-        const auto text = segments_.emplace(segment_text(data_, range, fold_digits_), id).first;
-        segment = segment_of_name_.emplace(name_key, &*text).first;
+        segment_entry entry{segment_text(data_, range, fold_digits_), static_cast<std::uint32_t>(segments_.size())};
+        const auto known = segments_.try_emplace(segment_of_(range), std::move(entry)).first;
+        segment = segment_of_name_.emplace(name_key, &*known).first;
     }
+    const auto& [in_path, entry] = *segment->second;
     const bool is_captured = launch != nullptr;
-    const std::uint64_t child_key = std::uint64_t{parent} << 32 | segment->second->second << 1 | (is_captured ? 1 : 0);
+    const std::uint64_t child_key = std::uint64_t{parent} << 32 | entry.id << 1 | (is_captured ? 1 : 0);
     const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
     if (added) {
-        nodes_.push_back({segment->second->first, parent, INT64_MAX, INT64_MAX, is_captured});
+        nodes_.push_back({entry.text, in_path, parent, INT64_MAX, INT64_MAX, is_captured});
         ambiguous_.push_back(parent == npos ? std::uint8_t{0} : ambiguous_[parent]);
     }
     node& n = nodes_[found->second];
     n.first_ns = std::min(n.first_ns, is_captured ? launch->start_ns : range.start_ns);
     n.captured_ns = std::min(n.captured_ns, is_captured ? range.start_ns : 0);
     return found->second;
+}
+
+std::uint32_t row_tree::self_of(std::size_t op) const noexcept {
+    if (att_.captured[op] != npos) return node_of_replayed_[att_.captured[op]];
+    const std::uint32_t owner = att_.owner[op];
+    if (is_range(owner)) return node_of_[owner];
+    if (owner == owner_ambiguous) return ambiguous;
+    return owner == owner_no_range ? no_range : unmatched;
+}
+
+std::uint32_t row_tree::fixed_of(std::size_t op) const noexcept {
+    const std::uint32_t self = self_of(op);
+    if (ambiguous_[self] != 0) return ambiguous;
+    return self == no_range || self == unmatched ? self : npos;
+}
+
+row_kind row_tree::kind_of(std::uint32_t node) noexcept {
+    switch (node) {
+        case no_range:
+            return row_kind::no_range;
+        case ambiguous:
+            return row_kind::ambiguous;
+        case unmatched:
+            return row_kind::unmatched;
+        default:
+            return row_kind::range;
+    }
 }
 
 std::vector<std::uint32_t> row_tree::preorder() const {

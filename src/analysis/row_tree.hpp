@@ -8,7 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/attribution.hpp"
+#include "analysis/projection.hpp"
+#include "analysis/segment.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -16,7 +17,8 @@ namespace prof {
 class row_tree {
 public:
     struct node {
-        std::string_view text;         // segment, unescaped; of the tree
+        std::string_view text;         // unescaped; of the tree, as is …
+        std::string_view segment;      // … what stands for it in paths
         std::uint32_t parent = npos;   // index of a node
         std::int64_t first_ns = 0;     // start of its first instance: of a captured one the launch …
         std::int64_t captured_ns = 0;  // … and among those of one launch the range that was captured
@@ -35,8 +37,10 @@ public:
     std::uint32_t node_of(std::uint32_t range) const noexcept { return node_of_[range]; }
     // Per replayed range.
     std::uint32_t node_of_replayed(std::uint32_t index) const noexcept { return node_of_replayed_[index]; }
-    // Per node: whether it is the (ambiguous) node or below it.
-    bool is_ambiguous(std::uint32_t index) const noexcept { return ambiguous_[index] != 0; }
+    // The node that has an operation's self time, and the fixed one that it counts for beside the ranges (npos: none).
+    std::uint32_t self_of(std::size_t op) const noexcept;
+    std::uint32_t fixed_of(std::size_t op) const noexcept;
+    static row_kind kind_of(std::uint32_t node) noexcept;
 
     // All nodes, parents before children, siblings by first start; the three fixed ones after all others.
     std::vector<std::uint32_t> preorder() const;
@@ -50,13 +54,18 @@ private:
     const timeline& data_;
     const attribution& att_;
     bool fold_digits_;
+    path_segments segment_of_;
     std::vector<node> nodes_;
-    std::vector<std::uint8_t> ambiguous_;
+    std::vector<std::uint8_t> ambiguous_;  // per node: whether it is the (ambiguous) node or below it
     std::vector<std::uint32_t> node_of_;
     std::vector<std::uint32_t> node_of_replayed_;
-    std::unordered_map<std::uint64_t, const std::pair<const std::string, std::uint32_t>*>
-        segment_of_name_;  // domain << 32 | name → segment
-    std::unordered_map<std::string, std::uint32_t> segments_;
+    struct segment_entry {
+        std::string text;
+        std::uint32_t id = 0;
+    };
+    std::unordered_map<std::string, segment_entry> segments_;
+    // domain << 32 | name → segment
+    std::unordered_map<std::uint64_t, const std::pair<const std::string, segment_entry>*> segment_of_name_;
     // parent node << 32 | segment << 1 | is captured → node
     std::unordered_map<std::uint64_t, std::uint32_t> children_;
 };

@@ -8,6 +8,31 @@ namespace prof {
 namespace {
 
 constexpr std::string_view own_domain = "prof";
+constexpr std::string_view unnamed = "(unnamed)";
+// A domain with a longer name is looked for in no range's name.
+constexpr std::size_t longest_domain = 256;
+
+bool is_named(const timeline& data, std::uint16_t domain) {
+    return domain != 0 && data.domains[domain].name != own_domain;
+}
+
+bool is_fixed(std::string_view text) noexcept {
+    return text == no_range_text || text == ambiguous_text || text == unmatched_text || text == unnamed;
+}
+
+std::string name_text(const timeline& data, const timeline_range& range, bool fold) {
+    const std::string_view name = data.name(range.name);
+    return fold ? fold_digits(name) : std::string{name};
+}
+
+std::string escaped(std::string_view text, std::string_view special) {
+    std::string out;
+    for (const char c : text) {
+        if (special.find(c) != std::string_view::npos) out += '\\';
+        out += c;
+    }
+    return out;
+}
 
 }  // namespace
 
@@ -24,22 +49,49 @@ std::string fold_digits(std::string_view text) {
 }
 
 std::string segment_text(const timeline& data, const timeline_range& range, bool fold) {
-    const std::string_view name = data.name(range.name);
-    std::string text;
-    if (range.domain != 0 && data.domains[range.domain].name != own_domain) {
-        text = data.domains[range.domain].name + ':';
-    }
-    if (name.empty()) return text + "(unnamed)";
-    return text + (fold ? fold_digits(name) : std::string{name});
+    const std::string name = name_text(data, range, fold);
+    const std::string domain = is_named(data, range.domain) ? data.domains[range.domain].name + ':' : std::string{};
+    return domain + (name.empty() ? std::string{unnamed} : name);
 }
 
-std::string escape_segment(std::string_view text) {
-    std::string escaped;
-    for (const char c : text) {
-        if (c == '/' || c == '\\') escaped += '\\';
-        escaped += c;
+std::string escape_segment(std::string_view text) { return escaped(text, "/\\"); }
+
+path_segments::path_segments(const timeline& data, bool fold) : data_(data), fold_(fold) {
+    for (std::uint32_t i = 0; i < data.domains.size(); ++i) {
+        if (is_named(data, static_cast<std::uint16_t>(i))) domains_.insert(data.domains[i].name);
     }
-    return escaped;
+}
+
+std::string path_segments::operator()(const timeline_range& range) const {
+    const std::string name = name_text(data_, range, fold_);
+    const bool has_domain = is_named(data_, range.domain);
+    std::string segment = has_domain ? escape(data_.domains[range.domain].name) + ':' : std::string{};
+    if (name.empty()) return segment + std::string{unnamed};
+    if (has_domain ? name == unnamed : is_fixed(name)) segment += '\\';
+    return segment + (has_domain ? escape_segment(name) : escape(name));
+}
+
+// Its colons, too, if what stands before one of them is the name of a domain.
+std::string path_segments::escape(std::string_view text) const {
+    for (std::size_t colon = text.find(':'); colon <= longest_domain; colon = text.find(':', colon + 1)) {
+        if (domains_.contains(text.substr(0, colon))) return escaped(text, "/\\:");
+    }
+    return escape_segment(text);
+}
+
+std::string shown_segment(std::string_view path) {
+    std::string shown;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+        if (path[i] == '/') {
+            shown.clear();
+            continue;
+        }
+        const bool escapes = path[i] == '\\' && i + 1 < path.size();
+        if (escapes) ++i;
+        if (escapes && path[i] != '/' && path[i] != '\\') shown += '\\';
+        shown += path[i];
+    }
+    return shown;
 }
 
 std::string path_below(std::string_view above, std::string_view segment) {

@@ -4,10 +4,16 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "timeline/timeline.hpp"
 
 namespace prof {
+
+// The rows that are always there, beside those of ranges.
+inline constexpr std::string_view no_range_text = "(no range)";
+inline constexpr std::string_view ambiguous_text = "(ambiguous)";
+inline constexpr std::string_view unmatched_text = "(unmatched)";
 
 // Each run of digits as one '#': "iteration 17" and "iteration 18" are both "iteration #".
 std::string fold_digits(std::string_view text);
@@ -19,11 +25,29 @@ std::string segment_text(const timeline& data, const timeline_range& range, bool
 // As part of a path: '/' becomes "\/" and '\' becomes "\\".
 std::string escape_segment(std::string_view text);
 
+// What stands in a path for the ranges of one timeline: the escaped text, in which what would read like something else
+// is escaped, too. Two ranges have equal segments only if both names and domains are equal.
+//   \(no range)  a range that has the name of a fixed row, or the name "(unnamed)"
+//   NCCL\:sum    a range outside the domain NCCL, where there is one
+class path_segments {
+public:
+    path_segments(const timeline& data, bool fold);
+
+    std::string operator()(const timeline_range& range) const;
+
+private:
+    std::string escape(std::string_view text) const;
+
+    const timeline& data_;
+    bool fold_;
+    std::unordered_set<std::string_view> domains_;  // those that stand before names
+};
+
+// The last segment of a path for people: '/' and '\' as they are, the rest as it stands there.
+std::string shown_segment(std::string_view path);
+
 // The path of an escaped segment that stands under the path `above`; that of a root under "".
 std::string path_below(std::string_view above, std::string_view segment);
-
-// What stands above the ranges of a thread that may have worked for several.
-inline constexpr std::string_view ambiguous_text = "(ambiguous)";
 
 // Names may be megabytes long and nest a thousand deep. Paths and names of a report get this much memory; where it is
 // used up, as only a hostile capture brings about, their ends stand for them.

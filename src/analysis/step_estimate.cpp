@@ -8,7 +8,6 @@
 #include "analysis/captured_steps.hpp"
 #include "analysis/reports.hpp"
 #include "analysis/row_tree.hpp"
-#include "analysis/segment.hpp"
 
 namespace prof {
 namespace {
@@ -61,7 +60,12 @@ public:
 
     step_estimate run() {
         for (std::uint32_t op = 0; op < data_.ops.size(); ++op) count(op);
-        for (std::uint32_t range = 0; range < data_.ranges.size(); ++range) count_instance(range);
+        for (std::uint32_t range = 0; range < data_.ranges.size(); ++range) {
+            count_instance(tree_.node_of(range), data_.ranges[range].start_ns);
+        }
+        for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
+            count_instance(tree_.node_of_replayed(i), data_.api_calls[att_.replayed[i].launch].start_ns);
+        }
         const mean_estimator estimate_of(windows_);
         arrange_rows(estimate_of);
         result_.total.path = "all GPU work";
@@ -124,18 +128,12 @@ private:
         for_each_open_range(data_, att_, index, [&](std::uint32_t range) { count_for(tree_.node_of(range)); });
         for_each_replayed_range(att_, index,
                                 [&](std::uint32_t replayed) { count_for(tree_.node_of_replayed(replayed)); });
-        const std::uint32_t owner = att_.owner[index];
-        if (is_range(owner) || att_.captured[index] != npos) return;
-        count_for(owner == owner_ambiguous  ? row_tree::ambiguous
-                  : owner == owner_no_range ? row_tree::no_range
-                                            : row_tree::unmatched);
+        if (const std::uint32_t fixed = tree_.fixed_of(index); fixed != npos) count_for(fixed);
     }
 
-    void count_instance(std::uint32_t range) {
-        const std::uint32_t node = tree_.node_of(range);
-        const std::size_t window = node == npos ? npos : window_at(data_.ranges[range].start_ns);
-        if (window == npos) return;
-        rows_[node].instances.add(window, 1);
+    void count_instance(std::uint32_t node, std::int64_t start_ns) {
+        const std::size_t window = node == npos ? npos : window_at(start_ns);
+        if (window != npos) rows_[node].instances.add(window, 1);
     }
 
     void arrange_rows(const mean_estimator& estimate_of) {
@@ -143,7 +141,7 @@ private:
         std::vector<std::uint32_t> depths(rows_.size(), 0);
         for (const std::uint32_t node : tree_.preorder()) {
             const row_tree::node& n = tree_.nodes()[node];
-            paths[node] = escape_segment(n.text);
+            paths[node] = n.segment;
             if (n.parent != npos) {
                 paths[node] = paths[n.parent] + '/' + paths[node];
                 depths[node] = depths[n.parent] + 1;
@@ -152,6 +150,8 @@ private:
             if (of.gpu_ns.is_empty() && of.instances.is_empty()) continue;
             result_.rows.push_back({.path = paths[node],
                                     .depth = depths[node],
+                                    .kind = row_tree::kind_of(node),
+                                    .is_captured = n.is_captured,
                                     .gpu_ns = estimate_of(of.gpu_ns.merged()),
                                     .instances = estimate_of(of.instances.merged())});
         }
@@ -179,7 +179,9 @@ step_estimate estimate_steps(const timeline& data, const attribution& att, bool 
 table steps_table(const step_estimate& of) {
     table out{"steps",
               "GPU time a step, by range",
-              {{"path", "range"},
+              {{"path", ""},
+               {"", "range"},
+               {"type", ""},
                {"gpu_ns", "GPU/step", quantity::time_ns},
                {"half_width_ns", "+/-", quantity::time_ns},
                {"instances", "count/step", quantity::number, 1},
@@ -189,18 +191,20 @@ table steps_table(const step_estimate& of) {
                {"windows", of.windows},
                {"steps", of.all_steps},
                {"stood_for", of.stood_for}}};
-    const auto add = [&](const step_estimate_row& row) {
-        out.rows.push_back({row.path, row.gpu_ns.mean, cell_of(row.gpu_ns.half_width), row.instances.mean,
-                            cell_of(row.instances.half_width)});
+    const auto add = [&](const step_estimate_row& row, std::string_view type, const table_cell& instances,
+                         const table_cell& instances_half_width) {
+        out.rows.push_back({row.path, row.path + (row.is_captured ? " (captured)" : ""), std::string{type},
+                            row.gpu_ns.mean, cell_of(row.gpu_ns.half_width), instances, instances_half_width});
     };
-    for (const step_estimate_row& row : of.rows) add(row);
+    for (const step_estimate_row& row : of.rows) {
+        add(row, row_type(row.kind, row.is_captured), row.instances.mean, cell_of(row.instances.half_width));
+    }
     if (of.captured_steps == 0) {
         out.notes.emplace_back(
             "no whole step was captured: prof_step or the option step_range tells where steps begin");
         return out;
     }
-    add(of.total);
-    out.rows.back()[3] = out.rows.back()[4] = table_cell();
+    add(of.total, "total", {}, {});
     const std::string from = std::to_string(of.captured_steps) + (of.knows_all_steps ? " of " : " of at least ") +
                              std::to_string(of.all_steps) + " steps, in " + std::to_string(of.windows) +
                              (of.windows == 1 ? " window" : " windows");

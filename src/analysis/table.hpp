@@ -25,8 +25,8 @@ enum class quantity : std::uint8_t {
 };
 
 struct table_column {
-    std::string key;    // in CSV's header and in JSON
-    std::string title;  // in text; "": not shown there
+    std::string key;    // in CSV's header and in JSON; "": not there
+    std::string title;  // in text; "": not there
     quantity holds = quantity::text;
     int importance = 0;  // as text_table has it: 0 is always shown
     int decimals = -1;   // in CSV, of values that are no whole numbers; -1: as many as it takes

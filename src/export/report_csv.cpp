@@ -43,24 +43,9 @@ private:
     bool is_first_ = true;
 };
 
-std::string_view row_type(const projection_row& row, bool is_process_range) {
-    if (is_process_range) return "start_end";
-    switch (row.kind) {
-        case row_kind::range:
-            return row.is_captured ? "captured" : "push_pop";
-        case row_kind::no_range:
-            return "no_range";
-        case row_kind::ambiguous:
-            return "ambiguous";
-        case row_kind::unmatched:
-            break;
-    }
-    return "unmatched";
-}
-
-std::string projection_line(std::string_view capture, const projection_row& row, bool is_process_range) {
+std::string projection_line(std::string_view capture, const projection_row& row, std::string_view type) {
     csv_line line;
-    line.text(capture).text(row_type(row, is_process_range)).text(row.path).number(row.depth).number(row.instances);
+    line.text(capture).text(type).text(row.path).number(row.depth).number(row.instances);
     line.number(row.host_ns).number(row.gpu_sum_ns).number(row.gpu_self_ns).number(row.gpu_child_ns);
     line.number(row.gpu_busy_ns).number(row.gpu_span_ns).number(row.ops).number(row.self_ops);
     line.number(row.adopted_ops).number(row.adopted_ns).number(row.instance_min_ns).number(row.instance_median_ns);
@@ -97,15 +82,19 @@ std::string projection_csv_header() {
 
 std::string projection_csv(std::string_view capture, const projection& projected) {
     std::string out;
-    for (const projection_row& row : projected.rows) out += projection_line(capture, row, false);
-    for (const projection_row& row : projected.process_ranges) out += projection_line(capture, row, true);
+    for (const projection_row& row : projected.rows) {
+        out += projection_line(capture, row, row_type(row.kind, row.is_captured));
+    }
+    for (const projection_row& row : projected.process_ranges) out += projection_line(capture, row, "start_end");
     return out;
 }
 
 std::string table_csv_header(const table& of, bool with_capture) {
     csv_line line;
     if (with_capture) line.text("capture");
-    for (const table_column& column : of.columns) line.text(column.key);
+    for (const table_column& column : of.columns) {
+        if (!column.key.empty()) line.text(column.key);
+    }
     return std::move(line).end();
 }
 
@@ -114,7 +103,9 @@ std::string table_csv(std::string_view capture, const table& of, bool with_captu
     for (const auto& row : of.rows) {
         csv_line line;
         if (with_capture) line.text(capture);
-        for (std::size_t i = 0; i < row.size(); ++i) add_cell(line, of.columns[i], row[i]);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (!of.columns[i].key.empty()) add_cell(line, of.columns[i], row[i]);
+        }
         out += std::move(line).end();
     }
     return out;

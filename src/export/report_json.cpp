@@ -11,8 +11,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json row_json(const projection_row& row) {
+json row_json(const projection_row& row, std::string_view type) {
     return {{"path", printable(row.path)},
+            {"type", type},
             {"name", printable(row.name)},
             {"depth", row.depth},
             {"captured", row.is_captured},
@@ -34,12 +35,6 @@ json row_json(const projection_row& row) {
             {"communication_ns", row.communication_ns},
             {"wait_ns", row.wait_ns},
             {"payload_bytes", row.payload_bytes}};
-}
-
-json rows_json(const std::vector<projection_row>& rows) {
-    json out = json::array();
-    for (const projection_row& row : rows) out.push_back(row_json(row));
-    return out;
 }
 
 json begin(std::string_view report, std::string_view capture) {
@@ -73,8 +68,10 @@ json projection_json(std::string_view capture, const timeline& data, const proje
     out["ops_of_ambiguous_captures"] = projected.ops_of_ambiguous_captures;
     out["communication_ns"] = projected.communication_ns;
     out["wait_ns"] = projected.wait_ns;
-    out["rows"] = rows_json(projected.rows);
-    out["process_ranges"] = rows_json(projected.process_ranges);
+    json& rows = out["rows"] = json::array();
+    for (const projection_row& row : projected.rows) rows.push_back(row_json(row, row_type(row.kind, row.is_captured)));
+    json& process_ranges = out["process_ranges"] = json::array();
+    for (const projection_row& row : projected.process_ranges) process_ranges.push_back(row_json(row, "start_end"));
     add_quality(out, data);
     return out;
 }
@@ -85,7 +82,9 @@ json table_json(std::string_view capture, const timeline& data, const table& of)
     json& list = out["rows"] = json::array();
     for (const auto& row : of.rows) {
         json& item = list.emplace_back(json::object());
-        for (std::size_t i = 0; i < row.size(); ++i) item[of.columns[i].key] = cell_json(row[i]);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (!of.columns[i].key.empty()) item[of.columns[i].key] = cell_json(row[i]);
+        }
     }
     add_quality(out, data);
     return out;

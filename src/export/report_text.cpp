@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "analysis/captured_steps.hpp"
+#include "analysis/segment.hpp"
 #include "analysis/step_estimate.hpp"
 #include "export/capture_notes.hpp"
 #include "export/json_text.hpp"
@@ -47,6 +48,16 @@ struct extra_columns {
     }
 };
 
+constexpr std::string_view captured_suffix = " (captured)";
+
+std::string shown_name(const projection_row& row) {
+    std::string name = shown_segment(row.path);
+    if (row.is_captured) return name.append(captured_suffix);
+    // A range whose name ends so is none of them.
+    if (name.ends_with(captured_suffix)) name.insert(name.size() - captured_suffix.size() + 1, 1, '\\');
+    return name;
+}
+
 std::vector<std::string> range_cells(const projection_row& row, const time_unit& unit, std::int64_t total_gpu_ns,
                                      const extra_columns& extra) {
     const bool has_instances = row.kind == row_kind::range;
@@ -57,7 +68,7 @@ std::vector<std::string> range_cells(const projection_row& row, const time_unit&
         return row.is_captured ? std::string("-") : if_range(std::move(text));
     };
     std::vector<std::string> cells = {
-        std::string(2 * std::size_t{row.depth}, ' ') + terminal_safe(row.name) + (row.is_captured ? " (captured)" : ""),
+        std::string(2 * std::size_t{row.depth}, ' ') + terminal_safe(shown_name(row)),
         if_range(with_thousands(row.instances)),
         if_host(time(row.host_ns)),
         time(row.gpu_sum_ns),
@@ -200,7 +211,7 @@ std::string projection_text(const projection& projected, const text_layout& layo
     }
     table.add_rule();
     projection_row total;
-    total.name = "all GPU work";
+    total.path = "all GPU work";
     total.kind = row_kind::no_range;
     total.gpu_sum_ns = total.gpu_self_ns = projected.total_gpu_ns;
     total.gpu_busy_ns = projected.total_busy_ns;

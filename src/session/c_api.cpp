@@ -124,6 +124,7 @@ prof_summary_step_row public_row(const step_estimate_row& row) noexcept {
     prof_summary_step_row out{};
     out.path = row.path.c_str();
     out.depth = row.depth;
+    out.captured = row.is_captured ? 1 : 0;
     out.gpu_ns = row.gpu_ns.mean;
     out.gpu_half_width_ns = half_width(row.gpu_ns);
     out.instances = row.instances.mean;

@@ -167,7 +167,7 @@ TEST_F(StepEstimate, OfAProcessThatDiedDoesNotTakeItsWindowsForAllOfIt) {
     // 3200; variance 3200 ((2/3)^2 + (1/3)^2) (1 - 3/31) with one degree of freedom.
     EXPECT_DOUBLE_EQ(found.rows[0].gpu_ns.mean, (2 * 20 + 100) / 3.0);
     ASSERT_TRUE(found.rows[0].gpu_ns.half_width);
-    EXPECT_NEAR(*found.rows[0].gpu_ns.half_width, 12.7062 * std::sqrt(3200.0 * 5 / 9 * 28 / 31), 1e-6);
+    EXPECT_NEAR(*found.rows[0].gpu_ns.half_width, 12.70620473617 * std::sqrt(3200.0 * 5 / 9 * 28 / 31), 1e-6);
 }
 
 // Windows of a schedule in which one was drawn all the same: nobody drew them all.
@@ -190,7 +190,8 @@ TEST_F(StepEstimate, CountsFromAStepsFirstMomentToItsEnd) {
 }
 
 // Where all that there is was captured, a step's costs times the steps are the projection's sums, row by row: of a
-// graph that is replayed outside of ranges and inside, of work that either of two threads may have asked for.
+// graph that is replayed outside of ranges and inside, of work that either of two threads may have asked for, in ranges
+// of its own and in such a graph, too.
 TEST_F(StepEstimate, OfAllStepsIsWhatTheProjectionSays) {
     window({.epoch = 1, .begin_ticks = 1, .end_ticks = 3000, .first_step = 1, .last_step = 2, .ends_with_step = 1});
     capture.parts().properties["steps"] = "2";
@@ -201,10 +202,11 @@ TEST_F(StepEstimate, OfAllStepsIsWhatTheProjectionSays) {
     main.exit(24, 90).pop(25).launch(30, 1, "").launch(40, 2).add(step(1000, 2)).push(1010, "step").launch(1011, 3, "");
     main.pop(1030);
     other.launch(50, 4).push(1005, "a").pop(1035);
-    capture.thread("pt_autograd_0").launch(1020, 5);
+    capture.thread("pt_autograd_0").launch(1020, 5).push(1022, "layer").launch(1023, 6).pop(1025).launch(1026, 7, "");
     capture.kernel(1, 100, 110, {.graph_node = 101}).kernel(1, 110, 113, {.graph_node = 102}).kernel(2, 120, 140);
     capture.kernel(3, 1100, 1110, {.graph_node = 101}).kernel(3, 1110, 1113, {.graph_node = 102});
-    capture.kernel(4, 150, 155).kernel(5, 1200, 1240);
+    capture.kernel(4, 150, 155).kernel(5, 1200, 1240).kernel(6, 1240, 1249);
+    capture.kernel(7, 1300, 1310, {.graph_node = 101}).kernel(7, 1310, 1313, {.graph_node = 102});
     const timeline data = capture.build();
     const attribution att = attribute(data);
     const projection p = project(data, att);
@@ -215,13 +217,35 @@ TEST_F(StepEstimate, OfAllStepsIsWhatTheProjectionSays) {
         if (row.ops == 0 && row.instances == 0) continue;
         ASSERT_NE(next, found.rows.end()) << row.path;
         EXPECT_EQ(next->path, row.path);
+        EXPECT_EQ(next->kind, row.kind) << row.path;
+        EXPECT_EQ(next->is_captured, row.is_captured) << row.path;
+        EXPECT_DOUBLE_EQ(2 * next->instances.mean, static_cast<double>(row.instances)) << row.path;
         EXPECT_DOUBLE_EQ(2 * next->gpu_ns.mean, static_cast<double>(row.gpu_sum_ns)) << row.path;
         ++next;
     }
     EXPECT_EQ(next, found.rows.end());
     EXPECT_THAT(rows_of(steps_table(found), {"path", "gpu_ns"}),
                 testing::IsSupersetOf({"prepare 6.5", "prepare/forward 5", "step 6.5", "step/forward 5",
-                                       "(ambiguous) 20", "(no range) 12.5", "all GPU work 45.5"}));
+                                       "(ambiguous) 31", "(ambiguous)/layer 4.5", "(ambiguous)/prepare 6.5",
+                                       "(ambiguous)/prepare/forward 5", "(no range) 12.5", "all GPU work 56.5"}));
+}
+
+// forward runs eagerly in step 0 (7 ns), and as part of a graph in step 1 (10 ns).
+TEST_F(StepEstimate, TellsCapturedRowsFromOthersOfTheirPath) {
+    capture.parts().properties["steps"] = "2";
+    thread_script& main = capture.thread("main");
+    main.begin_capture(1, 90).push(2, "forward").node(3, 77).pop(4);
+    main.add(step(10, 0)).push(11, "iteration").push(12, "forward").launch(13, 1).pop(15).pop(16);
+    main.add(step(20, 1)).push(21, "iteration").launch(22, 2).pop(24).add(step(30, 2));
+    capture.kernel(1, 40, 47).kernel(2, 60, 70, {.graph_node = 77});
+    const timeline data = capture.build();
+    const table shown_table = steps_report({.data = data});
+    EXPECT_THAT(rows_of(shown_table, {"path", "type", "gpu_ns", "instances"}),
+                ElementsAre("iteration push_pop 8.5 1", "iteration/forward push_pop 3.5 0.5",
+                            "iteration/forward captured 5 0.5", "all GPU work total 8.5 "));
+    EXPECT_THAT(rows_of(shown_table, {""}),
+                ElementsAre("iteration", "iteration/forward", "iteration/forward (captured)", "all GPU work"))
+        << "which is what text has instead";
 }
 
 TEST_F(StepEstimate, ReportHasARowForAllWork) {

@@ -148,28 +148,38 @@ TEST_F(Interface, RefusesToStartWhereThereCanBeNoCapture) {
 // Of steps 0 to 11, of which 2, 5, 8 and 11 were captured, each in a window of its own: forward took 20, 40, 60 and 80
 // us there and 4 us in the range inside. Each window stands for three steps. Neighbours differ by 20 us, so each varies
 // by 200 us^2; variance 4 (1/4)^2 200 (1 - 1/3) = 100/3 us^2, with 2 3^2 / (3 3 - 1) = 2.25 degrees of freedom, for
-// which t is a third of the way from 4.3027 to 3.1824: 3.929267. What is the same in each step varies by nothing.
+// which t is 3.875480. What is the same in each step varies by nothing. The range part was open in step 2, where a graph
+// of 4 us was captured that each of these steps launches.
 TEST_F(Interface, HandsOutTheEstimatesOfAStepsCosts) {
     // The GPU's clock must stand in line with the host's through four windows, as it does where both are real.
     const process_result result = run("steps", "0", "");
     ASSERT_EQ(result.exit_code(), 0) << result.err;
     EXPECT_EQ(result.err, "");
     const std::vector<cells> printed = read_cells(result.out);
-    ASSERT_EQ(printed.size(), 3U * 4);
+    ASSERT_EQ(printed.size(), 3U * 6);
     // One window tells nothing of the others.
-    EXPECT_EQ(printed[0], (cells{"1", "1", "4", "0", "28000.000000", "none"}));
-    EXPECT_EQ(printed[1], (cells{"forward", "0", "24000.000000", "none", "1.000000", "none"}));
-    const double half_width = 3.929267 * 1000 * std::sqrt(100.0 / 3);
-    for (const std::size_t at : {4U, 8U}) {  // while it records, and when it has stopped
-        EXPECT_EQ((cells{printed[at].begin(), printed[at].begin() + 5}), (cells{"4", "4", "12", "0", "58000.000000"}));
+    EXPECT_EQ(printed[0], (cells{"1", "1", "4", "0", "32000.000000", "none"}));
+    EXPECT_EQ(printed[1], (cells{"forward", "0", "0", "24000.000000", "none", "1.000000", "none"}));
+    const double half_width = 3.875480 * 1000 * std::sqrt(100.0 / 3);
+    for (const std::size_t at : {6U, 12U}) {  // while it records, and when it has stopped
+        EXPECT_EQ((cells{printed[at].begin(), printed[at].begin() + 5}), (cells{"4", "4", "12", "0", "62000.000000"}));
         EXPECT_NEAR(std::stod(printed[at][5]), half_width, 0.01);
-        EXPECT_EQ((cells{printed[at + 1].begin(), printed[at + 1].begin() + 3}),
-                  (cells{"forward", "0", "54000.000000"}));
-        EXPECT_NEAR(std::stod(printed[at + 1][3]), half_width, 0.01);
-        EXPECT_EQ(printed[at + 1][4], "1.000000");
-        EXPECT_EQ(printed[at + 1][5], "0.000000");
-        EXPECT_EQ(printed[at + 2], (cells{"forward/norm", "1", "4000.000000", "0.000000", "1.000000", "0.000000"}));
-        EXPECT_EQ(printed[at + 3], (cells{"(no range)", "0", "4000.000000", "0.000000", "0.000000", "0.000000"}));
+        EXPECT_EQ((cells{printed[at + 1].begin(), printed[at + 1].begin() + 4}),
+                  (cells{"forward", "0", "0", "54000.000000"}));
+        EXPECT_NEAR(std::stod(printed[at + 1][4]), half_width, 0.01);
+        EXPECT_EQ(printed[at + 1][5], "1.000000");
+        EXPECT_EQ(printed[at + 1][6], "0.000000");
+        const cells same_in_each = {"4000.000000", "0.000000", "1.000000", "0.000000"};
+        const auto row = [&](const char* path, const char* depth, const char* captured) {
+            cells out = {path, depth, captured};
+            out.insert(out.end(), same_in_each.begin(), same_in_each.end());
+            return out;
+        };
+        EXPECT_EQ(printed[at + 2], row("forward/norm", "1", "0"));
+        EXPECT_EQ((cells{printed[at + 3].begin(), printed[at + 3].begin() + 6}),
+                  (cells{"part", "0", "0", "0.000000", "0.000000", "0.250000"}));
+        EXPECT_EQ(printed[at + 4], row("part", "0", "1"));
+        EXPECT_EQ(printed[at + 5], (cells{"(no range)", "0", "0", "4000.000000", "0.000000", "0.000000", "0.000000"}));
     }
 }
 

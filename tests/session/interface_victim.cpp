@@ -127,7 +127,7 @@ void summary() {
     session.stop();
 }
 
-// --- steps: 2, 5, 8 and 11 of 0 to 11 are captured, and launch 2, 4, 6 and 8 kernels in their range ---
+// --- steps: 2, 5, 8 and 11 of 0 to 11 are captured, and launch 2, 4, 6 and 8 kernels in their range, and a graph ---
 
 const char* half(std::optional<double> width) {
     static std::string text;
@@ -139,7 +139,8 @@ void print_steps(const prof::step_summary& steps) {
                 static_cast<unsigned long long>(steps.windows), static_cast<unsigned long long>(steps.steps),
                 static_cast<unsigned long long>(steps.stood_for), steps.gpu_ns, half(steps.gpu_half_width_ns));
     for (const prof::step_row& row : steps.rows) {
-        std::printf("%s;%u;%f;%s;", row.path.c_str(), row.depth, row.gpu_ns, half(row.gpu_half_width_ns));
+        std::printf("%s;%u;%d;%f;%s;", row.path.c_str(), row.depth, row.is_captured ? 1 : 0, row.gpu_ns,
+                    half(row.gpu_half_width_ns));
         std::printf("%f;%s\n", row.instances, half(row.instances_half_width));
     }
 }
@@ -156,7 +157,7 @@ void check_sizes_of_steps() {
     expect(row.row.instances == 1 && row.unknown == 0 && row.beyond == 0xAB, "and nothing behind it");
     expect(prof_summary_get_step_row(open, 0, &row.row, 47) == PROF_INVALID_ARGUMENT, "half a row is none");
     expect(std::string_view(prof_last_error()).find("48 bytes or more") != std::string_view::npos, "and said to be");
-    expect(prof_summary_get_step_row(open, 3, &row.row, sizeof row.row) == PROF_INVALID_ARGUMENT, "there is no row 3");
+    expect(prof_summary_get_step_row(open, 5, &row.row, sizeof row.row) == PROF_INVALID_ARGUMENT, "there is no row 5");
     prof_summary_steps steps{};
     expect(prof_summary_get_steps(open, &steps, sizeof steps - 1) == PROF_INVALID_ARGUMENT, "half of them are none");
     prof_summary_close(open);
@@ -168,6 +169,7 @@ void steps() {
     prof::session session{{{"schedule", "wait=2,active=1"}}};
     cudaStream_t stream = nullptr;
     (void)cudaStreamCreate(&stream);
+    cudaGraphExec_t exec = nullptr;
     for (int i = 0; i < 12; ++i) {
         {
             PROF_RANGE("forward");
@@ -176,6 +178,15 @@ void steps() {
             launch(reduce, stream);
         }
         launch(reduce, stream);
+        if (i == 2) {
+            PROF_RANGE("part");
+            cudaGraph_t graph = nullptr;
+            (void)cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+            launch(reduce, stream);
+            (void)cudaStreamEndCapture(stream, &graph);
+            (void)cudaGraphInstantiate(&exec, graph, 0);
+        }
+        if (i >= 2) (void)cudaGraphLaunch(exec, stream);
         session.step();
         if (i == 3) print_steps(session.summary().steps);
     }
