@@ -48,7 +48,7 @@ public:
         captured_ranges captured{data_, out_};
         captured.add([&](const timeline_graph_node& node, const gpu_op& first) {
             const target to = choose({node.open, node.thread, node.works_for, node.created_ns, node.is_earlier}, first);
-            return captured_at{node.open, to.adopted_open, to.owner == owner_ambiguous};
+            return captured_at{node.open, to.adopted_open, to.is_ambiguous};
         });
         return std::move(out_);
     }
@@ -67,6 +67,7 @@ private:
         std::uint32_t owner = owner_no_range;
         std::uint32_t adopted_open = npos;
         bool adopted = false;
+        bool is_ambiguous = false;  // it may be the work of several threads
     };
 
     const open_node& node(std::uint32_t index) const noexcept {
@@ -231,7 +232,7 @@ private:
             case adoption::outcome::none:
                 break;
             case adoption::outcome::ambiguous:
-                return {.owner = owner_ambiguous};
+                return {.owner = owner_ambiguous, .is_ambiguous = true};
             case adoption::outcome::adopted:
                 return {.owner = innermost(choice.open),
                         .adopted_open = choice.open,
@@ -243,7 +244,10 @@ private:
     // Work inside a range goes where the range hangs, as far as what it hangs under is still open.
     target choose_by_root(std::uint32_t owner, const order& given) {
         const auto found = adopted_roots_.find(root_[owner]);
-        if (found == adopted_roots_.end() || found->second.kind != adoption::outcome::adopted) return {.owner = owner};
+        if (found == adopted_roots_.end()) return {.owner = owner};
+        if (found->second.kind != adoption::outcome::adopted) {
+            return {.owner = owner, .is_ambiguous = found->second.kind == adoption::outcome::ambiguous};
+        }
         const bool adopted = is_of_another(found->second.open, given.thread);
         return {.owner = owner, .adopted_open = still_open(found->second.open, given.time_ns), .adopted = adopted};
     }

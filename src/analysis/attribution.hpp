@@ -61,8 +61,8 @@ struct attribution {
     // counts for those on the way up from there, too. npos: none.
     std::vector<std::uint32_t> captured;
     std::vector<replayed_range> replayed;
-    // Operations of graph replays whose capture was not seen, and those whose node was captured by a thread that may
-    // have worked for several: they count for the ranges of the launch alone.
+    // Operations of graph replays whose capture was not seen, which count for the ranges of the launch alone; and those
+    // whose node was captured by a thread that may have worked for several, which count for that thread's own, too.
     std::uint64_t ops_of_unseen_captures = 0;
     std::uint64_t ops_of_ambiguous_captures = 0;
     // Lists of `adopted_open` may be states that no launch of the other thread saw: all nodes live in the timeline's

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/merged_names.hpp"
 #include "analysis/op_class.hpp"
 #include "analysis/segment.hpp"
 #include "analysis/statistics.hpp"
@@ -79,8 +80,8 @@ private:
 };
 
 // `ranges` are the row's instances, by start.
-projection_row make_row(const timeline& data, const launched_work& work, std::string path,
-                        const std::string& name, const std::vector<std::uint32_t>& ranges) {
+projection_row make_row(const timeline& data, const launched_work& work, std::string path, const std::string& name,
+                        const std::vector<std::uint32_t>& ranges) {
     projection_row row;
     row.path = std::move(path);
     row.name = name;
@@ -141,9 +142,14 @@ std::vector<projection_row> project_process_ranges(const timeline& data, const h
     const launched_work work(data);
     std::vector<projection_row> rows;
     for (std::string& path : paths) {
+        merged_names merged;
         const std::vector<std::uint32_t>& ranges = instances[path];
         const std::string name = segment_text(data, data.ranges[ranges.front()], fold_digits);
+        if (fold_digits && name.find('#') != std::string::npos) {
+            for (const std::uint32_t range : ranges) merged.add(data.ranges[range].name);
+        }
         rows.push_back(make_row(data, work, std::move(path), name, ranges));
+        rows.back().merged_names = merged.different();
     }
     return rows;
 }

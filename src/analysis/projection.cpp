@@ -145,6 +145,7 @@ private:
             row.kind = row_tree::kind_of(node);
             row.name = texts_.of(std::string{n.text});
             row.is_captured = n.is_captured;
+            row.merged_names = n.names.different();
             row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
             row.gpu_busy_ns = busy_[node].total_ns();
             std::string_view above;

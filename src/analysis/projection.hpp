@@ -44,6 +44,8 @@ struct projection_row {
     // Of host_ns: spent by the range's own thread in calls that wait, or may wait, for the GPU (record/record.hpp).
     std::int64_t wait_ns = 0;
     std::uint64_t payload_bytes = 0;  // what the instances say that they move, added (NCCL's do)
+    // How many names were folded into the row, if they are few and each has many instances (merged_names); else 0.
+    std::uint32_t merged_names = 0;
     // gpu sum per instance, over all instances, those with no GPU work included
     std::int64_t instance_min_ns = 0;
     double instance_median_ns = 0;

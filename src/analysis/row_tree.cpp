@@ -67,6 +67,7 @@ std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range,
     auto segment = segment_of_name_.find(name_key);
     if (segment == segment_of_name_.end()) {
         segment_entry entry{segment_text(data_, range, fold_digits_), static_cast<std::uint32_t>(segments_.size())};
+        entry.has_number = fold_digits_ && entry.text.find('#') != std::string::npos;
         const auto known = segments_.try_emplace(segment_of_(range), std::move(entry)).first;
         segment = segment_of_name_.emplace(name_key, &*known).first;
     }
@@ -75,10 +76,11 @@ std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range,
     const std::uint64_t child_key = std::uint64_t{parent} << 32 | entry.id << 1 | (is_captured ? 1 : 0);
     const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
     if (added) {
-        nodes_.push_back({entry.text, in_path, parent, INT64_MAX, INT64_MAX, is_captured});
+        nodes_.push_back({entry.text, in_path, parent, INT64_MAX, INT64_MAX, is_captured, {}});
         ambiguous_.push_back(parent == npos ? std::uint8_t{0} : ambiguous_[parent]);
     }
     node& n = nodes_[found->second];
+    if (entry.has_number) n.names.add(range.name);
     n.first_ns = std::min(n.first_ns, is_captured ? launch->start_ns : range.start_ns);
     n.captured_ns = std::min(n.captured_ns, is_captured ? range.start_ns : 0);
     return found->second;

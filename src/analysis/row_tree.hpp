@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/merged_names.hpp"
 #include "analysis/projection.hpp"
 #include "analysis/segment.hpp"
 #include "timeline/timeline.hpp"
@@ -23,6 +24,7 @@ public:
         std::int64_t first_ns = 0;     // start of its first instance: of a captured one the launch …
         std::int64_t captured_ns = 0;  // … and among those of one launch the range that was captured
         bool is_captured = false;
+        merged_names names{};  // of its instances, where they have numbers that are folded
     };
 
     // The nodes that are always there, whatever the ranges.
@@ -62,6 +64,7 @@ private:
     struct segment_entry {
         std::string text;
         std::uint32_t id = 0;
+        bool has_number = false;
     };
     std::unordered_map<std::string, segment_entry> segments_;
     // domain << 32 | name → segment

@@ -1,6 +1,7 @@
 #include "analysis/segment.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "record/ascii.hpp"
 
@@ -11,6 +12,31 @@ constexpr std::string_view own_domain = "prof";
 constexpr std::string_view unnamed = "(unnamed)";
 // A domain with a longer name is looked for in no range's name.
 constexpr std::size_t longest_domain = 256;
+
+constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// "fp" and "16", "bf" and "16", "int" and "8", …
+bool is_number_format(std::string_view word, std::string_view bits) {
+    constexpr std::array words = std::to_array<std::string_view>({"fp", "bf", "tf", "int", "uint", "float"});
+    constexpr std::array widths = std::to_array<std::string_view>({"4", "8", "16", "32", "64"});
+    std::string lower{word};
+    for (char& c : lower) c = static_cast<char>(c | 0x20);
+    return std::find(words.begin(), words.end(), lower) != words.end() &&
+           std::find(widths.begin(), widths.end(), bits) != widths.end();
+}
+
+// The digits text[begin, end), rather than count something.
+bool tells_kinds_apart(std::string_view text, std::size_t begin, std::size_t end) {
+    constexpr std::size_t longest_word = 5;
+    const bool has_letter_before = begin > 0 && is_letter(text[begin - 1]);
+    const bool has_letter_behind = end < text.size() && is_letter(text[end]);
+    if (!has_letter_before || end - begin > 2) return false;
+    if (has_letter_behind) return true;
+    std::size_t word = begin;
+    while (word > 0 && begin - word <= longest_word && is_letter(text[word - 1])) --word;
+    if (word > 0 && is_digit(text[word - 1])) return false;
+    return is_number_format(text.substr(word, begin - word), text.substr(begin, end - begin));
+}
 
 bool is_named(const timeline& data, std::uint16_t domain) {
     return domain != 0 && data.domains[domain].name != own_domain;
@@ -38,12 +64,19 @@ std::string escaped(std::string_view text, std::string_view special) {
 
 std::string fold_digits(std::string_view text) {
     std::string folded;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (!is_digit(text[i])) {
-            folded += text[i];
-        } else if (i == 0 || !is_digit(text[i - 1])) {
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t end = at;
+        while (end < text.size() && is_digit(text[end])) ++end;
+        if (end == at) {
+            folded += text[at++];
+            continue;
+        }
+        if (tells_kinds_apart(text, at, end)) {
+            folded += text.substr(at, end - at);
+        } else {
             folded += '#';
         }
+        at = end;
     }
     return folded;
 }
@@ -91,6 +124,13 @@ std::string shown_segment(std::string_view path) {
         if (escapes && path[i] != '/' && path[i] != '\\') shown += '\\';
         shown += path[i];
     }
+    return shown;
+}
+
+std::string with_captured(std::string shown, bool is_captured) {
+    constexpr std::string_view suffix = " (captured)";
+    if (is_captured) return shown.append(suffix);
+    if (shown.ends_with(suffix)) shown.insert(shown.size() - suffix.size() + 1, 1, '\\');
     return shown;
 }
 

@@ -15,7 +15,9 @@ inline constexpr std::string_view no_range_text = "(no range)";
 inline constexpr std::string_view ambiguous_text = "(ambiguous)";
 inline constexpr std::string_view unmatched_text = "(unmatched)";
 
-// Each run of digits as one '#': "iteration 17" and "iteration 18" are both "iteration #".
+// Numbers that count something as '#': "iteration 17" and "iteration 18" are both "iteration #". Numbers that tell
+// kinds of things apart are kept: one or two digits between letters ("conv2d"), and the bits of a number format
+// ("fp16").
 std::string fold_digits(std::string_view text);
 
 // The range's name, folded if wished, with its domain before it ("NCCL:ncclAllReduce") unless that is the default one
@@ -45,6 +47,9 @@ private:
 
 // The last segment of a path for people: '/' and '\' as they are, the rest as it stands there.
 std::string shown_segment(std::string_view path);
+
+// The same with " (captured)" behind it if it is; what ends so otherwise is written "\(captured)".
+std::string with_captured(std::string shown, bool is_captured);
 
 // The path of an escaped segment that stands under the path `above`; that of a root under "".
 std::string path_below(std::string_view above, std::string_view segment);

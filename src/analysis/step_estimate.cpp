@@ -8,6 +8,7 @@
 #include "analysis/captured_steps.hpp"
 #include "analysis/reports.hpp"
 #include "analysis/row_tree.hpp"
+#include "analysis/segment.hpp"
 
 namespace prof {
 namespace {
@@ -193,8 +194,8 @@ table steps_table(const step_estimate& of) {
                {"stood_for", of.stood_for}}};
     const auto add = [&](const step_estimate_row& row, std::string_view type, const table_cell& instances,
                          const table_cell& instances_half_width) {
-        out.rows.push_back({row.path, row.path + (row.is_captured ? " (captured)" : ""), std::string{type},
-                            row.gpu_ns.mean, cell_of(row.gpu_ns.half_width), instances, instances_half_width});
+        out.rows.push_back({row.path, with_captured(row.path, row.is_captured), std::string{type}, row.gpu_ns.mean,
+                            cell_of(row.gpu_ns.half_width), instances, instances_half_width});
     };
     for (const step_estimate_row& row : of.rows) {
         add(row, row_type(row.kind, row.is_captured), row.instances.mean, cell_of(row.instances.half_width));

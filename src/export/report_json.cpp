@@ -18,6 +18,7 @@ json row_json(const projection_row& row, std::string_view type) {
             {"depth", row.depth},
             {"captured", row.is_captured},
             {"instances", row.instances},
+            {"merged_names", row.merged_names},
             {"host_ns", row.host_ns},
             {"gpu_sum_ns", row.gpu_sum_ns},
             {"gpu_self_ns", row.gpu_self_ns},

@@ -48,16 +48,6 @@ struct extra_columns {
     }
 };
 
-constexpr std::string_view captured_suffix = " (captured)";
-
-std::string shown_name(const projection_row& row) {
-    std::string name = shown_segment(row.path);
-    if (row.is_captured) return name.append(captured_suffix);
-    // A range whose name ends so is none of them.
-    if (name.ends_with(captured_suffix)) name.insert(name.size() - captured_suffix.size() + 1, 1, '\\');
-    return name;
-}
-
 std::vector<std::string> range_cells(const projection_row& row, const time_unit& unit, std::int64_t total_gpu_ns,
                                      const extra_columns& extra) {
     const bool has_instances = row.kind == row_kind::range;
@@ -68,7 +58,8 @@ std::vector<std::string> range_cells(const projection_row& row, const time_unit&
         return row.is_captured ? std::string("-") : if_range(std::move(text));
     };
     std::vector<std::string> cells = {
-        std::string(2 * std::size_t{row.depth}, ' ') + terminal_safe(shown_name(row)),
+        std::string(2 * std::size_t{row.depth}, ' ') +
+            terminal_safe(with_captured(shown_segment(row.path), row.is_captured)),
         if_range(with_thousands(row.instances)),
         if_host(time(row.host_ns)),
         time(row.gpu_sum_ns),
@@ -253,8 +244,26 @@ std::string table_text(const table& of, const text_layout& layout) {
     return out;
 }
 
+// Folding may have put different things into one row.
+std::string merged_names_note(const projection& projected) {
+    constexpr std::size_t most_shown = 3;
+    constexpr std::size_t longest_name = 40;
+    std::string rows;
+    std::size_t count = 0;
+    for (const auto* const list : {&projected.rows, &projected.process_ranges}) {
+        for (const projection_row& row : *list) {
+            if (row.merged_names == 0 || ++count > most_shown) continue;
+            const std::string name = shortened(terminal_safe(shown_segment(row.path)), longest_name);
+            rows += fmt::format("{}{} ({})", rows.empty() ? "" : ", ", name, row.merged_names);
+        }
+    }
+    if (count == 0) return {};
+    if (count > most_shown) rows += fmt::format(" and {} more", with_thousands(count - most_shown));
+    return fmt::format("note: few names of many instances each are one row: {}; --no-fold keeps names apart\n", rows);
+}
+
 std::string projection_notes(const projection& projected) {
-    std::string out;
+    std::string out = merged_names_note(projected);
     for (const projection_row& row : projected.rows) {
         if (row.ops == 0 || row.depth != 0) continue;
         if (row.kind == row_kind::ambiguous) {

@@ -28,10 +28,11 @@ private:
     std::uint64_t replayed_id(std::uint32_t replayed) const { return data_.ranges.size() + replayed + 1; }
 
     void write_projected_range(const projected_range& projected, trace_row row) {
-        events_.complete("gpu_user_annotation", names_.name(data_.ranges[projected.range].name), row,
-                         projected.start_ns, projected.end_ns);
+        const timeline_range& range = data_.ranges[projected.range];
+        events_.complete("gpu_user_annotation", names_.name(range.name), row, projected.start_ns, projected.end_ns);
         events_.arg("External id",
                     projected.replayed == npos ? external_id(projected.range) : replayed_id(projected.replayed));
+        if (range.domain != 0) events_.arg_text("domain", names_.domain(range.domain));
         if (projected.replayed != npos) events_.arg("captured", true);
         events_.arg("ops", projected.ops);
         events_.arg("gpu sum (ns)", projected.gpu_sum_ns);

@@ -143,6 +143,26 @@ TEST(CapturedRanges, AreNotGuessedWhereSeveralTrainersCouldHaveCaptured) {
     EXPECT_THAT(rows_of(p), ElementsAre("step a 10 10 1", "step b 1 1 1"));
 }
 
+// A range of the capturing thread's own is known, whomever it worked for.
+TEST(CapturedRanges, AreTheCapturingThreadsOwnWhereSeveralTrainersCouldHaveCaptured) {
+    capture_builder capture;
+    thread_script& a = capture.thread("train_a");
+    thread_script& b = capture.thread("train_b");
+    thread_script& autograd = capture.thread("pt_autograd_0");
+    a.push(1, "step a").launch(2, 5);
+    b.push(3, "step b").launch(4, 6);
+    a.begin_capture(5, 90);
+    autograd.push(6, "layer 3").node(7, 1).pop(8).node(9, 2);
+    b.pop(11);
+    instantiate(a, 12, 2).pop(15).push(20, "replay").launch(21, 1, "").pop(23);
+    b.push(24, "later").pop(25);
+    capture.kernel(5, 90, 91).kernel(6, 91, 92).kernel(1, 100, 110, {.graph_node = 101});
+    capture.kernel(1, 110, 130, {.graph_node = 102});
+    const projection p = project(capture.build());
+    EXPECT_EQ(p.ops_of_ambiguous_captures, 2U);
+    EXPECT_THAT(rows_of(p), ElementsAre("step a 1 1 1", "step b 1 1 1", "replay 30 20 1", "*replay/layer # 10 10 1"));
+}
+
 TEST(CapturedRanges, AreRowsApartFromRangesOfTheSamePath) {
     // The warm-up ran the step eagerly in the same range that replays it later.
     capture_builder capture;

@@ -226,6 +226,22 @@ TEST(NvtxGpuProj, IsOfTheOwnThreadWhomeverItWorksFor) {
                 ElementsAre(":chunk 2 7", ":part 1 4", ":worker loop 5 15", "NCCL:comm 3 6"));
 }
 
+// A CUDA graph recorded as a whole is GPU work, and no kernel.
+TEST(NvtxGpuProj, CountsAGraphRecordedAsAWhole) {
+    capture_builder capture;
+    capture.thread("main").push(1, "replay").launch(2, 1, "").pop(4);
+    capture.graph(1, 10, 30, 5);
+    const timeline data = capture.build();
+    EXPECT_THAT(rows_of(report("nvtx_gpu_proj_sum", data), {"Range", "Total Proj Time (ns)", "Total GPU Ops"}),
+                ElementsAre(":replay 20 1"));
+    EXPECT_THAT(rows_of(report("nvtx_gpu_proj_trace", data), {"Name", "Projected Duration (ns)", "NumGPUOps"}),
+                ElementsAre(":replay 20 1"));
+    EXPECT_THAT(rows_of(report("kernels", data), {"name", "total_ns"}), ElementsAre("CUDA graph 5 20"));
+    for (const char* name : {"nvtx_kern_sum", "cuda_gpu_kern_sum", "cuda_kern_exec_sum"}) {
+        EXPECT_THAT(report(name, data).rows, IsEmpty()) << name;
+    }
+}
+
 TEST(NvtxGpuProj, LeavesHiddenDomainsOut) {
     capture_builder capture;
     const std::uint16_t nccl = capture.domain("NCCL");

@@ -320,7 +320,7 @@ struct program {
         const range_list own = own_at_event(n.thread, n.number);
         const auto same_node = [&](const gpu_work& each) { return each.node == w.node; };
         const hanging h = hangs(n.thread, n.number, n.time, first_where(same_node));
-        v.ambiguous_capture = own.empty() && h.is_ambiguous;
+        v.ambiguous_capture = h.is_ambiguous;
         const range_list others = those_open(h.open, n.time);
         std::int64_t began = INT64_MIN;
         for (const capture_begin& c : captures) {

@@ -120,12 +120,69 @@ TEST(Projection, ShowsUnmatchedWorkAndWorkOutsideRanges) {
 
 TEST(Projection, TellsARangeFromTheRowsThatLookLikeIt) {
     capture_builder capture;
-    capture.thread("main").push(1, "(no range)").launch(2, 1).pop(3);
-    capture.kernel(1, 100, 140);
+    capture.thread("main").push(1, "(no range)").launch(2, 1).pop(3).launch(4, 2);
+    capture.kernel(1, 100, 140).kernel(2, 200, 205);
     const projection p = project(capture.build());
-    EXPECT_THAT(sums(p), ElementsAre("(no range) 40 40", "(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_THAT(sums(p), ElementsAre("\\(no range) 40 40", "(no range) 5 5", "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_EQ(p.rows[0].name, "(no range)");
     EXPECT_EQ(p.rows[0].kind, row_kind::range);
     EXPECT_EQ(p.rows[1].kind, row_kind::no_range);
+}
+
+// Of the default domain, libprof's own, NCCL and one that is called "default", as filters call the default one.
+TEST(Projection, TellsARangeFromThoseOfADomainThatLooksLikeItsName) {
+    capture_builder capture;
+    const std::uint16_t own = capture.domain("prof");
+    const std::uint16_t nccl = capture.domain("NCCL");
+    const std::uint16_t other = capture.domain("default");
+    thread_script& main = capture.thread("main");
+    main.push(1, "NCCL:y").launch(2, 1).pop(4).push(5, "y", nccl).launch(6, 2).pop(8, nccl);
+    main.push(9, "y", own).launch(10, 3).pop(12, own).push(13, "y", other).launch(14, 4).pop(16, other);
+    main.start(20, "NCCL:y", 70).launch(21, 5).end(23, 70).start(24, "y", 71, nccl).launch(25, 6).end(27, 71);
+    for (std::uint64_t i = 1; i <= 6; ++i) capture.kernel(i, 100 * i, 101 * i);
+    const timeline data = capture.build();
+    const projection p = project(data);
+    EXPECT_THAT(sums(p), ElementsAre("NCCL\\:y 1 1", "NCCL:y 2 2", "y 3 3", "default:y 4 4", "(no range) 11 11",
+                                     "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_EQ(p.rows[0].name, "NCCL:y");
+    EXPECT_EQ(row_at(p.process_ranges, "NCCL\\:y").gpu_sum_ns, 5);
+    EXPECT_EQ(row_at(p.process_ranges, "NCCL:y").gpu_sum_ns, 6);
+    projection_options options;
+    ASSERT_TRUE(parse_domain_list("default", options.attribution.domains.exclude));
+    EXPECT_THAT(sums(project(data, options)),
+                ElementsAre("NCCL:y 2 2", "y 3 3", "(no range) 16 16", "(ambiguous) 0 0", "(unmatched) 0 0"));
+}
+
+// In each of twelve steps two experts and the layers 1 to 9; and requests of two kinds. Steps are a counter, and so,
+// for all one can tell, are nine layers; experts of one step alone would be, too.
+TEST(Projection, NotesRowsOfFewNamesWithManyInstancesEach) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    std::uint64_t ns = 1;
+    const auto range = [&](const std::string& name) {
+        main.push(ns, name).pop(ns + 1);
+        ns += 2;
+    };
+    for (int step = 1; step <= 12; ++step) {
+        main.push(ns++, "step " + std::to_string(step));
+        for (const char* name : {"expert 3 of 8", "expert 3 of 16", "expert 3 of 16", "norm"}) range(name);
+        for (int layer = 1; layer <= 9; ++layer) range("layer " + std::to_string(layer));
+        range("epoch " + std::to_string(step % 2));
+        main.pop(ns++);
+        for (const char* name : {"top-1", "top-5"}) {
+            main.start(ns, name, ns).end(ns + 1, ns);
+            ns += 2;
+        }
+    }
+    const timeline data = capture.build();
+    const projection p = project(data);
+    EXPECT_EQ(row_at(p, "step #").merged_names, 0U);
+    EXPECT_EQ(row_at(p, "step #/expert # of #").merged_names, 2U);
+    EXPECT_EQ(row_at(p, "step #/norm").merged_names, 0U);
+    EXPECT_EQ(row_at(p, "step #/layer #").merged_names, 0U);
+    EXPECT_EQ(row_at(p, "step #/epoch #").merged_names, 0U) << "six instances each";
+    EXPECT_EQ(row_at(p.process_ranges, "top-#").merged_names, 2U);
+    for (const projection_row& row : project(data, {.fold_digits = false}).rows) EXPECT_EQ(row.merged_names, 0U);
 }
 
 TEST(Projection, GivesRecursionARowForEachLevel) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "analysis/statistics.hpp"
 
 namespace prof {
@@ -14,6 +18,33 @@ TEST(Segment, FoldsEachRunOfDigits) {
     EXPECT_EQ(fold_digits("forward"), "forward");
     EXPECT_EQ(fold_digits(""), "");
     EXPECT_EQ(fold_digits("№ ²٣"), "№ ²٣") << "digits are ASCII's; other bytes are left as they are";
+}
+
+TEST(Segment, KeepsNumbersThatTellKindsOfThingsApart) {
+    for (const char* name :
+         {"conv1d", "conv2d_bias", "ConvTranspose2D", "fp16", "fp8", "gemm_bf16/tn", "TF32 on", "int8", "cast(uint4)",
+          "float64", "adamw8bit", "aten::_conv3d_", "log1p", "CastFp16ToBool"}) {
+        EXPECT_EQ(fold_digits(name), name);
+    }
+    const std::vector<std::pair<const char*, const char*>> folded = {
+        {"step17", "step#"},
+        {"step_17_of_100", "step_#_of_#"},
+        {"layers.31.mlp", "layers.#.mlp"},
+        {"layer1.0", "layer#.#"},
+        {"ProfilerStep#17", "ProfilerStep##"},
+        {"request123abc", "request#abc"},  // no kinds of anything come by the hundred
+        {"2d", "#d"},
+        {"fp16 17", "fp16 #"},
+        {"print8", "print#"},
+        {"fp9", "fp#"},
+        {"xfp16", "xfp#"},
+        {"1fp16", "#fp#"},
+        {"fp 16", "fp #"},
+        {"int", "int"},
+        {"checkpoint64", "checkpoint#"},
+        {"fp816", "fp#"},
+    };
+    for (const auto& [name, expected] : folded) EXPECT_EQ(fold_digits(name), expected);
 }
 
 TEST(Segment, NamesTheDomainUnlessItIsTheDefaultOrOurs) {
@@ -30,6 +61,51 @@ TEST(Segment, NamesTheDomainUnlessItIsTheDefaultOrOurs) {
     EXPECT_EQ(segment_text(data, range, true), "step #");
     range.name = 0;
     EXPECT_EQ(segment_text(data, range, true), "(unnamed)");
+}
+
+// No two ranges of different names or domains have equal segments.
+TEST(Segment, TellsNamesFromWhatTheyLookLike) {
+    timeline data;
+    data.domains = {{""}, {"a"}, {"a:b"}, {"prof"}, {"default"}};
+    const auto segment = [&](std::uint16_t domain, const char* name) {
+        data.name_table[1] = name;
+        timeline_range range;
+        range.name = *name == '\0' ? 0 : 1;
+        range.domain = domain;
+        return path_segments(data, false)(range);
+    };
+    EXPECT_EQ(segment(0, "aten::mm"), "aten::mm");
+    EXPECT_EQ(segment(0, "x/y\\z"), "x\\/y\\\\z");
+    EXPECT_EQ(segment(0, "a:b:c"), "a\\:b\\:c");
+    EXPECT_EQ(segment(1, "b:c"), "a:b:c");
+    EXPECT_EQ(segment(2, "c"), "a\\:b:c");
+    EXPECT_EQ(segment(3, "a:c"), "a\\:c") << "libprof's own ranges stand without a domain, too";
+    EXPECT_EQ(segment(4, "c"), "default:c");
+    EXPECT_EQ(segment(0, "default:c"), "default\\:c");
+    for (const std::string name : {"(no range)", "(ambiguous)", "(unmatched)", "(unnamed)"}) {
+        EXPECT_EQ(segment(0, name.c_str()), '\\' + name);
+    }
+    EXPECT_EQ(segment(0, ""), "(unnamed)");
+    EXPECT_EQ(segment(1, ""), "a:(unnamed)");
+    EXPECT_EQ(segment(1, "(unnamed)"), "a:\\(unnamed)");
+    EXPECT_EQ(segment(1, "(no range)"), "a:(no range)");
+    EXPECT_EQ(segment(0, "\\(no range)"), "\\\\(no range)");
+    // A long name is gone through only where a domain could end.
+    EXPECT_EQ(segment(0, std::string(1 << 20, ':').c_str()), std::string(1 << 20, ':'));
+}
+
+TEST(Segment, IsShownWithoutTheEscapesOfPaths) {
+    EXPECT_EQ(shown_segment("step/a\\/b\\\\c"), "a/b\\c");
+    EXPECT_EQ(shown_segment("step/NCCL\\:y"), "NCCL\\:y");
+    EXPECT_EQ(shown_segment("\\(no range)"), "\\(no range)");
+    EXPECT_EQ(shown_segment(""), "");
+}
+
+TEST(Segment, SaysWhetherItIsCaptured) {
+    EXPECT_EQ(with_captured("x", true), "x (captured)");
+    EXPECT_EQ(with_captured("x", false), "x");
+    EXPECT_EQ(with_captured("x (captured)", false), "x \\(captured)");
+    EXPECT_EQ(with_captured("x (captured)", true), "x (captured) (captured)");
 }
 
 TEST(Segment, EscapesWhatSeparatesPaths) {

@@ -291,6 +291,31 @@ TEST(ChromeTrace, ProjectsRangesOnTheStreamsTheyUsed) {
                                              std::tuple("checkpoint recompute", 1, 7000, 8000)));
 }
 
+// A captured range has no slice on the host that would say so.
+TEST(ChromeTrace, GivesTheDomainOfARangeOnTheGpu) {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    capture.thread("python")
+        .begin_capture(1, 90)
+        .push(2, "sum", nccl)
+        .node(3, 77)
+        .pop(4, nccl)
+        .push(10, "step")
+        .launch(11, 1)
+        .push(13, "copy", nccl)
+        .launch(14, 2)
+        .pop(16, nccl)
+        .pop(17);
+    capture.kernel(1, 100, 110, {.graph_node = 77}).kernel(2, 110, 120);
+    const parsed_trace trace(capture.build());
+    std::vector<std::string> found;
+    for (const json& e : trace.events("X", "gpu_user_annotation")) {
+        found.push_back(e["name"].get<std::string>() + ' ' + e["args"].value("domain", "-") +
+                        (e["args"].contains("captured") ? " captured" : ""));
+    }
+    EXPECT_THAT(found, testing::UnorderedElementsAre("step -", "sum NCCL captured", "copy NCCL"));
+}
+
 TEST(ChromeTrace, LetsNoSliceOverlapAnotherInPart) {
     std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
     for (const json& e : eventful().events("X")) {

@@ -183,6 +183,58 @@ TEST(Reports, MarkCapturedRows) {
     EXPECT_THAT(projection_text(project(hta_capture()), {}), Not(HasSubstr("captured")));
 }
 
+TEST(ReportText, SaysWhereFoldingMergedDifferentThings) {
+    projection projected;
+    EXPECT_EQ(projection_notes(projected), "");
+    for (const char* path : {"step #", "step #/conv#", "step #/a\\/b #", "x #", "y #"}) {
+        projected.rows.emplace_back().path = path;
+        projected.rows.back().merged_names = projected.rows.size() == 1 ? 0 : 2;
+    }
+    EXPECT_EQ(projection_notes(projected),
+              "note: few names of many instances each are one row: conv# (2), a/b # (2), x # (2) and 1 more; "
+              "--no-fold keeps names apart\n");
+    EXPECT_EQ(projection_json("x", {}, projected)["rows"][1]["merged_names"], 2);
+}
+
+// Rows whose names look alike: a fixed one and a range called so; a range whose name has a domain in it and one of that
+// domain; a captured range and one whose name ends in what text adds to captured ones.
+TEST(Reports, TellRowsApartInEachFormat) {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    thread_script& main = capture.thread("main");
+    main.begin_capture(1, 90).push(2, "x").node(3, 77).pop(4).push(5, "(no range)").pop(6).push(7, "NCCL:y").pop(8);
+    main.push(9, "y", nccl).pop(10, nccl).push(11, "x (captured)").pop(12).launch(13, 1, "");
+    main.start(20, "(no range)", 1).end(21, 1);
+    capture.kernel(1, 100, 110, {.graph_node = 77});
+    const timeline data = capture.build();
+    const projection projected = project(data);
+
+    const auto json = nlohmann::json::parse(projection_json("c", data, projected).dump());
+    std::vector<std::string> rows;
+    for (const char* list : {"rows", "process_ranges"}) {
+        for (const auto& row : json[list]) {
+            rows.push_back(row["type"].get<std::string>() + ',' + row["path"].get<std::string>());
+        }
+    }
+    EXPECT_THAT(rows,
+                testing::ElementsAre("push_pop,x", "push_pop,\\(no range)", "push_pop,NCCL\\:y", "push_pop,NCCL:y",
+                                     "push_pop,x (captured)", "captured,x", "no_range,(no range)",
+                                     "ambiguous,(ambiguous)", "unmatched,(unmatched)", "start_end,\\(no range)"));
+
+    const auto csv = lines_of(projection_csv("c", projected), "\r\n");
+    for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_THAT(csv.at(i), StartsWith("c," + rows[i] + ','));
+
+    const auto text = lines_of(projection_text(projected, {}));
+    const std::vector<std::string> shown = {
+        "x  ", "\\(no range)  ", "NCCL\\:y  ", "NCCL:y  ", "x \\(captured)  ", "x (captured)  ", "(no range)  "};
+    for (const std::string& name : shown) {
+        EXPECT_EQ(
+            std::count_if(text.begin(), text.end(), [&](const std::string& line) { return line.starts_with(name); }),
+            name == "\\(no range)  " ? 2 : 1)
+            << name;
+    }
+}
+
 // hta_capture: of backward's 250 us 150 are NCCL's kernel.
 TEST(ReportText, HasColumnsForWaitsCommunicationAndBytesWhereThereAreAny) {
     projection projected = project(hta_capture());

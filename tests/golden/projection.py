@@ -30,8 +30,13 @@ class Row:
         self.adopted_ns = self.adopted_ops = 0
 
 
+# Numbers that tell kinds of things apart: in conv2d, fp16.
+KEPT = r"(?<=[A-Za-z])[0-9]{1,2}(?=[A-Za-z])|(?<![A-Za-z0-9])(?i:fp|bf|tf|int|uint|float)(?:4|8|16|32|64)(?![A-Za-z0-9])"
+
+
 def folded(name):
-    return re.sub(r"[0-9]+", "#", name).replace("\\", "\\\\").replace("/", "\\/")
+    name = re.sub(rf"({KEPT})|[0-9]+", lambda found: found[1] or "#", name)
+    return name.replace("\\", "\\\\").replace("/", "\\/")
 
 
 def ranges_by_thread(trace):
