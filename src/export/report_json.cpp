@@ -88,6 +88,7 @@ json table_json(std::string_view capture, const timeline& data, const table& of)
         }
     }
     add_quality(out, data);
+    for (const std::string& note : of.notes) out["notes"].push_back(printable(note));
     return out;
 }
 

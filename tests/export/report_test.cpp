@@ -183,6 +183,12 @@ TEST(Reports, MarkCapturedRows) {
     EXPECT_THAT(projection_text(project(hta_capture()), {}), Not(HasSubstr("captured")));
 }
 
+TEST(ReportJson, HasTheNotesOfATable) {
+    table noted = report("kernels", {});
+    noted.notes = {"some were left out \xff"};
+    EXPECT_EQ(table_json("x", {}, noted)["notes"].back(), "some were left out \\xFF");
+}
+
 TEST(ReportText, SaysWhereFoldingMergedDifferentThings) {
     projection projected;
     EXPECT_EQ(projection_notes(projected), "");
