@@ -312,7 +312,7 @@ private:
     void pass_over_hidden_ranges() {
         const auto is_hidden = [&](std::uint32_t range) { return out_.hidden.contains(data_.ranges[range]); };
         for (std::size_t op = 0; op < out_.owner.size(); ++op) {
-            if (out_.adopted_open[op] != npos && !any_kept(out_.adopted_open[op])) out_.adopted[op] = 0;
+            if (out_.adopted[op] != 0) out_.adopted[op] = is_adopted_without_hidden(op) ? 1 : 0;
             std::uint32_t& owner = out_.owner[op];
             if (!is_range(owner) || !is_hidden(owner)) continue;
             const std::uint32_t former = owner;
@@ -322,7 +322,6 @@ private:
             });
             if (owner != npos) continue;
             owner = out_.parent[root_[former]] == owner_ambiguous ? owner_ambiguous : owner_no_range;
-            out_.adopted[op] = 0;
         }
         std::vector<std::uint32_t> parent(out_.parent.size());
         for (std::uint32_t i = 0; i < parent.size(); ++i) {
@@ -342,9 +341,24 @@ private:
         }
     }
 
-    bool any_kept(std::uint32_t head) const noexcept {
-        while (head != npos && out_.hidden.contains(data_.ranges[node(head).range])) head = node(head).below;
-        return head != npos;
+    // Whether a range of another thread was open when the outermost of the operation's own that is kept was opened; at
+    // the launch if none is. REQUIRES: the operation is adopted.
+    bool is_adopted_without_hidden(std::size_t op) const {
+        const timeline_api_call& call = data_.api_calls[data_.ops[op].launch];
+        const std::uint32_t own = innermost(call.open);
+        const std::uint32_t others = own == npos ? out_.adopted_open[op] : adopted_roots_.at(root_[own]).open;
+        std::int64_t since_ns = call.start_ns;
+        for (std::uint32_t at = out_.hidden.innermost_kept(data_, call.open); at != npos;
+             at = data_.ranges[at].parent) {
+            const bool encloses = !out_.hidden.contains(data_.ranges[at]) && is_open(at, since_ns);
+            if (encloses) since_ns = data_.ranges[at].start_ns;
+        }
+        for (std::uint32_t at = others; at != npos; at = node(at).below) {
+            const timeline_range& range = data_.ranges[node(at).range];
+            const bool counts = range.thread != call.thread && !out_.hidden.contains(range);
+            if (counts && is_open(node(at).range, since_ns)) return true;
+        }
+        return false;
     }
 
     const timeline& data_;

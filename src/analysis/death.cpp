@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/attribution.hpp"
+#include "analysis/nsight_columns.hpp"
 #include "analysis/reports.hpp"
 #include "analysis/segment.hpp"
 
@@ -43,16 +44,18 @@ public:
             std::uint64_t count = 0;
             std::int64_t first_ns = 0;
         };
+        text_ids kernels;  // several symbols may have one name
         std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, group> groups;
         for (const timeline_api_call& call : data_.api_calls) {  // by start_ns
             if (!call.is_unfinished) continue;
-            group& of = groups[{call.thread, path_of(att_.hidden.innermost_kept(data_, call.open)), call.kernel_name}];
+            const std::uint32_t kernel =
+                kernels.of(call.kernel_name, [&] { return kernel_name(data_.name(call.kernel_name), input_.names); });
+            group& of = groups[{call.thread, path_of(att_.hidden.innermost_kept(data_, call.open)), kernel}];
             if (of.count++ == 0) of.first_ns = call.start_ns;
         }
         for (const auto& [key, of] : groups) {
             const auto& [thread, path, kernel] = key;
-            add(out, "unfinished launch", thread, path, kernel_name(data_.name(kernel), input_.names), of.count,
-                of.first_ns);
+            add(out, "unfinished launch", thread, path, kernels.text(kernel), of.count, of.first_ns);
         }
     }
 

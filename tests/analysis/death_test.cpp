@@ -63,6 +63,14 @@ capture_builder in_the_middle_of_a_step() {
     return capture;
 }
 
+TEST(DeathReport, HasOneRowForKernelsOfOneName) {
+    capture_builder capture;
+    capture.thread("python").launch(10, 1, "_Z4gemmIfEvPT_").launch(20, 2, "_Z4gemmIdEvPT_").push(30, "end").pop(40);
+    const timeline data = capture.build();
+    const report_input input{.data = data, .names = kernel_name_style::short_form};
+    EXPECT_THAT(rows(find_report("death")->make(input)), ElementsAre("unfinished launch 1001 python  gemm 2 30"));
+}
+
 TEST(DeathReport, SaysWhatWasOpenAndWhatHadNotCompleted) {
     const table report = death(in_the_middle_of_a_step().build());
     EXPECT_THAT(

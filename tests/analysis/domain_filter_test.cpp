@@ -132,6 +132,19 @@ TEST(HiddenRanges, LeaveNothingAdoptedWhereTheyWereAllThatAdopted) {
     EXPECT_EQ(p.adopted_ops, 0U);
 }
 
+// As without a filter: what hangs under a range counts as adopted when that has ended, too.
+TEST(HiddenRanges, ThatOutlastTheAdopterLeaveItsWorkAdopted) {
+    capture_builder capture;
+    const std::uint16_t lib = capture.domain("lib");
+    capture.thread("python").push(1, "step").push(2, "engine", lib).launch(3, 1).pop(8).pop(30, lib);
+    capture.thread("pt_autograd_0").push(5, "layer").launch(6, 2).launch(10, 3).pop(20);
+    capture.kernel(1, 100, 101).kernel(2, 110, 120).kernel(3, 200, 300);
+    const projection p = project_without(capture.build(), "lib");
+    EXPECT_THAT(sums(p),
+                ElementsAre("step 11 1", "step/layer 110 110", "(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
+    EXPECT_EQ(p.adopted_ops, 2U);
+}
+
 TEST(HiddenRanges, GiveTheirWaitsToTheRangesThatAreKept) {
     capture_builder capture;
     const std::uint16_t nccl = capture.domain("NCCL");
