@@ -1,0 +1,145 @@
+"""The report `steps`: GPU time a step, estimated from the steps that were captured (docs/budget.md, "The estimate")."""
+import functools
+import math
+
+from rows import Rows
+
+
+def captured_steps(program):
+    """(start, end, window) of those that are whole."""
+    marks = [
+        event
+        for event in program.marks
+        if event["name"] == "step" and event["domain"] == 1 and event.get("payload", (None,))[0] == "u64"
+    ]
+    steps = []
+    for number, mark in enumerate(marks):
+        window = program.windows[mark["window"]]
+        following = marks[number + 1] if number + 1 < len(marks) else None
+        if following is not None and following["window"] == mark["window"]:
+            if following["payload"][1] == mark["payload"][1] + 1:
+                steps.append((mark["t"], following["t"], mark["window"]))
+        elif window["ends_with_step"] and window["last_step"] == mark["payload"][1]:
+            steps.append((mark["t"], window["end"] or program.end, mark["window"]))
+    return steps
+
+
+def steps_of_run(program, steps):
+    if "steps" in program.told:
+        return program.told["steps"]
+    if not steps:
+        return 0
+    starts = {start for start, _, _ in steps}
+    numbers = [event["payload"][1] for event in program.marks if event["t"] in starts]
+    return max(max(numbers) + 1, program.windows[-1]["first_step"])
+
+
+@functools.lru_cache(maxsize=None)
+def student_t(degrees):
+    """The 97.5 % quantile of Student's t: the density summed by Simpson's rule, and bisection."""
+    factor = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
+
+    def share_within(t):
+        # With t = sqrt(degrees) tan(angle) the integrand is a power of the cosine.
+        angle, parts = math.atan(t / math.sqrt(degrees)), 2000
+        width = angle / parts
+        values = [math.cos(i * width) ** (degrees - 1) for i in range(parts + 1)]
+        return 2 * factor * width / 3 * (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]))
+
+    low, high = 0.0, 50.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if share_within(middle) < 0.95 else (low, middle)
+    return low
+
+
+class Estimator:
+    def __init__(self, steps, stands_for):
+        """Per window: how many of its steps were captured, and for how many steps it stands."""
+        self.steps, self.stands_for = steps, stands_for
+        self.all = sum(stands_for)
+        self.missing = [max(0, 1 - n / max(N, n)) for n, N in zip(steps, stands_for)]
+
+    def __call__(self, totals):
+        """Mean a step, and half the 95 % interval."""
+        means = [total / n for total, n in zip(totals, self.steps)]
+        weights = [N / self.all for N in self.stands_for]
+        mean = sum(w * y for w, y in zip(weights, means))
+        if not any(self.missing):
+            return mean, 0
+        m = len(means)
+        if m < 2:
+            return mean, None
+        variance = 0
+        for i, w in enumerate(weights):
+            beside = [j for j in (i - 1, i + 1) if 0 <= j < m]
+            spread = sum((means[i] - means[j]) ** 2 / 2 for j in beside) / len(beside)
+            variance += w * w * self.missing[i] * spread
+        return mean, student_t(2 * (m - 1) ** 2 / (3 * m - 4)) * math.sqrt(variance)
+
+
+def steps(attribution):
+    """Row → columns, what all GPU work comes to, and the totals."""
+    program = attribution.program
+    found = captured_steps(program)
+    windows = sorted({window for _, _, window in found})
+    place = {window: i for i, window in enumerate(windows)}
+    of_run = steps_of_run(program, found)
+    counts = [sum(window == w for _, _, w in found) for window in windows]
+    drawn = [drawn_from(program, program.windows[window]) for window in windows]
+    chosen = bool(windows) and all(program.windows[window]["drawn_among"] for window in windows)
+    if not chosen:
+        drawn = [n * max(of_run / len(found), 1) for n in counts]
+    totals = {
+        "captured_steps": len(found),
+        "windows": len(windows),
+        "steps": of_run,
+        "stood_for": sum(drawn) if chosen else 0,
+    }
+    if not found:
+        return {}, None, totals
+
+    def window_at(time):
+        return next((place[window] for start, end, window in found if start <= time < end), None)
+
+    estimate = Estimator(counts, drawn)
+    rows, table = Rows(attribution), {}
+
+    def by_window(pairs):
+        """None: nothing of it is in a captured step."""
+        sums, seen = [0] * len(windows), False
+        for time, value in pairs:
+            window = window_at(time)
+            if window is not None:
+                sums[window] += value
+                seen = True
+        return sums, seen
+
+    def launched(ops):
+        return [(op.call.time, op.duration) for op in ops if op.call is not None]
+
+    for row in rows.all():
+        gpu, has_gpu = by_window(launched(rows.work[row].ops))
+        # A captured range has an instance in each launch of its graph.
+        begun = [(i[1].time if isinstance(i, tuple) else i.start, 1) for i in rows.instances.get(row, {})]
+        instances, has_instances = by_window(begun)
+        if has_gpu or has_instances:
+            table[row] = columns(estimate(gpu), estimate(instances))
+    every = columns(estimate(by_window(launched(program.ops))[0]), (None, None))
+    return table, every, totals
+
+
+def drawn_from(program, window):
+    """Without those that the run did not come to."""
+    if "steps" not in program.told or program.told["steps"] <= window["drawn_first"]:
+        return window["drawn_among"]
+    return min(window["drawn_among"], program.told["steps"] - window["drawn_first"])
+
+
+def columns(gpu, instances):
+    return {
+        "gpu_ns": gpu[0],
+        "half_width_ns": gpu[1],
+        "instances": instances[0],
+        "instances_half_width": instances[1],
+    }
