@@ -15,6 +15,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import traceback
 
 import coverage
 import nsight
@@ -289,7 +290,12 @@ def main():
             (folder / f"{seed}.prof").unlink(missing_ok=True)
             subprocess.run([writer, folder, str(seed), str(seed)], check=True)
             again = f"{sys.executable} {sys.argv[0]} {writer} {prof} {seed} {seed} /tmp/captures"
-            if check_seed(seed, folder, Prof(prof, folder / f"{seed}.prof"), again, met):
+            try:
+                differs = check_seed(seed, folder, Prof(prof, folder / f"{seed}.prof"), again, met) != 0
+            except Exception:  # what was written cannot even be read
+                print(f"again: {again}\n{traceback.format_exc()}")
+                differs = True
+            if differs:
                 failed.append(seed)
     print(f"{last - first + 1} captures, of {len(failed)} something differs{': seeds ' if failed else ''}", *failed)
     count = last - first + 1
