@@ -165,7 +165,10 @@ void while_of_two_kernels(stage& on) {
     for (unsigned int times = 0; times < 5; ++times) {
         set_condition(about, times);
         std::vector<std::size_t> kernels = {first};
-        for (unsigned int i = 0; i < times; ++i) kernels.insert(kernels.end(), {inside, again});
+        for (unsigned int i = 0; i < times; ++i) {
+            kernels.push_back(inside);
+            kernels.push_back(again);
+        }
         script.replay(executable, kernels);
     }
 }
