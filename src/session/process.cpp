@@ -1,10 +1,10 @@
 #include "session/process.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/random.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -192,8 +192,14 @@ bool write_at_once(int descriptor, std::span<const iovec> parts) noexcept {
         if (pwritev2(descriptor, parts.data(), count, -1, RWF_NOWAIT) >= 0) return true;
         if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
     }
-    pollfd asked{descriptor, POLLOUT, 0};
-    return poll(&asked, 1, 0) == 1 && writev(descriptor, parts.data(), count) >= 0;
+    // Not poll(), which refuses where the limit on open files is 0.
+    if (descriptor >= FD_SETSIZE) return false;
+    fd_set asked;
+    FD_ZERO(&asked);
+    FD_SET(descriptor, &asked);
+    timeval at_once{};
+    return select(descriptor + 1, nullptr, &asked, nullptr, &at_once) == 1 &&
+           writev(descriptor, parts.data(), count) >= 0;
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ private:
         std::sort(paths.begin(), paths.end());
         for (const std::string& path : paths) {
             if (path.ends_with(".prof")) load(path);
-            if (path.find(".tmp-") != std::string::npos && !how_.was_killed && !how_.unlink_failed) {
+            const bool is_excused = how_.was_killed || how_.unlink_failed || how_.disk_is_silent;
+            if (path.find(".tmp-") != std::string::npos && !is_excused) {
                 problem("left behind: ", path);
             }
         }
@@ -75,7 +76,7 @@ private:
 
     void load(const std::string& path) {
         // A process that dies before the header is in the file leaves less than that.
-        if (how_.was_killed && fs::file_size(path) < sizeof(format::file_header)) return;
+        if ((how_.was_killed || how_.disk_is_silent) && fs::file_size(path) < sizeof(format::file_header)) return;
         auto data = std::make_unique<timeline>();
         try {
             *data = load_timeline(path);

@@ -183,11 +183,12 @@ void apply(const fault& what, verdict& out) {
 }
 
 // The list is read only, and so may be walked in a signal's handler.
-void meet_as(faulty_call call, verdict& out) {
+void meet_as(faulty_call call, bool may_block, verdict& out) {
     const std::uint32_t number = ++report->calls[static_cast<std::size_t>(call)];
     for (std::size_t i = 0; i < faults.size(); ++i) {
         const fault& each = faults[i];
         if (each.call != call || number < each.first || number - each.first >= each.times) continue;
+        if (each.effect == fault_effect::block && !may_block) continue;
         ++report->met[i];
         apply(each, out);
     }
@@ -195,13 +196,13 @@ void meet_as(faulty_call call, verdict& out) {
 
 }  // namespace
 
-verdict meet(faulty_call call, const void* from) noexcept {
+verdict meet(faulty_call call, const void* from, bool may_block) noexcept {
     verdict out;
     if (!is_from_libprof(from)) return out;
     const int error_number = errno;
     is_inside = true;
-    meet_as(call, out);
-    if (call != faulty_call::clock_gettime && call != faulty_call::malloc) meet_as(faulty_call::any, out);
+    meet_as(call, may_block, out);
+    if (call != faulty_call::clock_gettime && call != faulty_call::malloc) meet_as(faulty_call::any, may_block, out);
     is_inside = false;
     errno = error_number;
     return out;

@@ -13,8 +13,9 @@ struct verdict {
     bool dies = false;   // after them
 };
 
-// `from`: the address to which the call returns. Delays, blocks and does what else the faults want at this call.
-verdict meet(faulty_call call, const void* from) noexcept;
+// `from`: the address to which the call returns. Delays, blocks and does what else the faults want at this call; blocks
+// where the call `may_block`.
+verdict meet(faulty_call call, const void* from, bool may_block = true) noexcept;
 
 // How far CLOCK_REALTIME has jumped, for libprof alone.
 long long clock_jump_s(const void* from) noexcept;

@@ -175,6 +175,7 @@ void wait_for(pid_t child) {
 }
 
 void make_child() {
+    ++written->children;
     const pid_t child = fork();
     if (child == 0) {
         nvtxRangePushA("in a child");

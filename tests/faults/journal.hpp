@@ -53,6 +53,7 @@ struct journal {
     std::atomic<std::uint32_t> phase{0};
     std::array<std::atomic<recorded>, most_phases> phases{};  // whether libprof records then
     std::atomic<std::uint32_t> failed_commands{0};            // that came back with PROF_FAILED
+    std::atomic<std::uint32_t> children{0};                   // each may have its one line
     std::atomic<std::uint64_t> longest_ns{0};                 // that one range or launch took
     std::array<journal_area, most_threads> threads{};
 };
