@@ -1,15 +1,16 @@
 #include "session/left_rings.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
 #include "record/number.hpp"
 
@@ -29,26 +30,28 @@ bool is_dead(pid_t pid) noexcept { return kill(pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
+// Not by std::filesystem's iterator: where there is no memory for a path that one ends the process.
 std::string left_rings_notice(const std::string& own) {
     constexpr std::uint64_t block = 512;
     constexpr std::uint64_t megabyte = 1U << 20;
     if (own.empty()) return {};
-    const std::filesystem::path directory = std::filesystem::path(own).parent_path();
+    const std::string directory = own.substr(0, own.rfind('/'));
+    const std::unique_ptr<DIR, int (*)(DIR*)> open_directory{opendir(directory.c_str()), closedir};
+    if (open_directory == nullptr) return {};
     std::uint64_t files = 0;
     std::uint64_t bytes = 0;
-    std::error_code failed;
-    for (std::filesystem::directory_iterator entry(directory, failed), end; !failed && entry != end;
-         entry.increment(failed)) {
-        const auto pid = pid_in(entry->path().filename().native());
+    while (const dirent* const entry = readdir(open_directory.get())) {
+        const auto pid = pid_in(entry->d_name);
         struct stat status {};
-        if (!pid || !is_dead(*pid) || lstat(entry->path().c_str(), &status) != 0) continue;
+        if (!pid || !is_dead(*pid)) continue;
+        if (fstatat(dirfd(open_directory.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) continue;
         ++files;
         bytes += static_cast<std::uint64_t>(status.st_blocks) * block;
     }
     if (files == 0) return {};
     return "processes that died have left " + std::to_string(files) + (files == 1 ? " file" : " files") +
-           " of rings with " + std::to_string((bytes + megabyte - 1) / megabyte) + " MB in " + directory.native() +
+           " of rings with " + std::to_string((bytes + megabyte - 1) / megabyte) + " MB in " + directory +
            ": `prof seal` of their captures puts them there and frees the memory";
 }
 
