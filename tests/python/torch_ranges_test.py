@@ -34,8 +34,11 @@ class TorchRanges(unittest.TestCase):
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
                             and name != "LD_PRELOAD"}
+        # Rings of its own: a report tells what dead processes have left where these lie.
+        rings = self.folder / "rings"
+        rings.mkdir()
         self.environment.update(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY,
-                                PYTHONDONTWRITEBYTECODE="1")
+                                PYTHONDONTWRITEBYTECODE="1", PROF_RINGS=str(rings))
 
     def run_case(self, case, *options, python=(), **variables):
         """Runs it by itself and under prof run; both must be the same to the byte. Returns its standard output."""
