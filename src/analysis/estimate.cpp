@@ -43,10 +43,9 @@ double student_t95_of_many(double degrees) {
     constexpr double z7 = z5 * z * z;
     constexpr double z9 = z7 * z * z;
     const double by = 1 / degrees;
-    return z + by * ((z3 + z) / 4 +
-                     by * ((5 * z5 + 16 * z3 + 3 * z) / 96 +
-                           by * ((3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / 384 +
-                                 by * (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / 92160)));
+    return z + by * ((z3 + z) / 4 + by * ((5 * z5 + 16 * z3 + 3 * z) / 96 +
+                                          by * ((3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / 384 +
+                                                by * (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / 92160)));
 }
 
 }  // namespace

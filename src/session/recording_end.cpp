@@ -81,7 +81,8 @@ session_result recording_session::complete_recording(bool was_recording, const s
     }
     if (drain != nullptr && problem.empty()) post_exports(options);
     if (!exporter_.wait_while_it_works(longest_standstill)) {
-        if (problem.empty()) problem = "exports or a dump wait for a disk that does not answer; the recording has ended";
+        if (problem.empty())
+            problem = "exports or a dump wait for a disk that does not answer; the recording has ended";
         return session_result::failed;
     }
     if (drain == nullptr) {

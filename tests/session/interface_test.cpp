@@ -148,8 +148,8 @@ TEST_F(Interface, RefusesToStartWhereThereCanBeNoCapture) {
 // Of steps 0 to 11, of which 2, 5, 8 and 11 were captured, each in a window of its own: forward took 20, 40, 60 and 80
 // us there and 4 us in the range inside. Each window stands for three steps. Neighbours differ by 20 us, so each varies
 // by 200 us^2; variance 4 (1/4)^2 200 (1 - 1/3) = 100/3 us^2, with 2 3^2 / (3 3 - 1) = 2.25 degrees of freedom, for
-// which t is 3.875480. What is the same in each step varies by nothing. The range part was open in step 2, where a graph
-// of 4 us was captured that each of these steps launches.
+// which t is 3.875480. What is the same in each step varies by nothing. The range part was open in step 2, where a
+// graph of 4 us was captured that each of these steps launches.
 TEST_F(Interface, HandsOutTheEstimatesOfAStepsCosts) {
     // The GPU's clock must stand in line with the host's through four windows, as it does where both are real.
     const process_result result = run("steps", "0", "");
