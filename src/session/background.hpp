@@ -24,8 +24,9 @@ public:
     // Tasks do not throw. If there can be no thread, the task runs here and now.
     void post(std::function<void()> task);
 
-    // Returns when all tasks given so far are done; false if that takes longer than `longest`.
-    bool wait_until_idle(std::chrono::milliseconds longest = std::chrono::milliseconds::max());
+    // Returns when all tasks given so far are done; false if that takes longer than `longest`;
+    // max(): however long it takes.
+    bool wait_until_idle(std::chrono::milliseconds longest);
     bool is_idle();
     // As wait_until_idle(), but false once the thread has had nothing of the processor for as long as `standstill`.
     bool wait_while_it_works(std::chrono::milliseconds standstill);

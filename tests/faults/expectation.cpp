@@ -39,9 +39,6 @@ public:
 
     std::vector<std::string> run() {
         load();
-        // A known defect: what the rings still hold is taken for that of each capture of the process that has no end.
-        const auto has_no_end = [](const auto& data) { return !data->quality.ended; };
-        reads_later_rings_ = std::count_if(captures_.begin(), captures_.end(), has_no_end) > 1;
         for (const auto& data : captures_) take(*data);
         note_error_output();
         for (std::uint32_t thread = 0; thread < journal::most_threads; ++thread) index_journal(done_.threads[thread]);
@@ -129,13 +126,13 @@ private:
             if (range.style == range_style::earlier) continue;      // of a time in which nothing was recorded
             const auto serial = static_cast<std::uint32_t>(range.payload);
             const bool is_new = ranges_.try_emplace(serial, place{&data, i}).second;
-            if (!is_new && !reads_later_rings_) problem("twice: range ", std::to_string(serial));
+            if (!is_new) problem("twice: range ", std::to_string(serial));
         }
         for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
             if (data.ops[i].kind != op_kind::kernel) continue;
             const std::uint32_t serial = data.kernels[data.ops[i].detail].grid[0];
             const bool is_new = ops_.try_emplace(serial, place{&data, i}).second;
-            if (!is_new && !reads_later_rings_) problem("twice: kernel ", std::to_string(serial));
+            if (!is_new) problem("twice: kernel ", std::to_string(serial));
         }
         for (const timeline_api_call& call : data.api_calls) launches_ += call.kind == api_class::launch ? 1 : 0;
         said_.records += dropped(data, {drop_cause::ring_full, drop_cause::enclosing_range_dropped, drop_cause::no_ring,
@@ -320,7 +317,6 @@ private:
     std::map<std::uint32_t, place> ranges_;  // by serial number
     std::map<std::uint32_t, place> ops_;
     std::uint64_t launches_ = 0;
-    bool reads_later_rings_ = false;
     std::map<std::uint32_t, entry> pushed_;
     std::map<std::uint32_t, entry> launched_;
     said_losses said_;
