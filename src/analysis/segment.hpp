@@ -15,8 +15,8 @@ inline constexpr std::string_view no_range_text = "(no range)";
 inline constexpr std::string_view ambiguous_text = "(ambiguous)";
 inline constexpr std::string_view unmatched_text = "(unmatched)";
 
-// Numbers that count something as '#': "iteration 17" and "iteration 18" are both "iteration #". Numbers that tell
-// kinds of things apart are kept: one or two digits between letters ("conv2d"), and the bits of a number format
+// Numbers that count something as '#': "iteration 17" and "iteration 18" are both "iteration #". Numbers that are part
+// of a kind's name are kept: one or two digits between letters ("conv2d"), and the bits of a number format
 // ("fp16").
 std::string fold_digits(std::string_view text);
 
