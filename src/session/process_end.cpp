@@ -53,7 +53,8 @@ void recording_session::end_here() noexcept {
     try {
         complete_at_exit();
     } catch (const std::bad_alloc&) {
-        leave_unfinished("no memory: the capture has no end; prof seal puts into it what was kept");
+        leave_unfinished(has_capture_ ? "no memory: the capture has no end; prof seal puts into it what was kept"
+                                      : "no memory: there is no capture, all of it is lost");
     } catch (const std::exception& failure) {
         leave_unfinished(failure.what());
     }
@@ -122,10 +123,16 @@ const char* recording_session::what_was_given_up() const noexcept {
     if (end_ == end_progress::closed) {
         return "the program ended while a call was under way: the capture is complete, its exports may not be";
     }
-    return disk_is_silent_ ? "the program ended while the capture's disk did not answer: the capture has no end; prof "
-                             "seal puts into it what was kept"
-                           : "the program ended while a call to libprof or CUDA was under way: the capture has no end; "
-                             "prof seal puts into it what was kept";
+    if (disk_is_silent_) {
+        return has_capture_ ? "the program ended while the capture's disk did not answer: the capture has no end; prof "
+                              "seal puts into it what was kept"
+                            : "the program ended while the capture's disk did not answer: there is no capture, all of "
+                              "it is lost";
+    }
+    return has_capture_ ? "the program ended while a call to libprof or CUDA was under way: the capture has no end; "
+                          "prof seal puts into it what was kept"
+                        : "the program ended while a call to libprof or CUDA was under way: there is no capture, all "
+                          "of it is lost";
 }
 
 void recording_session::give_up(bool is_interrupted) noexcept {

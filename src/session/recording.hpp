@@ -263,6 +263,7 @@ private:
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
     std::atomic<bool> has_given_up_{false};  // the process ends without waiting for its capture
     std::atomic<end_progress> end_{end_progress::none};
+    std::atomic<bool> has_capture_{false};     // the file of the latest is made
     std::atomic<bool> ends_elsewhere_{false};  // on a thread for which the one that exits may be in the way
     tracer_options tracer_options_;            // its sizes go with the region's
     const bool inherits_;                      // in a forked child

@@ -65,6 +65,7 @@ std::shared_ptr<drain_thread> recording_session::make_drain() {
         return make_capture(options, facts, properties);
     };
     ender_.start();
+    has_capture_ = false;
     drain_ = std::make_shared<drain_thread>(*region_, make, drops_before_, memory, limits, properties);
     drain_->set_window(window_);
     introduce_tracer();
@@ -99,6 +100,7 @@ std::unique_ptr<capture_writer> recording_session::make_capture(const session_op
         const std::lock_guard lock(drain_mutex_);
         capture_base_ = base;
         capture_path_ = path.substr(base.size());
+        has_capture_ = true;
         if (!missing_.empty()) complain_once(missing_);
         return out;
     } catch (const std::bad_alloc&) {
