@@ -71,9 +71,15 @@ private:
         }
     }
 
+    // Of a forked child: it makes one range, and ends by _exit.
+    bool is_childs(const std::string& path) const {
+        return path.find("-" + std::to_string(done_.pid.load()) + ".", path.rfind('/')) == std::string::npos;
+    }
+
     void load(const std::string& path) {
         // A process that dies before the header is in the file leaves less than that.
-        if ((how_.was_killed || how_.disk_is_silent) && fs::file_size(path) < sizeof(format::file_header)) return;
+        const bool may_be_cut = how_.was_killed || how_.disk_is_silent || is_childs(path);
+        if (may_be_cut && fs::file_size(path) < sizeof(format::file_header)) return;
         auto data = std::make_unique<timeline>();
         try {
             *data = load_timeline(path);
@@ -82,6 +88,7 @@ private:
         } catch (const std::exception& failure) {
             return problem(path, ": ", failure.what());
         }
+        if (is_childs(path)) return expect_to_say_how_it_ended(*data);
         // A dump is a copy: what it has stands in its capture, too.
         (path.find(".dump-") == std::string::npos ? captures_ : dumps_).push_back(std::move(data));
     }
@@ -118,6 +125,12 @@ private:
         return sum;
     }
 
+    // What became of the rings; one that was sealed with all that was in them need not.
+    void expect_to_say_how_it_ended(const timeline& data) {
+        if (data.quality.ended || data.quality.died || !data.quality.recovery.empty()) return;
+        problem("a capture without an end does not say so");
+    }
+
     // What a capture has, and what it says that it lacks.
     void take(const timeline& data) {
         for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
@@ -145,11 +158,9 @@ private:
                                      dropped(data, {drop_cause::cupti_error}) != 0;
         said_.all_gpu_work = said_.all_gpu_work || has_no_gpu_work;
         if (data.quality.is_latest_part) said_.anything = true;
-        if (data.quality.ended) return;
-        // It says what became of the rings; one that was sealed with all that was in them need not.
+        expect_to_say_how_it_ended(data);
         const std::string& recovery = data.quality.recovery;
-        if (recovery.empty() && data.quality.died) return;
-        if (recovery.empty()) problem("a capture without an end does not say so");
+        if (data.quality.ended || (recovery.empty() && data.quality.died)) return;
         const bool is_recovered = recovery.find("were recovered from its rings") != std::string::npos &&
                                   recovery.find(", then ") == std::string::npos;
         if (!is_recovered) said_.anything = true;

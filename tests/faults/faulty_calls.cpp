@@ -21,6 +21,7 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <string_view>
 
 namespace prof::test {
 namespace {
@@ -33,6 +34,7 @@ struct text_range {
 text_range libprof_text;
 std::vector<fault> faults;
 fault_report* report = nullptr;
+pid_t program = 0;  // else it is a child of its
 std::string output_directory;
 std::string rings_directory;
 std::atomic<bool> is_ready{false};
@@ -68,6 +70,7 @@ __attribute__((constructor)) void get_ready() {
     close(file);
     if (at == MAP_FAILED) return;
     report = static_cast<fault_report*>(at);
+    program = getpid();
     const char* const output = std::getenv("PROF_OUTPUT_DIR");
     const char* const rings = std::getenv("PROF_RINGS");
     output_directory = output == nullptr ? "" : output;
@@ -86,10 +89,10 @@ void sleep_ms(std::int64_t ms) noexcept {
     nanosleep(&length, nullptr);
 }
 
-bool is_libprofs_thread() noexcept {
+bool is_thread(std::string_view beginning) noexcept {
     char name[16] = {};
     prctl(PR_GET_NAME, name);
-    return std::strncmp(name, "prof-", 5) == 0;
+    return std::string_view(name).starts_with(beginning);
 }
 
 // To this thread if it takes it, else to the first.
@@ -146,7 +149,8 @@ void apply(const fault& what, verdict& out) {
             sleep_ms(what.argument);
             break;
         case fault_effect::block:
-            while (is_libprofs_thread()) pause();
+            if (is_thread("prof-drain") && getpid() == program) report->capture_is_blocked = true;
+            while (is_thread("prof-")) pause();
             break;
         case fault_effect::kill:
             out.per_cent = static_cast<int>(what.argument);
@@ -189,7 +193,8 @@ void meet_as(faulty_call call, bool may_block, verdict& out) {
         const fault& each = faults[i];
         if (each.call != call || number < each.first || number - each.first >= each.times) continue;
         if (each.effect == fault_effect::block && !may_block) continue;
-        ++report->met[i];
+        const bool is_of_child = each.effect == fault_effect::kill && getpid() != program;
+        ++(is_of_child ? report->children_killed : report->met[i]);
         apply(each, out);
     }
 }

@@ -146,7 +146,9 @@ int command(const char* name, recorded after, bool changes = true) {
     const std::uint32_t phase = written->phase.load();
     const recorded was = written->phases[phase].load();
     if (changes) ++written->phase;
+    written->is_in_stop = std::strcmp(name, "prof_stop") == 0;
     const int result = call();
+    written->is_in_stop = false;
     if (result == PROF_FAILED) ++written->failed_commands;
     if (!changes) return result;
     written->phases[phase + 2] = result == PROF_OK ? after : result == PROF_WRONG_STATE ? was : recorded::unknown;
@@ -270,6 +272,7 @@ int main(int, char** argv) {
     setrlimit(RLIMIT_CORE, &no_core);
     randomness random(std::stoull(argv[1]));
     written = &prof::test::map_journal(argv[2]);
+    written->pid = getpid();
     const char* const mode = std::getenv("FAULTS_MODE");  // "plan": libprof itself says when it records
     const bool has_plan = mode != nullptr && std::strcmp(mode, "plan") == 0;
     written->phases[0] = has_plan ? recorded::unknown : recorded::yes;
