@@ -6,6 +6,7 @@
 
 #include "record/clock.hpp"
 #include "record/silent_thread.hpp"
+#include "session/out_of_memory.hpp"
 
 namespace prof {
 
@@ -38,7 +39,7 @@ void background_thread::run() {
         tasks_.pop_front();
         busy_ = true;
         lock.unlock();
-        task();
+        do_as_far_as_memory_goes(task);
         lock.lock();
         busy_ = false;
         changed_.notify_all();
@@ -54,7 +55,7 @@ void background_thread::post(std::function<void()> task) {
             return;
         }
     }
-    task();
+    do_as_far_as_memory_goes(task);
 }
 
 bool background_thread::is_idle() {
@@ -76,11 +77,19 @@ bool background_thread::wait_while_it_works(std::chrono::milliseconds standstill
     constexpr std::chrono::milliseconds between_looks{50};
     std::uint64_t worked_ns = cpu_ns();
     auto since = std::chrono::steady_clock::now();
+    {
+        const std::lock_guard lock(mutex_);
+        if (stood_still_at_ns_ == worked_ns) since = stands_still_since_;
+    }
     while (!wait_until_idle(between_looks)) {
         const auto now = std::chrono::steady_clock::now();
         const std::uint64_t before_ns = std::exchange(worked_ns, cpu_ns());
         if (before_ns != worked_ns) since = now;
-        if (now - since >= standstill) return false;
+        if (now - since < standstill) continue;
+        const std::lock_guard lock(mutex_);
+        stood_still_at_ns_ = worked_ns;
+        stands_still_since_ = since;
+        return false;
     }
     return true;
 }

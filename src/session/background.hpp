@@ -21,14 +21,15 @@ public:
     background_thread(const background_thread&) = delete;
     background_thread& operator=(const background_thread&) = delete;
 
-    // Tasks do not throw. If there can be no thread, the task runs here and now.
+    // If there can be no thread, the task runs here and now. One that throws has its line (out_of_memory.hpp).
     void post(std::function<void()> task);
 
     // Returns when all tasks given so far are done; false if that takes longer than `longest`;
     // max(): however long it takes.
     bool wait_until_idle(std::chrono::milliseconds longest);
     bool is_idle();
-    // As wait_until_idle(), but false once the thread has had nothing of the processor for as long as `standstill`.
+    // As wait_until_idle(), but false once the thread has had nothing of the processor for as long as `standstill`: who
+    // comes after that, while it still stands, does not wait so long again.
     bool wait_while_it_works(std::chrono::milliseconds standstill);
     // What the thread has had of the processor. Any thread.
     std::uint64_t cpu_ns() const noexcept;
@@ -47,6 +48,9 @@ private:
     bool has_thread_ = false;  // it ends with the process
     static constexpr clockid_t no_clock = -1;
     std::atomic<clockid_t> clock_{no_clock};
+    // When a wait was given up: what the thread had had of the processor, and since when.
+    std::uint64_t stood_still_at_ns_ = UINT64_MAX;
+    std::chrono::steady_clock::time_point stands_still_since_;
 };
 
 }  // namespace prof

@@ -37,8 +37,12 @@ std::string& last_error() noexcept {
     return text;
 }
 
-int fail(prof_result code, const std::string& line) {
-    last_error() = line;
+int fail(prof_result code, std::string_view line) noexcept {
+    try {
+        last_error() = line;
+    } catch (const std::bad_alloc&) {
+        last_error() = "out of memory";  // so short a text needs none
+    }
     return code;
 }
 

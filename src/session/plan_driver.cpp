@@ -8,6 +8,7 @@
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
 #include "session/export_bound.hpp"
+#include "session/out_of_memory.hpp"
 #include "session/plans.hpp"
 #include "session/recording.hpp"
 
@@ -239,7 +240,7 @@ void recording_session::end_window(std::uint64_t last_step, bool ends_with_step,
     const std::shared_ptr<drain_thread> drain = completes_capture ? take_drain() : draining();
     note_settling(drain);
     background_.post([this, drain, options = options_, steps = steps_.load(), completes_capture, listens = listens_] {
-        settle(drain, false);
+        do_as_far_as_memory_goes([&] { settle(drain, false); });
         if (completes_capture && drain != nullptr) complete_capture(*drain, options, steps);
         if (listens) listen();
         if (completes_capture) {
@@ -262,8 +263,10 @@ void recording_session::begin_warm_up() {
 }
 
 void recording_session::complete_capture(drain_thread& drain, const session_options& options, std::uint64_t steps) {
-    drain.set_property("steps", std::to_string(steps));
-    say_what_was_passed_over(drain);
+    do_as_far_as_memory_goes([&] {
+        drain.set_property("steps", std::to_string(steps));
+        say_what_was_passed_over(drain);
+    });
     std::string problem = drain.finish(format::end_reason::stopped);
     keep_totals(drain);
     exporter_.post([this, problem, options, path = absolute_capture_path()]() mutable {

@@ -5,6 +5,7 @@
 #include "ring/registry.hpp"
 #include "session/export_bound.hpp"
 #include "session/injections.hpp"
+#include "session/out_of_memory.hpp"
 #include "session/recording.hpp"
 
 namespace prof {
@@ -26,7 +27,7 @@ session_result recording_session::complete(format::end_reason reason, std::strin
     if (exits && ends_in_a_hurry() && drain != nullptr) (void)drain->take_over();
     if (was_recording || exits) {
         set_gate(recording_epoch, 0);  // what is drained last must come to an end
-        if (is_settled) settle(drain, exits);
+        if (is_settled) do_as_far_as_memory_goes([&] { settle(drain, exits); });
     }
     if (exits) {
         if (drain != nullptr) last_drain_ = drain;  // its thread may outlive the end of the capture
@@ -62,9 +63,11 @@ session_result recording_session::complete_recording(bool was_recording, const s
                                                      std::string& problem) {
     const bool exits = reason == format::end_reason::exited;
     if (drain != nullptr) {
-        drain->set_property("steps", std::to_string(steps_.load()));
-        say_what_others_took(*drain);
-        say_what_was_passed_over(*drain);
+        do_as_far_as_memory_goes([&] {
+            drain->set_property("steps", std::to_string(steps_.load()));
+            say_what_others_took(*drain);
+            say_what_was_passed_over(*drain);
+        });
         disk_is_silent_ = exits && !drain->is_finished(reason, longest_standstill);
         if (disk_is_silent_) return session_result::failed;
         problem = ends_elsewhere_ ? drain->close(reason) : drain->finish(reason);

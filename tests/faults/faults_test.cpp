@@ -329,6 +329,10 @@ TEST(Faults, ThatWereFoundOnceAreMet) {
         {"no memory for a while, and CUPTI is in use at the end", 10018, {}, "malloc@107+5=fail:12"},
         {"no descriptor but the standard streams", 371, {}, "any@11=limit_files:3"},
         {"no descriptor at all, where poll() fails", 2197, {}, "any@18=limit_files"},
+        {"no memory for a dump's exports, nor for saying so",
+         6167,
+         {{"PROF_CONTROL", "on"}, {"PROF_EXPORT", "trace,summary"}},
+         "malloc@640+5=fail:12"},
         {"a dump that cannot be read when the recording is stopped", 5, {{"PROF_CONTROL", "on"}}, "pread@1=block"},
     };
     for (const found_once& each : all) {
