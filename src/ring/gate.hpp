@@ -34,6 +34,8 @@ inline constexpr std::atomic<std::uint32_t>& symbol_generation = all_gate_words.
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
 // In a child that was forked during a recording: its first record begins one of its own.
 inline constexpr std::uint32_t orphan_epoch = 0xFFFFFFFE;
+// The session is being prepared: who comes with a record waits for that, or the first ranges would be lost.
+inline constexpr std::uint32_t preparing_epoch = 0xFFFFFFFB;
 
 // The recording's number again, while it is a plain one: no range is watched. Else a number that is no thread's
 // (no_plain_epoch). So with one comparison a range's hook knows that nothing is to be done but to record.

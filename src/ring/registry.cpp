@@ -27,6 +27,7 @@ region* region_of_parent = nullptr;
 std::atomic<void (*)() noexcept> on_child_use{nullptr};
 __thread producer* producer_before_fork __attribute__((tls_model("initial-exec"))) = nullptr;  // what was open then
 std::atomic<void (*)() noexcept> on_first_use{nullptr};
+std::atomic<void (*)() noexcept> on_preparing{nullptr};  // null but during a preparation
 pthread_key_t thread_end_key;
 pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
@@ -78,6 +79,22 @@ void count_interruption() noexcept {
     if (region* where = installed_region()) where->count_drop(drop_cause::signal_handler);
 }
 
+void begin_preparation(void (*wait)() noexcept) noexcept {
+    guard_gate();
+    on_preparing.store(wait);  // first: who finds the gate so is to wait
+    std::uint32_t epoch = 0;
+    (void)recording_epoch.compare_exchange_strong(epoch, preparing_epoch);
+    if (epoch != 0 && epoch != preparing_epoch) on_preparing.store(nullptr);
+    follow_gate();
+}
+
+void end_preparation() noexcept {
+    on_preparing.store(nullptr);
+    std::uint32_t epoch = preparing_epoch;
+    (void)recording_epoch.compare_exchange_strong(epoch, 0);
+    follow_gate();
+}
+
 bool first_use_was_met() noexcept { return on_first_use.load() == nullptr; }
 
 region* installed_region() noexcept {
@@ -108,12 +125,18 @@ void leave_region_in_child(bool records, void (*first_use)() noexcept) noexcept 
         set_this_thread(nullptr);
     }
     ringless_epoch = 0;
+    if (on_preparing.load() != nullptr) {
+        region_of_parent = nullptr;  // nothing is named in it yet
+        on_child_use.store(nullptr);
+        return set_gate(recording_epoch, preparing_epoch);
+    }
     set_gate(recording_epoch, records && region_of_parent != nullptr ? orphan_epoch : 0);
 }
 
 region* parents_region() noexcept { return region_of_parent; }
 
 region* region_for_names() noexcept {
+    if (auto* const wait = on_preparing.load()) wait();
     region* const where = installed_region();
     if (where != nullptr || region_of_parent == nullptr) return where;
     if (auto* const first_use = on_child_use.load()) first_use();
@@ -125,6 +148,11 @@ bool ends_parents_range(std::size_t domain) noexcept {
 }
 
 producer* attach_this_thread(std::uint32_t epoch) noexcept {
+    if (epoch == preparing_epoch) {
+        if (auto* const wait = on_preparing.load()) wait();
+        epoch = epoch_of(recording_epoch);
+        if (epoch == 0 || epoch == preparing_epoch) return nullptr;  // the latter on the thread that prepares
+    }
     if (epoch == watching_epoch) return nullptr;
     if (epoch == orphan_epoch) {
         if (auto* const first_use = on_child_use.load()) first_use();

@@ -56,6 +56,12 @@ region* installed_region() noexcept;  // null in a child that pthread_atfork's h
 // before it records anything has the name from its first record on.
 void name_thread(region& where, std::uint32_t tid, std::uint32_t name) noexcept;
 
+// From here on to end_preparation() who comes with a record or a name calls `wait`, which returns when the session is
+// prepared, or at once on the thread that prepares it. Does nothing where the gate is open. A child that is forked
+// meanwhile is as its parent was: it prepares a session of its own. Any thread, also several at once.
+void begin_preparation(void (*wait)() noexcept) noexcept;
+void end_preparation() noexcept;
+
 // In a forked child, from pthread_atfork: the parent's rings are left alone from here on. `first_use` makes a region of
 // the child's own and installs it; it is called, on any thread, when something is to be named and there is none yet,
 // and, if the child `records`, at its first record, for which it then has opened the gate or shut it. Takes no lock,

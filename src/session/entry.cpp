@@ -105,8 +105,13 @@ extern "C" {
         InitializeInjectionNvtx2,
         [&] {
             prof::nvtx_has_come();
-            prof::recording_session::instance().prepare();
-            return prof::install_nvtx_hooks(get_export_table);
+            prof::recording_session& session = prof::recording_session::instance();
+            session.hold_for_preparation();
+            // NVTX has whoever makes a range meanwhile wait until this has returned, also a signal's handler on this
+            // thread, and a child that is forked now, which it will never be in: not those that find the hooks.
+            const bool has_hooks = prof::install_nvtx_hooks(get_export_table);
+            session.prepare();
+            return has_hooks;
         },
         get_export_table);
 }

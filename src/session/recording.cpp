@@ -62,19 +62,36 @@ void recording_session::make_region(const session_options& options) {
 // A thread that comes while another prepares waits for it, or its first ranges would find the gate shut. A call from
 // inside the preparation, as CUDA's start-up may make, does not wait.
 void recording_session::prepare() {
-    if (prepared_.load() || prepares) return;
+    if (prepares) return;
+    if (prepared_.load()) return end_preparation();
     // Whoever prepares may be waiting for what this thread holds, as CUDA's start-up does.
     const std::unique_lock lock(preparing_, longest_wait_for_start);
-    if (!lock.owns_lock() || prepared_.load()) return;
+    if (!lock.owns_lock()) return;
+    if (prepared_.load()) return end_preparation();
     prepares = true;
+    begin_preparation(await_preparation);
     try {
         make_ready();
     } catch (...) {
         prepares = false;
+        end_preparation();
         throw;
     }
     prepares = false;
     prepared_.store(true);
+    end_preparation();
+}
+
+void recording_session::hold_for_preparation() noexcept {
+    if (!prepared_.load()) begin_preparation(await_preparation);
+}
+
+void recording_session::await_preparation() noexcept {
+    try {
+        instance().prepare();
+    } catch (const std::exception&) {
+        // Said by who came first; nothing is recorded.
+    }
 }
 
 void recording_session::make_ready() {

@@ -64,6 +64,8 @@ public:
 
     // From the injection points, before the first hook: makes the region, and starts recording if autostart is on.
     void prepare();
+    // Before it: what comes to a hook meanwhile waits for it. Any thread.
+    void hold_for_preparation() noexcept;
     // From InitializeInjection: the driver is being initialised.
     static void hear_of_cuda();
 
@@ -129,6 +131,7 @@ private:
     session_result complete(format::end_reason reason, std::string& problem);
     static void on_childs_first_use() noexcept;
     static void on_first_use() noexcept;
+    static void await_preparation() noexcept;
     static bool on_watched_range(range_use use, bool begins) noexcept;
     static void on_profiler_call(bool starts) noexcept;
 
