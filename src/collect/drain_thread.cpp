@@ -94,7 +94,10 @@ void drain_thread::run() noexcept {
 
 bool drain_thread::make_capture() noexcept {
     try {
-        if (make_) out_ = make_();
+        if (make_) {
+            const disk_call call;  // of many: directories, names
+            out_ = make_();
+        }
         if (out_ != nullptr) collector_.begin_capture(*out_);
     } catch (const std::bad_alloc&) {
         note_making_problem(no_memory);
@@ -143,6 +146,13 @@ bool drain_thread::take_over() {
 bool drain_thread::await_capture(std::chrono::milliseconds longest) {
     std::unique_lock lock(mutex_);
     return made_.wait_for(lock, longest, [&] { return is_made_; });
+}
+
+bool drain_thread::await_capture_while_disk_answers(std::chrono::nanoseconds patience) {
+    while (!await_capture(between_looks_at_disk)) {
+        if (disk_.standstill_ns() >= static_cast<std::uint64_t>(patience.count())) return false;
+    }
+    return true;
 }
 
 std::string drain_thread::making_problem() {

@@ -42,6 +42,8 @@ public:
 
     // Returns when the capture is made or cannot be; false if that takes longer. Any thread.
     bool await_capture(std::chrono::milliseconds longest);
+    // The same, however long it takes; false if the disk has not answered a call for as long as `patience`.
+    bool await_capture_while_disk_answers(std::chrono::nanoseconds patience);
     // Why there is no capture, in one line; "" while it is being made and once it is. Any thread.
     std::string making_problem();
 

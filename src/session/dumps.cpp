@@ -19,8 +19,6 @@ namespace prof {
 namespace {
 
 constexpr std::string_view suffix = ".prof";
-// Where the first record has just come.
-constexpr std::chrono::milliseconds longest_wait_for_capture{5000};
 // For a window that has just ended to be taken in.
 constexpr std::chrono::milliseconds longest_wait_for_window{10'000};
 
@@ -72,8 +70,9 @@ session_result recording_session::dump(const std::string& wanted_path, bool wait
             return session_result::wrong_state;
         }
     }
-    text = drain->await_capture(longest_wait_for_capture) ? drain->making_problem()
-                                                          : "no dump: the disk of the capture does not answer";
+    text = drain->await_capture_while_disk_answers(longest_standstill)
+               ? drain->making_problem()
+               : "no dump: the disk of the capture does not answer";
     if (text.empty() && !wanted_path.empty()) text = path_problem(wanted_path);
     if (!text.empty()) return session_result::failed;
     // The program may go elsewhere meanwhile.

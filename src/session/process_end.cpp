@@ -74,7 +74,7 @@ void recording_session::complete_at_exit() {
     if (!command.owns_lock()) return;
     std::string problem;
     (void)complete(format::end_reason::exited, problem);
-    if (disk_is_silent_ || !exporter_.is_idle()) return;
+    if (disk_is_silent_ || !exporter_.is_idle() || !background_.is_idle()) return;
     ends_in_a_hurry() ? hurry_control() : close_control();
     if (has_given_up_) return;
     end_ = end_progress::complete;

@@ -217,6 +217,8 @@ private:
     session_lock lock_settled(std::chrono::nanoseconds patience);
     session_result bring_in(session_lock lock, std::string& problem);
     bool await_settled(std::chrono::nanoseconds patience);
+    bool await_settled_at_exit();
+    session_result leave_to_window();
     bool disk_stands_still();
     bool ends_in_a_hurry() const noexcept;
     void open_next_window();

@@ -21,8 +21,9 @@ session_result recording_session::complete(format::end_reason reason, std::strin
     const auto [was_recording, options] = end_recording(exits);
     waits_for_gpu_.store(true);
     // A program that ends is not held up by a GPU that does not.
-    const bool is_settled = background_.wait_until_idle(exits ? longest_standstill : longest_wait);
+    const bool is_settled = exits ? await_settled_at_exit() : background_.wait_until_idle(longest_wait);
     const std::shared_ptr<drain_thread> drain = take_drain();
+    if (drain == nullptr && !is_settled) return leave_to_window();
     note_settling(drain);
     if (exits && ends_in_a_hurry() && drain != nullptr) (void)drain->take_over();
     if (was_recording || exits) {
@@ -43,6 +44,25 @@ session_result recording_session::complete(format::end_reason reason, std::strin
     const std::lock_guard lock(mutex_);
     if (std::exchange(completes_, false)) changed_ns_ = clock_ns(CLOCK_MONOTONIC);
     return result;
+}
+
+// A GPU that does not end, and a disk that does not answer, are given five seconds in all.
+bool recording_session::await_settled_at_exit() {
+    constexpr std::chrono::milliseconds between_looks{10};
+    const auto end = std::chrono::steady_clock::now() + longest_standstill;
+    while (!background_.wait_until_idle(between_looks)) {
+        if (disk_stands_still() || std::chrono::steady_clock::now() >= end) return false;
+    }
+    return true;
+}
+
+// At exit: the capture is that of a window which is still being taken in. It has no end, and needs its rings.
+session_result recording_session::leave_to_window() {
+    disk_is_silent_ = disk_stands_still();
+    set_gate(recording_epoch, 0);
+    end_ = end_progress::left_cupti;
+    waits_for_gpu_.store(false);
+    return session_result::failed;
 }
 
 // From here on nobody but stop() touches what the recording leaves: hooks are shut out, and there is no plan.

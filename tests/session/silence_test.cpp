@@ -61,7 +61,8 @@ struct Silence : testing::Test {
 
 TEST_F(Silence, OfADiskDoesNotHoldUpTheEndOfTheProcess) {
     for (const char* const mode : {"exit", "exit-in-stop", "before-exit", "exit-first", "exports"}) begin(mode);
-    for (const std::string mode : {"exit", "exit-in-stop", "before-exit"}) {
+    begin("exit-paused", {{"PROF_EXPORT_EACH", "window"}});
+    for (const std::string mode : {"exit", "exit-in-stop", "before-exit", "exit-paused"}) {
         const process_result result = end(mode);
         const std::string why =
             mode == "exit-in-stop" ? "a call to libprof or CUDA was under way" : "the capture's disk did not answer";

@@ -1,13 +1,13 @@
 // A program whose capture's disk stops to answer (slow_disk.cpp, preloaded), and stays so:
 //
-//   silence_victim exit | exit-first | exit-in-stop | before-exit | resume | steps | exports
+//   silence_victim exit | exit-first | exit-in-stop | exit-paused | before-exit | resume | steps | exports
 //
 // Each step has a range and a launch. exit: half of 40 steps are taken in, then the disk is silent, and the program
 // ends. exit-first: it is silent from the beginning on. exit-in-stop: another thread is in prof_stop when the program
-// ends. before-exit: it calls prof_before_exit and prof_sync first, which fail. resume: a pause, and a resume, which
-// fails; then the disk answers, and a resume succeeds. steps: 40 steps by prof_step, of which the disk is silent from
-// the 10th to the 30th; none may be held up. exports: it is silent for exports alone. Prints "done", and ends with
-// status 3.
+// ends. exit-paused: that pauses just before. before-exit: it calls prof_before_exit and prof_sync first, which fail.
+// resume: a pause, and a resume, which fails; then the disk answers, and a resume succeeds. steps: 40 steps by
+// prof_step, of which the disk is silent from the 10th to the 30th; none may be held up. exports: it is silent for
+// exports alone. Prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <prof/prof.h>
@@ -103,6 +103,7 @@ int main(int, char** argv) {
         if (mode == "resume") pause_and_resume(stream);
     }
     if (mode == "exit-in-stop") stop_on_another_thread();
+    if (mode == "exit-paused") expect(prof_pause() == PROF_OK, "prof_pause");
     if (mode == "before-exit") {
         expect(prof_before_exit() == PROF_FAILED, "prof_before_exit gives up");
         expect(prof_sync() == PROF_FAILED, "prof_sync gives up");
