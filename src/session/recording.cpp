@@ -212,6 +212,7 @@ session_result recording_session::start(const session_options& options, asker wh
         graphs_notice_.clear();
         attached_ = nullptr;
         totals_ = {};
+        was_refused_ = false;
     }
     install_region(region_, on_first_use);
     recording_.store(true);

@@ -300,6 +300,7 @@ private:
     format::window_entry window_;           // the latest
     drop_counts drops_before_{};            // before the capture's first window
     bool accepting_ = false;                // a drain thread may be started
+    bool was_refused_ = false;              // there could be none at the first record, and the gate was shut
     std::shared_ptr<drain_thread> idle_drain_;
     bool listening_ = false;            // outside any recording: an idle drain thread may be started
     cupti_tracer* attached_ = nullptr;  // tracer_, once it records

@@ -20,6 +20,8 @@ namespace prof {
 namespace {
 
 constexpr std::chrono::milliseconds longest_wait_at_first_record{100};
+constexpr const char* refused_notice =
+    "there was no memory, or no thread, to begin with at the first record: what came after it is not recorded";
 
 // Allocates nothing: there may be no memory, which is why.
 void record_nothing(const char* why) noexcept {
@@ -34,11 +36,15 @@ void record_nothing(const char* why) noexcept {
 void recording_session::on_first_use() noexcept {
     try {
         instance().begin_drain();
+        return;
     } catch (const std::bad_alloc&) {
         record_nothing("no memory for a recording");
     } catch (const std::exception& failure) {
         record_nothing(failure.what());
     }
+    // Where there is a capture in the end, it says so.
+    const std::lock_guard lock(instance().drain_mutex_);
+    instance().was_refused_ = true;
 }
 
 // On the thread that met the first record. The file is made on the drain thread, and this one waits for it, but not for
@@ -58,6 +64,7 @@ std::shared_ptr<drain_thread> recording_session::make_drain() {
     if (!accepting_ || drain_ != nullptr) return nullptr;
     property_list properties = capture_properties(options_, facts_, *region_);
     if (inherits_) describe_child(properties);
+    if (was_refused_) properties.emplace_back("recording_notice", refused_notice);
     graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
     keep_limits limits;
     (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
@@ -67,6 +74,7 @@ std::shared_ptr<drain_thread> recording_session::make_drain() {
     ender_.start();
     has_capture_ = false;
     drain_ = std::make_shared<drain_thread>(*region_, make, drops_before_, memory, limits, properties);
+    was_refused_ = false;
     drain_->set_window(window_);
     introduce_tracer();
     return drain_;

@@ -77,8 +77,9 @@ private:
     }
 
     void load(const std::string& path) {
-        // A process that dies before the header is in the file leaves less than that.
-        const bool may_be_cut = how_.was_killed || how_.disk_is_silent || is_childs(path);
+        // A process that dies before the header is in the file leaves less than that, and so does one that can neither
+        // write it nor remove the file.
+        const bool may_be_cut = how_.was_killed || how_.disk_is_silent || how_.unlink_failed || is_childs(path);
         if (may_be_cut && fs::file_size(path) < sizeof(format::file_header)) return;
         auto data = std::make_unique<timeline>();
         try {
@@ -157,7 +158,7 @@ private:
         const bool has_no_gpu_work = !data.property("missing").empty() || !data.property("cupti_notice").empty() ||
                                      dropped(data, {drop_cause::cupti_error}) != 0;
         said_.all_gpu_work = said_.all_gpu_work || has_no_gpu_work;
-        if (data.quality.is_latest_part) said_.anything = true;
+        if (data.quality.is_latest_part || !data.property("recording_notice").empty()) said_.anything = true;
         expect_to_say_how_it_ended(data);
         const std::string& recovery = data.quality.recovery;
         if (data.quality.ended || (recovery.empty() && data.quality.died)) return;

@@ -333,6 +333,10 @@ TEST(Faults, ThatWereFoundOnceAreMet) {
          6167,
          {{"PROF_CONTROL", "on"}, {"PROF_EXPORT", "trace,summary"}},
          "malloc@640+5=fail:12"},
+        {"no thread for a second recording at its first record, and one at its end",
+         7077,
+         {{"PROF_CONTROL", "auto"}, {"PROF_EXPORT", "trace,summary"}},
+         "rename@1+2=fail:38;pthread_create@4+2=fail:11"},
         {"a dump that cannot be read when the recording is stopped", 5, {{"PROF_CONTROL", "on"}}, "pread@1=block"},
     };
     for (const found_once& each : all) {

@@ -100,7 +100,7 @@ PROF_EXPORT int open(const char* path, int flags, ...) {
 PROF_EXPORT ssize_t write(int descriptor, const void* bytes, std::size_t count) {
     PROF_NEXT(write);
     const verdict met = meet(faulty_call::write, PROF_CALLER);
-    if (met.error != 0) {
+    if (met.error != 0 && !met.dies) {
         errno = met.error;
         return -1;
     }

@@ -4,8 +4,8 @@
 //
 // Each step has a range and a launch. exit: half of 40 steps are taken in, then the disk is silent, and the program
 // ends. exit-first: it is silent from the beginning on. exit-in-stop: another thread is in prof_stop when the program
-// ends. exit-paused: that pauses just before. before-exit: it calls prof_before_exit and prof_sync first, which fail.
-// resume: a pause, and a resume, which fails; then the disk answers, and a resume succeeds. steps: 40 steps by
+// ends. exit-paused: it calls prof_pause just before. before-exit: it calls prof_before_exit and prof_sync first, which
+// fail. resume: a pause, and a resume, which fails; then the disk answers, and a resume succeeds. steps: 40 steps by
 // prof_step, of which the disk is silent from the 10th to the 30th; none may be held up. exports: it is silent for
 // exports alone. Prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
