@@ -33,9 +33,12 @@ input_file::input_file(const std::string& path) {
         refuse(status);
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
+    file_ = file_identity(descriptor_);
 }
 
-input_file::~input_file() { ::close(descriptor_); }
+input_file::~input_file() {
+    if (file_.is_still(descriptor_)) ::close(descriptor_);
+}
 
 std::span<const std::byte> input_file::view(std::uint64_t offset, std::size_t bytes) {
     if (offset >= size_) {
@@ -66,7 +69,8 @@ std::uint64_t input_file::skip_zeros(std::uint64_t offset) {
     constexpr std::size_t at_a_time = 64U << 10;
     while (offset < size_) {
         // Where the file system does not say, all is data.
-        const off_t data = ::lseek(descriptor_, static_cast<off_t>(offset), SEEK_DATA);
+        const bool is_ours = file_.is_still(descriptor_);
+        const off_t data = is_ours ? ::lseek(descriptor_, static_cast<off_t>(offset), SEEK_DATA) : 0;
         if (data < 0 && errno == ENXIO) return size_;
         if (data >= 0) offset = std::max(offset, static_cast<std::uint64_t>(data) / word * word);
         const auto bytes = view(offset, at_a_time);
@@ -88,7 +92,7 @@ std::size_t input_file::read(std::uint64_t offset, std::span<std::byte> to) cons
             break;
         }
     }
-    return done;
+    return file_.is_still(descriptor_) ? done : 0;
 }
 
 }  // namespace prof

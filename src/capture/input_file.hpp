@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 
+#include "record/own_descriptor.hpp"
+
 namespace prof {
 
 class input_file {
@@ -34,6 +36,7 @@ public:
 
 private:
     int descriptor_ = -1;
+    file_identity file_;  // the program may close it, and open one of its own under the number
     std::uint64_t size_ = 0;
     std::unique_ptr<std::byte[]> buffer_;
     std::size_t capacity_ = 0;

@@ -78,17 +78,21 @@ atomic_file::atomic_file(std::string path) : path_(std::move(path)) {
         unlink(temporary_path_.c_str());
         descriptor_ = open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     }
+    descriptor_ = above_standard_streams(descriptor_);
     if (descriptor_ < 0) fail("create", errno);
+    file_ = file_identity(descriptor_);
 }
 
 atomic_file::~atomic_file() {
     if (descriptor_ < 0) return;
-    close(descriptor_);
+    if (file_.is_still(descriptor_)) close(descriptor_);
     if (!temporary_path_.empty()) unlink(temporary_path_.c_str());
 }
 
 void atomic_file::fail(const char* what, int error_number) const {
-    throw error(std::string("cannot ") + what + " " + path_ + ": " + std::generic_category().message(error_number));
+    const std::string why =
+        error_number == EBADF ? "the program closed it" : std::generic_category().message(error_number);
+    throw error(std::string("cannot ") + what + " " + path_ + ": " + why);
 }
 
 void atomic_file::write(std::string_view bytes) {
@@ -102,6 +106,7 @@ void atomic_file::write(std::string_view bytes) {
 void atomic_file::write_plain(std::string_view bytes) {
     const file_size_signal_guard guard;
     while (!bytes.empty()) {
+        if (!file_.is_still(descriptor_)) fail("write", EBADF);
         const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
         if (written < 0) {
             if (errno == EINTR) continue;
@@ -115,6 +120,7 @@ void atomic_file::commit() {
     if (gzip_) {
         gzip_->compress({}, true, [this](std::string_view piece) { write_plain(piece); });
     }
+    if (!file_.is_still(descriptor_)) fail("write", EBADF);
     const int descriptor = descriptor_;
     descriptor_ = -1;
     // A network file system may report a full disk as late as here.

@@ -1,7 +1,8 @@
 // A file that appears whole or not at all: written as `<path>.tmp-<pid>` (mode 0600) beside its place, renamed there by
-// commit(), removed by the destructor if commit() was not reached. What stood at `path` before stays until then.
-// A terminal, pipe or device (/dev/null) is written in place. A name that ends in ".gz" is compressed. One thread at a
-// time; every failure is a prof::error that names the file.
+// commit(), removed by the destructor if commit() was not reached. Where the program that it is in closes it, it fails,
+// and what has its number then stays as it is. What stood at `path` before stays until then. A terminal, pipe or device
+// (/dev/null) is written in place. A name that ends in ".gz" is compressed. One thread at a time; every failure is a
+// prof::error that names the file.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "export/byte_sink.hpp"
+#include "record/own_descriptor.hpp"
 
 namespace prof {
 
@@ -31,6 +33,7 @@ private:
     std::string path_;
     std::string temporary_path_;  // empty: written in place
     int descriptor_ = -1;
+    file_identity file_;
     std::unique_ptr<gzip_stream> gzip_;
 };
 

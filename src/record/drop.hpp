@@ -25,7 +25,8 @@ enum class drop_cause : std::uint32_t {
     labels_full,              // names of threads, streams, categories beyond the label table
     forked_child,             // forked children that could not be recorded: each counts once
     graph_memory_full,        // nodes of graphs beyond what is kept from recording to recording
-    signal_handler,           // made by a signal's handler that interrupted its thread in the middle of a record
+    signal_handler,  // made by a signal's handler that interrupted its thread in the middle of a record, or in the
+                     // session
 };
 inline constexpr std::size_t drop_cause_count = 16;
 

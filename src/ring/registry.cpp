@@ -95,6 +95,8 @@ void end_preparation() noexcept {
     follow_gate();
 }
 
+void put_off_first_use(void (*first_use)() noexcept) noexcept { on_first_use.store(first_use); }
+
 bool first_use_was_met() noexcept { return on_first_use.load() == nullptr; }
 
 region* installed_region() noexcept {
@@ -166,7 +168,13 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         where->count_drop(drop_cause::no_ring);
         return nullptr;
     }
-    if (auto* first_use = on_first_use.exchange(nullptr)) first_use();
+    if (auto* first_use = on_first_use.exchange(nullptr)) {
+        first_use();
+        if (on_first_use.load() != nullptr) {
+            where->count_drop(drop_cause::signal_handler);
+            return nullptr;
+        }
+    }
     begin_writing();
     if (producer* known = this_thread.out) {
         (void)known->begin_epoch(*where, epoch);  // it recorded earlier, and keeps its ring

@@ -79,6 +79,9 @@ region* region_for_names() noexcept;
 // once. Also for the domain_limit-th domain, that of adoptions.
 bool ends_parents_range(std::size_t domain) noexcept;
 
+// From `first_use`: it cannot be now, and is called again at the next record. This one is counted (signal_handler).
+void put_off_first_use(void (*first_use)() noexcept) noexcept;
+
 // A thread has come for the first time since, and `first_use` was called or is about to be.
 bool first_use_was_met() noexcept;
 

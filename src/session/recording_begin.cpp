@@ -34,6 +34,8 @@ void record_nothing(const char* why) noexcept {
 }  // namespace
 
 void recording_session::on_first_use() noexcept {
+    // Of a signal's handler, on a thread that may hold what this waits for.
+    if (session_mutexes_held != 0 && is_in_signal_handler()) return put_off_first_use(on_first_use);
     try {
         instance().begin_drain();
         return;

@@ -1,5 +1,6 @@
 #include "export/atomic_file.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -115,6 +116,27 @@ TEST_F(AtomicFile, TellsInOneLineWhatFailed) {
     EXPECT_THAT(failure_of([&] { atomic_file file(directory_.string()); }), HasSubstr("Is a directory"));
     EXPECT_EQ(failure_of([] { atomic_file("/dev/full").write("x"); }),
               "cannot write /dev/full: No space left on device");
+}
+
+// As daemons do: the file that the program opens next has the number of ours.
+TEST_F(AtomicFile, WritesNoFileOfTheProgramThatClosedItsOwn) {
+    for (const bool commits : {false, true}) {
+        const int next = dup(STDERR_FILENO);
+        close(next);
+        int programs = -1;
+        const std::string failure = failure_of([&] {
+            atomic_file file(path("a"));
+            file.write("x");
+            ASSERT_EQ(close(next), 0);
+            programs = open(path("program's").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+            ASSERT_EQ(programs, next);
+            commits ? file.commit() : file.write("y");
+        });
+        EXPECT_EQ(failure, "cannot write " + path("a") + ": the program closed it");
+        EXPECT_EQ(close(programs), 0) << "the program's file is open still";
+        EXPECT_EQ(content(path("program's")), "");
+        EXPECT_EQ(file_count(), 1U);
+    }
 }
 
 TEST_F(AtomicFile, LeavesNothingBehindOnAFullDisk) {

@@ -337,6 +337,11 @@ TEST(Faults, ThatWereFoundOnceAreMet) {
          7077,
          {{"PROF_CONTROL", "auto"}, {"PROF_EXPORT", "trace,summary"}},
          "rename@1+2=fail:38;pthread_create@4+2=fail:11"},
+        {"the first range is a handler's, on a thread that is inside the session", 10819, {}, "any@22+3=signal"},
+        {"the program closes a file that exports are written to",
+         10833,
+         {{"PROF_EXPORT", "trace,summary"}},
+         "open@9=delay:1;posix_fallocate@1=fail:28"},
         {"a dump that cannot be read when the recording is stopped", 5, {{"PROF_CONTROL", "on"}}, "pread@1=block"},
     };
     for (const found_once& each : all) {
