@@ -65,6 +65,18 @@ std::string own_path() {
     }
 }
 
+// What fails has its line.
+template <typename TAction>
+void attempt(TAction&& action) noexcept {
+    try {
+        action();
+    } catch (const std::bad_alloc&) {
+        complain_once("no memory for a recording; nothing is recorded while that is so");
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+    }
+}
+
 // What a way in does. Where another copy of libprof has the session, that one's does it.
 template <typename TAction, typename... TArguments>
 int enter(const char* name, int (*)(TArguments...), TAction&& action, TArguments... arguments) noexcept {
@@ -74,14 +86,9 @@ int enter(const char* name, int (*)(TArguments...), TAction&& action, TArguments
         const auto first = reinterpret_cast<int (*)(TArguments...)>(function_of_first_copy(name));
         return first == nullptr ? 0 : first(arguments...);
     }
-    try {
-        return action() ? 1 : 0;
-    } catch (const std::bad_alloc&) {
-        complain_once("no memory for a recording; nothing is recorded while that is so");
-    } catch (const std::exception& failure) {
-        complain_once(failure.what());
-    }
-    return 0;
+    bool is_done = false;
+    attempt([&] { is_done = action(); });
+    return is_done ? 1 : 0;
 }
 
 }  // namespace
@@ -110,7 +117,7 @@ extern "C" {
             // NVTX has whoever makes a range meanwhile wait until this has returned, also a signal's handler on this
             // thread, and a child that is forked now, which it will never be in: not those that find the hooks.
             const bool has_hooks = prof::install_nvtx_hooks(get_export_table);
-            session.prepare();
+            prof::attempt([&] { session.prepare(); });  // they stay: a later attempt may succeed
             return has_hooks;
         },
         get_export_table);

@@ -51,6 +51,8 @@ __thread bool begins __attribute__((tls_model("initial-exec"))) = false;  // thi
 
 const heritage* inherited() noexcept { return left_by_parent; }
 
+bool has_gpu_of_its_own() noexcept { return !cuda_is_parents; }
+
 session_options options_of_child(const session_options& parents, bool may_use_gpu) {
     session_options out = parents;
     const session_options none;
@@ -102,6 +104,7 @@ void recording_session::leave_to_children() {
 void recording_session::in_child() noexcept {
     if (gate_was_wiped()) guard_gate();
     forget_silent_threads();
+    cuda_is_parents = cuda_is_parents || cuda_comes;
     abandon_control_in_child();
     parent_pid = getppid();
     if (recording_session* const parents = the_session.exchange(nullptr)) {

@@ -19,6 +19,9 @@ struct heritage {
 // In a forked child: what its parent has left, if anything.
 const heritage* inherited() noexcept;
 
+// False in a child of a process in which CUDA was, or was about to be.
+bool has_gpu_of_its_own() noexcept;
+
 // Those of a child's recording: what depends on steps and ranges of the parent's is left out.
 session_options options_of_child(const session_options& parents, bool may_use_gpu);
 

@@ -32,6 +32,7 @@ recording_session::recording_session() : inherits_(inherited() != nullptr) {
         take_heritage(*inherited());
         return;
     }
+    may_use_gpu_ = has_gpu_of_its_own();
     std::string complaint;
     environment_ = options_from_environment(complaint);
     options_ = environment_;
@@ -69,7 +70,7 @@ void recording_session::prepare() {
     if (!lock.owns_lock()) return;
     if (prepared_.load()) return end_preparation();
     prepares = true;
-    begin_preparation(await_preparation);
+    begin_to_prepare();
     try {
         make_ready();
     } catch (...) {
@@ -83,7 +84,12 @@ void recording_session::prepare() {
 }
 
 void recording_session::hold_for_preparation() noexcept {
-    if (!prepared_.load()) begin_preparation(await_preparation);
+    if (!prepared_.load()) begin_to_prepare();
+}
+
+void recording_session::begin_to_prepare() noexcept {
+    if (cuda_is_initialised()) cuda_comes = true;
+    begin_preparation(await_preparation);
 }
 
 void recording_session::await_preparation() noexcept {
@@ -121,6 +127,7 @@ bool recording_session::has_cuda() const noexcept {
 }
 
 void recording_session::hear_of_cuda() {
+    cuda_comes = true;
     try {
         instance().cuda_is_coming();
     } catch (...) {

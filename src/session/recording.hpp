@@ -131,6 +131,7 @@ private:
     session_result complete(format::end_reason reason, std::string& problem);
     static void on_childs_first_use() noexcept;
     static void on_first_use() noexcept;
+    static void begin_to_prepare() noexcept;
     static void await_preparation() noexcept;
     static bool on_watched_range(range_use use, bool begins) noexcept;
     static void on_profiler_call(bool starts) noexcept;
@@ -264,6 +265,7 @@ private:
     std::atomic<std::uint32_t> idle_gate_{0};    // what the gate is on between windows
     std::atomic<bool> prepared_{false};
     static inline std::atomic<bool> cuda_seen{false};
+    static inline std::atomic<bool> cuda_comes{false};  // before that: a child that is forked now cannot use it
     bool exit_handler_is_last_ = false;
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
     std::atomic<bool> has_given_up_{false};  // the process ends without waiting for its capture

@@ -342,6 +342,14 @@ TEST(Faults, ThatWereFoundOnceAreMet) {
          10833,
          {{"PROF_EXPORT", "trace,summary"}},
          "open@9=delay:1;posix_fallocate@1=fail:28"},
+        {"a child forked while CUDA begins, where there are no rings",
+         7434,
+         {},
+         "mmap@1+2=fail:12;ftruncate@1=fail:1;any@33=fork"},
+        {"no rings for the first range, and some for the next",
+         13468,
+         {{"PROF_API_CALLS", "runtime"}, {"PROF_IDLE_GRAPH_NODES", "1"}},
+         "pthread_create@4+2=fail:11;mmap@1+5=fail:19"},
         {"a dump that cannot be read when the recording is stopped", 5, {{"PROF_CONTROL", "on"}}, "pread@1=block"},
     };
     for (const found_once& each : all) {
