@@ -3,11 +3,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <sstream>
 
+#include "record/short_file.hpp"
 #include "session/exports.hpp"
 #include "session/process.hpp"
 
@@ -25,7 +25,7 @@ constexpr std::uint64_t bytes_for_a_compressed_one = 10;
 constexpr std::uint64_t share_of_memory = 4;  // a quarter
 
 std::optional<std::uint64_t> number_in(const std::string& path) {
-    std::ifstream in(path);
+    std::istringstream in(text_of_file(path));
     std::uint64_t number = 0;
     if (!(in >> number)) return std::nullopt;  // no such file, or "max"
     return number;
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
 
 // Of lines with a word, perhaps a colon, and a number.
 std::optional<std::uint64_t> number_after(const std::string& path, const std::string& word) {
-    std::ifstream in(path);
+    std::istringstream in(text_of_file(path));
     for (std::string line; std::getline(in, line);) {
         std::istringstream words(line);
         std::string first;
@@ -77,7 +77,7 @@ std::uint64_t memory_left(const std::string& root) {
     constexpr std::uint64_t kilobyte = 1024;
     std::uint64_t left = unlimited;
     if (const auto available = number_after(root + "/proc/meminfo", "MemAvailable:")) left = *available * kilobyte;
-    std::ifstream in(root + "/proc/self/cgroup");
+    std::istringstream in(text_of_file(root + "/proc/self/cgroup"));
     for (std::string line; std::getline(in, line);) {
         // number:controllers:group
         const std::size_t first = line.find(':');

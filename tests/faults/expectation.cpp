@@ -64,7 +64,9 @@ private:
         std::sort(paths.begin(), paths.end());
         for (const std::string& path : paths) {
             if (path.ends_with(".prof")) load(path);
-            const bool is_excused = how_.was_killed || how_.unlink_failed || how_.disk_is_silent;
+            // Where there is no memory at the end it comes while a file is being made.
+            const bool ends_early = how_.error_output.find("no memory: the capture has no end") != std::string::npos;
+            const bool is_excused = how_.was_killed || how_.unlink_failed || how_.disk_is_silent || ends_early;
             if (path.find(".tmp-") != std::string::npos && !is_excused) {
                 problem("left behind: ", path);
             }
