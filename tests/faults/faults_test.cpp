@@ -8,6 +8,7 @@
 //   PROF_FAULTS_SECONDS=3600  or as many as this time takes
 //   PROF_FAULTS_LIST=…        these faults instead of the seed's (fault.hpp)
 //   PROF_FAULTS_KEEP=DIR      what a run that failed leaves goes there
+//   PROF_FAULTS_STACKS=1      where a run does not end, gdb's stacks of it
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
