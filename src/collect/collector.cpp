@@ -9,6 +9,7 @@
 #include <string>
 
 #include "record/clock.hpp"
+#include "record/own_descriptor.hpp"
 
 namespace prof {
 namespace {
@@ -19,11 +20,11 @@ constexpr std::size_t records_at_a_time = 8192;
 bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
+    own_descriptor file;
+    file.take(open(path, O_RDONLY | O_CLOEXEC));
     std::array<char, 32> text{};
-    const ssize_t bytes = read(fd, text.data(), text.size() - 1);
-    close(fd);
+    const ssize_t bytes = read(file.get(), text.data(), text.size() - 1);
+    file.close();
     if (bytes <= 0) return false;
     auto end = static_cast<std::size_t>(bytes);
     if (text[end - 1] == '\n') text[--end] = 0;

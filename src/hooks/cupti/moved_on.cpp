@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "record/clock.hpp"
+#include "record/own_descriptor.hpp"
 
 namespace prof {
 namespace {
@@ -44,12 +45,14 @@ std::int64_t ran_ns(pid_t tid) noexcept {
 // As in proc(5): R, S, D, T, …; 0 if there is no such thread, '?' if that is unknown.
 char state_of(pid_t tid) {
     const std::string path = "/proc/self/task/" + std::to_string(tid) + "/stat";
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return errno == ENOENT || errno == ESRCH ? '\0' : '?';
+    const int number = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (number < 0) return errno == ENOENT || errno == ESRCH ? '\0' : '?';
+    own_descriptor file;
+    file.take(number);
     char text[128] = {};  // number, (name), state; a name has 15 characters at most
-    const ssize_t length = read(file, text, sizeof text - 1);
+    const ssize_t length = read(file.get(), text, sizeof text - 1);
     const bool is_gone = length < 0 && errno == ESRCH;
-    close(file);
+    file.close();
     if (is_gone) return 0;
     const char* const name_end = length > 0 ? std::strrchr(text, ')') : nullptr;
     return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '?';
