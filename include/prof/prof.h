@@ -109,6 +109,35 @@ int prof_adopt_push(uint64_t place);
 /* PROF_WRONG_STATE where there was no push in this recording. */
 int prof_adopt_pop(void);
 
+/* --- Phases ------------------------------------------------------------------------------------------------------- */
+
+/* For what observes a program from outside and says its phases (docs/phases.md), as `prof run` does for PyTorch. A
+ * phase is a push/pop range of the calling thread in libprof's domain "prof.phases": tables show it without a prefix,
+ * and mark it as observed. A program's own ranges are made with <prof/range.hpp> or NVTX instead.
+ *
+ * Any thread. They cost what a range costs (a clock read and a record), and never set prof_last_error. The first call
+ * of a process may begin its recording, as its first range does. */
+
+/* `name` is copied. `category` is kept with the range as NVTX's: with a phase "step" one of enum prof_step_witness.
+ * PROF_OK; PROF_WRONG_STATE, and there is nothing to pop, while nothing is recorded, and for the phase "step" once the
+ * program counts its steps by prof_step. PROF_INVALID_ARGUMENT where `name` is NULL. */
+int prof_phase_push(const char* name, uint32_t category);
+
+/* Ends the latest phase of this thread that is open. PROF_WRONG_STATE while nothing is recorded. */
+int prof_phase_pop(void);
+
+/* Private to the Python files that come with this libprof.so; of no use to others. */
+struct prof_python_runtime;
+struct prof_python_functions;
+const struct prof_python_functions* prof_python_calls(const struct prof_python_runtime* runtime);
+
+/* What told where a step ends. */
+enum prof_step_witness {
+    PROF_STEP_UNKNOWN = 0,   /* the first step, which has begun before anything told */
+    PROF_STEP_OPTIMIZER = 1, /* the steps of the optimizers */
+    PROF_STEP_CALL = 2       /* the calls of the outermost module */
+};
+
 /* 1 between prof_start and prof_stop, also while paused; else 0. */
 int prof_is_recording(void);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "record/label.hpp"
 #include "timeline/open_stack.hpp"
 
 namespace prof {
@@ -45,8 +46,9 @@ void adoption_rule::find_launchers(const timeline& data) {
     }
 }
 
-// What is open at a moment follows from the ranges' times alone: those that began and have not ended, in the order in
-// which they began. Of several states within one nanosecond the last holds.
+// What is open at a moment follows from the ranges' times: those that began and have not ended, in the order in which
+// they began; only a step stands below the ranges that were put into it. Of several states within one nanosecond the
+// last holds.
 void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_earlier) {
     std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
@@ -67,11 +69,14 @@ void adoption_rule::record_states(const timeline& data, std::vector<open_node>& 
 std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
                                                            const std::vector<std::uint32_t>& opened,
                                                            std::vector<open_node>& extra_nodes) {
+    const auto end_of = [&](std::uint32_t range) {
+        return std::min(data.ranges[range].end_ns, data.ranges[range].left_ns);
+    };
     std::vector<std::uint32_t> closed = opened;
     std::sort(closed.begin(), closed.end(), [&](std::uint32_t a, std::uint32_t b) {
         // Of those that end together the inner one first: it is on top.
-        const std::int64_t end_a = data.ranges[a].end_ns;
-        const std::int64_t end_b = data.ranges[b].end_ns;
+        const std::int64_t end_a = end_of(a);
+        const std::int64_t end_b = end_of(b);
         return end_a != end_b ? end_a < end_b : a > b;
     });
 
@@ -80,16 +85,22 @@ std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
     const auto note = [&](std::int64_t time_ns) { states.push_back({time_ns, open.head()}); };
     auto next_closed = closed.begin();
     const auto close_until = [&](std::int64_t time_ns) {
-        for (; next_closed != closed.end() && data.ranges[*next_closed].end_ns <= time_ns; ++next_closed) {
+        for (; next_closed != closed.end() && end_of(*next_closed) <= time_ns; ++next_closed) {
             std::size_t position = open.size() - 1;
             while (open.range_at(position) != *next_closed) --position;
             open.remove(position);
-            note(data.ranges[*next_closed].end_ns);
+            note(end_of(*next_closed));
         }
     };
     for (const std::uint32_t range : opened) {
         close_until(data.ranges[range].start_ns);
-        open.push(range);
+        std::size_t position = open.size();
+        if (data.domains[data.ranges[range].domain].name == phase_domain) {
+            for (std::size_t i = 0; i < position; ++i) {
+                if (data.ranges[open.range_at(i)].parent == range) position = i;
+            }
+        }
+        open.insert(position, range);
         note(data.ranges[range].start_ns);
     }
     close_until(INT64_MAX);

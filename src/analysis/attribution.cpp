@@ -280,7 +280,7 @@ private:
     }
 
     bool is_open(std::uint32_t range, std::int64_t time_ns) const noexcept {
-        return time_ns < data_.ranges[range].end_ns;
+        return time_ns < std::min(data_.ranges[range].end_ns, data_.ranges[range].left_ns);
     }
 
     // The ranges of the list `head` that are open at `time_ns`, as a list: nearly always the list itself or its tail.

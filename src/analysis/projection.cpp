@@ -146,6 +146,7 @@ private:
             row.name = texts_.of(std::string{n.text});
             row.is_captured = n.is_captured;
             row.merged_names = n.names.different();
+            row.is_observed = n.is_observed;
             row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
             row.gpu_busy_ns = busy_[node].total_ns();
             std::string_view above;
@@ -176,10 +177,11 @@ private:
 
 }  // namespace
 
-std::string_view row_type(row_kind kind, bool is_captured) noexcept {
+std::string_view row_type(row_kind kind, bool is_captured, bool is_observed) noexcept {
     switch (kind) {
         case row_kind::range:
-            return is_captured ? "captured" : "push_pop";
+            if (is_captured) return "captured";
+            return is_observed ? "phase" : "push_pop";
         case row_kind::no_range:
             return "no_range";
         case row_kind::ambiguous:

@@ -17,8 +17,8 @@ struct projection_options {
 
 enum class row_kind : std::uint8_t { range, no_range, ambiguous, unmatched };
 
-// "push_pop", "captured", "no_range", "ambiguous" or "unmatched".
-std::string_view row_type(row_kind kind, bool is_captured) noexcept;
+// "push_pop", "phase", "captured", "no_range", "ambiguous" or "unmatched".
+std::string_view row_type(row_kind kind, bool is_captured, bool is_observed) noexcept;
 
 // Times in ns. sum: durations added. busy: length of the union (per device, then added). span: last end − first start
 // per instance (Nsight's projection), added over instances.
@@ -29,6 +29,7 @@ struct projection_row {
     std::uint32_t parent = npos;  // index into rows
     row_kind kind = row_kind::range;
     bool is_captured = false;  // ranges open when a CUDA graph was captured; instances: in launches of the graph
+    bool is_observed = false;  // a phase that libprof observed; no range of the program's
     std::uint64_t instances = 0;
     std::int64_t host_ns = 0;     // durations on the host added; 0 if captured
     std::int64_t gpu_sum_ns = 0;  // of all operations that count for the row: self + child

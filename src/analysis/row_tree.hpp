@@ -24,6 +24,7 @@ public:
         std::int64_t first_ns = 0;     // start of its first instance: of a captured one the launch …
         std::int64_t captured_ns = 0;  // … and among those of one launch the range that was captured
         bool is_captured = false;
+        bool is_observed = false;  // a phase: no range of the program's
         merged_names names{};  // of its instances, where they have numbers that are folded
     };
 
@@ -69,7 +70,7 @@ private:
     std::unordered_map<std::string, segment_entry> segments_;
     // domain << 32 | name → segment
     std::unordered_map<std::uint64_t, const std::pair<const std::string, segment_entry>*> segment_of_name_;
-    // parent node << 32 | segment << 1 | is captured → node
+    // parent node << 32 | segment << 2 | is observed << 1 | is captured → node
     std::unordered_map<std::uint64_t, std::uint32_t> children_;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "record/ascii.hpp"
+#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -39,7 +40,8 @@ bool tells_kinds_apart(std::string_view text, std::size_t begin, std::size_t end
 }
 
 bool is_named(const timeline& data, std::uint16_t domain) {
-    return domain != 0 && data.domains[domain].name != own_domain;
+    const std::string& name = data.domains[domain].name;
+    return domain != 0 && name != own_domain && name != phase_domain;
 }
 
 bool is_fixed(std::string_view text) noexcept {

@@ -153,6 +153,7 @@ private:
                                     .depth = depths[node],
                                     .kind = row_tree::kind_of(node),
                                     .is_captured = n.is_captured,
+                                    .is_observed = n.is_observed,
                                     .gpu_ns = estimate_of(of.gpu_ns.merged()),
                                     .instances = estimate_of(of.instances.merged())});
         }
@@ -198,7 +199,8 @@ table steps_table(const step_estimate& of) {
                             cell_of(row.gpu_ns.half_width), instances, instances_half_width});
     };
     for (const step_estimate_row& row : of.rows) {
-        add(row, row_type(row.kind, row.is_captured), row.instances.mean, cell_of(row.instances.half_width));
+        add(row, row_type(row.kind, row.is_captured, row.is_observed), row.instances.mean,
+            cell_of(row.instances.half_width));
     }
     if (of.captured_steps == 0) {
         out.notes.emplace_back(

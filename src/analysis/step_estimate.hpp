@@ -18,6 +18,7 @@ struct step_estimate_row {
     std::uint32_t depth = 0;
     row_kind kind = row_kind::range;
     bool is_captured = false;
+    bool is_observed = false;
     estimate gpu_ns;     // durations of the operations launched inside, a step
     estimate instances;  // of the range that began, a step; of a captured one in launches of its graph
 };

@@ -41,6 +41,9 @@ constexpr std::array help = std::to_array<flag_help>({
      "1: while nothing is recorded, go on noting under which ranges CUDA graphs are captured"},
     {"pytorch", "--pytorch", "WHAT",
      "Of PyTorch: ranges (record_function's, the default), ops (operators and backward nodes too), or off"},
+    {"phases", "--phases", "on|off",
+     "on (default): step, data, forward, backward, optimizer and so on of a PyTorch program are observed and are "
+     "ranges"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},
     {"nvtx_domain_include", "--nvtx-domain-include", "LIST",
      "Of the summary: ranges of these NVTX domains only, by names or shell patterns with commas between; the default "

@@ -83,7 +83,7 @@ std::string projection_csv_header() {
 std::string projection_csv(std::string_view capture, const projection& projected) {
     std::string out;
     for (const projection_row& row : projected.rows) {
-        out += projection_line(capture, row, row_type(row.kind, row.is_captured));
+        out += projection_line(capture, row, row_type(row.kind, row.is_captured, row.is_observed));
     }
     for (const projection_row& row : projected.process_ranges) out += projection_line(capture, row, "start_end");
     return out;

@@ -17,6 +17,7 @@ json row_json(const projection_row& row, std::string_view type) {
             {"name", printable(row.name)},
             {"depth", row.depth},
             {"captured", row.is_captured},
+            {"observed", row.is_observed},
             {"instances", row.instances},
             {"merged_names", row.merged_names},
             {"host_ns", row.host_ns},
@@ -70,7 +71,8 @@ json projection_json(std::string_view capture, const timeline& data, const proje
     out["communication_ns"] = projected.communication_ns;
     out["wait_ns"] = projected.wait_ns;
     json& rows = out["rows"] = json::array();
-    for (const projection_row& row : projected.rows) rows.push_back(row_json(row, row_type(row.kind, row.is_captured)));
+    for (const projection_row& row : projected.rows)
+        rows.push_back(row_json(row, row_type(row.kind, row.is_captured, row.is_observed)));
     json& process_ranges = out["process_ranges"] = json::array();
     for (const projection_row& row : projected.process_ranges) process_ranges.push_back(row_json(row, "start_end"));
     add_quality(out, data);

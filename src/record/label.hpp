@@ -5,8 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace prof {
+
+// The domain of what libprof observes of a program: its phases.
+inline constexpr std::string_view phase_domain = "prof.phases";
+// What told where a phase "step" ends: its range's category (prof_step_witness).
+inline constexpr std::uint32_t optimizer_witness = 1;
+inline constexpr std::uint32_t call_witness = 2;
 
 enum class label_kind : std::uint32_t {
     none = 0,

@@ -117,6 +117,12 @@ bool set_pytorch(session_options& out, const std::string& value) {
     return good;
 }
 
+bool set_phases(session_options& out, const std::string& value) {
+    if (value != "on" && value != "off") return false;
+    out.phases = value == "on";
+    return true;
+}
+
 // One of the words.
 template <std::string session_options::*member, typename... TWords>
 bool set_one_of(session_options& out, const std::string& value, TWords... words) {
@@ -208,6 +214,7 @@ constexpr option all_options[] = {
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
     {"pytorch", "ranges, ops, or off", set_pytorch},
+    {"phases", "on or off", set_phases},
     {"nvtx_domain_include", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_include>},
     {"nvtx_domain_exclude", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_exclude>},
     {"schedule",

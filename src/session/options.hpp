@@ -31,6 +31,7 @@ struct session_options {
     std::string adopt = "auto";
     bool fold = true;
     std::string pytorch = "ranges";
+    bool phases = true;               // observed in Python programs under `prof run`
     std::string nvtx_domain_include;  // lists that analysis/domain_filter.hpp parses
     std::string nvtx_domain_exclude;
     std::string schedule;    // "": no schedule; else schedule_plan.hpp parses it

@@ -67,7 +67,10 @@ std::uint64_t recording_session::step_under_way(std::uint64_t begun) const noexc
 
 bool recording_session::step() {
     if (!recording()) return false;
-    if (!range_counts_steps()) count_step();
+    if (!range_counts_steps()) {
+        program_counts.store(true);
+        count_step();
+    }
     return true;
 }
 

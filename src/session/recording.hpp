@@ -100,6 +100,8 @@ public:
     std::uint64_t steps() const noexcept { return steps_.load(); }
     // prof_step: the next step begins, and windows with it. False if there is no recording. Any thread.
     bool step();
+    // Whether it has been called, in this process.
+    static bool program_counts_steps() noexcept { return program_counts.load(); }
 
     // Has what was recorded until now written as a capture of its own, with exports, while recording goes on: at
     // `path`, or where it is "" beside the capture. Comes back at once, or, if it `waits`, when all is written. `text`
@@ -266,6 +268,7 @@ private:
     std::atomic<bool> prepared_{false};
     static inline std::atomic<bool> cuda_seen{false};
     static inline std::atomic<bool> cuda_comes{false};  // before that: a child that is forked now cannot use it
+    static inline std::atomic<bool> program_counts{false};  // steps, by prof_step
     bool exit_handler_is_last_ = false;
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
     std::atomic<bool> has_given_up_{false};  // the process ends without waiting for its capture

@@ -12,6 +12,14 @@ void open_stack::push(std::uint32_t range) {
     open_.push_back({range, add_node(range, head_on_thread(), is_lowest), is_lowest});
 }
 
+void open_stack::insert(std::size_t position, std::uint32_t range) {
+    open_.insert(open_.begin() + static_cast<std::ptrdiff_t>(position), entry{.range = range});
+    for (std::size_t i = position; i < open_.size(); ++i) {
+        open_[i].is_lowest = i == 0;
+        open_[i].node = add_node(open_[i].range, i == 0 ? npos : open_[i - 1].node, i == 0);
+    }
+}
+
 void open_stack::remove(std::size_t position) {
     const bool was_lowest = open_[position].is_lowest;
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(position));

@@ -24,6 +24,9 @@ public:
         : nodes_(&nodes), first_index_(first_index) {}
 
     void push(std::uint32_t range);
+    // At a position, below what stands there. REQUIRES: nothing is set aside.
+    void insert(std::size_t position, std::uint32_t range);
+    bool has_floor() const noexcept { return !floors_.empty(); }
     // Takes out the range at `position`, counted from the one opened first.
     void remove(std::size_t position);
     void clear() noexcept {

@@ -141,6 +141,7 @@ void thread_walk::open_range(const record& r) {
     range.end_thread = thread_;
     range.is_operator = is_operator(range);
     if (is_earlier_) range.sequence = -1;  // no backward node of the recording is its
+    if (is_phase(range)) leave_optimizer();
     range.parent = open_.innermost();
     if (range.is_operator && torch_open_.innermost() != npos) {
         // npos + 1 is 0: none is earlier than any
@@ -155,6 +156,8 @@ void thread_walk::open_range(const record& r) {
     if (is_torch(range.payload_kind)) torch_open_.push(index);
     if (range.is_operator) {
         ++operators_open_;
+    } else if (is_phase(range) && out_->name(range.name) == "step") {
+        open_step(index);
     } else {
         open_.push(index);
     }

@@ -65,6 +65,11 @@ private:
     void close_range(const record& r);
     void end_by_pop(std::uint32_t index, const record& r);
     void set_aside(std::size_t kept);
+    void leave_optimizer();
+    bool is_phase(const timeline_range& range) const;
+    bool was_phase(std::uint32_t index) const;
+    void open_step(std::uint32_t index);
+    void hang(std::uint32_t index, std::uint32_t parent);
     std::uint32_t latest_set_aside(std::uint16_t domain) const;
     void start_range(const record& r);
     std::uint32_t add_range(const record& r, range_style style);
@@ -106,6 +111,7 @@ private:
     std::vector<adoption_frame> adoptions_;
     std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> set_aside_;  // domain → ranges, the latest last
     std::uint32_t last_started_ = npos;                                        // range_start whose payload may follow
+    std::uint32_t latest_step_ = npos;                                         // the latest phase "step"
     std::uint32_t latest_node_ = npos;                                         // index into graph_nodes
     std::uint64_t latest_node_id_ = 0;
     std::vector<std::uint32_t> open_calls_;  // API calls that have not returned, the innermost last

@@ -37,6 +37,7 @@ enum class range_style : std::uint8_t { push_pop, start_end, earlier };
 struct timeline_range {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;  // if it was never seen to close: the end of its window, or where records are missing
+    std::int64_t left_ns = INT64_MAX;  // from here on work inside does not count for it, though it has not ended
     std::uint64_t payload = 0;
     std::uint32_t name = 0;           // timeline::name(); raw, as the process gave it
     std::uint32_t thread = npos;      // index into threads

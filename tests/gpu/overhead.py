@@ -75,6 +75,34 @@ class Prof:
             raise SystemExit(f"overhead.py: {function} returned {result}: {reason}")
 
 
+class Phases(Prof):
+    """libprof, and the phases that it observes of PyTorch under `prof run` (docs/phases.md)."""
+
+    def __init__(self, *settings):
+        import runpy
+
+        import torch
+
+        super().__init__(*settings)
+        os.environ.setdefault("PROF_IMAGE_LIBRARY", self.library._name)
+        scope = runpy.run_path(str(ROOT / "src/hooks/torch/python/prof_phases.py"))
+        self.monitor = scope["Monitor"](torch, scope["Phases"](torch, scope["Library"]()))
+        self.monitor.watch_all(torch)
+
+    def start(self):
+        super().start()
+        self.monitor.start()
+
+    def stop(self):
+        monitoring = sys.monitoring
+        tool = next(number for number in range(6) if monitoring.get_tool(number) == "libprof")
+        for code in self.monitor.codes:
+            monitoring.set_local_events(tool, code, 0)
+        monitoring.set_events(tool, 0)
+        monitoring.free_tool_id(tool)
+        super().stop()
+
+
 class Client:
     """tests/bench/discarding_client.cpp: the floor of everything that is built on CUPTI."""
 
@@ -149,6 +177,7 @@ class Proton:
 TOOLS = {
     "none": NoTool,
     "prof": Prof,
+    "phases": Phases,
     "client": lambda: Client(0),
     "client+callbacks": lambda *settings: Client(1 + 2, *settings),
     "client+runtime": lambda: Client(1),
@@ -181,7 +210,7 @@ def make_tool(name):
     base, _, text = name.partition(":")
     settings = text.split("+") if text else []
     known = all(setting.partition("=")[0] in Client.ATTRIBUTES for setting in settings)
-    if base not in TOOLS or (settings and base != "prof" and not (base == "client+callbacks" and known)):
+    if base not in TOOLS or (settings and base not in ("prof", "phases") and not (base == "client+callbacks" and known)):
         raise SystemExit(f"overhead.py: there is no tool '{name}'; there are {', '.join(TOOLS)}, prof:NAME=VALUE, and "
                          f"client+callbacks:NAME=VALUE with {', '.join(Client.ATTRIBUTES)}")
     return TOOLS[base](*settings)

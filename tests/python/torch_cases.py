@@ -182,6 +182,44 @@ def left_on():
     profile().__enter__()
 
 
+class Fails(Exception):
+    pass
+
+
+def training():
+    """A stand-in's loop: an inner module, a module that is called in backward, an exception, a closure."""
+    import torch
+
+    class Inner(torch.nn.Module):
+        def forward(self):
+            return 1
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, fails=False):
+            if fails:
+                raise Fails
+            return self.inner()
+
+    class Step(torch.optim.Optimizer):
+        def step(self, closure=lambda: None):
+            return closure()
+
+    net, optimizer = Net(), Step()
+    for batch in torch.utils.data.dataloader._BaseDataLoaderIter([1, 2, 3]):
+        optimizer.zero_grad()
+        net()
+        try:
+            net(True)
+        except Fails:
+            print("failed", batch)
+        torch.training.backward(net.inner)
+        optimizer.step(torch.training.backward if batch == 3 else lambda: None)
+
+
 def no_torch():
     import json
 

@@ -40,7 +40,7 @@ class TorchRanges(unittest.TestCase):
         self.environment.update(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY,
                                 PYTHONDONTWRITEBYTECODE="1", PROF_RINGS=str(rings))
 
-    def run_case(self, case, *options, python=(), **variables):
+    def run_case(self, case, *options, python=(), said=(), **variables):
         """Runs it by itself and under prof run; both must be the same to the byte. Returns its standard output."""
         command = [sys.executable, *python, str(HERE / "torch_cases.py"), case]
         environment = {**self.environment, **variables}
@@ -50,7 +50,9 @@ class TorchRanges(unittest.TestCase):
             for before in ((), (PROF, "run", "-o", "captures", "--export", "none", *options, "--")))
         own_lines = [line for line in profiled.stderr.splitlines() if line and not line.startswith("prof: ")]
         self.assertEqual((profiled.returncode, profiled.stdout), (bare.returncode, bare.stdout), profiled.stderr)
-        self.assertEqual(own_lines, bare.stderr.splitlines())
+        for part in said:
+            self.assertIn(part, own_lines[0] if own_lines else "")
+        self.assertEqual(own_lines[len(said):], bare.stderr.splitlines())
         return profiled.stdout
 
     def captures(self):
@@ -71,6 +73,20 @@ class TorchRanges(unittest.TestCase):
         report = self.report()
         self.assertEqual(self.paths(report), {"step #": 3, "step #/forward": 3, "step #/backward, op_id = x": 3})
         self.assertEqual(report["dropped"], {})
+
+    def test_phases_of_a_training_loop(self):
+        lines = [] if hasattr(sys, "monitoring") else ["modules' calls are not observed before Python 3.12"]
+        self.run_case("training", said=lines)
+        rows = {row["path"]: row["instances"] for row in self.report()["rows"] if row["observed"]}
+        # Two steps without a closure, one whose closure has a backward, with the optimizer before and after.
+        expected = {"step": 3, "step/data": 4, "step/backward": 4, "step/optimizer": 4}
+        if hasattr(sys, "monitoring"):
+            expected.update({"startup": 1, "step/zero_grad": 3, "step/forward": 6, "step/backward/recompute": 3})
+        self.assertEqual(rows, expected)
+
+    def test_no_phases_when_switched_off(self):
+        self.run_case("training", "--phases", "off")
+        self.assertEqual(self.captures(), [])
 
     def test_are_not_heard_when_switched_off(self):
         self.run_case("ranges", "--pytorch", "off")

@@ -9,6 +9,7 @@
 #include "hooks/nvtx/torch_text.hpp"
 #include "hooks/nvtx/write_ranges.hpp"
 #include "hooks/stream_names.hpp"
+#include "record/label.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -303,6 +304,38 @@ bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
 }
 
 void split_torch_texts(bool split) noexcept { torch_texts_are_split.store(split, std::memory_order_relaxed); }
+
+namespace {
+
+// A forked child's domains have the numbers of its parent's.
+std::atomic<std::uint32_t> number_of_phase_domain{0};
+
+std::uint32_t domain_of_phases(region& where) noexcept {
+    // relaxed: a number, which nothing hangs on. Threads that find none at once get the same, or another of that name.
+    std::uint32_t number = number_of_phase_domain.load(std::memory_order_relaxed);
+    if (number == 0) [[unlikely]] {
+        number = where.domain(phase_domain);
+        number_of_phase_domain.store(number, std::memory_order_relaxed);
+    }
+    return number;
+}
+
+}  // namespace
+
+bool push_phase(const char* name, std::uint32_t category) noexcept {
+    region* const where = installed_region();
+    if (where == nullptr || gate_is_shut()) return false;
+    const auto fill = [&](producer& out, record& r) {
+        r.name = out.name_of(name);
+        r.category = category;
+    };
+    return push_range(domain_of_phases(*where), fill, name) >= 0;
+}
+
+void pop_phase() noexcept {
+    region* const where = installed_region();
+    if (where != nullptr && !gate_is_shut()) (void)pop_range(domain_of_phases(*where));
+}
 
 void record_mark(const char* text, std::uint64_t payload) noexcept {
     region* where = installed_region();

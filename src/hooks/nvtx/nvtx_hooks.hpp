@@ -30,6 +30,10 @@ void NVTX_API on_end_payload(nvtxDomainHandle_t d, nvtxRangeId_t id, const nvtxP
 // at any time.
 void split_torch_texts(bool split) noexcept;
 
+// A phase: a range of ours in the domain "prof.phases". False: it is not recorded, and there is nothing to pop.
+bool push_phase(const char* name, std::uint32_t category) noexcept;
+void pop_phase() noexcept;
+
 // A mark of ours in the domain "prof", as if the process had made it.
 void record_mark(const char* text, std::uint64_t payload) noexcept;
 

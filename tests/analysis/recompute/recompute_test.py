@@ -198,7 +198,7 @@ def check_csv(differences, report, table, is_projection):
     differences.check("rows in CSV", len(rows), len(table))
     for number, (row, line) in enumerate(zip(rows, table)):
         for column, value in row.items():
-            if is_projection and column in ("name", "captured", "merged_names"):
+            if is_projection and column in ("name", "captured", "observed", "merged_names"):
                 continue
             if column not in line:
                 differences.found(f"CSV, row {number}", f"a column {column}", list(line))

@@ -92,6 +92,18 @@ class ModuleWatch:
         except Exception as failure:
             if self.was_asked and name == "torch":
                 say("PyTorch's ranges are not heard: " + str(failure).split("\n")[0])
+        if name == "torch":
+            self.observe_phases(module)
+
+    def observe_phases(self, torch):
+        asked = os.environ.get("PROF_PHASES", "")
+        if asked == "off":
+            return
+        try:
+            self.run("prof_phases.py")["start"](torch, say)
+        except Exception as failure:
+            if asked or hasattr(torch, "nn"):  # else it is no PyTorch
+                say("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
 
     def run(self, script):
         scope = {"__name__": script[:-3]}

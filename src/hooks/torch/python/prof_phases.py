@@ -1,0 +1,556 @@
+"""Observes the phases of a PyTorch program from outside, and says them to libprof: docs/phases.md defines them.
+
+Python 3.12 and newer: by sys.monitoring, on a dozen code objects of PyTorch's and no others. PyTorch is not changed,
+and dynamo sees nothing of it. Older: a few functions that dynamo does not trace are wrapped; modules' calls are not
+observed.
+
+Nothing here raises into the program, and no module or tensor is kept.
+"""
+import atexit
+import ctypes
+import functools
+import os
+import sys
+import threading
+import types
+import weakref
+
+# Kinds of calls, which are the names of their phases, too.
+DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING = (
+    "data", "forward", "evaluation", "backward", "recompute", "optimizer", "zero_grad", "clip_grad", "loss_scaling")
+IN_CLOSURE = {FORWARD, EVALUATION, BACKWARD, ZERO_GRAD, CLIP_GRAD}  # they end the phase of the optimizer that calls it
+BY_OPTIMIZER, BY_CALL = 1, 2  # enum prof_step_witness
+SAME_AGAIN = 8  # steps of one optimizer, after which those that have not stepped are not waited for
+
+
+NAMES = (*["step"] * 3, "startup", DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD,
+         LOSS_SCALING)  # the first are steps, by their witness
+
+
+class Library:
+    """libprof's functions for phases. The interpreter's lock is kept, for they are short, unless a window may open."""
+
+    def __init__(self):
+        path = os.environ.get("NVTX_INJECTION64_PATH") or os.environ["PROF_IMAGE_LIBRARY"]
+        self.waits = any(os.environ.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))
+        self.library = (ctypes.CDLL if self.waits else ctypes.PyDLL)(path)
+        push, pop = self.library.prof_phase_push, self.library.prof_phase_pop  # another tool's has none
+        texts = [ctypes.c_char_p(name.encode()) for name in NAMES]
+        witnesses = [ctypes.c_uint32(number if number < 3 else 0) for number in range(len(NAMES))]
+        self.pushes = {(name, witness.value): functools.partial(push, text, witness)
+                       for name, text, witness in zip(NAMES, texts, witnesses)}
+        self.is_good, self.pop = 0, pop
+
+    def push(self, name, witness=0):
+        """True if there is something to pop."""
+        return self.pushes[name, witness]() == self.is_good
+
+
+class MethodDefinition(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p)]
+
+
+class Runtime(ctypes.Structure):
+    """prof_python_runtime of session/python_calls.hpp, and so are the next."""
+
+    _fields_ = [("none", ctypes.c_void_p), ("yes", ctypes.c_void_p), ("no", ctypes.c_void_p),
+                ("module_call", ctypes.c_void_p), ("codes", ctypes.c_void_p), ("code_count", ctypes.c_size_t),
+                ("names", ctypes.c_void_p), ("texts", ctypes.c_void_p), ("name_count", ctypes.c_size_t),
+                ("on_start", ctypes.c_void_p), ("on_end", ctypes.c_void_p), ("call", ctypes.c_void_p),
+                ("save_thread", ctypes.c_void_p), ("restore_thread", ctypes.c_void_p)]
+
+
+class Functions(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("start", "end", "unwind", "push", "pop", "forget_calls")]
+
+
+class Native:
+    """libprof's functions as builtins of the interpreter, which calls them in a tenth of the time that ctypes takes."""
+
+    FASTCALL = 0x80
+
+    def __init__(self, library, module_call, codes, on_start, on_end):
+        python = ctypes.pythonapi
+        names = [[name] for name in NAMES]  # told apart by identity
+        self.kept = [module_call, codes, on_start, on_end, names]
+
+        def array(of, values):
+            self.kept.append((of * len(values))(*values))
+            return ctypes.addressof(self.kept[-1])
+
+        def address(function):
+            return ctypes.cast(function, ctypes.c_void_p).value
+
+        runtime = Runtime(
+            id(None), id(True), id(False), id(module_call), array(ctypes.c_void_p, list(map(id, codes))), len(codes),
+            array(ctypes.c_void_p, list(map(id, names))), array(ctypes.c_char_p, [name.encode() for name in NAMES]),
+            len(NAMES), id(on_start), id(on_end), address(python.PyObject_CallFunctionObjArgs),
+            address(python.PyEval_SaveThread) if library.waits else None,
+            address(python.PyEval_RestoreThread) if library.waits else None)
+        prepare = library.library.prof_python_calls
+        prepare.restype = ctypes.POINTER(Functions)
+        self.functions = prepare(ctypes.byref(runtime)).contents
+        # Bound to this, so that the interpreter keeps all of it with them.
+        self.start, self.end, self.unwind = (self.builtin(name, self) for name in ("start", "end", "unwind"))
+        library.pushes = {(name[0], number if number < 3 else 0): self.builtin("push", name)
+                          for number, name in enumerate(names)}
+        library.pop, library.is_good = self.builtin("pop"), True
+        self.forget_calls = ctypes.PYFUNCTYPE(None)(self.functions.forget_calls)
+
+    def builtin(self, name, bound_to=None):
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        definition = MethodDefinition(b"libprof_" + name.encode(), getattr(self.functions, name), self.FASTCALL, None)
+        self.kept.append(definition)
+        return make(ctypes.addressof(definition), bound_to, None)
+
+
+class Thread(threading.local):
+    def __init__(self):
+        self.calls = []  # those under way that may be phases
+
+
+class Call:
+    __slots__ = ("kind", "is_open", "has_suspended")
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.is_open = self.has_suspended = False
+
+
+class Steps:
+    """Decides where steps begin, for one thread: the first that makes, calls or trains a module."""
+
+    def __init__(self, library, are_the_programs):
+        self.library, self.are_the_programs = library, are_the_programs
+        self.owner = None
+        self.open = None  # "startup", "step"
+        self.is_recorded = self.has_begun = False
+        self.made, self.cycle = weakref.WeakSet(), weakref.WeakSet()  # optimizers: all; those that step in a step
+        self.knows_cycle = self.zero_grad_leads = False
+        self.of_evaluation = set()  # ids of datasets
+        self.graphs = {}  # id of a CUDA graph -> the optimizers, by their ids, whose steps were captured in it
+        self.capturing = None  # id of the graph that is being captured
+        self.clear()
+
+    def clear(self):
+        self.stepped = {}  # id of an optimizer -> how often, in this step
+        self.dataset = None  # the latest, by its id
+        self.has_data = self.has_trained = self.has_evaluated = self.has_called = self.met_end = False
+
+    def is_owner(self):
+        here = threading.get_ident()
+        if self.owner is None:
+            self.owner = here
+        return self.owner == here
+
+    def replace(self, name, witness=0):
+        if self.is_recorded:
+            self.library.pop()
+        self.open = name
+        self.is_recorded = (name is not None and not (name == "step" and self.are_the_programs)
+                            and self.library.push(name, witness))
+
+    def begin(self, witness):
+        self.replace("step", witness if self.has_begun else 0)
+        self.has_begun = True
+        self.clear()
+
+    def prepare(self):
+        """The program makes or moves a module, or makes an optimizer."""
+        if self.open is None and not self.has_begun and threading.current_thread() is threading.main_thread():
+            if self.is_owner():
+                self.replace("startup")
+
+    def make(self, optimizer):
+        was_first = not self.made
+        self.made.add(optimizer)
+        if was_first and self.has_begun and self.is_owner():
+            self.replace("startup")  # what looked like steps was none
+            self.has_begun = False
+        else:
+            self.prepare()
+
+    def is_complete(self):
+        """All optimizers that step in a step have."""
+        if not self.stepped:
+            return False
+        waited_for = self.cycle if self.knows_cycle else self.made
+        missing = any(id(optimizer) not in self.stepped for optimizer in waited_for)
+        return not missing or max(self.stepped.values()) >= (SAME_AGAIN if self.knows_cycle else 2)
+
+    def begin_next(self):
+        if self.stepped and not (self.knows_cycle and self.stepped.keys() == set(map(id, self.cycle))):
+            self.cycle = weakref.WeakSet(each for each in self.made if id(each) in self.stepped)
+            self.knows_cycle = True
+        self.begin(BY_OPTIMIZER)
+
+    def fetch(self, iterator, trains):
+        if self.owner is None and threading.current_thread() is not threading.main_thread():
+            return  # one that fetches for another
+        if not self.is_owner():
+            return
+        dataset = id(getattr(iterator, "_dataset", None))
+        if not self.made:
+            if self.open != "step" or self.has_called:
+                self.begin(BY_CALL)
+            return
+        if not trains or dataset in self.of_evaluation:
+            return
+        if self.has_evaluated and not self.has_trained and self.dataset == dataset and self.open == "step":
+            self.of_evaluation.add(dataset)
+            self.replace(None)
+            self.clear()
+            return
+        if is_at_end(iterator):
+            self.met_end = True
+            return
+        if self.open != "step" or self.is_complete():
+            self.begin_next()
+        self.has_data, self.dataset = True, dataset
+
+    def call(self, evaluates):
+        if not self.is_owner() or self.capturing is not None:
+            return
+        if not self.made:
+            if self.open != "step" or self.has_called:
+                self.begin(BY_CALL)
+            self.has_called = True
+        elif evaluates:
+            self.has_evaluated = True
+        else:
+            self.train()
+
+    def train(self):
+        if self.open != "step" or (self.is_complete() and (not self.has_data or self.met_end)):
+            self.begin_next()
+        self.has_trained = True
+
+    def capture(self, graph):
+        """`graph` begins to be captured; None: that ends. Nothing runs meanwhile, so it is no step."""
+        if self.is_owner():
+            self.capturing = graph
+            if graph is not None:
+                self.graphs[graph] = set()
+
+    def replay(self, graph):
+        """One in which optimizers step does what these did when it was captured."""
+        optimizers = self.graphs.get(graph)
+        if optimizers and self.is_owner():
+            self.train()
+            for optimizer in optimizers:
+                self.stepped[optimizer] = self.stepped.get(optimizer, 0) + 1
+
+    def zero_grad(self):
+        if not self.made or not self.is_owner() or self.capturing is not None:
+            return
+        if not self.has_begun:
+            self.zero_grad_leads = True
+            self.begin_next()
+        elif self.zero_grad_leads and not self.has_data and self.is_complete():
+            self.begin_next()
+
+    def step(self, optimizer, is_nested):
+        """`is_nested`: in the step of another, or in a GradScaler's."""
+        if not self.is_owner():
+            return
+        if self.capturing is not None:
+            self.graphs[self.capturing].add(id(optimizer))
+        else:
+            count = self.stepped.get(id(optimizer), 0)
+            if not count:
+                self.made.add(optimizer)
+            self.stepped[id(optimizer)] = max(1, count) if is_nested else count + 1
+            self.has_trained = True
+
+
+def is_at_end(iterator):
+    """Of what a DataLoader has by index: it has been fetched to its end, and the next call says so."""
+    try:
+        return iterator._dataset_kind == 0 and iterator._num_yielded >= len(iterator._index_sampler)
+    except Exception:
+        return False
+
+
+class Phases:
+    def __init__(self, torch, library):
+        self.library = library
+        self.are_the_programs = os.environ.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
+        self.thread = Thread()
+        self.steps = Steps(library, self.are_the_programs)
+        self.trains = torch.is_grad_enabled
+        self.graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+        self.is_off = False
+        self.forget_calls = lambda: None
+        atexit.register(self.end)
+        os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self):
+        """In a forked child: what was open is the parent's."""
+        self.thread = Thread()
+        self.steps = Steps(self.library, self.are_the_programs)
+        self.forget_calls()
+
+    def end(self):
+        self.is_off = True
+        if self.steps.is_recorded and self.steps.owner == threading.get_ident():
+            self.steps.replace(None)
+
+    def leave_out(self, *_):
+        """This process is a DataLoader's worker, whose modules transform data."""
+        self.is_off = True
+
+    def is_compiling(self):
+        """On this thread: what is called then is traced."""
+        guards = sys.modules.get("torch._guards")
+        return guards is not None and guards.TracingContext.try_get() is not None
+
+    def begin(self, kind, subject=None):
+        """A call that is not one of a module's inside another's."""
+        thread = self.thread
+        around = thread.calls[-1] if thread.calls else None
+        call = Call(kind)
+        thread.calls.append(call)
+        if self.is_off:
+            return
+        outer = around.kind if around is not None else None
+        if kind in (FORWARD, EVALUATION, BACKWARD) and (outer in (BACKWARD, RECOMPUTE) or self.graph_task() != -1):
+            if kind == BACKWARD:
+                return  # of the one under way
+            kind = call.kind = RECOMPUTE
+        elif outer is None:
+            self.tell_steps(kind, subject)
+        elif outer == OPTIMIZER and kind in IN_CLOSURE:
+            if around.is_open:
+                self.library.pop()
+                around.is_open = False
+                call.has_suspended = True
+        elif kind != BACKWARD or outer not in (FORWARD, EVALUATION) or self.is_compiling():
+            return  # a part of the phase around it
+        call.is_open = self.library.push(kind)
+
+    def tell_steps(self, kind, subject):
+        if kind == DATA:
+            self.steps.fetch(subject, self.trains())
+        elif kind in (FORWARD, EVALUATION):
+            self.steps.call(kind == EVALUATION)
+        elif kind == ZERO_GRAD:
+            self.steps.zero_grad()
+
+    def replay(self, graph):
+        if not self.thread.calls:
+            self.steps.replay(graph)
+
+    def begin_step(self, optimizer):
+        calls = self.thread.calls
+        is_nested = bool(calls) and calls[-1].kind == OPTIMIZER
+        self.begin(OPTIMIZER)
+        self.steps.step(optimizer, is_nested)
+
+    def finish(self):
+        thread = self.thread
+        if not thread.calls:
+            return  # it began before
+        call = thread.calls.pop()
+        if call.is_open:
+            self.library.pop()
+        if call.has_suspended:
+            thread.calls[-1].is_open = self.library.push(OPTIMIZER)
+
+
+class Monitor:
+    """PyTorch's code objects under sys.monitoring."""
+
+    def __init__(self, torch, phases):
+        self.phases = phases
+        self.module_call = torch.nn.Module._wrapped_call_impl.__code__
+        self.begins = {}  # id of a code object -> what to do at its begin
+        self.codes = [self.module_call]  # keeps the ids
+        self.with_end = []  # of the others those whose end counts
+
+    def watch(self, function, begin, has_end=True):
+        self.watch_code(getattr(unwrapped(function), "__code__", None), begin, has_end)
+
+    def watch_code(self, code, begin, has_end=True):
+        if code is None:
+            return
+        self.codes.append(code)
+        self.begins[id(code)] = begin
+        if has_end:
+            self.with_end.append(code)
+
+    def watch_all(self, torch):
+        phases = self.phases
+
+        def begin(kind):
+            return lambda frame: phases.begin(kind)
+
+        def fetch(frame):
+            phases.begin(DATA, frame.f_locals["self"])
+
+        def step(frame):
+            phases.begin_step(frame.f_locals["args"][0])
+
+        def scaled_step(frame):
+            optimizer = frame.f_locals["optimizer"]
+            phases.begin_step(getattr(optimizer, "optimizer", optimizer))
+
+        def make(frame):
+            phases.steps.make(frame.f_locals["self"])
+
+        def prepare(frame):
+            if not phases.is_off:
+                phases.steps.prepare()
+            return sys.monitoring.DISABLE
+
+        optimizer = torch.optim.Optimizer
+        self.watch(torch.autograd.graph._engine_run_backward, begin(BACKWARD))
+        self.watch_code(optimizer.profile_hook_step(lambda: None).__code__, step)
+        self.watch(optimizer.zero_grad, begin(ZERO_GRAD))
+        self.watch(optimizer.__init__, make, False)
+        self.watch(torch.nn.Module.__init__, prepare, False)
+        self.watch(torch.nn.Module._apply, prepare, False)
+        self.watch(torch.utils.data.dataloader._BaseDataLoaderIter.__next__, fetch)
+        self.watch(torch.utils.data._utils.worker._worker_loop, phases.leave_out, False)
+        for name in ("clip_grad_norm_", "clip_grad_value_"):
+            self.watch(getattr(torch.nn.utils, name, None), begin(CLIP_GRAD))
+        graph = getattr(torch.cuda, "CUDAGraph", None)
+        self.watch(getattr(graph, "capture_begin", None), lambda frame: phases.steps.capture(id(frame.f_locals["self"])),
+                   False)
+        self.watch(getattr(graph, "capture_end", None), lambda _: phases.steps.capture(None), False)
+        self.watch(getattr(graph, "replay", None), lambda frame: phases.replay(id(frame.f_locals["self"])), False)
+        scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
+        self.watch(scaler.step, scaled_step)
+        self.watch(scaler.unscale_, begin(LOSS_SCALING))
+        self.watch(scaler.update, begin(LOSS_SCALING))
+
+    def on_start(self, code):
+        try:
+            if code is not self.module_call:
+                return self.begins[id(code)](sys._getframe(1))
+            phases = self.phases
+            evaluates = not phases.trains() or not sys._getframe(1).f_locals["self"].__dict__.get("training", True)
+            phases.begin(EVALUATION if evaluates else FORWARD)
+        except Exception:
+            pass
+        return None
+
+    def on_end(self):
+        try:
+            self.phases.finish()
+        except Exception:
+            pass
+
+    def start(self):
+        monitoring = sys.monitoring
+        # The first three and the last are for debuggers, coverage, profilers and optimizers, by name.
+        tool = next((number for number in (4, 3, 5) if monitoring.get_tool(number) is None), None)
+        if tool is None:
+            raise RuntimeError("all tools of sys.monitoring are in use")
+        monitoring.use_tool_id(tool, "libprof")
+        events = monitoring.events
+        native = Native(self.phases.library, self.module_call, self.with_end, self.on_start, self.on_end)
+        self.phases.forget_calls = native.forget_calls
+        monitoring.register_callback(tool, events.PY_START, native.start)
+        monitoring.register_callback(tool, events.PY_RETURN, native.end)
+        monitoring.register_callback(tool, events.PY_UNWIND, native.unwind)
+        for code in self.codes:
+            has_end = code is self.module_call or code in self.with_end
+            monitoring.set_local_events(tool, code, events.PY_START | (events.PY_RETURN if has_end else 0))
+        monitoring.set_events(tool, events.PY_UNWIND)  # there is no local one
+
+
+def unwrapped(function):
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def hide_from_dynamo(torch, scope):
+    """A function of ours that runs inside what is being compiled is not looked at."""
+    skip = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "skip_code", None)
+    if skip is None:
+        return
+
+    def hide(code):
+        skip(code)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                hide(constant)
+
+    for value in scope.values():
+        if isinstance(value, types.FunctionType):
+            hide(value.__code__)
+        elif isinstance(value, type):
+            for method in vars(value).values():
+                if isinstance(method, types.FunctionType):
+                    hide(method.__code__)
+
+
+def wrap(torch, phases, say):
+    """Without sys.monitoring. Where dynamo comes to what is wrapped it finds the function alone."""
+    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+
+    def around(function, begin):
+        @functools.wraps(function)
+        def observed(*arguments, **options):
+            if is_compiling is not None and is_compiling():
+                return function(*arguments, **options)
+            try:
+                begin(*arguments)
+            except Exception:
+                pass
+            try:
+                return function(*arguments, **options)
+            finally:
+                phases.finish()
+
+        return observed
+
+    has_said = []
+
+    def begin_backward(*_):
+        if not has_said:
+            has_said.append(True)
+            say("modules' calls are not observed before Python 3.12: there is no phase forward or evaluation")
+        phases.begin(BACKWARD)
+
+    graph = getattr(torch.autograd, "graph", None)
+    names = ("_engine_run_backward",) if hasattr(graph, "_engine_run_backward") else ("backward", "grad")
+    for module in (torch.autograd, graph):
+        for name in names:
+            if module is not None and hasattr(module, name):
+                setattr(module, name, around(getattr(module, name), begin_backward))
+    optimizer = torch.optim.Optimizer
+    hook = getattr(optimizer, "profile_hook_step", None)
+    hook_class = getattr(optimizer, "_hook_for_profile", None)  # before PyTorch 2 the other is a part of it
+
+    def around_step(step):
+        return around(step, lambda self, *_: phases.begin_step(self))
+
+    def hook_for_profile(self):
+        was_hooked = getattr(type(self).step, "hooked", False)
+        hook_class(self)
+        if not was_hooked:
+            type(self).step = around_step(type(self).step)
+
+    if hook is not None:
+        optimizer.profile_hook_step = staticmethod(lambda function: around_step(hook(function)))
+    elif hook_class is not None:
+        optimizer._hook_for_profile = hook_for_profile
+    iterator = torch.utils.data.dataloader._BaseDataLoaderIter
+    iterator.__next__ = around(iterator.__next__, lambda self: phases.begin(DATA, self))
+
+
+def start(torch, say):
+    """Once, when torch has been imported. Raises where this PyTorch cannot be observed."""
+    library = Library()
+    if hasattr(sys, "monitoring"):
+        phases = Phases(torch, library)
+        monitor = Monitor(torch, phases)
+        monitor.watch_all(torch)
+        hide_from_dynamo(torch, {name: value for name, value in globals().items() if name != "start"})
+        monitor.start()
+    else:
+        wrap(torch, Phases(torch, library), say)

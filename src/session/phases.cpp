@@ -1,0 +1,49 @@
+// The C interface by which a program's phases are said from outside (prof/prof.h). Hot path: no lock, no allocation but
+// a thread's first, no error text.
+#include <prof/prof.h>
+
+#include <atomic>
+#include <exception>
+#include <string_view>
+
+#include "hooks/nvtx/nvtx_hooks.hpp"
+#include "ring/registry.hpp"
+#include "session/injections.hpp"
+#include "session/process.hpp"
+#include "session/recording.hpp"
+
+#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
+
+namespace prof {
+namespace {
+
+// Whether this copy of libprof has the process's session. The first phase may come before the first range.
+bool is_ready() noexcept {
+    if (installed_region() != nullptr) [[likely]]
+        return true;
+    if (gate_was_wiped() || has_more_rights_than_its_user() || first_copy() != nullptr) return false;
+    try {
+        recording_session::instance().prepare();
+    } catch (const std::exception& failure) {
+        complain_once(failure.what());
+    }
+    return installed_region() != nullptr;
+}
+
+}  // namespace
+}  // namespace prof
+
+using namespace prof;
+
+PROF_EXPORT int prof_phase_push(const char* name, uint32_t category) {
+    if (name == nullptr) return PROF_INVALID_ARGUMENT;
+    if (!is_ready()) return PROF_WRONG_STATE;
+    if (recording_session::program_counts_steps() && std::string_view{name} == "step") return PROF_WRONG_STATE;
+    return push_phase(name, category) ? PROF_OK : PROF_WRONG_STATE;
+}
+
+PROF_EXPORT int prof_phase_pop() {
+    if (installed_region() == nullptr || gate_is_shut()) return PROF_WRONG_STATE;
+    pop_phase();
+    return PROF_OK;
+}

@@ -1,0 +1,39 @@
+// What libprof's Python files (hooks/torch/python) give to libprof.so and get from it, by ctypes: functions that Python
+// calls without ctypes, for each is called thousands of times a step. No header of Python's is needed: objects are
+// addresses, and the functions of the interpreter come from there.
+//
+// All functions need the interpreter's lock. Python 3.12 and newer: None, True and False are never freed, so that they
+// are returned without counting.
+#pragma once
+
+#include <cstddef>
+
+// The layout is prof_phases.py's, too.
+struct prof_python_runtime {
+    void* none;
+    void* yes;
+    void* no;
+    void* module_call;         // the code object of nn.Module's call
+    const void* const* codes;  // others that are watched, whose end counts
+    std::size_t code_count;
+    const void* const* names;  // of phases: str objects …
+    const char* const* texts;  // … and their texts
+    std::size_t name_count;
+    void* on_start;  // Python's callables: what is to be done at the beginning, and at the end, of a call
+    void* on_end;
+    void* (*call)(void* callable, ...);  // PyObject_CallFunctionObjArgs
+    void* (*save_thread)();              // PyEval_SaveThread; null: the interpreter's lock is kept
+    void (*restore_thread)(void*);
+};
+
+// METH_FASTCALL functions for sys.monitoring, and two for phases.
+struct prof_python_functions {
+    // PY_START, PY_RETURN and PY_UNWIND. A module's call within a module's call is counted, and no Python is called.
+    void* (*start)(void*, void* const*, std::ptrdiff_t);
+    void* (*end)(void*, void* const*, std::ptrdiff_t);
+    void* (*unwind)(void*, void* const*, std::ptrdiff_t);
+    // Begins the phase whose name is the function's `self`: True if it is recorded, and is to be ended.
+    void* (*push)(void* name, void* const*, std::ptrdiff_t);
+    void* (*pop)(void*, void* const*, std::ptrdiff_t);
+    void (*forget_calls)();  // in a forked child: of what the thread had under way
+};

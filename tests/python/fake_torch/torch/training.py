@@ -1,0 +1,81 @@
+"""What a training loop calls of PyTorch 2.11, by the names and through the functions by which it is observed."""
+import functools
+import sys
+import types
+
+
+def package(name, **contents):
+    module = types.ModuleType("torch." + name)
+    vars(module).update(contents)
+    sys.modules[module.__name__] = module
+    return module
+
+
+class Module:
+    def __init__(self):
+        self.training = True
+
+    def _apply(self, function):
+        return self
+
+    def _wrapped_call_impl(self, *arguments):
+        return self.forward(*arguments)
+
+    __call__ = _wrapped_call_impl
+
+
+class Optimizer:
+    def __init__(self):
+        if not hasattr(type(self).step, "hooked"):
+            type(self).step = self.profile_hook_step(type(self).step)
+            type(self).step.hooked = True
+
+    @staticmethod
+    def profile_hook_step(function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    def zero_grad(self):
+        pass
+
+
+class GradScaler:
+    def step(self, optimizer):
+        return optimizer.step()
+
+    def unscale_(self, optimizer):
+        pass
+
+    def update(self):
+        pass
+
+
+class _BaseDataLoaderIter:
+    _dataset_kind = 0
+
+    def __init__(self, batches):
+        self._dataset, self._index_sampler, self._num_yielded = batches, batches, 0
+
+    def __next__(self):
+        if self._num_yielded == len(self._dataset):
+            raise StopIteration
+        self._num_yielded += 1
+        return self._dataset[self._num_yielded - 1]
+
+    def __iter__(self):
+        return self
+
+
+def _engine_run_backward(work):
+    return work()
+
+
+def backward(work=lambda: None):
+    return sys.modules["torch.autograd"]._engine_run_backward(work)
+
+
+def clip_grad(*_):
+    pass

@@ -1,0 +1,206 @@
+"""Phases of real PyTorch programs on the CPU: what is observed, counted by hand, and that the program does not change.
+
+Usage: phases_test.py <prof> <version of Python, or debian>
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROF = ""
+PYTHON = ""
+IS_MONITORED = True
+HAS_DYNAMO = True
+CASES = set(re.findall(r'(?:check|run_case)\("(\w+)"', pathlib.Path(__file__).read_text()))
+
+
+class Phases(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
+                            and name != "LD_PRELOAD"}
+        toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/lib64"
+        self.environment.update(LD_LIBRARY_PATH=toolkit, PYTHONDONTWRITEBYTECODE="1",
+                                TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"))
+
+    bare = None  # what the cases print by themselves
+
+    def bare_output(self, case):
+        if Phases.bare is None:
+            cases = sorted(CASES if IS_MONITORED else {"plain", "no_loader", *(["compiled"] if HAS_DYNAMO else [])})
+            done = self.run_command([PYTHON, str(HERE / "phases_cases.py"), *cases])
+            self.assertEqual(done.returncode, 3, done.stderr)
+            parts = done.stdout.split("== ")[1:]
+            Phases.bare = {part.split("\n")[0]: "== " + part for part in parts}
+        return Phases.bare[case]
+
+    def run_command(self, command):
+        return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                              timeout=250)
+
+    def run_case(self, case, *options, said=()):
+        """Under prof run: what it prints is to the byte what it prints by itself. The rows of its capture."""
+        bare = self.bare_output(case)
+        profiled = self.run_command([PROF, "run", "-o", "captures", "--export", "none", *options, "--", PYTHON,
+                                     str(HERE / "phases_cases.py"), case])
+        self.assertEqual((profiled.returncode, profiled.stdout), (3, bare), profiled.stderr)
+        lines = [line for line in profiled.stderr.splitlines() if line.startswith("libprof: ")]
+        self.assertEqual(len(lines), len(said), lines)
+        for line, part in zip(lines, said):
+            self.assertIn(part, line)
+        self.stdout = bare
+        captures = sorted((self.folder / "captures").glob("*.prof"))
+        if not captures:
+            return []
+        self.assertEqual(len(captures), 1)
+        self.report = json.loads(self.run_command([PROF, "report", "--format", "json", str(captures[0])]).stdout)
+        self.assertEqual(self.report["dropped"], {})
+        self.text = self.run_command([PROF, "report", str(captures[0])]).stdout
+        return self.report["rows"]
+
+    def check(self, case, expected, *options, witness=None, **more):
+        rows = self.run_case(case, *options, **more)
+        self.assertEqual({row["path"]: row["instances"] for row in rows if row["observed"]}, expected)
+        if witness:
+            self.assertIn(witness, self.text)
+
+    BY_OPTIMIZER = "steps were observed: each has the steps of the optimizers"
+    BY_CALL = "steps were observed: each is a call of the outermost module"
+
+    def of_training(self, steps, **more):
+        parts = {"forward": steps, "backward": steps, "optimizer": steps, "zero_grad": steps, "data": steps, **more}
+        return {"startup": 1, "step": steps, **{"step/" + name: count for name, count in parts.items() if count}}
+
+    # What follows needs modules' calls.
+
+    def test_plain_loop_with_an_evaluation_after_each_epoch(self):
+        # Each of the four DataLoaders is asked once more than it has batches; of these and of the two evaluations'
+        # four batches, none begins a step. What ends an epoch stands in its last step.
+        self.check("plain", {**self.of_training(6, data=6 + 2 + 4 + 2), "step/evaluation": 4},
+                   witness=self.BY_OPTIMIZER)
+
+    def test_loop_without_a_loader(self):
+        self.check("no_loader", self.of_training(3, data=0), witness=self.BY_OPTIMIZER)
+
+    def test_steps_that_are_captured_and_replayed(self):
+        # What is captured is no step, and each replay is one.
+        self.check("captured", {**self.of_training(4, data=0), "step": 3 + 4})
+
+    def test_gradient_accumulation(self):
+        self.check("accumulation", self.of_training(3, data=7, forward=6, backward=6, clip_grad=3))
+
+    def test_two_optimizers_in_a_step(self):
+        self.check("two_optimizers", self.of_training(3, data=0, forward=6, backward=6, optimizer=6, zero_grad=6))
+
+    def test_closure_is_no_part_of_the_optimizer(self):
+        # zero_grad, forward and backward once a closure; the optimizer before each, and after the last.
+        self.check("lightning", self.of_training(3, data=4, optimizer=3 * 4))
+
+    def test_closure_that_is_called_again(self):
+        # Two closures a step, each in three parts; the optimizer before and after each part, but of two
+        # parts that follow each other the end and the beginning are one.
+        self.check("lbfgs", self.of_training(3, data=4, forward=6, backward=6, zero_grad=6, optimizer=3 * 7))
+
+    def test_gradient_scaler_that_passes_a_step_over(self):
+        self.check("scaler", self.of_training(3, data=4, clip_grad=3, loss_scaling=6))
+
+    def test_checkpoints_are_computed_again_in_backward(self):
+        self.check("checkpointing", {**self.of_training(3, data=4), "step/backward/recompute": 3})
+
+    def test_reentrant_checkpoints(self):
+        self.check("reentrant_checkpointing", {**self.of_training(3, data=4), "step/backward/recompute": 3})
+
+    def test_inference(self):
+        self.check("inference", {"startup": 1, "step": 3, "step/evaluation": 3}, witness=self.BY_CALL)
+
+    def test_exceptions_that_the_program_catches(self):
+        self.check("exceptions", self.of_training(3, data=4, forward=6))
+
+    def test_endless_data_through_a_generator(self):
+        # The batch that is thrown away has begun a step.
+        self.check("generator", {**self.of_training(3, data=4), "step": 4})
+
+    def test_double_backward_and_functional_calls(self):
+        # Behind the loop, a module that is called with gradients begins a step once more.
+        self.check("double_backward", {**self.of_training(3, data=4, forward=4, backward=7, zero_grad=0), "step": 4})
+
+    def test_threads_have_phases_of_their_own(self):
+        self.check("threads", {**self.of_training(3, data=4), "evaluation": 5})
+
+    def test_workers_that_are_forked(self):
+        self.check("forked_workers", self.of_training(3, data=4))
+
+    def test_workers_that_are_spawned(self):
+        self.check("spawned_workers", self.of_training(3, data=4))
+
+    def test_ranges_of_the_program_keep_their_place(self):
+        rows = {row["path"]: (row["instances"], row["observed"]) for row in self.run_case("own_ranges")}
+        self.assertEqual(rows["step/mine"], (3, False))
+        self.assertEqual(rows["step/mine/forward"], (3, False))
+        self.assertEqual(rows["step/mine/forward/forward"], (3, True))
+        self.assertEqual(rows["step/mine/backward"], (3, True))
+        self.assertEqual(rows["step/optimizer"], (3, True))
+
+    def test_another_tool_beside(self):
+        self.check("monitored", self.of_training(3, data=4))
+        self.assertIn("\n21 3\n", self.stdout)  # 3 steps, each with 6 modules and one forward of the program's
+
+    def test_compiled_modules_have_the_same_graphs(self):
+        self.check("compiled", self.of_training(8, data=10))
+        self.assertIn("unique_graphs", self.stdout)
+
+    def test_switched_off(self):
+        self.check("plain", {}, "--phases", "off")
+
+    def test_step_range_of_the_programs(self):
+        expected = {path.removeprefix("step/"): count for path, count in self.of_training(3, data=0).items()
+                    if path != "step"}
+        self.check("no_loader", expected, "--step-range", "iteration")
+
+    def test_schedule_of_observed_steps(self):
+        rows = self.run_case("no_loader", "--step-range", "step", "--schedule", "active=1,skip_first=1,repeat=1")
+        self.assertEqual({row["path"]: row["instances"] for row in rows if row["observed"]},
+                         {"step": 1, "step/zero_grad": 1, "step/forward": 1, "step/backward": 1, "step/optimizer": 1})
+
+
+class WithoutMonitoring(Phases):
+    """Before Python 3.12."""
+
+    SAID = ("there is no phase forward",)
+
+    def test_phases_without_modules(self):
+        self.check("plain", {"step": 6, "step/data": 14, "step/backward": 6, "step/optimizer": 6}, said=self.SAID)
+
+    def test_compiled_modules_have_the_same_graphs(self):
+        if not HAS_DYNAMO:
+            self.skipTest("a PyTorch before 2")
+        self.run_case("compiled", said=self.SAID)
+
+
+def load_tests(loader, _, __):
+    if IS_MONITORED:
+        return loader.loadTestsFromTestCase(Phases)
+    names = [name for name in vars(WithoutMonitoring) if name.startswith("test_")]
+    return unittest.TestSuite(map(WithoutMonitoring, names))
+
+
+if __name__ == "__main__":
+    PROF, version = os.path.abspath(sys.argv[1]), sys.argv[2]
+    made = subprocess.run([str(HERE / "torch_environment.sh"), version], stdout=subprocess.PIPE, text=True)
+    if made.returncode:
+        sys.exit(made.returncode)
+    PYTHON = made.stdout.strip()
+    IS_MONITORED, HAS_DYNAMO = (
+        subprocess.run([PYTHON, "-c", f"import sys, importlib.util; sys.exit(not {what})"], check=False).returncode == 0
+        for what in ("hasattr(sys, 'monitoring')", "importlib.util.find_spec('torch._dynamo')"))
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
