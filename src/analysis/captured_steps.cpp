@@ -4,14 +4,11 @@
 #include <string_view>
 
 namespace prof {
-namespace {
 
 bool begins_step(const timeline& data, const timeline_mark& mark) {
     return mark.payload_kind == payload_type::u64 && data.domains[mark.domain].name == "prof" &&
            data.name(mark.name) == "step";
 }
-
-}  // namespace
 
 std::vector<captured_step> find_captured_steps(const timeline& data) {
     std::vector<captured_step> steps;

@@ -16,6 +16,9 @@ struct captured_step {
     std::uint32_t window = 0;  // index into timeline::windows
 };
 
+// Whether a mark is the beginning of a step, with its number for a payload.
+bool begins_step(const timeline& data, const timeline_mark& mark);
+
 // By start_ns. What is launched from start_ns on, before end_ns, belongs to the step, whatever its thread.
 std::vector<captured_step> find_captured_steps(const timeline& data);
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "record/label.hpp"
-
 namespace prof {
 
 row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digits)
@@ -75,9 +73,9 @@ std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range,
     }
     const auto& [in_path, entry] = *segment->second;
     const bool is_captured = launch != nullptr;
-    const bool is_observed = data_.domains[range.domain].name == phase_domain;
-    const std::uint64_t child_key = std::uint64_t{parent} << 32 | std::uint64_t{entry.id} << 2 |
-                                    (is_observed ? 2U : 0U) | (is_captured ? 1U : 0U);
+    const bool is_observed = is_phase(data_, range);
+    const std::uint64_t child_key =
+        std::uint64_t{parent} << 32 | std::uint64_t{entry.id} << 2 | (is_observed ? 2U : 0U) | (is_captured ? 1U : 0U);
     const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
     if (added) {
         nodes_.push_back({entry.text, in_path, parent, INT64_MAX, INT64_MAX, is_captured, is_observed, {}});

@@ -89,6 +89,10 @@ std::string segment_text(const timeline& data, const timeline_range& range, bool
     return domain + (name.empty() ? std::string{unnamed} : name);
 }
 
+bool is_phase(const timeline& data, const timeline_range& range) {
+    return data.domains[range.domain].name == phase_domain;
+}
+
 std::string escape_segment(std::string_view text) { return escaped(text, "/\\"); }
 
 path_segments::path_segments(const timeline& data, bool fold) : data_(data), fold_(fold) {

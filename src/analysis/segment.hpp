@@ -24,6 +24,9 @@ std::string fold_digits(std::string_view text);
 // or libprof's own. A range without a name is "(unnamed)".
 std::string segment_text(const timeline& data, const timeline_range& range, bool fold);
 
+// Whether it is a phase that libprof observed (docs/phases.md).
+bool is_phase(const timeline& data, const timeline_range& range);
+
 // As part of a path: '/' becomes "\/" and '\' becomes "\\".
 std::string escape_segment(std::string_view text);
 

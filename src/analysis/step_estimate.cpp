@@ -216,6 +216,10 @@ table steps_table(const step_estimate& of) {
     } else {
         out.notes.push_back("from " + from + " that were not chosen at random: +/- holds if the others are like them");
     }
+    if (of.rows_left_out != 0) {
+        out.notes.push_back(std::to_string(of.rows_left_out) +
+                            " rows with less GPU time are left out; prof report --report steps has them");
+    }
     out.legend =
         "GPU/step: durations of the operations launched inside, added, a step; estimated\n"
         "from the steps that were captured. +/-: half the 95 % confidence interval.\n";

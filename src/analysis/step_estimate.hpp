@@ -31,6 +31,7 @@ struct step_estimate {
     std::uint64_t stood_for = 0;          // steps from which the windows were chosen at random; 0: they were not
     std::vector<step_estimate_row> rows;  // as projection::rows, rows without any operation and instance left out
     step_estimate_row total;              // all GPU work
+    std::uint64_t rows_left_out = 0;      // by who shows them
 };
 
 // The report `steps`.

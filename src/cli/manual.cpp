@@ -145,7 +145,7 @@ EXIT STATUS
               capture of its own while recording goes on; its path is printed
     set name=value...
               Change options of the next recording; while one runs, those that are
-              read at its end: export, adopt, fold, nvtx_domain_include,
+              read at its end: export, adopt, fold, rows, nvtx_domain_include,
               nvtx_domain_exclude
 
 EXAMPLES

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "analysis/reports.hpp"
@@ -30,7 +31,8 @@ class report_writer {
 public:
     virtual ~report_writer() = default;
     virtual void begin_capture(const std::string&, const timeline&) {}
-    virtual void gpu_projection(const std::string& capture, const timeline& data, const projection& projected) = 0;
+    virtual void gpu_projection(const std::string& capture, const timeline& data,
+                                const std::optional<step_figures>& steps, const projection& projected) = 0;
     virtual void table_of(const std::string& capture, const timeline& data, const report_kind& kind,
                           const table& of) = 0;
     virtual void end_capture(const timeline&) {}
@@ -45,9 +47,11 @@ public:
         if (!out_.empty()) out_ += '\n';
         out_ += title_text(data, layout_);
     }
-    void gpu_projection(const std::string&, const timeline&, const projection& projected) override {
+    void gpu_projection(const std::string&, const timeline&, const std::optional<step_figures>& steps,
+                        const projection& projected) override {
+        if (steps) out_ += '\n' + step_text(*steps, layout_);
         out_ += '\n' + projection_text(projected, layout_);
-        projected_notes_ = projection_notes(projected);
+        projected_notes_ = projection_notes(projected, layout_);
     }
     void table_of(const std::string&, const timeline&, const report_kind&, const table& of) override {
         out_ += '\n' + table_text(of, layout_);
@@ -71,7 +75,8 @@ class csv_writer final : public report_writer {
 public:
     explicit csv_writer(bool several_captures) : several_captures_(several_captures) {}
 
-    void gpu_projection(const std::string& capture, const timeline&, const projection& projected) override {
+    void gpu_projection(const std::string& capture, const timeline&, const std::optional<step_figures>&,
+                        const projection& projected) override {
         add("gpu-projection", projection_csv_header(), projection_csv(capture, projected));
     }
     void table_of(const std::string& capture, const timeline&, const report_kind& kind, const table& of) override {
@@ -101,8 +106,9 @@ class json_writer final : public report_writer {
 public:
     explicit json_writer(bool is_one) : is_one_(is_one) {}
 
-    void gpu_projection(const std::string& capture, const timeline& data, const projection& projected) override {
-        all_.push_back(projection_json(capture, data, projected));
+    void gpu_projection(const std::string& capture, const timeline& data, const std::optional<step_figures>& steps,
+                        const projection& projected) override {
+        all_.push_back(projection_json(capture, data, steps, projected));
     }
     void table_of(const std::string& capture, const timeline& data, const report_kind&, const table& of) override {
         all_.push_back(table_json(capture, data, of));
@@ -178,6 +184,12 @@ report_command::report_command(command_arguments& arguments) {
         .takes(
             {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }})
         .value("N");
+    arguments
+        .add("--rows", rows_,
+             "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all")
+        .takes({std::string(accepted_row_limit),
+                [](const std::string& text) { return parse_row_limit(text).has_value(); }})
+        .value("N");
 }
 
 int report_command::operator()() const {
@@ -202,6 +214,7 @@ int report_command::operator()() const {
     } else {
         text_layout layout;
         layout.deepest = depth_;
+        layout.rows = parse_row_limit(rows_).value_or(layout.rows);
         layout.width = output_width(STDOUT_FILENO);
         writer = std::make_unique<table_writer>(layout);
     }
@@ -220,7 +233,8 @@ int report_command::operator()() const {
                 if (const report_kind* const kind = find_report(report)) {
                     writer->table_of(file, data, *kind, kind->make(input));
                 } else {
-                    writer->gpu_projection(file, data, project(data, wanted));
+                    const attribution att = attribute(data, wanted.attribution);
+                    writer->gpu_projection(file, data, measure_steps(data, att), project(data, att, wanted));
                 }
             }
             writer->end_capture(data);

@@ -26,6 +26,7 @@ private:
     std::string kernel_names_ = "full";
     attribution_flags flags_;
     std::uint32_t depth_ = UINT32_MAX;
+    std::string rows_ = "40";
     bool no_fold_ = false;
 };
 

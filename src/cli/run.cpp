@@ -151,6 +151,7 @@ public:
         // Of many processes the outline; `prof report` has the rest.
         if (shown > 1) layout_.deepest = 1;
         layout_.legend = shown == 1;
+        layout_.rows = options.rows;
     }
 
     void report(const run_capture& capture) {

@@ -45,6 +45,7 @@ constexpr std::array help = std::to_array<flag_help>({
      "on (default): step, data, forward, backward, optimizer and so on of a PyTorch program are observed and are "
      "ranges"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},
+    {"rows", "--rows", "N", "Rows of the summary's table at most (default: 40), or all"},
     {"nvtx_domain_include", "--nvtx-domain-include", "LIST",
      "Of the summary: ranges of these NVTX domains only, by names or shell patterns with commas between; the default "
      "domain goes by default"},

@@ -6,7 +6,6 @@
 
 #include "analysis/captured_steps.hpp"
 #include "analysis/death.hpp"
-#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -93,23 +92,6 @@ std::int64_t recorded_ns(const timeline& data) {
     return sum;
 }
 
-// Which of the witnesses that <prof/prof.h> lists ended the steps that were observed; the last word counts.
-std::string step_witness(const timeline& data) {
-    std::uint32_t witness = 0;
-    for (const timeline_range& range : data.ranges) {
-        if (data.domains[range.domain].name != phase_domain || range.category == 0) continue;
-        if (data.name(range.name) == "step") witness = range.category;
-    }
-    switch (witness) {
-        case optimizer_witness:
-            return "steps were observed: each has the steps of the optimizers";
-        case call_witness:
-            return "steps were observed: each is a call of the outermost module";
-        default:
-            return {};
-    }
-}
-
 }  // namespace
 
 std::string windows_line(const timeline& data) {
@@ -150,7 +132,6 @@ std::vector<std::string> capture_notes(const timeline& data) {
         if (const std::string& notice = data.property(key); !notice.empty()) out.push_back(notice);
     }
     if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
-    if (const std::string note = step_witness(data); !note.empty()) out.push_back(note);
     if (!quality.ended) {
         if (quality.died || quality.recovery.empty()) out.push_back(how_it_ended(data));
         if (!quality.recovery.empty()) out.push_back(quality.recovery);

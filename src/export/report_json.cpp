@@ -5,6 +5,7 @@
 
 #include "export/capture_notes.hpp"
 #include "export/json_text.hpp"
+#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -39,6 +40,30 @@ json row_json(const projection_row& row, std::string_view type) {
             {"payload_bytes", row.payload_bytes}};
 }
 
+// Over all steps that are counted; what is not known is null.
+json step_json(const step_figures& steps) {
+    const auto if_gpu = [&](auto value) { return steps.has_gpu ? json(value) : json(); };
+    json out = {{"steps", steps.steps},
+                {"source", step_source_name(steps.source)},
+                {"is_first", steps.is_first},
+                {"ended_by", nullptr},
+                {"host_median_ns", steps.host_median_ns},
+                {"host_ns", steps.host_ns},
+                {"gpu_sum_ns", if_gpu(steps.gpu_sum_ns)},
+                {"gpu_busy_ns", if_gpu(steps.gpu_busy_ns)},
+                {"ops", if_gpu(steps.ops)},
+                {"devices", if_gpu(steps.devices)},
+                {"parts", json::array()}};
+    if (steps.witness == optimizer_witness) out["ended_by"] = "optimizers";
+    if (steps.witness == call_witness) out["ended_by"] = "calls";
+    for (const step_part& part : steps.parts) {
+        out["parts"].push_back({{"phase", part.name.empty() ? json() : json(printable(part.name))},
+                                {"gpu_sum_ns", part.gpu_sum_ns},
+                                {"ops", part.ops}});
+    }
+    return out;
+}
+
 json begin(std::string_view report, std::string_view capture) {
     return {{"report", report}, {"capture", printable(capture)}};
 }
@@ -60,8 +85,10 @@ json cell_json(const table_cell& cell) {
 
 }  // namespace
 
-json projection_json(std::string_view capture, const timeline& data, const projection& projected) {
+json projection_json(std::string_view capture, const timeline& data, const std::optional<step_figures>& steps,
+                     const projection& projected) {
     json out = begin("gpu-projection", capture);
+    out["step"] = steps ? step_json(*steps) : json();
     out["total_gpu_ns"] = projected.total_gpu_ns;
     out["total_busy_ns"] = projected.total_busy_ns;
     out["total_ops"] = projected.total_ops;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <variant>
 
@@ -48,6 +49,14 @@ struct extra_columns {
     }
 };
 
+constexpr std::string_view ellipsis = "… ";  // how a row that stands for others begins
+
+std::string name_cell(const projection_row& row) {
+    std::string shown = terminal_safe(with_captured(shown_segment(row.path), row.is_captured));
+    if (shown.starts_with(ellipsis)) shown.insert(0, 1, '\\');
+    return std::string(2 * std::size_t{row.depth}, ' ') + shown;
+}
+
 std::vector<std::string> range_cells(const projection_row& row, const time_unit& unit, std::int64_t total_gpu_ns,
                                      const extra_columns& extra) {
     const bool has_instances = row.kind == row_kind::range;
@@ -58,8 +67,7 @@ std::vector<std::string> range_cells(const projection_row& row, const time_unit&
         return row.is_captured ? std::string("-") : if_range(std::move(text));
     };
     std::vector<std::string> cells = {
-        std::string(2 * std::size_t{row.depth}, ' ') +
-            terminal_safe(with_captured(shown_segment(row.path), row.is_captured)),
+        name_cell(row),
         if_range(with_thousands(row.instances)),
         if_host(time(row.host_ns)),
         time(row.gpu_sum_ns),
@@ -81,6 +89,42 @@ std::vector<std::string> range_cells(const projection_row& row, const time_unit&
     if (extra.communication) cells.push_back(time(row.communication_ns));
     if (extra.bytes) cells.push_back(row.payload_bytes == 0 ? std::string() : bytes_text(row.payload_bytes));
     return cells;
+}
+
+// Only what adds up has a cell.
+std::vector<std::string> fold_cells(const shown_row& fold, const time_unit& unit, std::int64_t total_gpu_ns,
+                                    const extra_columns& extra) {
+    const projection_row& sums = fold.figures;
+    const auto time = [&](std::int64_t ns) { return unit.format(static_cast<double>(ns)); };
+    std::vector<std::string> cells = {
+        fmt::format("{}{}{} more row{}", std::string(2 * std::size_t{sums.depth}, ' '), ellipsis,
+                    with_thousands(fold.stands_for), fold.stands_for == 1 ? "" : "s"),
+        with_thousands(sums.instances),
+        time(sums.host_ns),
+        time(sums.gpu_sum_ns),
+        percent(share_of(static_cast<double>(sums.gpu_sum_ns), static_cast<double>(total_gpu_ns))),
+        time(sums.gpu_self_ns),
+        "",
+        "",
+        "",
+        "",
+        with_thousands(sums.ops)};
+    cells.resize(16);
+    if (extra.wait) cells.push_back(time(sums.wait_ns));
+    if (extra.communication) cells.push_back(time(sums.communication_ns));
+    if (extra.bytes) cells.push_back(sums.payload_bytes == 0 ? std::string() : bytes_text(sums.payload_bytes));
+    return cells;
+}
+
+row_limits limits_of(const text_layout& layout) noexcept { return {.most = layout.rows, .deepest = layout.deepest}; }
+
+void add_rows(text_table& table, const std::vector<projection_row>& rows, const text_layout& layout,
+              const time_unit& unit, std::int64_t total_gpu_ns) {
+    const extra_columns extra(rows);
+    for (const shown_row& shown : rows_to_show(rows, limits_of(layout))) {
+        table.add_row(shown.stands_for == 0 ? range_cells(shown.figures, unit, total_gpu_ns, extra)
+                                            : fold_cells(shown, unit, total_gpu_ns, extra));
+    }
 }
 
 std::vector<text_table::column> range_columns(std::string_view first_title, const extra_columns& extra) {
@@ -174,11 +218,30 @@ std::string process_ranges_text(const projection& projected, const text_layout& 
     const time_unit unit = time_unit::for_largest(largest_time(projected.process_ranges));
     const extra_columns extra(projected.process_ranges);
     text_table table(range_columns("start/end range", extra));
-    for (const projection_row& row : projected.process_ranges) {
-        table.add_row(range_cells(row, unit, projected.total_gpu_ns, extra));
-    }
+    add_rows(table, projected.process_ranges, layout, unit, projected.total_gpu_ns);
     return fmt::format("\nStart/end ranges, in {}: operations launched between start and end by whatever thread\n\n{}",
                        unit.name, table.render(layout.width));
+}
+
+// Of as many rows as the table of ranges may have, those with the most GPU time a step.
+step_estimate with_largest_rows(step_estimate of, const text_layout& layout) {
+    std::vector<weighed_row> weighed;
+    std::vector<std::uint32_t> above;
+    for (std::uint32_t i = 0; i < of.rows.size(); ++i) {
+        while (!above.empty() && of.rows[above.back()].depth >= of.rows[i].depth) above.pop_back();
+        weighed.push_back({.parent = above.empty() ? npos : above.back(),
+                           .gpu_ns = std::llround(std::min(of.rows[i].gpu_ns.mean, 1e18)),
+                           .is_fixed = of.rows[i].kind != row_kind::range});
+        above.push_back(i);
+    }
+    const std::vector<std::uint8_t> kept = choose_rows(weighed, layout.rows);
+    std::vector<step_estimate_row> rows;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (kept[i] != 0) rows.push_back(std::move(of.rows[i]));
+    }
+    of.rows_left_out = of.rows.size() - rows.size();
+    of.rows = std::move(rows);
+    return of;
 }
 
 }  // namespace
@@ -197,9 +260,7 @@ std::string projection_text(const projection& projected, const text_layout& layo
     std::string out = fmt::format("GPU time by range, in {}\n\n", unit.name);
     const extra_columns extra(projected.rows);
     text_table table(range_columns("range", extra));
-    for (const projection_row& row : projected.rows) {
-        if (row.depth <= layout.deepest) table.add_row(range_cells(row, unit, projected.total_gpu_ns, extra));
-    }
+    add_rows(table, projected.rows, layout, unit, projected.total_gpu_ns);
     table.add_rule();
     projection_row total;
     total.path = "all GPU work";
@@ -245,25 +306,45 @@ std::string table_text(const table& of, const text_layout& layout) {
 }
 
 // Folding may have put different things into one row.
-std::string merged_names_note(const projection& projected) {
+std::string merged_names_note(const projection& projected, const text_layout& layout) {
     constexpr std::size_t most_shown = 3;
     constexpr std::size_t longest_name = 40;
     std::string rows;
+    std::size_t named = 0;
     std::size_t count = 0;
     for (const auto* const list : {&projected.rows, &projected.process_ranges}) {
-        for (const projection_row& row : *list) {
-            if (row.merged_names == 0 || ++count > most_shown) continue;
-            const std::string name = shortened(terminal_safe(shown_segment(row.path)), longest_name);
-            rows += fmt::format("{}{} ({})", rows.empty() ? "" : ", ", name, row.merged_names);
+        count += static_cast<std::size_t>(
+            std::count_if(list->begin(), list->end(), [](const projection_row& row) { return row.merged_names != 0; }));
+        for (const shown_row& shown : rows_to_show(*list, limits_of(layout))) {
+            if (shown.figures.merged_names == 0 || named == most_shown) continue;
+            ++named;
+            const std::string name = shortened(terminal_safe(shown_segment(shown.figures.path)), longest_name);
+            rows += fmt::format("{}{} ({})", rows.empty() ? "" : ", ", name, shown.figures.merged_names);
         }
     }
     if (count == 0) return {};
-    if (count > most_shown) rows += fmt::format(" and {} more", with_thousands(count - most_shown));
+    if (named == 0) {
+        rows = fmt::format("{} that {} left out above", with_thousands(count), count == 1 ? "is" : "are");
+    } else if (count > named) {
+        rows += fmt::format(" and {} more", with_thousands(count - named));
+    }
     return fmt::format("note: few names of many instances each are one row: {}; --no-fold keeps names apart\n", rows);
 }
 
-std::string projection_notes(const projection& projected) {
-    std::string out = merged_names_note(projected);
+std::string folded_rows_note(const projection& projected, const text_layout& layout) {
+    std::uint64_t count = 0;
+    for (const auto* const list : {&projected.rows, &projected.process_ranges}) {
+        for (const shown_row& shown : rows_to_show(*list, limits_of(layout))) count += shown.stands_for;
+    }
+    if (count == 0) return {};
+    return fmt::format(
+        "note: {} rows with less GPU time are left out, and \"… more rows\" have their sums; --rows all "
+        "shows them\n",
+        with_thousands(count));
+}
+
+std::string projection_notes(const projection& projected, const text_layout& layout) {
+    std::string out = folded_rows_note(projected, layout) + merged_names_note(projected, layout);
     for (const projection_row& row : projected.rows) {
         if (row.ops == 0 || row.depth != 0) continue;
         if (row.kind == row_kind::ambiguous) {
@@ -297,11 +378,14 @@ std::string capture_notes_text(const timeline& data) {
 std::string summary_text(const timeline& data, const attribution& att, const projection_options& options,
                          const text_layout& layout) {
     const projection projected = project(data, att, options);
-    std::string out = title_text(data, layout) + '\n' + projection_text(projected, layout);
+    std::string out = title_text(data, layout) + '\n';
+    if (const auto steps = measure_steps(data, att)) out += step_text(*steps, layout) + '\n';
+    out += projection_text(projected, layout);
     if (has_part_of_steps(data)) {
-        out += '\n' + table_text(steps_table(estimate_steps(data, att, options.fold_digits)), layout);
+        out += '\n' + table_text(steps_table(with_largest_rows(estimate_steps(data, att, options.fold_digits), layout)),
+                                 layout);
     }
-    const std::string notes = capture_notes_text(data) + projection_notes(projected);
+    const std::string notes = capture_notes_text(data) + projection_notes(projected, layout);
     if (!notes.empty()) out.append("\n").append(notes);
     return out;
 }

@@ -43,7 +43,9 @@ std::string write_exports(const session_options& options, const std::string& cap
         if (options.export_summary) {
             if (!wanted.attribution.domains.empty()) att = attribute(data, wanted.attribution);
             atomic_file out(stem + ".summary.txt");
-            out.write(summary_text(data, att, wanted, text_layout{}));
+            text_layout layout;
+            layout.rows = options.rows;
+            out.write(summary_text(data, att, wanted, layout));
             out.commit();
         }
     } catch (const std::bad_alloc&) {

@@ -16,8 +16,8 @@ constexpr const char* no_answer_from_disk =
     "the capture's disk does not answer: what was recorded waits in memory for it";
 
 // Read when a recording ends, so they may still change while it runs.
-constexpr std::array<std::string_view, 5> read_at_the_end = {"export", "adopt", "fold", "nvtx_domain_include",
-                                                             "nvtx_domain_exclude"};
+constexpr std::array<std::string_view, 6> read_at_the_end = {
+    "export", "adopt", "fold", "rows", "nvtx_domain_include", "nvtx_domain_exclude"};
 constexpr std::array<std::string_view, 4> read_at_the_start = {"autostart", "control", "control_signal", "run_id"};
 
 bool is_among(std::span<const std::string_view> names, std::string_view name) {

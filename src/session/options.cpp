@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/domain_filter.hpp"
+#include "analysis/row_fold.hpp"
 #include "record/number.hpp"
 #include "session/budget_plan.hpp"
 #include "session/keep.hpp"
@@ -85,6 +86,12 @@ template <std::string session_options::*member>
 bool set_domains(session_options& out, const std::string& value) {
     std::vector<std::string> patterns;
     return parse_domain_list(value, patterns) && set_text<member>(out, value);
+}
+
+bool set_rows(session_options& out, const std::string& value) {
+    const auto most = parse_row_limit(value);
+    if (most) out.rows = *most;
+    return most.has_value();
 }
 
 bool set_rank(session_options& out, const std::string& value) {
@@ -213,6 +220,7 @@ constexpr option all_options[] = {
     {"idle_graph_nodes", "0 or 1", set_switch<&o::idle_graph_nodes>},
     {"adopt", "auto, off, or a pattern of thread names", set_nonempty<&o::adopt>},
     {"fold", "0 or 1", set_switch<&o::fold>},
+    {"rows", accepted_row_limit, set_rows},
     {"pytorch", "ranges, ops, or off", set_pytorch},
     {"phases", "on or off", set_phases},
     {"nvtx_domain_include", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_include>},

@@ -2,6 +2,7 @@
 // ("output_dir=…") and `prof run` all go through it. docs/options.md is checked against this table by a test.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -30,6 +31,7 @@ struct session_options {
     bool idle_graph_nodes = false;
     std::string adopt = "auto";
     bool fold = true;
+    std::size_t rows = 40;  // of the summary's table at most; SIZE_MAX: all
     std::string pytorch = "ranges";
     bool phases = true;               // observed in Python programs under `prof run`
     std::string nvtx_domain_include;  // lists that analysis/domain_filter.hpp parses

@@ -12,7 +12,9 @@
 #include "analysis/kernels.hpp"
 #include "analysis/projection.hpp"
 #include "analysis/reports.hpp"
+#include "analysis/row_fold.hpp"
 #include "analysis/rows.hpp"
+#include "analysis/step_figures.hpp"
 #include "timeline/capture_builder.hpp"
 
 namespace prof {
@@ -223,6 +225,13 @@ std::vector<std::string> everything(const projection& p) {
     return lines;
 }
 
+// Of what a table of at most so many rows shows.
+std::int64_t shown_self_total(const projection& p, std::size_t most) {
+    std::int64_t total = 0;
+    for (const shown_row& row : rows_to_show(p.rows, {.most = most})) total += row.figures.gpu_self_ns;
+    return total;
+}
+
 // How often the programs met each rule: a test that never meets one proves nothing about it.
 struct coverage {
     std::uint64_t own = 0;
@@ -288,6 +297,9 @@ TEST(ProjectionOfRandomPrograms, AgreesWithTheOracleAndLosesNothing) {
         const projection p = project(data, att);
         oracle::check_rows(p, oracle::expect_rows(made.program, verdicts, folded_names));
         ASSERT_EQ(self_total(p), p.total_gpu_ns);
+        for (std::size_t most = 1; most <= p.rows.size(); most += 3) {
+            ASSERT_EQ(shown_self_total(p, most), p.total_gpu_ns) << "at most " << most;
+        }
         if (HasFatalFailure()) return;
 
         capture_contents contents = made.capture.contents(1 + made.below(7));
@@ -356,7 +368,13 @@ TEST(ProjectionOfDamagedCaptures, KeepsItsSumsWhateverTheValues) {
         const timeline data = build_timeline(contents);
         const projection p = project(data);
         ASSERT_EQ(self_total(p), p.total_gpu_ns);
+        ASSERT_EQ(shown_self_total(p, 5), p.total_gpu_ns);
         ASSERT_EQ(p.total_ops, data.ops.size());
+        if (const auto steps = measure_steps(data, attribute(data))) {
+            std::int64_t of_parts_ns = 0;
+            for (const step_part& part : steps->parts) of_parts_ns += part.gpu_sum_ns;
+            ASSERT_EQ(of_parts_ns, steps->gpu_sum_ns);
+        }
         std::uint64_t kernels = 0;
         for (const kernel_row& row : kernel_table(data)) kernels += row.time.instances;
         for (const transfer_row& row : transfer_table(data)) kernels += row.time.instances;

@@ -37,7 +37,7 @@ table report(std::string_view name, const timeline& data) {
 
 TEST(ReportJson, HasTheKeysOfTheContract) {
     const timeline data = eventful_capture();
-    const auto json = nlohmann::json::parse(projection_json("run.prof", data, project(data)).dump());
+    const auto json = nlohmann::json::parse(projection_json("run.prof", data, {}, project(data)).dump());
     std::int64_t self_ns = 0;
     for (const auto& row : json["rows"]) {
         for (const char* key : {"path", "depth", "instances", "host_ns", "gpu_sum_ns", "gpu_self_ns", "gpu_child_ns",
@@ -169,17 +169,17 @@ TEST(Reports, MarkCapturedRows) {
     EXPECT_THAT(line_with(text, "  forward (captured)"), HasSubstr(" 2      -  0.300"));
     EXPECT_THAT(text, HasSubstr("(captured): open when a CUDA graph was captured"));
     EXPECT_THAT(projection_csv("x", projected), HasSubstr("x,captured,step #/backward,1,2,0,600,600,"));
-    const auto parsed = nlohmann::json::parse(projection_json("x", data, projected).dump());
+    const auto parsed = nlohmann::json::parse(projection_json("x", data, {}, projected).dump());
     for (const auto& row : parsed["rows"]) {
         EXPECT_EQ(row["captured"], row["path"] == "step #/forward" || row["path"] == "step #/backward") << row;
     }
     EXPECT_EQ(parsed["ops_of_unseen_captures"], 0);
-    EXPECT_EQ(projection_notes(projected), "");
+    EXPECT_EQ(projection_notes(projected, {}), "");
     projected.ops_of_unseen_captures = 1234;
     projected.ops_of_ambiguous_captures = 5;
-    EXPECT_THAT(projection_notes(projected),
+    EXPECT_THAT(projection_notes(projected, {}),
                 HasSubstr("note: 1,234 operations of graph replays whose capture was not seen\n"));
-    EXPECT_THAT(projection_notes(projected), HasSubstr("note: 5 operations of graph replays were captured by"));
+    EXPECT_THAT(projection_notes(projected, {}), HasSubstr("note: 5 operations of graph replays were captured by"));
     EXPECT_THAT(projection_text(project(hta_capture()), {}), Not(HasSubstr("captured")));
 }
 
@@ -191,15 +191,15 @@ TEST(ReportJson, HasTheNotesOfATable) {
 
 TEST(ReportText, SaysWhereFoldingMergedDifferentThings) {
     projection projected;
-    EXPECT_EQ(projection_notes(projected), "");
+    EXPECT_EQ(projection_notes(projected, {}), "");
     for (const char* path : {"step #", "step #/conv#", "step #/a\\/b #", "x #", "y #"}) {
         projected.rows.emplace_back().path = path;
         projected.rows.back().merged_names = projected.rows.size() == 1 ? 0 : 2;
     }
-    EXPECT_EQ(projection_notes(projected),
+    EXPECT_EQ(projection_notes(projected, {}),
               "note: few names of many instances each are one row: conv# (2), a/b # (2), x # (2) and 1 more; "
               "--no-fold keeps names apart\n");
-    EXPECT_EQ(projection_json("x", {}, projected)["rows"][1]["merged_names"], 2);
+    EXPECT_EQ(projection_json("x", {}, {}, projected)["rows"][1]["merged_names"], 2);
 }
 
 // Rows whose names look alike: a fixed one and a range called so; a range whose name has a domain in it and one of that
@@ -215,7 +215,7 @@ TEST(Reports, TellRowsApartInEachFormat) {
     const timeline data = capture.build();
     const projection projected = project(data);
 
-    const auto json = nlohmann::json::parse(projection_json("c", data, projected).dump());
+    const auto json = nlohmann::json::parse(projection_json("c", data, {}, projected).dump());
     std::vector<std::string> rows;
     for (const char* list : {"rows", "process_ranges"}) {
         for (const auto& row : json[list]) {
@@ -269,7 +269,7 @@ TEST(ReportJson, TellsWaitsCommunicationAndBytes) {
     projected.rows[0].wait_ns = 7;
     projected.rows[0].payload_bytes = 8;
     projected.wait_ns = 9;
-    const auto json = projection_json("x", hta_capture(), projected);
+    const auto json = projection_json("x", hta_capture(), {}, projected);
     EXPECT_EQ(json["communication_ns"], 150'000);
     EXPECT_EQ(json["wait_ns"], 9);
     EXPECT_EQ(json["rows"][0]["wait_ns"], 7);
@@ -281,6 +281,193 @@ TEST(ReportJson, TellsWaitsCommunicationAndBytes) {
     for (const auto& row : kernels["rows"]) {
         EXPECT_EQ(row["class"], row["name"] == "ncclKernel_AllReduce" ? "communication" : "compute");
     }
+}
+
+// Two steps of 12 and 13 ms; parts of a step: 3.9, 6.8 and 1.03 ms, and 0.27 in none; 0.05 of them at the same time.
+step_figures two_steps() {
+    return {
+        .steps = 2,
+        .source = step_source::observed,
+        .witness = 1,
+        .host_median_ns = 12'500'000,
+        .host_ns = 25'000'000,
+        .has_gpu = true,
+        .gpu_sum_ns = 24'000'000,
+        .gpu_busy_ns = 23'900'000,
+        .ops = 40,
+        .devices = 1,
+        .parts = {
+            {"backward", 13'600'000, 20}, {"forward", 7'800'000, 12}, {"optimizer", 2'060'000, 4}, {"", 540'000, 4}}};
+}
+
+TEST(ReportText, BeginsWithWhatAStepTakes) {
+    step_figures steps = two_steps();
+    EXPECT_EQ(
+        step_text(steps, {}),
+        "step: 12.50 ms (median of 2, mean 12.50; each has the steps of the optimizers)\n"
+        "GPU:  busy 11.95 ms (95.6 %), operations 12.00: backward 6.80, forward 3.90, optimizer 1.03, other 0.27\n");
+    text_layout narrow;
+    narrow.width = 60;
+    EXPECT_EQ(step_text(steps, narrow),
+              "step: 12.50 ms (median of 2, mean 12.50; each has the steps\n"
+              "      of the optimizers)\n"
+              "GPU:  busy 11.95 ms (95.6 %), operations 12.00: backward\n"
+              "      6.80, forward 3.90, optimizer 1.03, other 0.27\n");
+
+    steps.gpu_busy_ns = steps.gpu_sum_ns;
+    steps.devices = 2;
+    steps.parts = {{"", 24'000'000, 40}};
+    steps.witness = 2;
+    EXPECT_EQ(step_text(steps, {}),
+              "step: 12.50 ms (median of 2, mean 12.50; each is a call of the outermost module)\n"
+              "GPU:  busy 12.00 ms on 2 GPUs (48.0 %)\n");
+    steps.gpu_busy_ns = steps.gpu_sum_ns = 60'000'000;
+    steps.devices = 1;
+    steps.witness = 0;
+    steps.source = step_source::counted;
+    EXPECT_EQ(step_text(steps, {}),
+              "step: 12.50 ms (median of 2, mean 12.50; as prof_step or step_range counts)\n"
+              "GPU:  busy 30.00 ms (more than the step is long: the host ran ahead)\n");
+
+    const step_figures first{.steps = 1,
+                             .is_first = true,
+                             .source = step_source::profiler,
+                             .host_median_ns = 1234,
+                             .host_ns = 1234,
+                             .parts = {}};
+    EXPECT_EQ(step_text(first, {}), "step: 1.2 us (the first, which alone is whole; each is a ProfilerStep#)\n");
+}
+
+// Each of three parts is 0.333 of a hundredth of a millisecond, so that rounded by itself each would be 0.33 of 1.00.
+TEST(ReportText, ShowsPartsOfAStepThatAddUp) {
+    step_figures steps = two_steps();
+    for (std::int64_t uneven = 0; uneven < 200; ++uneven) {
+        steps.gpu_sum_ns = 20'000'000 + 77 * uneven;
+        const std::int64_t third_ns = steps.gpu_sum_ns / 3 + 31 * uneven;
+        steps.parts = {{"a", third_ns, 1}, {"b", steps.gpu_sum_ns / 3, 1}, {"", 0, 0}};
+        steps.parts[2].gpu_sum_ns = steps.gpu_sum_ns - steps.parts[0].gpu_sum_ns - steps.parts[1].gpu_sum_ns;
+        const std::string text = step_text(steps, {});
+        const auto number_after = [&](const std::string& word) {
+            return std::llround(std::stod(text.substr(text.find(word) + word.size())) * 100);
+        };
+        ASSERT_EQ(number_after(": a ") + number_after(", b ") + number_after(", other "), number_after("operations "))
+            << text;
+    }
+}
+
+TEST(ReportText, HasTheLargestPartsOfAStep) {
+    step_figures steps = two_steps();
+    steps.gpu_sum_ns = 0;
+    steps.parts.clear();
+    for (std::int64_t i = 12; i > 0; --i) {
+        steps.parts.push_back({i == 12 ? std::string(1000, 'x') : "p" + std::to_string(i), i * 2'000'000, 1});
+        steps.gpu_sum_ns += i * 2'000'000;
+    }
+    steps.parts.push_back({"", 0, 0});
+    const std::string text = step_text(steps, {});
+    EXPECT_THAT(text, HasSubstr(" p5 5.00, other 10.00\n"));  // 4 + 3 + 2 + 1
+    EXPECT_LT(text.size(), 300U);
+}
+
+TEST(ReportJson, HasTheFiguresOfAStep) {
+    const timeline data = hta_capture();
+    auto json = projection_json("x", data, two_steps(), project(data))["step"];
+    EXPECT_EQ(json["steps"], 2);
+    EXPECT_EQ(json["source"], "observed");
+    EXPECT_EQ(json["ended_by"], "optimizers");
+    EXPECT_EQ(json["is_first"], false);
+    EXPECT_EQ(json["host_median_ns"], 12'500'000.0);
+    EXPECT_EQ(json["host_ns"], 25'000'000);
+    EXPECT_EQ(json["gpu_sum_ns"], 24'000'000);
+    EXPECT_EQ(json["gpu_busy_ns"], 23'900'000);
+    EXPECT_EQ(json["ops"], 40);
+    EXPECT_EQ(json["devices"], 1);
+    EXPECT_EQ(json["parts"][1].dump(), R"({"phase":"forward","gpu_sum_ns":7800000,"ops":12})");
+    EXPECT_TRUE(json["parts"][3]["phase"].is_null());
+    json = projection_json("x", data, step_figures{.steps = 1, .parts = {}}, project(data))["step"];
+    EXPECT_TRUE(json["gpu_sum_ns"].is_null());
+    EXPECT_TRUE(json["ended_by"].is_null());
+    EXPECT_TRUE(projection_json("x", data, {}, project(data))["step"].is_null());
+}
+
+TEST(ReportText, FoldsTheRowsThatDoNotFit) {
+    projection projected;
+    const auto add = [&](const std::string& path, std::uint32_t parent, std::int64_t sum_ns, std::int64_t self_ns) {
+        projection_row& row = projected.rows.emplace_back();
+        row.path = path;
+        row.parent = parent;
+        row.depth = parent == npos ? 0 : projected.rows[parent].depth + 1;
+        row.instances = 10;
+        row.host_ns = 4000;
+        row.gpu_sum_ns = sum_ns;
+        row.gpu_self_ns = self_ns;
+        row.self_ops = row.ops = 1000;
+        row.merged_names = path.ends_with('#') ? 2 : 0;
+    };
+    add("step", npos, 9'000, 1'000);
+    add("step/… 2 more rows", 0, 5'000, 5'000);
+    add("step/layer #", 0, 2'000, 1'500);
+    add("step/layer #/mlp", 2, 500, 500);
+    add("step/loss", 0, 1'000, 1'000);
+    projected.rows.emplace_back().kind = row_kind::no_range;
+    projected.rows.back().path = "(no range)";
+    projected.total_gpu_ns = 9'000;
+    text_layout layout;
+    layout.rows = 4;
+    const std::string text = projection_text(projected, layout);
+    EXPECT_THAT(line_with(text, "  \\… 2 more rows"), HasSubstr("5.000   55.6 %"));
+    EXPECT_EQ(line_with(text, "  … 3 more rows"),
+              "  … 3 more rows      30  8.000  3.000   33.3 %  3.000                                     3,000");
+    EXPECT_EQ(line_with(text, "layer"), "");
+    EXPECT_EQ(
+        projection_notes(projected, layout),
+        "note: 3 rows with less GPU time are left out, and \"… more rows\" have their sums; --rows all shows them\n"
+        "note: few names of many instances each are one row: 1 that is left out above; --no-fold keeps names "
+        "apart\n");
+    layout.rows = SIZE_MAX;
+    EXPECT_THAT(projection_text(projected, layout), Not(HasSubstr("\n  … ")));
+    EXPECT_THAT(projection_notes(projected, layout), Not(HasSubstr("left out")));
+    EXPECT_THAT(projection_csv("x", projected), HasSubstr("step/layer #/mlp"));
+
+    std::swap(projected.rows, projected.process_ranges);
+    layout.rows = 2;
+    EXPECT_THAT(projection_text(projected, layout), HasSubstr("\n… "));
+    EXPECT_THAT(projection_notes(projected, layout), HasSubstr(" rows with less GPU time are left out"));
+}
+
+// What a budget leaves: an estimate for each range, in the summary only for the largest of them.
+TEST(ReportText, HasNoMoreEstimatesThanRows) {
+    capture_builder capture;
+    const std::uint16_t own = capture.domain("prof");
+    capture.parts().properties["steps"] = "100";
+    thread_script& main = capture.thread("main");
+    std::uint64_t ns = 0;
+    std::uint64_t correlation = 0;
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+        main.add({.ticks = ++ns,
+                  .value = step,
+                  .name = capture.name("step"),
+                  .domain = own,
+                  .kind = record_kind::mark,
+                  .flags = static_cast<std::uint8_t>(payload_type::u64)});
+        for (char name = 'a'; name <= 'z'; ++name) {
+            main.push(ns + 1, std::string(2, name)).launch(ns + 2, ++correlation).pop(ns + 4);
+            ns += 4;
+            capture.kernel(correlation, 1000 * correlation, 1000 * correlation + static_cast<std::uint64_t>(name));
+        }
+    }
+    const timeline data = capture.build();
+    text_layout layout;
+    layout.rows = 10;
+    const std::string text = summary_text(data, attribute(data), {}, layout);
+    EXPECT_THAT(text, HasSubstr("\nstep: "));
+    const auto estimates = lines_of(text.substr(text.find("GPU time a step")));
+    EXPECT_EQ(
+        std::count_if(estimates.begin(), estimates.end(),
+                      [](const std::string& line) { return line.size() > 2 && line[0] == line[1] && line[2] == ' '; }),
+        9);
+    EXPECT_THAT(text, HasSubstr("17 rows with less GPU time are left out; prof report --report steps has them"));
+    EXPECT_EQ(report("steps", data).rows.size(), 27U);
 }
 
 TEST(ReportText, FitsTheTerminal) {
@@ -325,7 +512,7 @@ TEST(ReportText, SaysWhatIsMissing) {
     EXPECT_THAT(text, HasSubstr("note: dropped: 12 ring_full"));
     EXPECT_THAT(text, HasSubstr("note: no libcupti was found: GPU work is not recorded\n"));
     EXPECT_THAT(text, HasSubstr("without closing this capture"));
-    EXPECT_THAT(projection_notes(project(data)), HasSubstr("of 2 operations no launch was seen"));
+    EXPECT_THAT(projection_notes(project(data), {}), HasSubstr("of 2 operations no launch was seen"));
 }
 
 TEST(ReportText, SaysWhatWasNotToBeRecorded) {

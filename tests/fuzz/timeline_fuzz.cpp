@@ -65,7 +65,7 @@ void check_reports(const timeline& data) {
 
 void check_texts(const timeline& data, const attribution& att) {
     const projection projected = project(data, att, {});
-    check(nlohmann::json::accept(projection_json("x", data, projected).dump()));
+    check(nlohmann::json::accept(projection_json("x", data, measure_steps(data, att), projected).dump()));
     check(!projection_csv("x", projected).empty());
     check(!summary_text(data, att, {}, {}).empty());
     text_sink trace;

@@ -74,8 +74,8 @@ class Phases(unittest.TestCase):
         if witness:
             self.assertIn(witness, self.text)
 
-    BY_OPTIMIZER = "steps were observed: each has the steps of the optimizers"
-    BY_CALL = "steps were observed: each is a call of the outermost module"
+    BY_OPTIMIZER = "; each has the steps of the optimizers)"
+    BY_CALL = "; each is a call of the outermost module)"
 
     def of_training(self, steps, **more):
         parts = {"forward": steps, "backward": steps, "optimizer": steps, "zero_grad": steps, "data": steps, **more}
