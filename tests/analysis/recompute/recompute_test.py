@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import coverage
 import nsight
 import steps
 import tables
+import texts
 from attribution import Attribution
 from program import Program, printable
 from rows import kind_of, path_of, process_ranges, projection
@@ -100,7 +102,8 @@ class Prof:
         self.program, self.capture = program, capture
 
     def run(self, *arguments):
-        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True)
+        environment = {**os.environ, "COLUMNS": "500"}
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, env=environment)
         if done.returncode != 0:
             raise SystemExit(f"prof {' '.join(map(str, arguments))}: {done.returncode}\n{done.stderr.decode()}")
         return done.stdout
@@ -112,6 +115,9 @@ class Prof:
         tables_of = self.run("report", self.capture, *reports, "--format", "csv").decode("latin-1")
         texts = split_tables(tables_of)
         return {each["report"]: each for each in found}, dict(zip(ALL_REPORTS, texts))
+
+    def text(self, options):
+        return self.run("report", self.capture, *options).decode()
 
     def trace(self, path, options):
         self.run("export", self.capture, "-o", path, *options)
@@ -157,6 +163,28 @@ def check_projection(differences, attribution, report):
         actual.append({**row, "types": tuple(each["type"] for each in above)})
     expected = {(kinds, printable(path)): row for (kinds, path), row in {**rows, **processes}.items()}
     differences.rows(expected, keyed(actual, ("types", "path"), differences))
+
+
+def check_step(differences, attribution, report):
+    expected = texts.step(attribution)
+    differences.check("whether there is a step", expected is None, report["step"] is None)
+    for key, value in (expected or {}).items():
+        differences.check(f"step, {key}", value, (report["step"] or {}).get(key))
+
+
+def check_text(differences, report, text, most):
+    found = texts.parsed(text)
+    if found is None:
+        return 0
+    *found, total = found
+    for table, rows in zip(found, (report["rows"], report["process_ranges"])):
+        expected = texts.expected(rows, most)
+        for number in range(max(len(expected), len(table))):
+            at = lambda lines: lines[number] if number < len(lines) else None  # noqa: E731
+            differences.check(f"text of {most} rows, line {number}", at(expected), at(table))
+    differences.check(f"text of {most} rows, self times", report["total_gpu_ns"], sum(line[5] for line in found[0]))
+    differences.check("text, total", report["total_gpu_ns"], total)
+    return sum(line[1] for line in found[0])
 
 
 def check_table(differences, name, expected, report):
@@ -245,11 +273,12 @@ def check_reports(
         check_csv(differences, report, texts.get(name, []), name == "gpu-projection")
         if name == "gpu-projection":
             check_projection(differences, attribution, report)
+            check_step(differences, attribution, report)
         elif name == "steps":
             check_steps(differences, attribution, report)
         else:
             check_table(differences, name, expected[name], report)
-    return attribution
+    return attribution, reports["gpu-projection"]
 
 
 def check_seed(seed, folder, prof, again, met):
@@ -258,10 +287,15 @@ def check_seed(seed, folder, prof, again, met):
     differences.where = "trace"
     trace = Trace(prof.trace(folder / f"{seed}.trace.json", []), program)
     id_of = trace.ids()
-    attribution = check_reports(differences, prof, program, id_of, "", [])
+    attribution, projected = check_reports(differences, prof, program, id_of, "", [])
     differences.where = "trace"
     trace.check(differences, attribution)
     met.update(coverage.met(program, attribution))
+    met["step that is whole"] += projected["step"] is not None
+    differences.where = "gpu-projection"
+    for most in (1 + seed % 7, 8 + seed % 13, 40):
+        folded = check_text(differences, projected, prof.text(["--rows", most]), most)
+        met["rows that are folded"] += folded
     # One more way to make the reports for each seed.
     variant = seed % 5
     if variant == 0:
