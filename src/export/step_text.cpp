@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,13 +40,14 @@ public:
     step_times(double largest_ns, double steps)
         : unit_(time_unit::for_largest(static_cast<std::int64_t>(std::min(largest_ns, 1e18)))),
           decimals_(unit_.ns == 1e3 ? 1 : 2),
-          quantum_ns_(unit_.ns / std::pow(10, decimals_)),
+          quantum_ns_(unit_.ns / quanta_a_unit()),
           steps_(steps) {}
 
     // `total_ns` of all steps.
     double quanta(double total_ns) const { return std::max(total_ns, 0.0) / steps_ / quantum_ns_; }
     std::string text(double quanta) const {
-        return fmt::format("{:.{}f}", quanta / std::pow(10, decimals_), decimals_);
+        const auto [units, rest] = std::lldiv(std::llround(quanta), quanta_a_unit());
+        return fmt::format("{}.{:0{}}", with_thousands(static_cast<std::uint64_t>(units)), rest, decimals_);
     }
     template <typename TNumber>
     std::string operator()(TNumber total_ns) const {
@@ -57,6 +59,8 @@ public:
     }
 
 private:
+    int quanta_a_unit() const noexcept { return decimals_ == 1 ? 10 : 100; }
+
     time_unit unit_;
     int decimals_;
     double quantum_ns_;

@@ -90,6 +90,7 @@ class Usage(CommandLine):
             "--compress": ("yes", "0 or 1"),
             "--activities": ("kernel", "all, none, or a list"),
             "--fold": ("2", "0 or 1"),
+            "--rows": ("none", "all, or a whole number from 1"),
             "--autostart": ("on", "0 or 1"),
             "--control": ("yes", "auto, on, or off"),
             "--control-signal": ("KILL", "none, USR1, USR2"),

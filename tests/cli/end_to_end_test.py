@@ -81,6 +81,8 @@ def check_schedule(directory):
     found = {row["path"]: row["ops"] for row in report["rows"]}
     expected = {path: ops // STEPS for path, (ops, _) in EXPECTED.items()}
     assert found == expected, found
+    step = report["step"]
+    assert (step["steps"], step["source"], step["ops"], step["is_first"]) == (1, "counted", 11, False), step
 
     # A capture for each window is told of in the order of the windows.
     options = ["--schedule", "active=1", "--step-range", "iteration #", "--export-each", "window"]
@@ -94,6 +96,36 @@ def check_schedule(directory):
     assert edges[0]["args"] == {"window": 1, "step": 1} and edges[1]["args"] == {"window": 1, "last step": 1}, edges
     kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
     assert kernels and all(edges[0]["ts"] <= event["ts"] for event in kernels), edges
+
+
+def check_steps(directory):
+    """Of six steps the first is left out, and the last, which has what comes after the loop."""
+    options = ["--step-range", "iteration #", "--rows", "6", "--cupti-library", FAKE_CUPTI]
+    result = prof("run", "-o", "steps", *options, "--", TRAINER, "steps", "6", "autograd", cwd=directory)
+    lines = [line.strip() for line in result.stderr.splitlines()]
+    first = lines.index("") + 4  # behind the title, the command and an empty line
+    length = r"step: [\d.,]+ [mu]s \(median of 4, mean [\d.,]+; as prof_step or step_range counts\)"
+    assert re.fullmatch(length, lines[first]), lines
+    assert re.match(r"GPU:  busy [\d.,]+ [mu]s \(", lines[first + 1]), lines
+    (capture,) = map(str, pathlib.Path(directory, "steps").glob("*.prof"))
+    report = json.loads(prof("report", capture, "--format", "json", cwd=directory).stdout)
+    assert (report["step"]["steps"], report["step"]["ops"]) == (4, 44), report["step"]
+    assert len(report["rows"]) == 9
+
+    # What the run has shown, a report shows; and of the GPU work in which range nothing is lost.
+    shown = prof("report", capture, "--rows", "6", cwd=directory).stdout
+    folds = [line.strip() for line in shown.splitlines() if "more rows" in line]
+    assert [line for line in lines if "more rows" in line] == folds, lines
+    (fold,) = [line for line in shown.splitlines() if re.match(" *… ", line)]
+    kept = [line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line != fold]
+    left_out = [row for row in report["rows"] if row["depth"] > 0 and row["name"] not in kept]
+    assert len(left_out) > 1 and f"… {len(left_out)} more rows " in fold, (fold, kept)
+    assert f" {sum(row['self_ops'] for row in left_out)}" in fold, fold
+    assert f"note: {len(left_out)} rows with less GPU time are left out" in shown, shown
+    assert "more rows" not in prof("report", capture, cwd=directory).stdout
+    assert "more rows" not in prof("report", capture, "--rows", "all", cwd=directory).stdout
+    refused = prof("report", capture, "--rows", "0", cwd=directory)
+    assert refused.returncode == 2 and "all, or a whole number from 1" in refused.stderr, refused
 
 
 def check_report(directory, capture):
@@ -172,6 +204,7 @@ def main():
         check_report(directory, capture)
         check_trace(directory, capture)
         check_schedule(directory)
+        check_steps(directory)
         check_sanitized(directory)
         for way, ended in DEATHS.items():
             check_death(directory, way, ended)

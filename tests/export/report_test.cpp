@@ -329,6 +329,9 @@ TEST(ReportText, BeginsWithWhatAStepTakes) {
               "step: 12.50 ms (median of 2, mean 12.50; as prof_step or step_range counts)\n"
               "GPU:  busy 30.00 ms (more than the step is long: the host ran ahead)\n");
 
+    steps.host_median_ns = 1'234'567'890;
+    EXPECT_THAT(step_text(steps, {}), StartsWith("step: 1,234.57 ms (median of 2, mean 12.50; "));
+
     const step_figures first{.steps = 1,
                              .is_first = true,
                              .source = step_source::profiler,

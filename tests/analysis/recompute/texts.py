@@ -1,5 +1,6 @@
 """The text of gpu-projection: which rows a table of at most so many has, and what those that are folded come to
 (docs/reports.md, "gpu-projection"); and what a step takes (docs/phases.md, "What a step takes")."""
+import functools
 import re
 import statistics
 
@@ -90,8 +91,15 @@ def expected(rows, most):
     return lines
 
 
+def number(line, columns, scale, title):
+    """None where the cell has none. Times are in microseconds, with three decimals."""
+    cell = line[slice(*columns[title])].strip().replace(",", "")
+    return None if cell in ("", "-") else round(float(cell) * scale)
+
+
 def parsed(text):
-    """The tables of ranges, of start/end ranges: the same lines; and the total's self time. None: not in microseconds."""
+    """The tables of ranges and of start/end ranges, as the same lines, and the total's self time. None: they are in another
+    unit than microseconds."""
     tables, unit, spans, total = [[], []], None, None, None
     for line in text.splitlines():
         if match := re.match(r"(GPU time by range|Start/end ranges), in (\w+)", line):
@@ -107,9 +115,7 @@ def parsed(text):
         elif unit and spans and not line:
             unit = spans = None
         elif unit and spans:
-            cell = lambda title: line[slice(*columns[title])].strip()  # noqa: E731
-            ns = lambda title: None if cell(title) in ("", "-") else round(float(cell(title).replace(",", "")) * 1000)  # noqa: E731
-            whole = lambda title: int(cell(title).replace(",", "")) if cell(title) else None  # noqa: E731
+            ns, whole = (functools.partial(number, line, columns, scale) for scale in (1000, 1))
             if line.startswith("all GPU work"):
                 total = ns("self")
                 continue
