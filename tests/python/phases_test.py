@@ -68,11 +68,14 @@ class Phases(unittest.TestCase):
         self.text = self.run_command([PROF, "report", str(captures[0])]).stdout
         return self.report["rows"]
 
-    def check(self, case, expected, *options, witness=None, **more):
+    def check(self, case, expected, *options, witness=None, whole=None, **more):
+        """`whole`: steps that count, without the first and the last."""
         rows = self.run_case(case, *options, **more)
         self.assertEqual({row["path"]: row["instances"] for row in rows if row["observed"]}, expected)
         if witness:
             self.assertIn(witness, self.text)
+        if whole is not None:
+            self.assertEqual((self.report["step"]["steps"], self.report["step"]["is_first"]), (whole, False))
 
     BY_OPTIMIZER = "; each has the steps of the optimizers)"
     BY_CALL = "; each is a call of the outermost module)"
@@ -87,10 +90,10 @@ class Phases(unittest.TestCase):
         # Each of the four DataLoaders is asked once more than it has batches; of these and of the two evaluations'
         # four batches, none begins a step. What ends an epoch stands in its last step.
         self.check("plain", {**self.of_training(6, data=6 + 2 + 4 + 2), "step/evaluation": 4},
-                   witness=self.BY_OPTIMIZER)
+                   witness=self.BY_OPTIMIZER, whole=4)
 
     def test_loop_without_a_loader(self):
-        self.check("no_loader", self.of_training(3, data=0), witness=self.BY_OPTIMIZER)
+        self.check("no_loader", self.of_training(3, data=0), witness=self.BY_OPTIMIZER, whole=1)
 
     def test_steps_that_are_captured_and_replayed(self):
         # What is captured is no step, and each replay is one.
@@ -121,14 +124,14 @@ class Phases(unittest.TestCase):
         self.check("reentrant_checkpointing", {**self.of_training(3, data=4), "step/backward/recompute": 3})
 
     def test_inference(self):
-        self.check("inference", {"startup": 1, "step": 3, "step/evaluation": 3}, witness=self.BY_CALL)
+        self.check("inference", {"startup": 1, "step": 3, "step/evaluation": 3}, witness=self.BY_CALL, whole=1)
 
     def test_exceptions_that_the_program_catches(self):
         self.check("exceptions", self.of_training(3, data=4, forward=6))
 
     def test_endless_data_through_a_generator(self):
         # The batch that is thrown away has begun a step.
-        self.check("generator", {**self.of_training(3, data=4), "step": 4})
+        self.check("generator", {**self.of_training(3, data=4), "step": 4}, whole=2)
 
     def test_double_backward_and_functional_calls(self):
         # Behind the loop, a module that is called with gradients begins a step once more.
@@ -171,6 +174,8 @@ class Phases(unittest.TestCase):
         rows = self.run_case("no_loader", "--step-range", "step", "--schedule", "active=1,skip_first=1,repeat=1")
         self.assertEqual({row["path"]: row["instances"] for row in rows if row["observed"]},
                          {"step": 1, "step/zero_grad": 1, "step/forward": 1, "step/backward": 1, "step/optimizer": 1})
+        step = self.report["step"]
+        self.assertEqual((step["steps"], step["source"], step["ended_by"]), (1, "counted", "optimizers"))
 
 
 class WithoutMonitoring(Phases):
