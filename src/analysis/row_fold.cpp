@@ -1,8 +1,8 @@
 #include "analysis/row_fold.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
+#include <unordered_map>
 
 #include "analysis/statistics.hpp"
 #include "record/number.hpp"
@@ -81,7 +81,7 @@ class arrangement {
 public:
     arrangement(const std::vector<projection_row>& rows, const std::vector<weighed_row>& weighed,
                 const std::vector<std::uint8_t>& kept)
-        : rows_(rows), weighed_(weighed), kept_(kept), stands_in_(rows.size(), none), folds_(rows.size() + 1) {
+        : rows_(rows), weighed_(weighed), kept_(kept), stands_in_(rows.size(), none) {
         for (std::uint32_t i = 0; i < rows.size(); ++i) {
             if (kept[i] == 0) fold(i);
         }
@@ -110,7 +110,7 @@ private:
         const std::uint32_t at = is_outermost ? row.parent : stands_in_[row.parent];
         stands_in_[index] = at;
         if (at == none) return;
-        shown_row& fold = folds_[at == npos ? 0 : std::size_t{at} + 1];
+        shown_row& fold = folds_[at];
         projection_row& sums = fold.figures;
         sums.parent = at;
         sums.depth = at == npos ? 0 : rows_[at].depth + 1;
@@ -132,24 +132,25 @@ private:
     // What is open and not above a row whose parent this is, ends.
     void close(std::uint32_t parent) {
         while (!open_.empty() && open_.back() != parent) {
-            show_fold(std::size_t{open_.back()} + 1);
+            show_fold(open_.back());
             open_.pop_back();
         }
     }
     void close_outermost() {
-        show_fold(0);
-        folds_[0].stands_for = 0;
+        show_fold(npos);
+        folds_.erase(npos);
     }
-    void show_fold(std::size_t place) {
-        if (folds_[place].stands_for != 0) out_.push_back(folds_[place]);
+    void show_fold(std::uint32_t parent) {
+        const auto fold = folds_.find(parent);
+        if (fold != folds_.end()) out_.push_back(fold->second);
     }
 
     const std::vector<projection_row>& rows_;
     const std::vector<weighed_row>& weighed_;
     const std::vector<std::uint8_t>& kept_;
     std::vector<std::uint32_t> stands_in_;  // of one that is not kept: the kept row under which it is folded
-    std::vector<shown_row> folds_;          // of no row, and then by row
-    std::vector<std::uint32_t> open_;       // the latest row that was shown, and those above it
+    std::unordered_map<std::uint32_t, shown_row> folds_;  // by the row that they stand under
+    std::vector<std::uint32_t> open_;                     // the latest row that was shown, and those above it
     std::vector<shown_row> out_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 #include <variant>
 
@@ -306,7 +307,7 @@ std::string table_text(const table& of, const text_layout& layout) {
 }
 
 // Folding may have put different things into one row.
-std::string merged_names_note(const projection& projected, const text_layout& layout) {
+std::string merged_names_note(const projection& projected, const std::vector<shown_row>& shown) {
     constexpr std::size_t most_shown = 3;
     constexpr std::size_t longest_name = 40;
     std::string rows;
@@ -315,12 +316,12 @@ std::string merged_names_note(const projection& projected, const text_layout& la
     for (const auto* const list : {&projected.rows, &projected.process_ranges}) {
         count += static_cast<std::size_t>(
             std::count_if(list->begin(), list->end(), [](const projection_row& row) { return row.merged_names != 0; }));
-        for (const shown_row& shown : rows_to_show(*list, limits_of(layout))) {
-            if (shown.figures.merged_names == 0 || named == most_shown) continue;
-            ++named;
-            const std::string name = shortened(terminal_safe(shown_segment(shown.figures.path)), longest_name);
-            rows += fmt::format("{}{} ({})", rows.empty() ? "" : ", ", name, shown.figures.merged_names);
-        }
+    }
+    for (const shown_row& row : shown) {
+        if (row.figures.merged_names == 0 || named == most_shown) continue;
+        ++named;
+        const std::string name = shortened(terminal_safe(shown_segment(row.figures.path)), longest_name);
+        rows += fmt::format("{}{} ({})", rows.empty() ? "" : ", ", name, row.figures.merged_names);
     }
     if (count == 0) return {};
     if (named == 0) {
@@ -331,11 +332,9 @@ std::string merged_names_note(const projection& projected, const text_layout& la
     return fmt::format("note: few names of many instances each are one row: {}; --no-fold keeps names apart\n", rows);
 }
 
-std::string folded_rows_note(const projection& projected, const text_layout& layout) {
+std::string folded_rows_note(const std::vector<shown_row>& shown) {
     std::uint64_t count = 0;
-    for (const auto* const list : {&projected.rows, &projected.process_ranges}) {
-        for (const shown_row& shown : rows_to_show(*list, limits_of(layout))) count += shown.stands_for;
-    }
+    for (const shown_row& row : shown) count += row.stands_for;
     if (count == 0) return {};
     return fmt::format(
         "note: {} rows with less GPU time are left out, and \"… more rows\" have their sums; --rows all "
@@ -344,7 +343,9 @@ std::string folded_rows_note(const projection& projected, const text_layout& lay
 }
 
 std::string projection_notes(const projection& projected, const text_layout& layout) {
-    std::string out = folded_rows_note(projected, layout) + merged_names_note(projected, layout);
+    std::vector<shown_row> shown = rows_to_show(projected.rows, limits_of(layout));
+    std::ranges::move(rows_to_show(projected.process_ranges, limits_of(layout)), std::back_inserter(shown));
+    std::string out = folded_rows_note(shown) + merged_names_note(projected, shown);
     for (const projection_row& row : projected.rows) {
         if (row.ops == 0 || row.depth != 0) continue;
         if (row.kind == row_kind::ambiguous) {
