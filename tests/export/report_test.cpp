@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 
 #include "analysis/reports.hpp"
@@ -341,20 +342,27 @@ TEST(ReportText, BeginsWithWhatAStepTakes) {
     EXPECT_EQ(step_text(first, {}), "step: 1.2 us (the first, which alone is whole; each is a ProfilerStep#)\n");
 }
 
-// Each of three parts is 0.333 of a hundredth of a millisecond, so that rounded by itself each would be 0.33 of 1.00.
+// Rounded each by itself they do not: three times 0.333 is not 1.00, and three times 0.666 is more than 2.00.
 TEST(ReportText, ShowsPartsOfAStepThatAddUp) {
     step_figures steps = two_steps();
-    for (std::int64_t uneven = 0; uneven < 200; ++uneven) {
-        steps.gpu_sum_ns = 20'000'000 + 77 * uneven;
-        const std::int64_t third_ns = steps.gpu_sum_ns / 3 + 31 * uneven;
-        steps.parts = {{"a", third_ns, 1}, {"b", steps.gpu_sum_ns / 3, 1}, {"", 0, 0}};
-        steps.parts[2].gpu_sum_ns = steps.gpu_sum_ns - steps.parts[0].gpu_sum_ns - steps.parts[1].gpu_sum_ns;
-        const std::string text = step_text(steps, {});
-        const auto number_after = [&](const std::string& word) {
-            return std::llround(std::stod(text.substr(text.find(word) + word.size())) * 100);
-        };
-        ASSERT_EQ(number_after(": a ") + number_after(", b ") + number_after(", other "), number_after("operations "))
-            << text;
+    std::mt19937 random(1);
+    for (int i = 0; i < 500; ++i) {
+        steps.parts.clear();
+        steps.gpu_sum_ns = 0;
+        for (std::uint32_t part = 1 + random() % 8; part > 0; --part) {
+            steps.parts.push_back({"p", static_cast<std::int64_t>(random() % 5'000'000), 1});
+            steps.gpu_sum_ns += steps.parts.back().gpu_sum_ns;
+        }
+        steps.parts.push_back({"", static_cast<std::int64_t>(random() % 50'000), 1});
+        steps.gpu_sum_ns += steps.parts.back().gpu_sum_ns;
+        const std::string text = step_text(steps, {.width = 1000});
+        const auto hundredths = [&](std::size_t at) { return std::llround(std::stod(text.substr(at)) * 100); };
+        const std::size_t parts = text.find(": p ");
+        std::int64_t sum = hundredths(text.find(", other ") + 8);
+        for (std::size_t at = text.find("p ", parts); at != std::string::npos; at = text.find("p ", at + 1)) {
+            sum += hundredths(at + 2);
+        }
+        ASSERT_EQ(sum, hundredths(text.find("operations ") + 11)) << text;
     }
 }
 
