@@ -59,8 +59,10 @@ private:
     std::size_t lines_ = 0;
 };
 
-bool is_fixed(const projection_row& row) noexcept {
-    return row.kind != row_kind::range || (row.is_observed && row.depth == 0);
+// The outermost phases, and those directly below them: a wait for data, which has no GPU time, is not to be missed.
+bool is_fixed(const std::vector<projection_row>& rows, const projection_row& row) noexcept {
+    const bool is_below_phase = row.depth == 1 && rows[row.parent].is_observed;
+    return row.kind != row_kind::range || (row.is_observed && (row.depth == 0 || is_below_phase));
 }
 
 std::vector<weighed_row> weigh(const std::vector<projection_row>& rows, std::uint32_t deepest) {
@@ -70,7 +72,7 @@ std::vector<weighed_row> weigh(const std::vector<projection_row>& rows, std::uin
         out.push_back({.parent = row.parent,
                        .gpu_ns = row.gpu_sum_ns,
                        .host_ns = row.host_ns,
-                       .is_fixed = is_fixed(row),
+                       .is_fixed = is_fixed(rows, row),
                        .is_hidden = row.depth > deepest});
     }
     return out;

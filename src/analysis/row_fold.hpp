@@ -1,8 +1,9 @@
 // Which rows of a projection a table for people shows, and what stands for the others. A table of few rows is shown
 // whole; of more those with the most GPU time are kept, of equal ones those with the most host time, and all rows above
-// them. The fixed rows and the outermost phases (startup, step) are always kept. What is left out under a row, or at
-// the outermost level, is one row there, whose self time is that of all it stands for: the self column of what is shown
-// adds up as that of all rows does, unless a depth is given. Pure functions; n log n in the rows.
+// them. The fixed rows, the outermost phases (startup, step) and those directly below them are always kept. What is
+// left out under a row, or at the outermost level, is one row there, whose self time is that of all it stands for: the
+// self column of what is shown adds up as that of all rows does, unless a depth is given. Pure functions; n log n in
+// the rows.
 #pragma once
 
 #include <cstddef>

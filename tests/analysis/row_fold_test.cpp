@@ -119,6 +119,11 @@ TEST_F(RowFold, KeepsPhasesOfTheOutermostLevel) {
     for (int i = 1; i < 50; ++i) phases.add("mine", npos, i);
     phases.rows[phases.add("step", npos, 1)].is_observed = true;
     EXPECT_THAT(shown(phases.rows, 4), ElementsAre("startup 0", "mine 49", "step 1", "+48 1176"));
+    const auto step = static_cast<std::uint32_t>(phases.rows.size() - 1);
+    phases.rows[phases.add("data", step, 0, 1)].is_observed = true;
+    phases.add("mine", step, 0, 2);
+    phases.add("other", step, 0, 3);
+    EXPECT_THAT(shown(phases.rows, 4), ElementsAre("startup 0", "step 1", "-data 0", "-+2 0", "+49 1225"));
 }
 
 // A jitted program: thousands of the compiler's passes, without GPU time.
@@ -165,9 +170,13 @@ TEST(RowFoldOfRandomTrees, KeepsTheTotalsAndTheOrder) {
             std::uint64_t always = 1;
             std::set<std::uint32_t> kept;
             std::uint32_t latest = 0;
+            const auto is_always_kept = [&](const projection_row& row) {
+                if (row.kind != row_kind::range) return true;
+                return row.is_observed && (row.depth == 0 || (row.depth == 1 && made.rows[row.parent].is_observed));
+            };
             for (const projection_row& row : made.rows) {
                 wanted += row.gpu_self_ns;
-                always += row.kind != row_kind::range || (row.is_observed && row.depth == 0) ? 2U : 0U;
+                always += is_always_kept(row) ? 2U : 0U;
             }
             for (const shown_row& row : rows) {
                 self += row.figures.gpu_self_ns;
@@ -194,8 +203,7 @@ TEST(RowFoldOfRandomTrees, KeepsTheTotalsAndTheOrder) {
             for (const std::uint32_t i : kept) with_kept_children.insert(made.rows[i].parent);
             for (const std::uint32_t i : kept) {
                 const projection_row& row = made.rows[i];
-                const bool is_for_others = with_kept_children.contains(i) || row.kind != row_kind::range ||
-                                           (row.is_observed && row.depth == 0);
+                const bool is_for_others = with_kept_children.contains(i) || is_always_kept(row);
                 const bool is_alone = std::none_of(rows.begin(), rows.end(), [&](const shown_row& other) {
                     return other.row == npos && other.figures.parent == row.parent;
                 });

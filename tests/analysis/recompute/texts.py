@@ -37,7 +37,8 @@ def chosen(rows, most):
 
     kept = set()
     for index, row in enumerate(rows):
-        if row["type"] in FIXED or (row["observed"] and row["depth"] == 0):
+        above = [row] if parent[index] is None else [row, rows[parent[index]]]
+        if row["type"] in FIXED or (row["depth"] < 2 and all(each["observed"] for each in above)):
             kept.add(index)
     for index in sorted(range(len(rows)), key=lambda i: (-rows[i]["gpu_sum_ns"], -rows[i]["host_ns"], i)):
         more = kept | with_ancestors(index)
