@@ -92,6 +92,8 @@ std::vector<std::string> range_cells(const projection_row& row, const time_unit&
     return cells;
 }
 
+constexpr std::size_t columns_without_extra = 16;  // of range_columns
+
 // Only what adds up has a cell.
 std::vector<std::string> fold_cells(const shown_row& fold, const time_unit& unit, std::int64_t total_gpu_ns,
                                     const extra_columns& extra) {
@@ -110,7 +112,7 @@ std::vector<std::string> fold_cells(const shown_row& fold, const time_unit& unit
         "",
         "",
         with_thousands(sums.ops)};
-    cells.resize(16);
+    cells.resize(columns_without_extra);
     if (extra.wait) cells.push_back(time(sums.wait_ns));
     if (extra.communication) cells.push_back(time(sums.communication_ns));
     if (extra.bytes) cells.push_back(sums.payload_bytes == 0 ? std::string() : bytes_text(sums.payload_bytes));
@@ -231,7 +233,7 @@ step_estimate with_largest_rows(step_estimate of, const text_layout& layout) {
     for (std::uint32_t i = 0; i < of.rows.size(); ++i) {
         while (!above.empty() && of.rows[above.back()].depth >= of.rows[i].depth) above.pop_back();
         weighed.push_back({.parent = above.empty() ? npos : above.back(),
-                           .gpu_ns = std::llround(std::min(of.rows[i].gpu_ns.mean, 1e18)),
+                           .gpu_ns = std::llround(std::clamp(of.rows[i].gpu_ns.mean, -1e18, 1e18)),
                            .is_fixed = of.rows[i].kind != row_kind::range});
         above.push_back(i);
     }
