@@ -25,7 +25,7 @@ public:
         std::int64_t captured_ns = 0;  // … and among those of one launch the range that was captured
         bool is_captured = false;
         bool is_observed = false;  // a phase: no range of the program's
-        merged_names names{};  // of its instances, where they have numbers that are folded
+        merged_names names{};      // of its instances, where they have numbers that are folded
     };
 
     // The nodes that are always there, whatever the ranges.

@@ -267,7 +267,7 @@ private:
     std::atomic<std::uint32_t> idle_gate_{0};    // what the gate is on between windows
     std::atomic<bool> prepared_{false};
     static inline std::atomic<bool> cuda_seen{false};
-    static inline std::atomic<bool> cuda_comes{false};  // before that: a child that is forked now cannot use it
+    static inline std::atomic<bool> cuda_comes{false};      // before that: a child that is forked now cannot use it
     static inline std::atomic<bool> program_counts{false};  // steps, by prof_step
     bool exit_handler_is_last_ = false;
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
