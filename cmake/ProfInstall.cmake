@@ -9,7 +9,7 @@ function(prof_install)
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     if(TARGET prof_cli)
         install(TARGETS prof_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-        install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/hooks/torch/python/
+        install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/hooks/torch/python/ ${PROJECT_SOURCE_DIR}/src/hooks/jax/python/
             DESTINATION ${CMAKE_INSTALL_DATADIR}/prof/python FILES_MATCHING PATTERN "*.py")
     endif()
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prof

@@ -68,6 +68,11 @@ int prof_sync(void);
  * (docs/reliability.md). Results as prof_sync's. */
 int prof_before_exit(void);
 
+/* Keeps a text with the capture of the recording under way, as its property "text." and `key`; a later one of that key
+ * replaces it. Of at most 1 MiB, and of what describes the recording as a whole: it is no record. Any thread. PROF_OK;
+ * PROF_INVALID_ARGUMENT where one is NULL or too long; PROF_WRONG_STATE where nothing is recorded. */
+int prof_keep_text(const char* key, const char* text);
+
 /* Writes what the recording has, or what the option keep has kept of it, as a capture of its own while recording goes
  * on: at `path`, which must end in ".prof" and be no file yet, or if that is NULL beside the capture, as
  * <capture>.dump-1.prof, -2, and so on. All that was recorded before the call is in it. Comes back at once: a thread of
@@ -126,6 +131,11 @@ int prof_phase_push(const char* name, uint32_t category);
 /* Ends the latest phase of this thread that is open. PROF_WRONG_STATE while nothing is recorded. */
 int prof_phase_pop(void);
 
+/* The same for ranges that the program has by other means than NVTX, as JAX's annotations: push/pop ranges of NVTX's
+ * default domain. */
+int prof_range_push(const char* name);
+int prof_range_pop(void);
+
 /* Private to the Python files that come with this libprof.so; of no use to others. */
 struct prof_python_runtime;
 struct prof_python_functions;
@@ -135,7 +145,8 @@ const struct prof_python_functions* prof_python_calls(const struct prof_python_r
 enum prof_step_witness {
     PROF_STEP_UNKNOWN = 0,   /* the first step, which has begun before anything told */
     PROF_STEP_OPTIMIZER = 1, /* the steps of the optimizers */
-    PROF_STEP_CALL = 2       /* the calls of the outermost module */
+    PROF_STEP_CALL = 2,      /* the calls of the outermost module */
+    PROF_STEP_ANNOTATION = 3 /* the program, by an annotation that is a step */
 };
 
 /* 1 between prof_start and prof_stop, also while paused; else 0. */

@@ -96,7 +96,9 @@ std::uint32_t captured_ranges::state_of(const timeline_graph_node& node, const c
     }
     std::reverse(made.ranges.begin(), made.ranges.end());
     // Where both are distinguished by time alone: beginning a capture takes longer than the clock's step.
-    const auto is_enclosing = [&](std::uint32_t range) { return data_.ranges[range].start_ns <= began_ns; };
+    const auto is_enclosing = [&](std::uint32_t range) {
+        return data_.ranges[range].start_ns <= began_ns && !data_.ranges[range].is_replayed_alike;
+    };
     const auto inside = std::stable_partition(made.ranges.begin(), made.ranges.end(), is_enclosing);
     made.enclosing = static_cast<std::size_t>(inside - made.ranges.begin());
     return known->second;

@@ -8,6 +8,7 @@
 #include "analysis/process_ranges.hpp"
 #include "analysis/row_tree.hpp"
 #include "analysis/statistics.hpp"
+#include "analysis/xla_phases.hpp"
 
 namespace prof {
 namespace {
@@ -196,6 +197,11 @@ projection project(const timeline& data, const attribution& att, const projectio
     projection result = projector{data, att, options.fold_digits}.run();
     result.process_ranges = project_process_ranges(data, att.hidden, options.fold_digits);
     return result;
+}
+
+projection project(const timeline& data, const projection_options& options) {
+    const shown_timeline shown{data, options};
+    return project(shown.data(), attribute(shown.data(), options.attribution), options);
 }
 
 }  // namespace prof

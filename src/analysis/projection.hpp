@@ -71,8 +71,7 @@ struct projection {
 };
 
 projection project(const timeline& data, const attribution& att, const projection_options& options = {});
-inline projection project(const timeline& data, const projection_options& options = {}) {
-    return project(data, attribute(data, options.attribution), options);
-}
+// The same, with the phases of a JAX program, unless every name is to have a row of its own (xla_phases.hpp).
+projection project(const timeline& data, const projection_options& options = {});
 
 }  // namespace prof

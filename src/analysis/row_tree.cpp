@@ -72,7 +72,7 @@ std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range,
         segment = segment_of_name_.emplace(name_key, &*known).first;
     }
     const auto& [in_path, entry] = *segment->second;
-    const bool is_captured = launch != nullptr;
+    const bool is_captured = launch != nullptr && !range.is_replayed_alike;
     const bool is_observed = is_phase(data_, range);
     const std::uint64_t child_key =
         std::uint64_t{parent} << 32 | std::uint64_t{entry.id} << 2 | (is_observed ? 2U : 0U) | (is_captured ? 1U : 0U);
@@ -83,8 +83,8 @@ std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range,
     }
     node& n = nodes_[found->second];
     if (entry.has_number) n.names.add(range.name);
-    n.first_ns = std::min(n.first_ns, is_captured ? launch->start_ns : range.start_ns);
-    n.captured_ns = std::min(n.captured_ns, is_captured ? range.start_ns : 0);
+    n.first_ns = std::min(n.first_ns, launch != nullptr ? launch->start_ns : range.start_ns);
+    n.captured_ns = std::min(n.captured_ns, launch != nullptr ? range.start_ns : 0);
     return found->second;
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/reports.hpp"
 #include "analysis/row_tree.hpp"
 #include "analysis/segment.hpp"
+#include "analysis/xla_phases.hpp"
 
 namespace prof {
 namespace {
@@ -227,8 +228,9 @@ table steps_table(const step_estimate& of) {
 }
 
 table steps_report(const report_input& input) {
-    const attribution att = attribute(input.data, input.projected.attribution);
-    return steps_table(estimate_steps(input.data, att, input.projected.fold_digits));
+    const shown_timeline shown{input.data, input.projected};
+    const attribution att = attribute(shown.data(), input.projected.attribution);
+    return steps_table(estimate_steps(shown.data(), att, input.projected.fold_digits));
 }
 
 }  // namespace prof

@@ -39,16 +39,21 @@ bool is_whole(const timeline_range& range) noexcept { return !range.open_at_star
 // step is in no other, and a phase that is given up was no step.
 class range_steps {
 public:
-    explicit range_steps(const timeline& data) : data_(data) {}
+    range_steps(const timeline& data, bool is_dispatch) : data_(data), is_dispatch_(is_dispatch) {}
 
     void begin(const timeline_range& range, bool is_first) {
         if (latest_ != nullptr && is_whole(*latest_) && latest_->end_ns <= range.start_ns && is_in_window_of(range)) {
-            steps_.push_back({latest_->start_ns, latest_->end_ns, latest_is_first_});
+            steps_.push_back({latest_->start_ns, is_dispatch() ? range.start_ns : latest_->end_ns, latest_is_first_});
         }
         latest_ = &range;
         latest_is_first_ = is_first;
     }
     void give_up() noexcept { latest_ = nullptr; }
+    // Whether the latest step's range is only the time in which the host gives it to the GPU: JAX returns before a
+    // function has run. Such a step lasts until the next one begins.
+    bool is_dispatch() const noexcept {
+        return is_dispatch_ || (latest_ != nullptr && latest_->category == annotation_witness);
+    }
     void clear() noexcept {
         steps_.clear();
         give_up();
@@ -62,6 +67,7 @@ private:
     }
 
     const timeline& data_;
+    bool is_dispatch_;
     const timeline_range* latest_ = nullptr;
     bool latest_is_first_ = false;
     std::vector<whole_step> steps_;
@@ -69,7 +75,8 @@ private:
 
 class step_finder {
 public:
-    step_finder(const timeline& data, const attribution& att) : data_(data), att_(att) {}
+    step_finder(const timeline& data, const attribution& att, bool has_step_function)
+        : data_(data), att_(att), has_step_function_(has_step_function) {}
 
     whole_steps run() const {
         if (has_counted()) return {step_source::counted, counted()};
@@ -93,7 +100,7 @@ private:
 
     // Whether the capture has observed steps, whole or not. One thread has them.
     bool observed(std::vector<whole_step>& out) const {
-        range_steps steps(data_);
+        range_steps steps(data_, has_step_function_);
         std::uint32_t thread = npos;
         bool is_first = true;
         for (const timeline_range& range : data_.ranges) {
@@ -101,13 +108,13 @@ private:
             const std::string_view name = data_.name(range.name);
             if (name == step_name) {
                 thread = range.thread;
-                steps.begin(range, is_first && range.category == 0);
+                steps.begin(range, is_first && is_first_of_program(range));
                 is_first = false;
             } else if (name == startup_name) {
                 // Calls of modules, until the program makes its optimizer, were no steps.
                 steps.clear();
                 is_first = true;
-            } else if (steps.latest() != nullptr && range.start_ns > steps.latest()->end_ns) {
+            } else if (steps.latest() != nullptr && !steps.is_dispatch() && range.start_ns > steps.latest()->end_ns) {
                 steps.give_up();
             }
         }
@@ -115,9 +122,16 @@ private:
         return thread != npos;
     }
 
+    // Whether the capture's first step is the program's. A phase "step" has no witness then; where nothing else says
+    // so, all was recorded.
+    bool is_first_of_program(const timeline_range& range) const {
+        if (!has_step_function_ && range.category != annotation_witness) return range.category == 0;
+        return data_.property("plan").empty();
+    }
+
     std::vector<whole_step> of_profiler() const {
         constexpr std::string_view prefix = "ProfilerStep#";
-        range_steps steps(data_);
+        range_steps steps(data_, false);
         std::uint32_t thread = npos;
         std::uint64_t next = 0;
         for (const timeline_range& range : data_.ranges) {
@@ -136,6 +150,7 @@ private:
 
     const timeline& data_;
     const attribution& att_;
+    bool has_step_function_;
 };
 
 // What ended observed steps: the last word counts.
@@ -241,8 +256,9 @@ std::string_view step_source_name(step_source source) noexcept {
     return "profiler";
 }
 
-std::optional<step_figures> measure_steps(const timeline& data, const attribution& att) {
-    whole_steps found = step_finder(data, att).run();
+std::optional<step_figures> measure_steps(const timeline& data, const attribution& att,
+                                          std::string_view step_function) {
+    whole_steps found = step_finder(data, att, !step_function.empty()).run();
     step_figures out;
     // It has what is done once: libraries are loaded, kernels compiled and tuned, memory is allocated.
     out.is_first = found.steps.size() == 1 && found.steps.front().is_first;
@@ -251,6 +267,7 @@ std::optional<step_figures> measure_steps(const timeline& data, const attributio
     out.steps = found.steps.size();
     out.source = found.source;
     out.witness = witness_of(data, att);
+    if (found.source == step_source::observed) out.function = step_function;
     std::vector<std::int64_t> lengths_ns;
     for (const whole_step& step : found.steps) {
         lengths_ns.push_back(step.end_ns - step.start_ns);

@@ -34,6 +34,7 @@ struct step_figures {
     bool is_first = false;    // the program's first step, alone
     step_source source = step_source::counted;
     std::uint32_t witness = 0;  // what ended steps that were observed (record/label.hpp); 0: not known
+    std::string function{};     // the jitted function whose executions are the steps; "" if none is
     double host_median_ns = 0;
     std::int64_t host_ns = 0;  // all their lengths added
     // Of the GPU operations whose launch began in a step, on any thread, whenever they ran.
@@ -45,7 +46,9 @@ struct step_figures {
     std::vector<step_part> parts;  // by the outermost phase below the step, the largest first; last what is in none
 };
 
-// None if the capture has no whole step.
-std::optional<step_figures> measure_steps(const timeline& data, const attribution& att);
+// None if the capture has no whole step. `step_function`: of a shown_timeline (xla_phases.hpp), whose timeline `data`
+// is then.
+std::optional<step_figures> measure_steps(const timeline& data, const attribution& att,
+                                          std::string_view step_function = {});
 
 }  // namespace prof

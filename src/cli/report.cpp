@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "analysis/reports.hpp"
+#include "analysis/xla_phases.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
@@ -178,8 +179,10 @@ report_command::report_command(command_arguments& arguments) {
         .takes(one_of({"full", "short", "mangled"}))
         .value("STYLE");
     flags_.add_to(arguments);
-    arguments.add_flag("--no-fold", no_fold_,
-                       "Give ranges whose names differ in digits only (iteration 1, iteration 2) rows of their own");
+    arguments.add_flag(
+        "--no-fold", no_fold_,
+        "Give ranges whose names differ in digits only (iteration 1, iteration 2) rows of their own, and "
+        "all that XLA pushes");
     arguments.add("--depth", depth_, "In tables, leave out ranges deeper than N (0: the outermost only)")
         .takes(
             {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }})
@@ -233,8 +236,10 @@ int report_command::operator()() const {
                 if (const report_kind* const kind = find_report(report)) {
                     writer->table_of(file, data, *kind, kind->make(input));
                 } else {
-                    const attribution att = attribute(data, wanted.attribution);
-                    writer->gpu_projection(file, data, measure_steps(data, att), project(data, att, wanted));
+                    const shown_timeline shown{data, wanted};
+                    const attribution att = attribute(shown.data(), wanted.attribution);
+                    writer->gpu_projection(file, data, measure_steps(shown.data(), att, shown.step_function()),
+                                           project(shown.data(), att, wanted));
                 }
             }
             writer->end_capture(data);

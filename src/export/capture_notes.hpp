@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/projection.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

@@ -6,12 +6,14 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <variant>
 
 #include "analysis/captured_steps.hpp"
 #include "analysis/segment.hpp"
 #include "analysis/step_estimate.hpp"
+#include "analysis/xla_phases.hpp"
 #include "export/capture_notes.hpp"
 #include "export/json_text.hpp"
 #include "export/text_table.hpp"
@@ -380,13 +382,21 @@ std::string capture_notes_text(const timeline& data) {
 
 std::string summary_text(const timeline& data, const attribution& att, const projection_options& options,
                          const text_layout& layout) {
-    const projection projected = project(data, att, options);
+    const shown_timeline shown{data, options};
+    std::optional<attribution> changed;
+    if (shown.is_changed()) changed = attribute(shown.data(), options.attribution);
+    const attribution& used = changed ? *changed : att;
+    const projection projected = project(shown.data(), used, options);
     std::string out = title_text(data, layout) + '\n';
-    if (const auto steps = measure_steps(data, att)) out += step_text(*steps, layout) + '\n';
+    if (const auto steps = measure_steps(shown.data(), used, shown.step_function())) {
+        out += step_text(*steps, layout) + '\n';
+    }
     out += projection_text(projected, layout);
     if (has_part_of_steps(data)) {
-        out += '\n' + table_text(steps_table(with_largest_rows(estimate_steps(data, att, options.fold_digits), layout)),
-                                 layout);
+        out +=
+            '\n' +
+            table_text(steps_table(with_largest_rows(estimate_steps(shown.data(), used, options.fold_digits), layout)),
+                       layout);
     }
     const std::string notes = capture_notes_text(data) + projection_notes(projected, layout);
     if (!notes.empty()) out.append("\n").append(notes);

@@ -74,7 +74,8 @@ std::vector<step_part> largest_parts(const step_figures& steps) {
     std::vector<step_part> out;
     step_part other{.name = "other"};
     for (const step_part& part : steps.parts) {
-        if (!part.name.empty() && out.size() < most) {
+        // A phase of JAX programs is called "other", too.
+        if (!part.name.empty() && part.name != other.name && out.size() < most) {
             out.push_back({shortened(terminal_safe(part.name), longest_name), part.gpu_sum_ns, part.ops});
         } else {
             other.gpu_sum_ns += part.gpu_sum_ns;
@@ -107,9 +108,11 @@ std::string parts_text(const step_figures& steps, const step_times& times) {
     return out;
 }
 
-std::string_view what_steps_are(const step_figures& steps) {
+std::string what_steps_are(const step_figures& steps) {
+    if (!steps.function.empty()) return "each is an execution of " + terminal_safe(steps.function);
     if (steps.witness == optimizer_witness) return "each has the steps of the optimizers";
     if (steps.witness == call_witness) return "each is a call of the outermost module";
+    if (steps.witness == annotation_witness) return "each is a StepTraceAnnotation of the program";
     switch (steps.source) {
         case step_source::counted:
             return "as prof_step or step_range counts";

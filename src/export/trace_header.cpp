@@ -1,10 +1,20 @@
 #include "export/trace_header.hpp"
 
+#include <map>
+#include <string>
+
 #include "export/capture_notes.hpp"
 #include "export/json_text.hpp"
 
 namespace prof {
 namespace {
+
+// Texts are kept for reports, and long.
+std::map<std::string, std::string> described(const timeline& data) {
+    std::map<std::string, std::string> out = data.properties;
+    std::erase_if(out, [](const auto& property) { return property.first.starts_with("text."); });
+    return out;
+}
 
 std::string device_properties(const timeline& data) {
     std::string out = "[";
@@ -62,7 +72,7 @@ std::string quality(const timeline& data) {
     }
     notes += ']';
     std::string out = "{\"version\": \"" PROF_VERSION "\"";
-    out += ",\n    \"capture\": " + json_object(data.properties, [](const std::string& s) { return json_string(s); });
+    out += ",\n    \"capture\": " + json_object(described(data), [](const std::string& s) { return json_string(s); });
     out +=
         ",\n    \"dropped\": " + json_object(data.quality.dropped, [](std::uint64_t n) { return std::to_string(n); });
     const auto field = [&](const char* key, const std::string& value) {

@@ -14,6 +14,7 @@ inline constexpr std::string_view phase_domain = "prof.phases";
 // What told where a phase "step" ends: its range's category (prof_step_witness).
 inline constexpr std::uint32_t optimizer_witness = 1;
 inline constexpr std::uint32_t call_witness = 2;
+inline constexpr std::uint32_t annotation_witness = 3;
 
 enum class label_kind : std::uint32_t {
     none = 0,

@@ -11,6 +11,7 @@
 
 #include "analysis/projection.hpp"
 #include "analysis/step_estimate.hpp"
+#include "analysis/xla_phases.hpp"
 #include "session/control.hpp"
 #include "session/export_bound.hpp"
 #include "session/exports.hpp"
@@ -214,6 +215,17 @@ PROF_EXPORT int prof_before_exit() {
     });
 }
 
+PROF_EXPORT int prof_keep_text(const char* key, const char* text) {
+    constexpr std::size_t longest = 1U << 20;
+    return guarded([&]() -> int {
+        if (key == nullptr || text == nullptr || std::strlen(key) > longest || std::strlen(text) > longest) {
+            return PROF_INVALID_ARGUMENT;
+        }
+        const bool is_kept = recording_session::instance().keep_text(std::string{"text."} + key, text);
+        return is_kept ? PROF_OK : fail(PROF_WRONG_STATE, "nothing is recorded");
+    });
+}
+
 PROF_EXPORT int prof_dump(const char* path) {
     return guarded([&]() -> int {
         std::string text;
@@ -265,9 +277,10 @@ PROF_EXPORT prof_summary* prof_summary_open() {
         // A capture that is not closed does not say how many steps there were.
         data.properties.try_emplace("steps", std::to_string(session.steps()));
         const projection_options options = projection_options_of(session.options());
-        const attribution att = attribute(data, options.attribution);
-        made->projection = project(data, att, options);
-        made->steps = estimate_steps(data, att, options.fold_digits);
+        const shown_timeline shown{data, options};
+        const attribution att = attribute(shown.data(), options.attribution);
+        made->projection = project(shown.data(), att, options);
+        made->steps = estimate_steps(shown.data(), att, options.fold_digits);
         for (const auto& [cause, count] : data.quality.dropped) made->dropped += count;
         summary = std::move(made);
         return PROF_OK;

@@ -73,6 +73,13 @@ session_result recording_session::before_exit(std::string& problem) {
     return session_result::failed;
 }
 
+bool recording_session::keep_text(const std::string& key, const std::string& text) {
+    const session_lock lock(mutex_, longest_standstill);
+    const std::shared_ptr<drain_thread> drain = lock.owns_lock() ? draining() : nullptr;
+    if (drain != nullptr) drain->set_property(key, text);
+    return drain != nullptr;
+}
+
 // REQUIRES: commands_ is held, and `lock` is lock_settled()'s.
 session_result recording_session::bring_in(session_lock lock, std::string& problem) {
     if (!lock.owns_lock()) {

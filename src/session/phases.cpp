@@ -1,5 +1,5 @@
-// The C interface by which a program's phases are said from outside (prof/prof.h). Hot path: no lock, no allocation but
-// a thread's first, no error text.
+// The C interface by which a program's phases and ranges are said from outside (prof/prof.h). Hot path: no lock, no
+// allocation but a thread's first, no error text.
 #include <prof/prof.h>
 
 #include <atomic>
@@ -45,5 +45,16 @@ PROF_EXPORT int prof_phase_push(const char* name, uint32_t category) {
 PROF_EXPORT int prof_phase_pop() {
     if (installed_region() == nullptr || gate_is_shut()) return PROF_WRONG_STATE;
     pop_phase();
+    return PROF_OK;
+}
+
+PROF_EXPORT int prof_range_push(const char* name) {
+    if (name == nullptr) return PROF_INVALID_ARGUMENT;
+    return is_ready() && push_plain(name) ? PROF_OK : PROF_WRONG_STATE;
+}
+
+PROF_EXPORT int prof_range_pop() {
+    if (installed_region() == nullptr || gate_is_shut()) return PROF_WRONG_STATE;
+    pop_plain();
     return PROF_OK;
 }

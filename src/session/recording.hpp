@@ -116,6 +116,8 @@ public:
     session_result sync(std::string& problem);
     // The same, for a program that is about to end: it waits for nothing that stands still.
     session_result before_exit(std::string& problem);
+    // A property of the capture. False where there is none under way, or the disk does not answer.
+    bool keep_text(const std::string& key, const std::string& text);
 
 private:
     recording_session();

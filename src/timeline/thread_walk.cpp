@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "record/label.hpp"
+
 namespace prof {
 namespace {
 
@@ -156,7 +158,7 @@ void thread_walk::open_range(const record& r) {
     if (is_torch(range.payload_kind)) torch_open_.push(index);
     if (range.is_operator) {
         ++operators_open_;
-    } else if (is_phase(range) && out_->name(range.name) == "step") {
+    } else if (is_phase(range) && out_->name(range.name) == "step" && range.category != annotation_witness) {
         open_step(index);
     } else {
         open_.push(index);

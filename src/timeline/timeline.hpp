@@ -52,10 +52,11 @@ struct timeline_range {
     std::uint16_t domain = 0;  // index into domains
     payload_type payload_kind = payload_type::none;
     range_style style = range_style::push_pop;
-    bool open_at_end = false;    // never seen to close
-    bool open_at_start = false;  // opened before the kept part of the capture, which is where it begins here
-    bool is_operator = false;    // of PyTorch's (an operator, a backward node): takes no part in attribution
-    std::int64_t sequence = -1;  // autograd's, of the node that an operator makes or a backward node is; -1 none
+    bool open_at_end = false;        // never seen to close
+    bool open_at_start = false;      // opened before the kept part of the capture, which is where it begins here
+    bool is_operator = false;        // of PyTorch's (an operator, a backward node): takes no part in attribution
+    bool is_replayed_alike = false;  // work of a graph captured in it is not apart from what is launched in it
+    std::int64_t sequence = -1;      // autograd's, of the node that an operator makes or a backward node is; -1 none
 };
 
 struct timeline_mark {

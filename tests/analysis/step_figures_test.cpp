@@ -156,6 +156,41 @@ TEST_F(StepFigures, LeaveOutWhatTurnedOutToBeNoStep) {
     EXPECT_EQ(found->witness, optimizer_witness);
 }
 
+// The range of an annotation has what the host does: JAX returns before the GPU has worked. A phase between them, as a
+// function that is compiled, gives no step up.
+TEST_F(StepFigures, OfAnnotationsLastUntilTheNextBegins) {
+    thread_script& main = capture.thread("python");
+    begin_step(main, 100, annotation_witness);
+    main.launch(110, 1).pop(300, phases);
+    begin_step(main, 500, annotation_witness);
+    main.push(505, "forward", phases).launch(510, 2).pop(515, phases).pop(520, phases);
+    main.push(530, "XLA compilation", phases).launch(540, 3).pop(600, phases);
+    begin_step(main, 900, annotation_witness);
+    main.launch(910, 4).pop(920, phases);
+    begin_step(main, 1000, annotation_witness);
+    main.launch(1010, 5).pop(1020, phases);
+    for (std::uint32_t i = 1; i <= 5; ++i) capture.kernel(i, 1000 * i, 1000 * i + i);
+    const auto found = measure();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->steps, 2U);
+    EXPECT_EQ(found->host_ns, 400 + 100);
+    EXPECT_EQ(found->witness, annotation_witness);
+    EXPECT_TRUE(found->function.empty());
+    EXPECT_THAT(parts_of(*found), ElementsAre("forward 2 1", " 7 2"));
+}
+
+TEST_F(StepFigures, OfAnnotationsInAWindowHaveItsFirstStep) {
+    capture.parts().properties["plan"] = "schedule wait=10,active=2";
+    thread_script& main = capture.thread("python");
+    for (const std::uint64_t ns : {100U, 200U, 300U}) {
+        begin_step(main, ns, annotation_witness);
+        main.pop(ns + 10, phases);
+    }
+    const auto found = measure();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->steps, 2U);
+}
+
 TEST_F(StepFigures, OfMarksNeedTheNextOne) {
     thread_script& main = capture.thread("python");
     mark_step(main, 100, 0);  // as step_range counts

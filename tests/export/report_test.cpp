@@ -315,6 +315,9 @@ TEST(ReportText, BeginsWithWhatAStepTakes) {
               "GPU:  busy 11.95 ms (95.6 %), operations 12.00: backward\n"
               "      6.80, forward 3.90, optimizer 1.03, other 0.27\n");
 
+    steps.parts[2].name = "other";
+    EXPECT_THAT(step_text(steps, {}), EndsWith(": backward 6.80, forward 3.90, other 1.30\n"));
+
     steps.gpu_busy_ns = steps.gpu_sum_ns;
     steps.devices = 2;
     steps.parts = {{"", 24'000'000, 40}};
@@ -324,7 +327,12 @@ TEST(ReportText, BeginsWithWhatAStepTakes) {
               "GPU:  busy 12.00 ms on 2 GPUs (48.0 %)\n");
     steps.gpu_busy_ns = steps.gpu_sum_ns = 60'000'000;
     steps.devices = 1;
+    steps.witness = 3;
+    EXPECT_THAT(step_text(steps, {}), HasSubstr("; each is a StepTraceAnnotation of the program)\n"));
     steps.witness = 0;
+    steps.function = "jit(train_step)";
+    EXPECT_THAT(step_text(steps, {}), HasSubstr("; each is an execution of jit(train_step))\n"));
+    steps.function.clear();
     steps.source = step_source::counted;
     EXPECT_EQ(step_text(steps, {}),
               "step: 12.50 ms (median of 2, mean 12.50; as prof_step or step_range counts)\n"

@@ -65,6 +65,22 @@ void make_ranges(nvtxDomainHandle_t domain, nvtxStringHandle_t registered) {
     for (int level = 3; level >= 0; --level) EXPECT_EQ(nvtxRangePop(), level);
 }
 
+TEST(HookRecords, WhatXlaRegistersBesideNamesTakesNoRoom) {
+    install_region(&where(), nullptr);
+    InitializeInjectionNvtx2_fnptr = attach;
+    nvtxDomainHandle_t xla = nvtxDomainCreateA("TSL");
+    nvtxDomainHandle_t other = nvtxDomainCreateA("other");
+    const std::string hlo = "%fusion.1 = f32[16,128]{1,0} fusion(%p.0), kind=kLoop";
+    const std::uint32_t before = where().names().used_bytes();
+    EXPECT_EQ(nvtxDomainRegisterStringA(xla, hlo.c_str()), nullptr);
+    EXPECT_EQ(nvtxDomainRegisterStringA(xla, "\n[0] train.py:12[train_step]"), nullptr);
+    EXPECT_EQ(where().names().used_bytes(), before);
+    EXPECT_NE(nvtxDomainRegisterStringA(xla, "Thunk:#name=jit(f)/a = b,hlo_op=fusion.1,unique_hlo_op_id=7#"), nullptr);
+    EXPECT_NE(nvtxDomainRegisterStringA(xla, "jit_train_step"), nullptr);
+    EXPECT_NE(nvtxDomainRegisterStringA(other, hlo.c_str()), nullptr);
+    EXPECT_NE(nvtxDomainRegisterStringA(nullptr, hlo.c_str()), nullptr);
+}
+
 TEST(HookRecords, AreTheSameOnTheShortWayAndTheLongOne) {
     install_region(&where(), nullptr);
     InitializeInjectionNvtx2_fnptr = attach;

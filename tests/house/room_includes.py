@@ -16,6 +16,7 @@ ARROWS = {
     "hooks/nvtx": ["record", "ring", "hooks"],
     "hooks/cupti": ["record", "ring", "hooks"],
     "hooks/torch": ["record", "ring", "hooks"],
+    "hooks/jax": ["record", "ring", "hooks"],
     "capture": ["record", "ring"],
     "collect": ["record", "ring", "capture", "hooks/cupti/tracer.hpp"],
     "timeline": ["record", "capture"],

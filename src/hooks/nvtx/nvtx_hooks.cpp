@@ -95,12 +95,27 @@ void name_stream(void* stream, const TText* name) noexcept {
     where->add_label(label_kind::stream, key, keep_text(*where, name));
 }
 
+std::atomic<std::uint32_t> xla_domain{0};
+
 template <typename TText>
 nvtxDomainHandle_t create_domain(const TText* name) noexcept {
     region* where = region_for_names();
     if (where == nullptr || name == nullptr) return nullptr;
-    const std::uint32_t id = keep_text(*where, name);
-    return handle_of<nvtxDomainHandle_t>(where->domain(where->names().text(id)));
+    const std::string_view text = where->names().text(keep_text(*where, name));
+    const std::uint32_t number = where->domain(text);
+    // relaxed: a number, which nothing hangs on.
+    if (text == "TSL") xla_domain.store(number, std::memory_order_relaxed);
+    return handle_of<nvtxDomainHandle_t>(number);
+}
+
+// XLA registers with the name of each operation, which ends with '#', its text in HLO and the lines of its source, for
+// payloads that are not recorded. They are hundreds of times as long as the names and would take their place.
+bool is_detail_of_xla(nvtxDomainHandle_t domain, const char* text) noexcept {
+    const std::uint32_t number = xla_domain.load(std::memory_order_relaxed);
+    if (number == 0 || text == nullptr || number_of(domain) != number) return false;
+    const std::string_view all = text;
+    return !all.ends_with('#') &&
+           (all.find('\n') != std::string_view::npos || all.find(" = ") != std::string_view::npos);
 }
 
 template <typename TText>
@@ -201,8 +216,8 @@ void NVTX_API on_domain_name_category_a(nvtxDomainHandle_t d, std::uint32_t c, c
 void NVTX_API on_domain_name_category_w(nvtxDomainHandle_t d, std::uint32_t c, const wchar_t* name) noexcept {
     name_category(number_of(d), c, name);
 }
-nvtxStringHandle_t NVTX_API on_register_string_a(nvtxDomainHandle_t, const char* text) noexcept {
-    return register_string(text);
+nvtxStringHandle_t NVTX_API on_register_string_a(nvtxDomainHandle_t d, const char* text) noexcept {
+    return is_detail_of_xla(d, text) ? nullptr : register_string(text);
 }
 nvtxStringHandle_t NVTX_API on_register_string_w(nvtxDomainHandle_t, const wchar_t* text) noexcept {
     return register_string(text);
@@ -335,6 +350,15 @@ bool push_phase(const char* name, std::uint32_t category) noexcept {
 void pop_phase() noexcept {
     region* const where = installed_region();
     if (where != nullptr && !gate_is_shut()) (void)pop_range(domain_of_phases(*where));
+}
+
+bool push_plain(const char* name) noexcept {
+    if (installed_region() == nullptr || gate_is_shut()) return false;
+    return push_range(0, message(name), name) >= 0;
+}
+
+void pop_plain() noexcept {
+    if (installed_region() != nullptr && !gate_is_shut()) (void)pop_range(0);
 }
 
 void record_mark(const char* text, std::uint64_t payload) noexcept {

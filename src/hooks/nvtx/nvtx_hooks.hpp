@@ -33,6 +33,9 @@ void split_torch_texts(bool split) noexcept;
 // A phase: a range of ours in the domain "prof.phases". False: it is not recorded, and there is nothing to pop.
 bool push_phase(const char* name, std::uint32_t category) noexcept;
 void pop_phase() noexcept;
+// The same in NVTX's default domain.
+bool push_plain(const char* name) noexcept;
+void pop_plain() noexcept;
 
 // A mark of ours in the domain "prof", as if the process had made it.
 void record_mark(const char* text, std::uint64_t payload) noexcept;

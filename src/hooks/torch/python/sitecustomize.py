@@ -1,6 +1,6 @@
 """What `prof run` has Python programs begin with: once they have imported torch, PyTorch says its ranges to NVTX; once they
-have imported Triton's profiler, libprof makes way for that; a forked child of multiprocessing's ends its recording. And
-when they end, libprof does its work before Python does.
+have imported jax, its annotations are ranges; once they have imported Triton's profiler, libprof makes way for that; a
+forked child of multiprocessing's ends its recording. And when they end, libprof does its work before Python does.
 
 Nothing is done before that but to look at the name of each module that is imported. Then Python goes on as if this file
 were not there: a sitecustomize of the user's own is run, and without one the name stays free. Any Python must be able
@@ -50,7 +50,8 @@ class ModuleWatch:
 
     def __init__(self, folder, mode, was_asked):
         self.folder, self.mode, self.was_asked = folder, mode, was_asked
-        self.scripts = {"torch": "prof_torch.py", "triton._C.libproton": "prof_proton.py"}
+        self.scripts = {"torch": "prof_torch.py", "triton._C.libproton": "prof_proton.py",
+                        "jax.profiler": "prof_jax.py"}
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.scripts:
@@ -88,6 +89,8 @@ class ModuleWatch:
                 sys.meta_path.remove(self)
             if script is None:
                 return
+            if name == "jax.profiler":
+                return self.observe_annotations(script, module)
             self.run(script)["start"](module, self.mode, self.run("prof_recording.py")["Recording"]())
         except Exception as failure:
             if self.was_asked and name == "torch":
@@ -104,6 +107,16 @@ class ModuleWatch:
         except Exception as failure:
             if asked or hasattr(torch, "nn"):  # else it is no PyTorch
                 say("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
+
+    def observe_annotations(self, script, profiler):
+        asked = os.environ.get("PROF_PHASES", "")
+        if asked == "off" or not hasattr(profiler, "StepTraceAnnotation"):
+            return
+        try:
+            self.run(script)["start"](profiler)
+        except Exception as failure:
+            if asked:
+                say("JAX's annotations are not observed: " + str(failure).split("\n")[0])
 
     def run(self, script):
         scope = {"__name__": script[:-3]}

@@ -1,0 +1,252 @@
+"""Makes ranges of JAX's annotations: docs/phases.md. jax.profiler.TraceAnnotation, and what derives from it, goes to a
+recorder of XLA's alone; under `prof run` it pushes and pops a range of the program's as well. A StepTraceAnnotation is
+a step besides. The class stays the same, and so does all that it did: its three methods call what was there before.
+
+The names of operations that XLA's own ranges leave out are kept with the capture.
+"""
+import atexit
+import ctypes
+import functools
+import os
+import re
+import sys
+import threading
+import time
+
+BY_ANNOTATION = 3  # enum prof_step_witness
+KEY = "_libprof_range"  # in an annotation's __dict__
+
+
+class Library:
+    """libprof's functions. The interpreter's lock is kept: they are short."""
+
+    def __init__(self):
+        path = os.environ.get("NVTX_INJECTION64_PATH") or os.environ["PROF_IMAGE_LIBRARY"]
+        waits = any(os.environ.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))  # for a window to open
+        library = (ctypes.CDLL if waits else ctypes.PyDLL)(path)  # another tool's has no such functions
+        self.push, self.pop = library.prof_range_push, library.prof_range_pop
+        self.keep_text = library.prof_keep_text
+        self.push_phase, self.pop_phase = library.prof_phase_push, library.prof_phase_pop
+        self.has_step_range = os.environ.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
+        self.witness = ctypes.c_uint32(BY_ANNOTATION)
+
+
+class Range:
+    """What one annotation says."""
+
+    __slots__ = ("name", "is_step", "open")
+
+    def __init__(self, name, is_step):
+        self.name, self.is_step = name, is_step
+        self.open = []  # the thread, and what to pop there; the latest last
+
+    def begin(self, library):
+        has_step = self.is_step and library.push_phase(b"step", library.witness) == 0
+        self.open.append((threading.get_ident(), library.push(self.name) == 0, has_step))
+
+    def end(self, library):
+        thread, has_range, has_step = self.open.pop()
+        if thread != threading.get_ident():
+            return  # its stack is another one's
+        if has_range:
+            library.pop()
+        if has_step:
+            library.pop_phase()
+
+
+def text_of(name, options, is_step):
+    if isinstance(name, bytes):
+        text = name
+    else:
+        text = str(name).encode("utf-8", "replace")
+    if is_step and "step_num" in options:
+        text += b" " + str(options["step_num"]).encode("utf-8", "replace")
+    return text
+
+
+def is_of_jax(frame, own):
+    """An annotation that JAX makes for itself (of its compilation, its calls), and not the program."""
+    module = ""
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != own:
+            break
+        function = frame.f_locals.get("func")  # of annotate_function
+        if function is not None:
+            module = getattr(function, "__module__", "")
+            break
+        frame = frame.f_back
+    return module.split(".")[0] in ("jax", "jaxlib")
+
+
+# --- names of operations --------------------------------------------------------------------------------------------
+
+MOST_BYTES_READ, MOST_BYTES_KEPT, MOST_SECONDS = 16 << 20, 1 << 20, 2.0  # in all
+COMPUTATION = re.compile(r"(?:ENTRY )?%?([\w.-]+) .*\{$")
+INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([\w.-]+) = ")
+NAME = re.compile(r'metadata=\{[^}]*?op_name="([^"]*)"')
+CALLED = re.compile(r"\b(calls|to_apply)=%?([\w.-]+)")
+
+
+def split(name):
+    """At each '/' in no parentheses."""
+    parts, depth = [""], 0
+    for letter in name:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "/" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def common(names):
+    shared = None
+    for name in names:
+        parts = split(name)
+        if shared is None:
+            shared = parts
+        while parts[:len(shared)] != shared:
+            shared = shared[:-1]
+    return "/".join(shared or [])
+
+
+def names_left_out(text):
+    """Of a module in HLO: instructions that XLA gives no name, and what the names of their parts have in common. XLA gives
+    what all begin with, and a reduction's function has a name of its own."""
+    computations, here = {}, None  # name -> its instructions: name, own name, computations that it calls
+    for line in text.split("\n"):
+        if here is None or not line.startswith(" "):
+            found = COMPUTATION.match(line)
+            if found:
+                here = computations[found.group(1)] = []
+            continue
+        found = INSTRUCTION.match(line)
+        if found:
+            own = NAME.search(line)
+            here.append((found.group(1), own.group(1) if own else "", CALLED.findall(line)))
+    known = {}
+
+    def names_in(instruction, depth=0):
+        """Of its parts, and of the functions that these apply."""
+        parts, applied = {instruction[1]} - {""}, set()
+        for how, called in instruction[2]:
+            if called not in known and depth < 8:
+                known[called] = (set(), set())
+                for inner in computations.get(called, ()):
+                    for to, names in zip(known[called], names_in(inner, depth + 1)):
+                        to |= names
+            inner_parts, inner_applied = known.get(called, (set(), set()))
+            (parts if how == "calls" else applied).update(inner_parts)
+            applied |= inner_applied
+        return parts, applied
+
+    for instructions in computations.values():
+        for instruction in instructions:
+            if instruction[2]:
+                parts, applied = names_in(instruction)
+                of_functions = [name for name in parts if "(" in name.split("/")[0]]
+                if of_functions and not common(parts | applied):
+                    yield instruction[0], common(of_functions)
+
+
+class Names:
+    """Those that XLA leaves out, of programs as they are compiled: an executable may be gone when the program ends."""
+
+    def __init__(self):
+        self.kept, self.bytes_read, self.seconds = {}, 0, 0.0
+
+    def take(self, only_newest):
+        bridge = sys.modules.get("jax._src.xla_bridge")
+        for client in list(getattr(bridge, "_backends", {}).values()):  # those that the program has
+            executables = client.live_executables()  # the newest is the first
+            for executable in executables[:1] if only_newest else executables:
+                for module in executable.hlo_modules():
+                    self.read(module)
+
+    def read(self, module):
+        if self.seconds > MOST_SECONDS:
+            return
+        begin = time.monotonic()
+        text = module.to_string()
+        if self.bytes_read + len(text) > MOST_BYTES_READ:
+            return
+        self.bytes_read += len(text)
+        for instruction, name in names_left_out(text):
+            key = module.name + "\t" + instruction
+            self.kept[key] = common([self.kept.get(key, name), name])
+        self.seconds += time.monotonic() - begin
+
+    def save(self, library):
+        text = "\n".join(key + "\t" + name for key, name in self.kept.items() if name).encode("utf-8", "replace")
+        if len(text) > MOST_BYTES_KEPT:
+            text = text[:text.rindex(b"\n", 0, MOST_BYTES_KEPT)]
+        if text:
+            library.keep_text(b"xla_operations", text)
+
+
+class Compilation:
+    """In place of a Range, where JAX says that it compiles a function."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def begin(self, library):
+        pass
+
+    def end(self, library):
+        self.names.take(only_newest=True)
+
+
+def start(profiler):
+    """Once, when jax.profiler has been imported. Raises where this JAX cannot be observed."""
+    annotation, step = profiler.TraceAnnotation, profiler.StepTraceAnnotation
+    library, own, names = Library(), annotation.__module__, Names()
+    make, enter, leave = annotation.__init__, annotation.__enter__, annotation.__exit__
+
+    def like(method):
+        return functools.wraps(method, [name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(method, name)])
+
+    @like(make)
+    def __init__(self, *arguments, **options):
+        make(self, *arguments, **options)
+        try:
+            name, is_step = arguments[0] if arguments else options["name"], isinstance(self, step)
+            if is_of_jax(sys._getframe(1), own):
+                if name.startswith("backend_compile"):
+                    self.__dict__[KEY] = Compilation(names)
+                return
+            self.__dict__[KEY] = Range(text_of(name, options, is_step), is_step and not library.has_step_range)
+        except Exception:
+            pass
+
+    @like(enter)
+    def __enter__(self):
+        result = enter(self)
+        try:
+            if KEY in self.__dict__:
+                self.__dict__[KEY].begin(library)
+        except Exception:
+            pass
+        return result
+
+    @like(leave)
+    def __exit__(self, *raised):
+        try:
+            return leave(self, *raised)
+        finally:
+            try:
+                if KEY in self.__dict__:
+                    self.__dict__[KEY].end(library)
+            except Exception:
+                pass
+
+    @atexit.register
+    def end():
+        try:
+            names.take(only_newest=False)
+            names.save(library)
+        except Exception:
+            pass
+
+    annotation.__init__, annotation.__enter__, annotation.__exit__ = __init__, __enter__, __exit__

@@ -1,0 +1,112 @@
+"""Annotations of a real JAX on the CPU: they are ranges under `prof run`, and the program does not change.
+
+Usage: jax_test.py <prof> <version of Python> <version of JAX>
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROF = ""
+PYTHON = ""
+JAX = ()
+
+
+class Annotations(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
+                            and name != "LD_PRELOAD"}
+        self.environment.update(PYTHONDONTWRITEBYTECODE="1", JAX_PLATFORMS="cpu")
+
+    def run_command(self, command):
+        return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                              timeout=250)
+
+    def rows(self, case, *options):
+        """Paths and instances of the ranges; what the program prints is to the byte what it prints by itself."""
+        command = [PYTHON, str(HERE / "jax_cases.py"), case]
+        bare = self.run_command(command)
+        profiled = self.run_command([PROF, "run", "-o", "captures", "--export", "none", *options, "--", *command])
+        self.assertEqual((profiled.returncode, profiled.stdout), (3, bare.stdout), profiled.stderr)
+        self.assertEqual(bare.returncode, 3, bare.stderr)
+        self.assertEqual([line for line in profiled.stderr.splitlines() if line.startswith("libprof: ")], [])
+        captures = list((self.folder / "captures").glob("*.prof"))
+        if not captures:
+            return {}
+        self.assertEqual(len(captures), 1)
+        report = json.loads(self.run_command([PROF, "report", "--format", "json", str(captures[0])]).stdout)
+        self.assertEqual(report["dropped"], {})
+        self.step = report["step"]
+        return {row["path"]: (row["instances"], "observed" if row["observed"] else "")
+                for row in report["rows"] if row["instances"]}
+
+    def test_steps_and_ranges(self):
+        self.assertEqual(self.rows("steps"), {
+            "step": (3, "observed"), "step/train #": (3, ""), "step/train #/batch": (3, ""),
+            "step/train #/update": (3, "")})
+        self.assertEqual((self.step["steps"], self.step["ended_by"]), (1, "annotations"))  # not the first, nor the last
+
+    def test_steps_of_a_schedule(self):
+        rows = self.rows("steps", "--step-range", "step", "--capture-range", "steps", "--steps", "1-2")
+        self.assertEqual(rows["step/train #/batch"], (2, ""))
+
+    def test_other_ranges_are_the_steps(self):
+        self.assertEqual(self.rows("steps", "--step-range", "train 0"), {
+            "train #": (3, ""), "train #/batch": (3, ""), "train #/update": (3, "")})
+
+    def test_decorators(self):
+        self.assertEqual(self.rows("decorated"), {"named": (1, ""), "named/decorated.<locals>.plain": (1, "")})
+
+    def test_classes_of_the_programs_own(self):
+        self.assertEqual(self.rows("derived"), {
+            "step": (1, "observed"), "step/mine #": (1, ""), "step/mine #/mine": (1, ""),
+            "step/mine #/mine/mine": (1, "")})
+
+    def test_exceptions_and_odd_names(self):
+        self.assertEqual(self.rows("raising"), {"raises": (1, ""), "zero": (1, ""), "zero/höhe": (1, "")})
+
+    def test_used_again_and_ended_by_another_thread(self):
+        self.assertEqual(self.rows("reused"), {"again": (3, ""), "again/again": (1, "")})
+
+    def test_classes_look_as_ever(self):
+        self.assertEqual(self.rows("looked_at"), {})
+
+    def test_names_that_xla_leaves_out_are_kept(self):
+        self.assertEqual(self.rows("trained"), {"training": (1, "")})
+        capture = next((self.folder / "captures").glob("*.prof")).read_bytes()
+        key = b"text.xla_operations"
+        # Before, a reduction's own function was named like what is around it.
+        self.assertEqual(capture.count(key), 1 if JAX >= (0, 11) else 0)
+        if JAX < (0, 11):
+            return
+        lines = re.findall(rb"jit_train_step\t[\w.-]+\t(\S+)", capture[capture.index(key):])
+        self.assertTrue(lines)
+        for line in lines:
+            self.assertTrue(line.startswith(b"jit(train_step)"), line)
+
+    def test_switched_off(self):
+        self.assertEqual(self.rows("steps", "--phases", "off"), {})
+
+
+if __name__ == "__main__":
+    PROF, version, jax = sys.argv[1:4]
+    made = subprocess.run([str(HERE / "jax_environment.sh"), version, jax], capture_output=True, text=True)
+    if made.returncode == 77:
+        print("skipped: " + made.stderr.strip())
+        sys.exit(77)
+    if made.returncode != 0:
+        sys.exit(made.stderr)
+    PYTHON = made.stdout.strip()
+    JAX = tuple(map(int, jax.split(".")))
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
