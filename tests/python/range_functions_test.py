@@ -52,7 +52,7 @@ class RangeFunctions(unittest.TestCase):
         self.assertEqual(rows, {
             "step": (2, "phase"), "step/train #": (2, "push_pop"), "step/train #/batch": (2, "push_pop"),
             "epoch": (1, "push_pop"), "epoch/step": (1, "phase")})
-        self.assertIn("steps were observed: each is a StepTraceAnnotation of the program", report["notes"])
+        self.assertEqual(report["step"]["ended_by"], "annotations")
 
     def test_texts(self):
         capture, _ = self.run_program()
