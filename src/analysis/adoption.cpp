@@ -53,7 +53,7 @@ void adoption_rule::record_states(const timeline& data, std::vector<open_node>& 
     std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
-        const bool ever_open = range.start_ns < range.end_ns && !range.is_operator;
+        const bool ever_open = range.start_ns < range.end_ns && range.takes_part();
         const bool counts =
             range.style == range_style::push_pop || (with_earlier && range.style == range_style::earlier);
         if (counts && range.works_for == npos && ever_open &&

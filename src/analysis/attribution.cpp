@@ -116,7 +116,7 @@ private:
     }
 
     bool may_be_adopted(const timeline_range& range) const noexcept {
-        return range.style != range_style::start_end && !range.is_operator &&
+        return range.style != range_style::start_end && range.takes_part() &&
                (range.works_for != npos || rule_.works_for_others(range.thread));
     }
 

@@ -20,7 +20,7 @@ namespace {
 
 // Open until the capture's last moment: not one that a window, or a gap in the records, cut.
 bool is_open_at_the_end(const timeline& data, const timeline_range& range) noexcept {
-    return range.open_at_end && !range.is_operator && range.end_ns >= data.windows.back().end_ns;
+    return range.open_at_end && range.takes_part() && range.end_ns >= data.windows.back().end_ns;
 }
 
 class death_rows {

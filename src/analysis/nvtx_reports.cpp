@@ -16,7 +16,7 @@ table nvtx_pushpop_sum(const report_input& input) {
     const timeline& data = input.data;
     std::map<std::string, std::vector<std::int64_t>> durations_ns;
     for (const timeline_range& range : data.ranges) {
-        if (range.style != range_style::push_pop || range.is_operator || input.hidden.contains(range)) continue;
+        if (range.style != range_style::push_pop || !range.takes_part() || input.hidden.contains(range)) continue;
         durations_ns[nsight_range_name(data, range)].push_back(range.end_ns - range.start_ns);
     }
     return time_summary({"nvtx_pushpop_sum", "NVTX push/pop ranges on the host", {}, {}, {}}, "Instances", "Range",

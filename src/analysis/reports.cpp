@@ -12,6 +12,7 @@ constexpr report_kind kinds[] = {
     {"steps", "GPU time a step by range, estimated from the steps that were captured", steps_report, false},
     {"death", "how the process ended: ranges still open, launches that did not complete", death_report, false},
     {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch", pytorch_ops_report, false},
+    {"modules", "GPU time by torch.nn.Module and phase: `prof run --modules` records them", modules_report, false},
     {"cuda_api_sum", "CUDA calls: host time by function (Nsight's)", cuda_api_sum},
     {"cuda_gpu_kern_sum", "kernels: GPU time by name (Nsight's)", cuda_gpu_kern_sum},
     {"cuda_gpu_mem_size_sum", "copies and sets: bytes by direction (Nsight's)", cuda_gpu_mem_size_sum},

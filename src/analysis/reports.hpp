@@ -21,6 +21,9 @@ struct report_input {
     kernel_name_style names = kernel_name_style::full;
     hidden_domains hidden{};
     projection_options projected{};  // of reports that know adoption
+    // Of reports with a tree: rows below this depth are left out, and of deep ones as many as exceed `rows`.
+    std::uint32_t deepest = UINT32_MAX;
+    std::size_t rows = SIZE_MAX;
     // What a CUDA call is called, by its domain and callback id.
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
 };
@@ -51,6 +54,8 @@ table cuda_kern_exec_sum(const report_input& input);
 table death_report(const report_input& input);
 // pytorch_ops.cpp
 table pytorch_ops_report(const report_input& input);
+// modules.cpp
+table modules_report(const report_input& input);
 // nvtx_reports.cpp
 table nvtx_pushpop_sum(const report_input& input);
 table nvtx_kern_sum(const report_input& input);

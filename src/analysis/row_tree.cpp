@@ -19,7 +19,7 @@ row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digit
     ambiguous_[ambiguous] = 1;
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
-        if (range.style == range_style::push_pop && !range.is_operator && !att.hidden.contains(range)) place(i);
+        if (range.style == range_style::push_pop && range.takes_part() && !att.hidden.contains(range)) place(i);
     }
     for (std::size_t op = 0; op < data.ops.size(); ++op) {
         if (att.captured[op] != npos) place_replayed(att.owner[op], att.captured[op]);

@@ -87,7 +87,7 @@ private:
     }
 
     bool is_xla(const timeline_range& range) const noexcept {
-        return range.domain == domain_ && range.style != range_style::start_end && !range.is_operator;
+        return range.domain == domain_ && range.style != range_style::start_end && range.takes_part();
     }
     const meaning& meaning_of(std::uint32_t range) {
         const std::uint32_t module = places_[range].module;
@@ -173,7 +173,7 @@ private:
         has_own_.assign(data_.threads.size(), 0);
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
-            if (range.style != range_style::push_pop || range.is_operator) continue;
+            if (range.style != range_style::push_pop || !range.takes_part()) continue;
             if (!places_[i].in_compilation) has_own_[range.thread] = 1;
             if (is_xla(range) && meaning_of(i).compiles_function && !in_compilation(range.parent)) {
                 compilations_.push_back(i);

@@ -16,7 +16,8 @@ std::vector<option_text> texts_of(const CLI::App& app) {
             for (const std::string& name : option->get_snames()) text.spelling += "-" + name + ", ";
             for (const std::string& name : option->get_lnames()) text.spelling += "--" + name + ", ";
             text.spelling.resize(text.spelling.size() - 2);
-            if (option->get_items_expected_min() > 0) text.spelling += " " + option->get_type_name();
+            if (option->get_items_expected_min() > 0) text.spelling += " ";
+            text.spelling += option->get_type_name();
             out.push_back(std::move(text));
         }
     }
@@ -102,6 +103,11 @@ option_description command_arguments::add(const std::string& name, std::vector<s
 
 option_description command_arguments::add_flag(const std::string& name, bool& target, const std::string& description) {
     return option_description(*app_.add_flag(name, target, description));
+}
+
+option_description command_arguments::add_flag(const std::string& name, std::string& target, const std::string& alone,
+                                               const std::string& description) {
+    return option_description(*app_.add_flag(name + '{' + alone + '}', target, description));
 }
 
 bool command_arguments::takes_a_value(const std::string& word) const {

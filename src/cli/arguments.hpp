@@ -60,6 +60,9 @@ public:
     option_description add(const std::string& name, std::uint32_t& target, const std::string& description);
     option_description add(const std::string& name, std::vector<std::string>& target, const std::string& description);
     option_description add_flag(const std::string& name, bool& target, const std::string& description);
+    // --name or --name=VALUE; without a value it is `alone`.
+    option_description add_flag(const std::string& name, std::string& target, const std::string& alone,
+                                const std::string& description);
 
     // Whether `word` ("-o", "--output") is an option whose value is the word after it.
     bool takes_a_value(const std::string& word) const;

@@ -231,6 +231,8 @@ int report_command::operator()() const {
                                      .names = style_of(kernel_names_),
                                      .hidden = hidden_domains(data, wanted.attribution.domains),
                                      .projected = wanted,
+                                     .deepest = depth_,
+                                     .rows = format_ == "table" ? parse_row_limit(rows_).value_or(text_layout{}.rows) : SIZE_MAX,
                                      .call_name = api_call_name};
             for (const std::string& report : reports_) {
                 if (const report_kind* const kind = find_report(report)) {

@@ -44,6 +44,10 @@ constexpr std::array help = std::to_array<flag_help>({
     {"phases", "--phases", "on|off",
      "on (default): step, data, forward, backward, optimizer and so on of a PyTorch program are observed and are "
      "ranges"},
+    {"modules", "--modules", "[=DEPTH]",
+     "Of a PyTorch program each module's call is recorded, to a DEPTH of the tree of modules if one is given: a table "
+     "of "
+     "them stands below the summary, and is `prof report modules`"},
     {"fold", "--fold", "0|1", "1 (default): ranges whose names differ in digits only are one row of the summary"},
     {"rows", "--rows", "N", "Rows of the summary's table at most (default: 40), or all"},
     {"nvtx_domain_include", "--nvtx-domain-include", "LIST",
@@ -117,6 +121,12 @@ std::string variable_of(std::string_view option) {
 
 run_options::run_options(command_arguments& arguments) {
     for (const flag_help& flag : help) {
+        if (flag.value.starts_with('[')) {
+            arguments.add_flag(std::string(flag.flags), flags_[std::string(flag.option)], "all", std::string(flag.text))
+                .value(std::string(flag.value))
+                .group(group_of(flag.option));
+            continue;
+        }
         arguments.add(std::string(flag.flags), flags_[std::string(flag.option)], std::string(flag.text))
             .value(std::string(flag.value))
             .group(group_of(flag.option));
@@ -165,6 +175,9 @@ session_options run_options::resolve() const {
         set_checked(out, flag, option, value);
     }
     if (const std::string problem = plan_problem(out); !problem.empty()) throw usage_error(problem);
+    if (out.modules != "off" && (!out.phases || out.pytorch == "off")) {
+        throw usage_error("--modules: goes with --phases on and --pytorch ranges or ops, not without them");
+    }
     return out;
 }
 

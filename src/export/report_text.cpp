@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "analysis/captured_steps.hpp"
+#include "analysis/reports.hpp"
 #include "analysis/segment.hpp"
 #include "analysis/step_estimate.hpp"
 #include "analysis/xla_phases.hpp"
@@ -397,6 +398,9 @@ std::string summary_text(const timeline& data, const attribution& att, const pro
             '\n' +
             table_text(steps_table(with_largest_rows(estimate_steps(shown.data(), used, options.fold_digits), layout)),
                        layout);
+    }
+    if (!data.property("modules").empty()) {
+        out += '\n' + table_text(modules_report({.data = data, .projected = options, .rows = layout.rows}), layout);
     }
     const std::string notes = capture_notes_text(data) + projection_notes(projected, layout);
     if (!notes.empty()) out.append("\n").append(notes);

@@ -94,11 +94,11 @@ private:
 
     void write_range(std::uint32_t index, trace_row row) {
         const timeline_range& range = data_.ranges[index];
-        events_.complete(range.is_operator ? "cpu_op" : "user_annotation", names_.name(range.name), row, range.start_ns,
-                         range.end_ns);
+        const char* const category = range.is_operator ? "cpu_op" : range.is_module ? "module" : "user_annotation";
+        events_.complete(category, names_.name(range.name), row, range.start_ns, range.end_ns);
         events_.arg("External id", external_id(index));
         annotation_args(range);
-        if (range.sequence >= 0) events_.arg("Sequence number", range.sequence);
+        if (range.sequence >= 0 && range.is_operator) events_.arg("Sequence number", range.sequence);
         if (range.open_at_end) events_.arg("open at end", true);
         events_.end();
         ++counts_.host_ranges;

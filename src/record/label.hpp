@@ -11,6 +11,9 @@ namespace prof {
 
 // The domain of what libprof observes of a program: its phases.
 inline constexpr std::string_view phase_domain = "prof.phases";
+// Calls of modules (torch.nn.Module): a range's name is MODULE.PATH (CLASS), its payload the number that autograd would
+// have given to the next node when it began, and at its end the same again (modules.hpp of analysis).
+inline constexpr std::string_view module_domain = "prof.modules";
 // What told where a phase "step" ends: its range's category (prof_step_witness).
 inline constexpr std::uint32_t optimizer_witness = 1;
 inline constexpr std::uint32_t call_witness = 2;

@@ -130,6 +130,13 @@ bool set_phases(session_options& out, const std::string& value) {
     return true;
 }
 
+bool set_modules(session_options& out, const std::string& value) {
+    const auto depth = parse_number<std::uint32_t>(value);
+    if (value != "off" && value != "all" && (!depth || *depth > 100)) return false;
+    out.modules = value;
+    return true;
+}
+
 // One of the words.
 template <std::string session_options::*member, typename... TWords>
 bool set_one_of(session_options& out, const std::string& value, TWords... words) {
@@ -223,6 +230,7 @@ constexpr option all_options[] = {
     {"rows", accepted_row_limit, set_rows},
     {"pytorch", "ranges, ops, or off", set_pytorch},
     {"phases", "on or off", set_phases},
+    {"modules", "off, all, or a depth from 0 to 100", set_modules},
     {"nvtx_domain_include", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_include>},
     {"nvtx_domain_exclude", "domain names or patterns with commas between", set_domains<&o::nvtx_domain_exclude>},
     {"schedule",

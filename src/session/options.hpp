@@ -34,6 +34,7 @@ struct session_options {
     std::size_t rows = 40;  // of the summary's table at most; SIZE_MAX: all
     std::string pytorch = "ranges";
     bool phases = true;               // observed in Python programs under `prof run`
+    std::string modules = "off";      // or all, or a depth: of PyTorch's modules, as phases
     std::string nvtx_domain_include;  // lists that analysis/domain_filter.hpp parses
     std::string nvtx_domain_exclude;
     std::string schedule;    // "": no schedule; else schedule_plan.hpp parses it

@@ -44,6 +44,7 @@ property_list capture_properties(const session_options& options, const process_f
     put("rings_path", rings.path());
     put("rings_notice", rings.notice());
     put("pytorch", options.pytorch);
+    put("modules", options.modules == "off" ? "" : options.modules);
     put("plan", plan_text(options));
     put("activities", options.activities);
     put("keep", options.keep);

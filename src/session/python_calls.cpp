@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <exception>
+#include <unordered_map>
+
+#include "hooks/nvtx/nvtx_hooks.hpp"
 
 #define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
 
@@ -21,8 +25,59 @@ struct calls_under_way {
     std::uint32_t modules = 0;
     std::uint32_t others = 0;
     std::array<std::uint16_t, most> modules_around{};
+    // Of all calls of modules, one in another: which have a range to be ended. Deeper ones have none.
+    static constexpr std::uint32_t deepest = 1024;
+    std::uint32_t depth = 0;
+    std::array<std::uint64_t, deepest / 64> has_range{};
 };
 constinit thread_local calls_under_way under_way;
+
+// By module. Never freed: a thread may still call a module when the process ends.
+std::unordered_map<const void*, const char*>& module_names() noexcept {
+    static auto& names = *new std::unordered_map<const void*, const char*>;
+    return names;
+}
+
+std::int64_t next_sequence() noexcept {
+    return runtime.next_sequence == nullptr ? -1 : static_cast<std::int64_t>(runtime.next_sequence());
+}
+
+// Of the module whose call begins in the frame that is running; null: it has none.
+const char* name_of_called(bool is_outermost) noexcept {
+    void* const frame = runtime.frame();
+    void* const module = frame == nullptr ? nullptr : runtime.variable(frame, runtime.self);
+    if (module == nullptr) {
+        runtime.clear_error();
+        return nullptr;
+    }
+    const auto& names = module_names();
+    auto found = names.find(module);
+    if (found == names.end()) {
+        void* const outermost = is_outermost ? runtime.yes : runtime.no;
+        if (void* const result = runtime.call(runtime.on_module, module, outermost, nullptr)) runtime.release(result);
+        found = names.find(module);
+    }
+    runtime.release(module);  // the frame has it, too
+    return found == names.end() ? nullptr : found->second;
+}
+
+void begin_module(calls_under_way& at) noexcept {
+    if (runtime.on_module == nullptr) return;
+    const std::uint32_t depth = at.depth++;
+    if (depth >= calls_under_way::deepest) return;
+    const std::uint64_t bit = std::uint64_t{1} << depth % 64;
+    at.has_range[depth / 64] &= ~bit;
+    const char* const name = name_of_called(depth == 0);
+    if (name != nullptr && push_module(name, next_sequence())) at.has_range[depth / 64] |= bit;
+}
+
+void end_module(calls_under_way& at) noexcept {
+    if (at.depth == 0) return;
+    const std::uint32_t depth = --at.depth;
+    if (depth < calls_under_way::deepest && (at.has_range[depth / 64] >> depth % 64 & 1) != 0) {
+        pop_module(next_sequence());
+    }
+}
 
 bool is_watched(const void* code) noexcept {
     return std::find(runtime.codes, runtime.codes + runtime.code_count, code) != runtime.codes + runtime.code_count;
@@ -45,18 +100,21 @@ void* on_start(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 2) return runtime.none;
     calls_under_way& at = under_way;
     void* const code = arguments[0];
-    if (code == runtime.module_call) {
-        if (at.modules++ != 0) return runtime.none;
-    } else if (is_watched(code)) {
-        enter(at);
+    if (code != runtime.module_call) {
+        if (is_watched(code)) enter(at);
+        return runtime.call(runtime.on_start, code, nullptr);
     }
-    return runtime.call(runtime.on_start, code, nullptr);
+    void* result = runtime.none;
+    if (at.modules++ == 0) result = runtime.call(runtime.on_start, code, nullptr);
+    begin_module(at);
+    return result;
 }
 
 void* on_end(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 1) return runtime.none;
     calls_under_way& at = under_way;
     if (arguments[0] == runtime.module_call) {
+        end_module(at);
         if (at.modules == 0 || --at.modules != 0) return runtime.none;
     } else {
         leave(at);
@@ -97,7 +155,16 @@ void* pop(void*, void* const*, std::ptrdiff_t) noexcept {
 
 void forget_calls() noexcept { under_way = {}; }
 
-constexpr prof_python_functions functions{on_start, on_end, on_unwind, push, pop, forget_calls};
+void name_module(void* module, const char* name) noexcept {
+    try {
+        module_names()[module] = name;
+    } catch (const std::exception&) {  // no memory
+    }
+}
+void forget_module(void* module) noexcept { module_names().erase(module); }
+
+constexpr prof_python_functions functions{on_start, on_end,       on_unwind,   push,
+                                          pop,      forget_calls, name_module, forget_module};
 
 }  // namespace
 }  // namespace prof

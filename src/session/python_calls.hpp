@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 // The layout is prof_phases.py's, too.
 struct prof_python_runtime {
@@ -24,6 +25,14 @@ struct prof_python_runtime {
     void* (*call)(void* callable, ...);  // PyObject_CallFunctionObjArgs
     void* (*save_thread)();              // PyEval_SaveThread; null: the interpreter's lock is kept
     void (*restore_thread)(void*);
+    // Of modules; null where they are not observed.
+    void* (*frame)();                            // PyEval_GetFrame
+    void* (*variable)(void* frame, void* name);  // PyFrame_GetVar
+    void* self;                                  // the str "self"
+    void (*release)(void*);                      // Py_DecRef
+    void (*clear_error)();                       // PyErr_Clear
+    void* on_module;                             // Python's callable: names a module that is called and has no name
+    std::uint64_t (*next_sequence)();            // at::sequence_number::peek; null: not known
 };
 
 // METH_FASTCALL functions for sys.monitoring, and two for phases.
@@ -36,4 +45,7 @@ struct prof_python_functions {
     void* (*push)(void* name, void* const*, std::ptrdiff_t);
     void* (*pop)(void*, void* const*, std::ptrdiff_t);
     void (*forget_calls)();  // in a forked child: of what the thread had under way
+    // Gives a module its name, which must live for ever; null: its calls are no ranges. Called before it goes, too.
+    void (*name_module)(void* module, const char* name);
+    void (*forget_module)(void* module);
 };

@@ -46,7 +46,7 @@ thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_eve
       thread_(thread),
       open_(out.open_nodes),
       torch_open_(out.torch_nodes) {
-    has_operators_ = out.property("pytorch") == "ops";
+    has_operators_ = out.property("pytorch") == "ops" || !out.property("modules").empty();
 }
 
 void thread_walk::visit(const record& r) {
@@ -141,6 +141,7 @@ void thread_walk::open_range(const record& r) {
     range.payload = r.value;
     range.payload_kind = static_cast<payload_type>(r.flags);
     range.end_thread = thread_;
+    if (is_of_modules(range.domain)) return open_module(index);
     range.is_operator = is_operator(range);
     if (is_earlier_) range.sequence = -1;  // no backward node of the recording is its
     if (is_phase(range)) leave_optimizer();
@@ -163,6 +164,29 @@ void thread_walk::open_range(const record& r) {
     } else {
         open_.push(index);
     }
+}
+
+bool thread_walk::is_of_modules(std::uint16_t domain) const {
+    return domain < out_->domains.size() && out_->domains[domain].name == module_domain;
+}
+
+void thread_walk::open_module(std::uint32_t index) {
+    timeline_range& range = out_->ranges[index];
+    range.is_module = true;
+    range.parent = open_.innermost();
+    range.depth = static_cast<std::uint32_t>(modules_open_.size());
+    modules_open_.push_back(index);
+}
+
+void thread_walk::close_module(const record& r) {
+    if (modules_open_.empty()) {
+        if (!is_earlier_) ++counts_.pops_without_push;
+        return;
+    }
+    timeline_range& range = out_->ranges[modules_open_.back()];
+    modules_open_.pop_back();
+    range.end_ns = now_ns_;
+    if (static_cast<payload_type>(r.flags) == payload_type::u64) range.sequence = static_cast<std::int64_t>(r.value);
 }
 
 // All but the `kept` outermost.
@@ -218,6 +242,7 @@ bool thread_walk::close_operator() {
 
 void thread_walk::close_range(const record& r) {
     if (r.domain == 0 && close_operator()) return;
+    if (is_of_modules(r.domain)) return close_module(r);
     const std::uint32_t aside = latest_set_aside(r.domain);
     for (std::size_t position = open_.size(); position-- > 0;) {
         const std::uint32_t index = open_.range_at(position);
@@ -362,6 +387,7 @@ void thread_walk::forget_open() noexcept {
     adoptions_.clear();
     torch_open_.clear();
     operators_open_ = 0;
+    modules_open_.clear();
     set_aside_.clear();
     last_started_ = npos;
     open_calls_.clear();
@@ -381,7 +407,8 @@ std::size_t thread_walk::end_open(TEnd&& end) {
     for (std::size_t i = 0; i < torch_open_.size(); ++i) {
         if (out_->ranges[torch_open_.range_at(i)].is_operator) end_range(torch_open_.range_at(i));
     }
-    std::size_t count = open_.size() + operators_open_;
+    std::for_each(modules_open_.begin(), modules_open_.end(), end_range);
+    std::size_t count = open_.size() + operators_open_ + modules_open_.size();
     for (const auto& [domain, ranges] : set_aside_) {
         std::for_each(ranges.begin(), ranges.end(), end_range);
         count += ranges.size();

@@ -76,6 +76,9 @@ private:
     // Tells PyTorch's operators from the ranges of the program's own.
     bool is_operator(const timeline_range& range) const;
     bool close_operator();
+    bool is_of_modules(std::uint16_t domain) const;
+    void open_module(std::uint32_t index);
+    void close_module(const record& r);
     // Ends every range that is open, and returns their number.
     template <typename TEnd>
     std::size_t end_open(TEnd&& end);
@@ -106,6 +109,7 @@ private:
     open_stack open_;                  // without PyTorch's operators
     open_stack torch_open_;            // what PyTorch's observer pushed: operators, and ranges that stand in open_ too
     std::size_t operators_open_ = 0;
+    std::vector<std::uint32_t> modules_open_;  // calls of modules, the innermost last
     bool has_operators_ = false;
     bool is_earlier_ = false;
     std::vector<adoption_frame> adoptions_;

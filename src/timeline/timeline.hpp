@@ -56,7 +56,12 @@ struct timeline_range {
     bool open_at_start = false;      // opened before the kept part of the capture, which is where it begins here
     bool is_operator = false;        // of PyTorch's (an operator, a backward node): takes no part in attribution
     bool is_replayed_alike = false;  // work of a graph captured in it is not apart from what is launched in it
-    std::int64_t sequence = -1;      // autograd's, of the node that an operator makes or a backward node is; -1 none
+    bool is_module = false;          // a call of a module (module_domain): takes no part in attribution either
+    // autograd's, of the node that an operator makes or a backward node is; of a module's call, of the next node when
+    // it ended, as `payload` when it began; -1: none
+    std::int64_t sequence = -1;
+
+    bool takes_part() const noexcept { return !is_operator && !is_module; }  // in attribution
 };
 
 struct timeline_mark {

@@ -322,18 +322,28 @@ void split_torch_texts(bool split) noexcept { torch_texts_are_split.store(split,
 
 namespace {
 
-// A forked child's domains have the numbers of its parent's.
-std::atomic<std::uint32_t> number_of_phase_domain{0};
+// A domain of libprof's own. A forked child's domains have the numbers of its parent's.
+class own_domain {
+public:
+    constexpr explicit own_domain(std::string_view name) noexcept : name_(name) {}
 
-std::uint32_t domain_of_phases(region& where) noexcept {
-    // relaxed: a number, which nothing hangs on. Threads that find none at once get the same, or another of that name.
-    std::uint32_t number = number_of_phase_domain.load(std::memory_order_relaxed);
-    if (number == 0) [[unlikely]] {
-        number = where.domain(phase_domain);
-        number_of_phase_domain.store(number, std::memory_order_relaxed);
+    std::uint32_t number(region& where) noexcept {
+        // relaxed: a number, which nothing hangs on. Threads that find none at once get the same, or another of that
+        // name.
+        std::uint32_t number = number_.load(std::memory_order_relaxed);
+        if (number == 0) [[unlikely]] {
+            number = where.domain(name_);
+            number_.store(number, std::memory_order_relaxed);
+        }
+        return number;
     }
-    return number;
-}
+
+private:
+    std::string_view name_;
+    std::atomic<std::uint32_t> number_{0};
+};
+constinit own_domain phases{phase_domain};
+constinit own_domain modules{module_domain};
 
 }  // namespace
 
@@ -344,12 +354,38 @@ bool push_phase(const char* name, std::uint32_t category) noexcept {
         r.name = out.name_of(name);
         r.category = category;
     };
-    return push_range(domain_of_phases(*where), fill, name) >= 0;
+    return push_range(phases.number(*where), fill, name) >= 0;
 }
 
 void pop_phase() noexcept {
     region* const where = installed_region();
-    if (where != nullptr && !gate_is_shut()) (void)pop_range(domain_of_phases(*where));
+    if (where != nullptr && !gate_is_shut()) (void)pop_range(phases.number(*where));
+}
+
+namespace {
+
+void set_sequence(record& r, std::int64_t sequence) noexcept {
+    if (sequence < 0) return;
+    r.value = static_cast<std::uint64_t>(sequence);
+    r.flags = static_cast<std::uint8_t>(payload_type::u64);
+}
+
+}  // namespace
+
+bool push_module(const char* name, std::int64_t sequence) noexcept {
+    region* const where = installed_region();
+    if (where == nullptr || gate_is_shut()) return false;
+    const auto fill = [&](producer& out, record& r) {
+        r.name = out.name_of(name);
+        set_sequence(r, sequence);
+    };
+    return push_range(modules.number(*where), fill, name) >= 0;
+}
+
+void pop_module(std::int64_t sequence) noexcept {
+    region* const where = installed_region();
+    if (where == nullptr || gate_is_shut()) return;
+    (void)pop_range(modules.number(*where), [&](record& r) { set_sequence(r, sequence); });
 }
 
 bool push_plain(const char* name) noexcept {

@@ -33,7 +33,10 @@ void split_torch_texts(bool split) noexcept;
 // A phase: a range of ours in the domain "prof.phases". False: it is not recorded, and there is nothing to pop.
 bool push_phase(const char* name, std::uint32_t category) noexcept;
 void pop_phase() noexcept;
-// The same in NVTX's default domain.
+// A module's call: a range in the domain "prof.modules". `sequence`: autograd's next number; -1: not known.
+bool push_module(const char* name, std::int64_t sequence) noexcept;
+void pop_module(std::int64_t sequence) noexcept;
+// A phase's in NVTX's default domain.
 bool push_plain(const char* name) noexcept;
 void pop_plain() noexcept;
 

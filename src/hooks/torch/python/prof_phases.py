@@ -27,6 +27,9 @@ NAMES = (*["step"] * 3, "startup", DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUT
          LOSS_SCALING)  # the first are steps, by their witness
 
 
+SELF = "self"
+
+
 class Library:
     """libprof's functions for phases. The interpreter's lock is kept, for they are short, unless a window may open."""
 
@@ -58,11 +61,14 @@ class Runtime(ctypes.Structure):
                 ("module_call", ctypes.c_void_p), ("codes", ctypes.c_void_p), ("code_count", ctypes.c_size_t),
                 ("names", ctypes.c_void_p), ("texts", ctypes.c_void_p), ("name_count", ctypes.c_size_t),
                 ("on_start", ctypes.c_void_p), ("on_end", ctypes.c_void_p), ("call", ctypes.c_void_p),
-                ("save_thread", ctypes.c_void_p), ("restore_thread", ctypes.c_void_p)]
+                ("save_thread", ctypes.c_void_p), ("restore_thread", ctypes.c_void_p), ("frame", ctypes.c_void_p),
+                ("variable", ctypes.c_void_p), ("self", ctypes.c_void_p), ("release", ctypes.c_void_p),
+                ("clear_error", ctypes.c_void_p), ("on_module", ctypes.c_void_p), ("next_sequence", ctypes.c_void_p)]
 
 
 class Functions(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("start", "end", "unwind", "push", "pop", "forget_calls")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("start", "end", "unwind", "push", "pop", "forget_calls",
+                                                     "name_module", "forget_module")]
 
 
 class Native:
@@ -70,10 +76,11 @@ class Native:
 
     FASTCALL = 0x80
 
-    def __init__(self, library, module_call, codes, on_start, on_end):
+    def __init__(self, library, module_call, codes, on_start, on_end, modules, next_sequence):
         python = ctypes.pythonapi
         names = [[name] for name in NAMES]  # told apart by identity
-        self.kept = [module_call, codes, on_start, on_end, names]
+        on_module = None if modules is None else modules.on_call
+        self.kept = [module_call, codes, on_start, on_end, names, on_module, SELF]
 
         def array(of, values):
             self.kept.append((of * len(values))(*values))
@@ -87,10 +94,14 @@ class Native:
             array(ctypes.c_void_p, list(map(id, names))), array(ctypes.c_char_p, [name.encode() for name in NAMES]),
             len(NAMES), id(on_start), id(on_end), address(python.PyObject_CallFunctionObjArgs),
             address(python.PyEval_SaveThread) if library.waits else None,
-            address(python.PyEval_RestoreThread) if library.waits else None)
+            address(python.PyEval_RestoreThread) if library.waits else None,
+            address(python.PyEval_GetFrame), address(python.PyFrame_GetVar), id(SELF), address(python.Py_DecRef),
+            address(python.PyErr_Clear), None if on_module is None else id(on_module), next_sequence)
         prepare = library.library.prof_python_calls
         prepare.restype = ctypes.POINTER(Functions)
         self.functions = prepare(ctypes.byref(runtime)).contents
+        if modules is not None:
+            modules.use(self.functions)
         # Bound to this, so that the interpreter keeps all of it with them.
         self.start, self.end, self.unwind = (self.builtin(name, self) for name in ("start", "end", "unwind"))
         library.pushes = {(name[0], number if number < 3 else 0): self.builtin("push", name)
@@ -362,8 +373,8 @@ class Phases:
 class Monitor:
     """PyTorch's code objects under sys.monitoring."""
 
-    def __init__(self, torch, phases):
-        self.phases = phases
+    def __init__(self, torch, phases, modules):
+        self.phases, self.modules = phases, modules
         self.module_call = torch.nn.Module._wrapped_call_impl.__code__
         self.begins = {}  # id of a code object -> what to do at its begin
         self.codes = [self.module_call]  # keeps the ids
@@ -404,13 +415,23 @@ class Monitor:
                 phases.steps.prepare()
             return sys.monitoring.DISABLE
 
+        def move(frame):
+            self.modules.meet(frame.f_locals["self"])
+            if not phases.is_off:
+                phases.steps.prepare()
+
+        def meet(frame):
+            self.modules.meet(frame.f_locals["self"])
+
         optimizer = torch.optim.Optimizer
         self.watch(torch.autograd.graph._engine_run_backward, begin(BACKWARD))
         self.watch_code(optimizer.profile_hook_step(lambda: None).__code__, step)
         self.watch(optimizer.zero_grad, begin(ZERO_GRAD))
         self.watch(optimizer.__init__, make, False)
         self.watch(torch.nn.Module.__init__, prepare, False)
-        self.watch(torch.nn.Module._apply, prepare, False)
+        self.watch(torch.nn.Module._apply, prepare if self.modules is None else move, False)
+        if self.modules is not None:
+            self.watch(torch.nn.Module.parameters, meet, False)
         self.watch(torch.utils.data.dataloader._BaseDataLoaderIter.__next__, fetch)
         self.watch(torch.utils.data._utils.worker._worker_loop, phases.leave_out, False)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -442,7 +463,7 @@ class Monitor:
         except Exception:
             pass
 
-    def start(self):
+    def start(self, next_sequence):
         monitoring = sys.monitoring
         # The first three and the last are for debuggers, coverage, profilers and optimizers, by name.
         tool = next((number for number in (4, 3, 5) if monitoring.get_tool(number) is None), None)
@@ -450,7 +471,8 @@ class Monitor:
             raise RuntimeError("all tools of sys.monitoring are in use")
         monitoring.use_tool_id(tool, "libprof")
         events = monitoring.events
-        native = Native(self.phases.library, self.module_call, self.with_end, self.on_start, self.on_end)
+        native = Native(self.phases.library, self.module_call, self.with_end, self.on_start, self.on_end,
+                        self.modules, next_sequence)
         self.phases.forget_calls = native.forget_calls
         monitoring.register_callback(tool, events.PY_START, native.start)
         monitoring.register_callback(tool, events.PY_RETURN, native.end)
@@ -543,14 +565,22 @@ def wrap(torch, phases, say):
     iterator.__next__ = around(iterator.__next__, lambda self: phases.begin(DATA, self))
 
 
-def start(torch, say):
-    """Once, when torch has been imported. Raises where this PyTorch cannot be observed."""
+def start(torch, say, modules=None):
+    """Once, when torch has been imported; `modules`: what prof_modules.py has. Raises where this PyTorch cannot be observed.
+    """
     library = Library()
+    names = None
+    try:
+        names = modules["names"]()
+    except Exception as failure:
+        say("PyTorch's modules are not observed: " + str(failure))
     if hasattr(sys, "monitoring"):
         phases = Phases(torch, library)
-        monitor = Monitor(torch, phases)
+        monitor = Monitor(torch, phases, names)
         monitor.watch_all(torch)
         hide_from_dynamo(torch, {name: value for name, value in globals().items() if name != "start"})
-        monitor.start()
+        if names is not None:
+            hide_from_dynamo(torch, modules)
+        monitor.start(None if names is None else modules["sequence_function"](torch))
     else:
         wrap(torch, Phases(torch, library), say)

@@ -9,6 +9,7 @@ it would say without it.
 import atexit
 import ctypes
 import functools
+import os
 import sys
 import threading
 
@@ -22,6 +23,8 @@ class Observer:
         self.config = kinds.ProfilerConfig(
             kinds.ProfilerState.NVTX, False, False, False, False, False, kinds._ExperimentalConfig())
         self.scopes = set() if mode == "ops" else {kinds.RecordScope.USER_SCOPE}
+        if self.scopes and os.environ.get("PROF_MODULES", "off") not in ("", "off"):
+            self.scopes.add(kinds.RecordScope.BACKWARD_FUNCTION)  # each with the number that its module's call brackets
         self.threads = threading.local()
         self.has_ended = False
 

@@ -103,7 +103,7 @@ class ModuleWatch:
         if asked == "off":
             return
         try:
-            self.run("prof_phases.py")["start"](torch, say)
+            self.run("prof_phases.py")["start"](torch, say, self.run("prof_modules.py"))
         except Exception as failure:
             if asked or hasattr(torch, "nn"):  # else it is no PyTorch
                 say("PyTorch's phases are not observed: " + str(failure).split("\n")[0])

@@ -1,0 +1,75 @@
+// Which call of a module was under way on a thread at a moment, and which call made a node of autograd's: prof.modules'
+// ranges (record/label.hpp), and those of PyTorch's observer for backward nodes, put in order. docs/modules.md has the
+// rules. A pure function of a timeline; memory linear in its ranges.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// Where a node of autograd's was made.
+enum class made_in : std::uint8_t {
+    module,        // in a call of a module
+    no_module,     // outside any, on a thread whose calls were recorded
+    accumulation,  // nowhere: it adds a gradient up (AccumulateGrad)
+    unknown,       // it has no number, or calls on several threads could have made it
+};
+struct maker_of_node {
+    made_in where = made_in::unknown;
+    std::uint32_t call = npos;  // a range; of `module`
+};
+
+class module_calls {
+public:
+    explicit module_calls(const timeline& data);
+
+    bool empty() const noexcept { return calls_.empty(); }
+    const std::vector<std::uint32_t>& calls() const noexcept { return calls_; }  // ranges; by thread, then by start
+    const std::vector<std::uint32_t>& nodes() const noexcept { return nodes_; }  // backward nodes, likewise
+    // The innermost at that time, as a range; npos without one.
+    std::uint32_t call_at(std::uint32_t thread, std::int64_t time_ns) const;
+    std::uint32_t node_at(std::uint32_t thread, std::int64_t time_ns) const;
+    // REQUIRES: one of nodes().
+    maker_of_node maker_of(std::uint32_t node) const;
+    // Its time on the host without that of calls (of nodes) within it.
+    std::int64_t self_ns(std::uint32_t range) const { return self_ns_.at(range); }
+    // Whether it is the call of a module within one of the same name, which wraps it.
+    bool is_wrapped(std::uint32_t call) const;
+
+private:
+    // From then on this is the innermost range.
+    struct change {
+        std::int64_t time_ns = 0;
+        std::uint32_t range = npos;
+    };
+    // Nodes from this number on were made in this call, until the next segment.
+    struct segment {
+        std::int64_t sequence = 0;
+        std::int64_t time_ns = 0;
+        std::uint32_t call = npos;
+        std::uint32_t in_node = npos;  // the backward node that the call is in: it recomputes
+    };
+    struct thread_entry {
+        std::vector<change> calls;
+        std::vector<change> nodes;
+        std::vector<segment> segments;  // by sequence
+    };
+    template <typename TBegin, typename TEnd>
+    void sweep(const std::vector<std::uint32_t>& ranges, std::vector<change> thread_entry::*changes, TBegin begin,
+               TEnd end);
+    void add_segment(std::uint32_t call, std::int64_t sequence, std::int64_t time_ns, std::uint32_t now_in);
+    static std::uint32_t at(const std::vector<change>& changes, std::int64_t time_ns);
+
+    const timeline& data_;
+    std::vector<thread_entry> threads_;
+    std::vector<std::uint32_t> calls_;
+    std::vector<std::uint32_t> nodes_;
+    std::unordered_map<std::uint32_t, std::int64_t> self_ns_;
+    std::unordered_map<std::uint32_t, std::uint32_t> around_;  // range → the one of its kind around it
+};
+
+}  // namespace prof

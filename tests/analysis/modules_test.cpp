@@ -1,0 +1,350 @@
+// GPU and host time of modules, by timelines worked by hand and by laws that hold for any.
+#include "analysis/modules.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "analysis/projection.hpp"
+#include "analysis/reports.hpp"
+#include "record/label.hpp"
+#include "timeline/torch_records.hpp"
+
+namespace prof {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::string_view separator = " | ";
+
+// "path | calls | forward evaluation backward recompute" of the GPU, for rows with any.
+std::vector<std::string> gpu_lines(const module_table& table) {
+    std::vector<std::string> out;
+    for (const module_row& row : table.rows) {
+        std::string times;
+        for (const module_time& time : row.total) times += (times.empty() ? "" : " ") + std::to_string(time.gpu_ns);
+        out.push_back(row.path + std::string(separator) + std::to_string(row.calls) + std::string(separator) + times);
+    }
+    return out;
+}
+
+class Modules : public testing::Test {
+protected:
+    Modules() { capture.parts().properties["modules"] = "all"; }
+
+    void call(thread_script& on, std::uint64_t ns, const std::string& name, std::int64_t sequence) {
+        on.add(of_module(ns, sequence, record_kind::range_push, capture.name(name)));
+    }
+    void leave(thread_script& on, std::uint64_t ns, std::int64_t sequence) {
+        on.add(of_module(ns, sequence, record_kind::range_pop, 0));
+    }
+    void node(thread_script& on, std::uint64_t ns, const std::string& name, std::int64_t sequence) {
+        on.add(torch_push(capture, ns, name, sequence));
+    }
+    record of_module(std::uint64_t ns, std::int64_t sequence, record_kind kind, std::uint32_t name) const {
+        return {.ticks = ns,
+                .value = static_cast<std::uint64_t>(sequence),
+                .name = name,
+                .domain = modules,
+                .kind = kind,
+                .flags = static_cast<std::uint8_t>(sequence < 0 ? payload_type::none : payload_type::u64)};
+    }
+    module_table measure(bool fold = false) const {
+        const timeline data = capture.build();
+        return measure_modules(data, attribute(data), fold);
+    }
+
+    capture_builder capture;
+    std::uint16_t phases = capture.domain(std::string(phase_domain));
+    std::uint16_t modules = capture.domain(std::string(module_domain));
+    thread_script& main = capture.thread("python");
+    thread_script& autograd = capture.thread("pt_autograd_0");
+};
+
+// Net calls h.0 (nodes 0 to 2), h.1 (3 and 4) and makes node 5 itself; the loss makes 6. Node 1 is a checkpoint, which
+// calls h.0.mlp anew on autograd's thread and goes backward through the node 1 that this makes.
+TEST_F(Modules, WorkedByHand) {
+    main.push(0, "forward", phases);
+    call(main, 10, "Net (Net)", 0);
+    call(main, 20, "Net.h.0 (Block)", 0);
+    main.launch(25, 1);
+    leave(main, 30, 3);
+    call(main, 40, "Net.h.1 (Block)", 3);
+    main.launch(45, 2);
+    leave(main, 50, 5);
+    main.launch(55, 3);
+    leave(main, 60, 6);
+    main.launch(65, 4).pop(70, phases).push(100, "backward", phases);
+    node(autograd, 110, "MseLossBackward0", 6);
+    autograd.launch(111, 5).pop(115);
+    node(autograd, 120, "AddBackward0", 5);
+    autograd.launch(121, 6).pop(125);
+    node(autograd, 130, "MulBackward0", 3);
+    autograd.launch(131, 7).pop(135);
+    node(autograd, 136, "torch::autograd::AccumulateGrad", -1);
+    autograd.launch(137, 8).pop(138);
+    node(autograd, 140, "CheckpointFunctionBackward", 1);
+    autograd.push(141, "recompute", phases);
+    call(autograd, 142, "Net.h.0.mlp (Mlp)", 0);
+    autograd.launch(143, 9);
+    leave(autograd, 148, 2);
+    autograd.pop(150, phases);
+    node(autograd, 160, "GeluBackward0", 1);
+    autograd.launch(161, 10).pop(165).launch(170, 11).pop(190);
+    node(autograd, 191, "ViewBackward0", 0);
+    autograd.launch(191, 14).pop(192).launch(193, 12);
+    main.pop(200, phases).push(210, "optimizer", phases).launch(215, 13).pop(220, phases);
+    for (std::uint64_t i = 1; i <= 14; ++i) capture.kernel(i, 1000 * i, 1000 * i + (std::uint64_t{1} << i));
+
+    const module_table table = measure();
+    ASSERT_TRUE(table.is_recorded);
+    EXPECT_THAT(gpu_lines(table),
+                ElementsAre("Net | 1 | 14 0 19648 512",        // 2 + 4 + 8; 64 + 128 + 1024 + 2048 + 16384
+                            "Net.h | 0 | 6 0 19584 512",       //
+                            "Net.h.0 | 1 | 2 0 19456 512",     // 2048: of the checkpoint itself
+                            "Net.h.0.mlp | 1 | 0 0 1024 512",  //
+                            "Net.h.1 | 1 | 4 0 128 0",         //
+                            "(outside modules) | 0 | 16 0 32 0", "(AccumulateGrad) | 0 | 0 0 256 0",
+                            "(not known) | 0 | 0 0 4096 0"));
+    EXPECT_EQ(table.phases[0].gpu_ns, 2 + 4 + 8 + 16);
+    EXPECT_EQ(table.phases[2].gpu_ns, 32 + 64 + 128 + 256 + 1024 + 2048 + 4096 + 16384);
+    EXPECT_EQ(table.phases[3].gpu_ns, 512);
+    EXPECT_EQ(table.rows[0].total[0].host_ns, 50);
+    EXPECT_EQ(table.rows[0].self[0].host_ns, 30);
+    EXPECT_EQ(table.rows[2].total[3].host_ns, 6);
+    EXPECT_EQ(table.rows[2].self[2].host_ns, 45 + 1) << "the checkpoint's node without the one within it";
+    EXPECT_EQ(table.rows[3].self[2].host_ns, 5);
+
+    const std::vector<std::string> folded = gpu_lines(measure(true));
+    EXPECT_EQ(folded[1], "Net.h.* | 2 | 6 0 19584 512");
+    EXPECT_EQ(folded[2], "Net.h.*.mlp | 1 | 0 0 1024 512");
+    EXPECT_EQ(measure(true).rows[1].slowest, "Net.h.0");
+    EXPECT_EQ(measure(true).rows[1].modules, 2U);
+}
+
+// Numbers are a thread's own. Where two threads have made nodes of one number, nothing says whose it is.
+TEST_F(Modules, DoNotGuessBetweenThreads) {
+    thread_script& second = capture.thread("worker");
+    main.push(0, "forward", phases);
+    call(main, 10, "A (Net)", 0);
+    main.launch(15, 100);  // autograd's threads work for one that launches
+    leave(main, 20, 5);
+    main.pop(25, phases);
+    capture.kernel(100, 500, 501);
+    call(second, 12, "B (Net)", 3);
+    leave(second, 22, 9);
+    main.push(100, "backward", phases);
+    for (const std::int64_t sequence : {2, 3, 4, 7}) {
+        const auto at = static_cast<std::uint64_t>(110 + 10 * sequence);
+        node(autograd, at, "MulBackward0", sequence);
+        autograd.launch(at + 1, static_cast<std::uint64_t>(sequence)).pop(at + 5);
+        capture.kernel(static_cast<std::uint64_t>(sequence), 1000 * at, 1000 * at + (std::uint64_t{1} << sequence));
+    }
+    main.pop(300, phases);
+    EXPECT_THAT(gpu_lines(measure()),
+                ElementsAre("A | 1 | 1 0 4 0", "B | 1 | 0 0 128 0", "(not known) | 0 | 0 0 24 0"));
+}
+
+// What is made after a node has run cannot be it: the second thread's call is later.
+TEST_F(Modules, LaterCallsMadeNoEarlierNode) {
+    thread_script& second = capture.thread("worker");
+    call(main, 10, "A (Net)", 0);
+    main.launch(15, 100);
+    leave(main, 20, 5);
+    capture.kernel(100, 500, 501);
+    main.push(100, "backward", phases);
+    node(autograd, 110, "MulBackward0", 3);
+    autograd.launch(111, 1).pop(115);
+    main.pop(120, phases);
+    call(second, 200, "B (Net)", 0);
+    leave(second, 210, 9);
+    capture.kernel(1, 1000, 1008);
+    EXPECT_THAT(gpu_lines(measure()), ElementsAre("A | 1 | 0 0 8 0", "B | 1 | 0 0 0 0"));
+}
+
+TEST_F(Modules, OfReplayedGraphsAreThoseOfTheCapture) {
+    main.begin_capture(2, 90).push(3, "forward", phases);
+    call(main, 4, "Net (Net)", 0);
+    call(main, 5, "Net.up (Linear)", 0);
+    main.node(6, 77);
+    leave(main, 7, 0);
+    main.node(8, 78);
+    leave(main, 9, 0);
+    main.pop(10, phases).launch(110, 1, "");
+    capture.kernel(1, 1000, 1010, {.graph_node = 77}).kernel(1, 1010, 1013, {.graph_node = 78});
+    EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 13 0 0 0", "Net.up | 1 | 10 0 0 0"));
+}
+
+// Wrappers have the name of what they wrap.
+TEST_F(Modules, CountAWrappersCallOnce) {
+    main.push(0, "evaluation", phases);
+    call(main, 10, "Net (OptimizedModule)", -1);
+    call(main, 20, "Net (OptimizedModule)", -1);
+    main.launch(25, 1);
+    leave(main, 30, -1);
+    leave(main, 50, -1);
+    main.pop(60, phases);
+    capture.kernel(1, 100, 107);
+    const module_table table = measure();
+    EXPECT_THAT(gpu_lines(table), ElementsAre("Net | 1 | 0 7 0 0"));
+    EXPECT_EQ(table.rows[0].total[1].host_ns, 40);
+}
+
+// Without numbers (another PyTorch) forward is known, and backward is said not to be.
+TEST_F(Modules, WithoutNumbersBackwardIsNotKnown) {
+    main.push(0, "forward", phases);
+    call(main, 10, "Net (Net)", -1);
+    main.launch(12, 1);
+    leave(main, 20, -1);
+    main.pop(25, phases).push(30, "backward", phases);
+    node(autograd, 40, "MulBackward0", 3);
+    autograd.launch(41, 2).pop(45);
+    main.pop(50, phases);
+    capture.kernel(1, 100, 107).kernel(2, 200, 220);
+    EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 7 0 0 0", "(not known) | 0 | 0 0 20 0"));
+}
+
+// A list of modules of several classes keeps their names.
+TEST_F(Modules, OfOneListAreFoldedWhereTheyAreAlike) {
+    std::uint64_t at = 0;
+    const auto call_all = [&](std::initializer_list<const char*> names) {
+        for (const char* name : names) {
+            call(main, at += 10, name, -1);
+            leave(main, at += 10, -1);
+        }
+    };
+    main.push(0, "forward", phases);
+    call_all({"Net (Net)", "Net.features.0 (Conv2d)", "Net.features.1 (ReLU)", "Net.features.2 (Conv2d)",
+              "Net.layer1.0.conv1 (Conv2d)", "Net.layer1.0 (Bottleneck)", "Net.layer1.1 (Bottleneck)",
+              "Net.layer1.1.conv1 (Conv2d)", "Net.layer1.10.conv1 (Conv2d)", "Net.layer1.10 (Bottleneck)",
+              "Net.layer2.0 (Bottleneck)"});
+    main.pop(at + 1, phases);
+    std::vector<std::string> paths;
+    for (const module_row& row : measure(true).rows) {
+        paths.push_back(row.path + ' ' + std::to_string(row.modules) + ' ' + row.class_name);
+    }
+    EXPECT_THAT(paths, ElementsAre("Net 1 Net", "Net.features 1 ", "Net.features.0 1 Conv2d", "Net.features.1 1 ReLU",
+                                   "Net.features.2 1 Conv2d", "Net.layer1.* 3 Bottleneck",
+                                   "Net.layer1.*.conv1 3 Conv2d", "Net.layer2.0 1 Bottleneck"));
+}
+
+TEST_F(Modules, ReportSaysWhatIsLeftOut) {
+    main.push(0, "forward", phases);
+    std::uint64_t at = 1;
+    call(main, at++, "Net (Net)", -1);
+    for (const char* part : {"a", "b", "c"}) {
+        for (const char* inner : {"x", "y", "z"}) {
+            const std::string path = std::string("Net.") + part;
+            call(main, at++, path + " (Block)", -1);
+            call(main, at++, path + '.' + inner + " (Linear)", -1);
+            call(main, at++, path + '.' + inner + ".norm (Norm)", -1);
+            for (int i = 0; i < 3; ++i) leave(main, at++, -1);
+        }
+    }
+    leave(main, at++, -1);
+    main.pop(at, phases);
+    const timeline data = capture.build();
+    EXPECT_EQ(modules_report({.data = data}).rows.size(), 22U);
+    EXPECT_EQ(modules_report({.data = data, .deepest = 1}).rows.size(), 4U);
+    const table limited = modules_report({.data = data, .rows = 15});
+    EXPECT_EQ(limited.rows.size(), 13U);
+    EXPECT_THAT(limited.notes, ElementsAre(HasSubstr("9 rows of modules that lie deeper are left out")));
+
+    capture_builder none;
+    none.thread("python").push(1, "mine").pop(2);
+    const timeline without = none.build();
+    EXPECT_THAT(modules_report({.data = without}).notes, ElementsAre(HasSubstr("prof run --modules")));
+}
+
+// Whatever the program does: each phase's GPU time is that of the rows, and no other table knows of modules.
+TEST_F(Modules, OfRandomProgramsAddUp) {
+    for (std::uint32_t seed = 0; seed < 60; ++seed) {
+        std::mt19937 random(seed);
+        const auto draw = [&](std::uint64_t most) { return random() % most; };
+        capture_builder with;
+        capture_builder without;
+        std::vector<std::string> tables;
+        for (capture_builder* const one : {&with, &without}) {
+            random.seed(seed);
+            one->parts().properties["modules"] = "all";
+            const std::uint16_t phase = one->domain(std::string(phase_domain));
+            const std::uint16_t module = one->domain(std::string(module_domain));
+            std::vector<thread_script*> threads = {&one->thread("python"), &one->thread("pt_autograd_0"),
+                                                   &one->thread("worker")};
+            std::vector<std::vector<int>> open(threads.size());
+            std::uint64_t correlation = 0;
+            for (std::uint64_t ns = 1; ns < 400; ++ns) {
+                const std::size_t at = draw(threads.size());
+                thread_script& on = *threads[at];
+                const std::uint64_t what = draw(8);
+                const std::uint64_t detail = draw(6);
+                const auto sequence = static_cast<std::int64_t>(draw(40));
+                constexpr std::array phase_names = {"forward", "evaluation", "backward", "recompute", "step", "data"};
+                if (what < 2) {
+                    on.push(ns, phase_names.at(detail), phase);
+                    open[at].push_back(0);
+                } else if (what == 2) {
+                    on.add(torch_push(*one, ns, detail == 0 ? "torch::autograd::AccumulateGrad" : "MulBackward0",
+                                      detail == 0 ? -1 : sequence));
+                    open[at].push_back(1);
+                } else if (what == 3) {
+                    if (one == &with) {
+                        record r = of_module(ns, sequence, record_kind::range_push,
+                                             one->name("Net.h." + std::to_string(detail) + " (Block)"));
+                        r.domain = module;
+                        on.add(r);
+                    }
+                    open[at].push_back(2);
+                } else if (what < 6) {
+                    on.launch(ns, ++correlation);
+                    one->kernel(correlation, 1000 * ns, 1000 * ns + 1 + detail);
+                } else if (!open[at].empty()) {
+                    const int kind = open[at].back();
+                    open[at].pop_back();
+                    if (kind == 0) on.pop(ns, phase);
+                    if (kind == 1) on.pop(ns);
+                    if (kind == 2 && one == &with) {
+                        record r = of_module(ns, sequence + 40, record_kind::range_pop, 0);
+                        r.domain = module;
+                        on.add(r);
+                    }
+                }
+            }
+            const timeline data = one->build();
+            std::string rows;
+            for (const projection_row& row : project(data, attribute(data)).rows) {
+                rows += row.path + ' ' + std::to_string(row.instances) + ' ' + std::to_string(row.gpu_self_ns) + '\n';
+            }
+            tables.push_back(rows);
+        }
+        EXPECT_EQ(tables[0], tables[1]) << seed;
+
+        const timeline data = with.build();
+        for (const bool fold : {false, true}) {
+            const module_table table = measure_modules(data, attribute(data), fold);
+            if (!table.is_recorded) continue;
+            for (std::size_t work = 0; work < module_work_names.size(); ++work) {
+                std::int64_t self_ns = 0;
+                std::int64_t roots_ns = 0;
+                std::uint64_t ops = 0;
+                for (const module_row& row : table.rows) {
+                    self_ns += row.self[work].gpu_ns;
+                    ops += row.self[work].ops;
+                    if (row.parent == npos) roots_ns += row.total[work].gpu_ns;
+                }
+                EXPECT_EQ(self_ns, table.phases[work].gpu_ns) << seed;
+                EXPECT_EQ(roots_ns, table.phases[work].gpu_ns) << seed;
+                EXPECT_EQ(ops, table.phases[work].ops) << seed;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace prof
