@@ -77,8 +77,9 @@ EXIT STATUS
     {"report", "print tables of captures", "prof report [options] file...",
      "gpu-projection has a row for each range path, with the time on the host beside that on the GPU, and rows for GPU "
      "work in no range, for a range that cannot be told, and without a known launch; its self column adds up to the "
-     "total. kernels and copies have a row for each kernel name and for each kind of copy or set, pytorch_ops one for "
-     "each operator and range of PyTorch's. The reports nvtx_... and cuda_... are those of Nsight Systems, with its "
+     "total. kernels and copies have a row for each kernel name and for each kind of copy or set, modules one for "
+     "each torch.nn.Module, pytorch_ops one for each operator and range of PyTorch's. The reports nvtx_... and "
+     "cuda_... are those of Nsight Systems, with its "
      "columns and definitions. Times are in the unit that a table's first line names; CSV and JSON have nanoseconds, "
      "all columns, and names in full.",
      R"(EXAMPLES

@@ -163,7 +163,8 @@ report_command::report_command(command_arguments& arguments) {
     names.emplace_back("help");
     arguments
         .add("--report", reports_,
-             "gpu-projection (default): GPU time by range; kernels; copies; pytorch_ops: by operator of PyTorch's; "
+             "gpu-projection (default): GPU time by range; kernels; copies; modules: by torch.nn.Module; pytorch_ops: "
+             "by operator of PyTorch's; "
              "and Nsight's, such as nvtx_gpu_proj_sum. help lists all of them. Repeat it, or separate by commas")
         .separated_by(',')
         .one_value_each_time()
@@ -227,13 +228,14 @@ int report_command::operator()() const {
         try {
             const timeline data = load_capture(file);
             writer->begin_capture(file, data);
-            const report_input input{.data = data,
-                                     .names = style_of(kernel_names_),
-                                     .hidden = hidden_domains(data, wanted.attribution.domains),
-                                     .projected = wanted,
-                                     .deepest = depth_,
-                                     .rows = format_ == "table" ? parse_row_limit(rows_).value_or(text_layout{}.rows) : SIZE_MAX,
-                                     .call_name = api_call_name};
+            const report_input input{
+                .data = data,
+                .names = style_of(kernel_names_),
+                .hidden = hidden_domains(data, wanted.attribution.domains),
+                .projected = wanted,
+                .deepest = depth_,
+                .rows = format_ == "table" ? parse_row_limit(rows_).value_or(text_layout{}.rows) : SIZE_MAX,
+                .call_name = api_call_name};
             for (const std::string& report : reports_) {
                 if (const report_kind* const kind = find_report(report)) {
                     writer->table_of(file, data, *kind, kind->make(input));

@@ -184,8 +184,8 @@ TEST_F(Modules, OfReplayedGraphsAreThoseOfTheCapture) {
 // Wrappers have the name of what they wrap.
 TEST_F(Modules, CountAWrappersCallOnce) {
     main.push(0, "evaluation", phases);
-    call(main, 10, "Net (OptimizedModule)", -1);
-    call(main, 20, "Net (OptimizedModule)", -1);
+    call(main, 10, "Net (Net)", -1);
+    call(main, 20, "Net (Net)", -1);
     main.launch(25, 1);
     leave(main, 30, -1);
     leave(main, 50, -1);

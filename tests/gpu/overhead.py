@@ -86,12 +86,17 @@ class Phases(Prof):
         super().__init__(*settings)
         os.environ.setdefault("PROF_IMAGE_LIBRARY", self.library._name)
         scope = runpy.run_path(str(ROOT / "src/hooks/torch/python/prof_phases.py"))
-        self.monitor = scope["Monitor"](torch, scope["Phases"](torch, scope["Library"]()))
+        self.names, self.next_sequence = self.modules(torch)
+        self.monitor = scope["Monitor"](torch, scope["Phases"](torch, scope["Library"]()), self.names)
         self.monitor.watch_all(torch)
+
+    def modules(self, torch):
+        """What names modules, and PyTorch's function for autograd's numbers."""
+        return None, None
 
     def start(self):
         super().start()
-        self.monitor.start()
+        self.monitor.start(self.next_sequence)
 
     def stop(self):
         monitoring = sys.monitoring
@@ -100,6 +105,27 @@ class Phases(Prof):
             monitoring.set_local_events(tool, code, 0)
         monitoring.set_events(tool, 0)
         monitoring.free_tool_id(tool)
+        super().stop()
+
+
+class Modules(Phases):
+    """And the modules, as with `prof run --modules`, for which PyTorch's observer pushes autograd's nodes."""
+
+    def modules(self, torch):
+        import runpy
+
+        os.environ["PROF_MODULES"] = "all"
+        hooks = ROOT / "src/hooks/torch/python"
+        self.observer = runpy.run_path(str(hooks / "prof_torch.py"))["Observer"](torch, "ranges")
+        scope = runpy.run_path(str(hooks / "prof_modules.py"))
+        return scope["names"](), scope["sequence_function"](torch)
+
+    def start(self):
+        super().start()
+        self.observer.attach()
+
+    def stop(self):
+        self.observer.detach()
         super().stop()
 
 
@@ -178,6 +204,7 @@ TOOLS = {
     "none": NoTool,
     "prof": Prof,
     "phases": Phases,
+    "modules": Modules,
     "client": lambda: Client(0),
     "client+callbacks": lambda *settings: Client(1 + 2, *settings),
     "client+runtime": lambda: Client(1),
@@ -210,7 +237,7 @@ def make_tool(name):
     base, _, text = name.partition(":")
     settings = text.split("+") if text else []
     known = all(setting.partition("=")[0] in Client.ATTRIBUTES for setting in settings)
-    if base not in TOOLS or (settings and base not in ("prof", "phases") and not (base == "client+callbacks" and known)):
+    if base not in TOOLS or (settings and base not in ("prof", "phases", "modules") and not (base == "client+callbacks" and known)):
         raise SystemExit(f"overhead.py: there is no tool '{name}'; there are {', '.join(TOOLS)}, prof:NAME=VALUE, and "
                          f"client+callbacks:NAME=VALUE with {', '.join(Client.ATTRIBUTES)}")
     return TOOLS[base](*settings)

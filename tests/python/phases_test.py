@@ -199,8 +199,10 @@ def load_tests(loader, _, __):
     return unittest.TestSuite(map(WithoutMonitoring, names))
 
 
-if __name__ == "__main__":
-    PROF, version = os.path.abspath(sys.argv[1]), sys.argv[2]
+def prepare(arguments):
+    """Of <prof> <version>; the arguments of unittest."""
+    global PROF, PYTHON, IS_MONITORED, HAS_DYNAMO
+    PROF, version = os.path.abspath(arguments[1]), arguments[2]
     made = subprocess.run([str(HERE / "torch_environment.sh"), version], stdout=subprocess.PIPE, text=True)
     if made.returncode:
         sys.exit(made.returncode)
@@ -208,4 +210,8 @@ if __name__ == "__main__":
     IS_MONITORED, HAS_DYNAMO = (
         subprocess.run([PYTHON, "-c", f"import sys, importlib.util; sys.exit(not {what})"], check=False).returncode == 0
         for what in ("hasattr(sys, 'monitoring')", "importlib.util.find_spec('torch._dynamo')"))
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
+    return [arguments[0], *arguments[3:]]
+
+
+if __name__ == "__main__":
+    unittest.main(argv=prepare(sys.argv), verbosity=2)

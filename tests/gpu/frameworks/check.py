@@ -4,8 +4,9 @@
     check.py PROF OUT [PROGRAM…]
 
 For each: the share of the GPU time in named phases; the GPU time of forward, backward and optimizer beside that of ranges
-put in by hand in the same run, and of backward beside torch.profiler's in another; and that the loss is bit-equal and
-dynamo's counters are the same as in a run without libprof. OUT/NAME.txt has the table.
+put in by hand in the same run, and of backward beside torch.profiler's in another; that the modules' sums are those of the
+phases, and how much of backward is no module's; and that the loss is bit-equal and dynamo's counters are the same as in a
+run without libprof. OUT/NAME.txt has the table, OUT/NAME.modules.txt that of the modules.
 """
 import bisect
 import collections
@@ -35,10 +36,10 @@ def loss_line(done):
     return next(line for line in done.stdout.splitlines() if line.startswith("loss "))
 
 
-def record(prof, folder, program, *options):
+def record(prof, folder, program, *options, modules=False):
     folder.mkdir(parents=True, exist_ok=True)
-    done = run([prof, "run", "-o", folder, "--name", program, "--export", "none", "--", sys.executable,
-                HERE / "programs.py", program, *options])
+    done = run([prof, "run", "-o", folder, "--name", program, "--export", "none", *["--modules"] * modules, "--",
+                sys.executable, HERE / "programs.py", program, *options])
     captures = sorted(folder.glob(program + ".*.prof"), key=lambda path: path.stat().st_size)
     return loss_line(done), captures[-1], done.stderr
 
@@ -46,6 +47,24 @@ def record(prof, folder, program, *options):
 def report(prof, capture, form="json"):
     out = run([prof, "report", "--format", form, capture]).stdout
     return json.loads(out) if form == "json" else out
+
+
+def modules_of(prof, capture, rows):
+    """Ratios of the modules' sums to their phases, and shares of what is said to be in no module, or not known."""
+    modules = json.loads(run([prof, "report", "--report", "modules", "--format", "json", capture]).stdout)
+    phases = {name: gpu_of(rows, name, True) for name in ("forward", "backward", "recompute", "evaluation")}
+    phases["backward"] -= phases["recompute"]
+    figures = {}
+    for phase, expected in phases.items():
+        tops = [row for row in modules["rows"] if "." not in row["path"]]
+        found = sum(row[phase + "_gpu_ns"] for row in tops)
+        if expected or found:
+            figures[phase] = found / expected if expected else None
+    backward = phases["backward"] or 1
+    for row in modules["rows"]:
+        if row["path"].startswith("("):
+            figures[row["path"]] = row["backward_gpu_ns"] / backward
+    return {name: value if value is None else round(value, 4) for name, value in figures.items()}
 
 
 def gpu_of(rows, name, observed):
@@ -110,8 +129,15 @@ def check(prof, out, program):
         figures["named"], outside = share_in_trace(prof, capture)
         if figures["named"] < SHARE:
             faults.append(f"{100 * figures['named']:.2f} % in named phases; outside: {', '.join(outside)}")
-    _, capture, _ = record(prof, out / "hand", program, "--hand")
+    loss, capture, said = record(prof, out / "hand", program, "--hand", modules=True)
+    if loss != bare:
+        faults.append(f"bare: {bare}; with modules: {loss}")
+    faults += [line for line in said.splitlines() if line.startswith("libprof: ")]
     rows = report(prof, capture)["rows"]
+    figures["modules"] = modules_of(prof, capture, rows)
+    (out / f"{program}.modules.txt").write_text(run([prof, "report", "--report", "modules", capture]).stdout)
+    if any(abs((figures["modules"].get(phase, 1) or 0) - 1) > 1e-9 for phase in ("forward", "backward", "recompute")):
+        faults.append(f"modules: {figures['modules']}")
     for phase in ("forward", "backward", "optimizer"):
         by_hand, observed = gpu_of(rows, "hand." + phase, False), gpu_of(rows, phase, True)
         if program == "generate":
@@ -125,7 +151,7 @@ def check(prof, out, program):
         nodes = json.loads(path.read_text())
         backward = gpu_of(unchanged["rows"], "backward", True)
         figures["backward/torch"] = backward / nodes["gpu_ns"] if nodes["gpu_ns"] else None
-    print(program, json.dumps({name: value if value is None else round(value, 4) for name, value in figures.items()}),
+    print(program, json.dumps({name: round(value, 4) if isinstance(value, float) else value for name, value in figures.items()}),
           *(["FAILED"] if faults else ["ok"]), flush=True)
     for fault in faults:
         print("   ", fault, flush=True)

@@ -55,12 +55,12 @@ class ModuleNames:
             if len(parts) > self.depth:
                 self.name(module, None)
             else:
-                self.name(module, ".".join([label, *parts]) + " (" + type(module).__name__ + ")")
+                self.name(module, ".".join([label, *parts]) + " (" + class_of(module) + ")")
             if module is not root:
                 self.end_root(module)
 
     def label_of(self, root):
-        name, number = type(root).__name__, 1
+        name, number = class_of(root), 1
         while True:
             label = name if number == 1 else name + "#" + str(number)
             owner = self.roots[label]() if label in self.roots else None
@@ -83,6 +83,15 @@ class ModuleNames:
     def forget(self, key):
         if self.named.pop(key, None) is not None:
             self.forget_module(key)
+
+
+def class_of(module):
+    """Of what it wraps, if it does."""
+    while True:
+        within = next((part for name, part in module._modules.items() if name in WRAPPERS), None)
+        if within is None:
+            return type(module).__name__
+        module = within
 
 
 def walk(root):

@@ -1,0 +1,116 @@
+"""Modules of real PyTorch programs on the CPU: their names and calls by hand, their backward by functions that take a known
+time, and that the program does not change.
+
+Usage: modules_test.py <prof> <version of Python>
+"""
+import json
+import sys
+import unittest
+
+import phases_test
+from phases_test import HERE, Phases
+
+CASES = ["plain", "accumulation", "lightning", "scaler", "checkpointing", "reentrant_checkpointing", "inference", "exceptions",
+         "double_backward", "threads", "forked_workers", "captured", "compiled"]
+
+
+class Modules(Phases):
+    def run_program(self, script, cases, *options):
+        command = [phases_test.PYTHON, str(HERE / script), *cases]
+        bare = self.run_command(command)
+        done = self.run_command([phases_test.PROF, "run", "-o", "captures", *options, "--", *command])
+        self.assertEqual((done.returncode, done.stdout), (3, bare.stdout), done.stderr)
+        self.assertEqual(bare.returncode, 3, bare.stderr)
+        self.said = [line for line in done.stderr.splitlines() if line.startswith("libprof: ")]
+        return done.stderr
+
+    def report(self, *options):
+        capture = next((self.folder / "captures").glob("*.prof"))
+        return self.run_command([phases_test.PROF, "report", "--report", "modules", *options, str(capture)]).stdout
+
+    def rows(self, case, *options):
+        self.run_program("modules_cases.py", [case], "--export", "none", *(options or ["--modules"]))
+        self.assertEqual(self.said, [])
+        report = json.loads(self.report("--format", "json", "--no-fold"))
+        return {row["path"]: row for row in report["rows"]}
+
+    def calls(self, rows):
+        return {path: row["calls"] for path, row in rows.items() if row["calls"]}
+
+    def check_backward(self, rows, steps):
+        """Each block's nodes take at least what its function does; the others next to nothing."""
+        for index, milliseconds in enumerate((2, 20, 8)):
+            self.assertGreaterEqual(rows[f"Net.h.{index}"]["backward_host_ns"], steps * milliseconds * 1_000_000)
+        self.assertGreater(rows["Net.h.1"]["backward_host_ns"], rows["Net.h.2"]["backward_host_ns"])
+        self.assertGreater(rows["Net.h.2"]["backward_host_ns"], rows["Net.h.0"]["backward_host_ns"])
+        self.assertNotIn("(not known)", rows)
+        self.assertGreater(rows["(AccumulateGrad)"]["backward_host_ns"], 0)
+
+    TREE = {"Net": 3, "Net.h.0": 3, "Net.h.0.up": 3, "Net.h.1": 3, "Net.h.1.up": 3, "Net.h.2": 3, "Net.h.2.up": 3,
+            "Net.head": 3, "Net.head.0": 3, "Net.head.1": 3, "MSELoss": 3}
+
+    def test_tree(self):
+        rows = self.rows("tree")
+        self.assertEqual(self.calls(rows), self.TREE)
+        self.assertEqual({path: row["class"] for path, row in rows.items() if path.startswith("Net.head")},
+                         {"Net.head": "Sequential", "Net.head.0": "LayerNorm", "Net.head.1": "Linear"})
+        self.check_backward(rows, 3)
+        self.assertGreater(rows["MSELoss"]["backward_host_ns"], 0)
+        folded = json.loads(self.report("--format", "json"))["rows"]
+        block = next(row for row in folded if row["path"] == "Net.h.*")
+        self.assertEqual((block["modules"], block["calls"], block["class"], block["slowest"]),
+                         (3, 9, "Block", "Net.h.1"))
+        self.assertIn("h.* (3; slowest 1)", self.report())
+
+    def test_checkpoints(self):
+        rows = self.rows("checkpoints")
+        self.assertEqual(self.calls(rows), {path: 6 if ".h." in path else 3 for path in self.TREE})
+        self.check_backward(rows, 3)
+        for index in range(3):
+            self.assertGreater(rows[f"Net.h.{index}"]["recompute_host_ns"], 0)
+        self.assertEqual(rows["Net.head"]["recompute_host_ns"], 0)
+
+    def test_parts_of_a_module_that_is_not_called(self):
+        self.assertEqual(self.calls(self.rows("parts")), {
+            "Net.h.0": 1, "Net.h.0.up": 1, "Net.head": 1, "Net.head.0": 1, "Net.head.1": 1, "Net.late": 1,
+            "Linear": 3})
+
+    def test_depth(self):
+        rows = self.rows("tree", "--modules=1")
+        self.assertEqual(self.calls(rows), {"Net": 3, "Net.head": 3, "MSELoss": 3})
+        self.assertGreaterEqual(rows["Net"]["backward_host_ns"], 3 * 30_000_000)
+
+    def test_compiled_regions_are_their_module(self):
+        rows = self.rows("compiled")
+        self.assertEqual({path: row["calls"] for path, row in rows.items() if path == "Net"}, {"Net": 3})
+        self.assertGreaterEqual(rows["Net"]["backward_host_ns"], 3 * 30_000_000)
+
+    def test_programs_do_not_change(self):
+        self.run_program("phases_cases.py", CASES, "--export", "none", "--modules")
+
+    def test_table_stands_below_the_summary(self):
+        said = self.run_program("modules_cases.py", ["tree"], "--modules", "--export", "summary")
+        self.assertIn("\nHost time by module", said)
+        self.assertLess(said.index("GPU time by range"), said.index("Host time by module"))
+
+    def test_switched_off(self):
+        self.assertEqual(self.rows("tree", "--pytorch", "ranges"), {})
+        refused = self.run_command([phases_test.PROF, "run", "--modules", "--phases", "off", "--", "true"])
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--modules", refused.stderr)
+
+
+class WithoutMonitoring(Modules):
+    def test_says_that_modules_are_not_observed(self):
+        self.run_program("modules_cases.py", ["tree"], "--modules", "--export", "none")
+        self.assertEqual(self.said[0],
+                         "libprof: PyTorch's modules are not observed: that needs Python 3.12 or newer")
+
+
+def load_tests(*_):
+    of = Modules if phases_test.IS_MONITORED else WithoutMonitoring
+    return unittest.TestSuite(of(name) for name in vars(of) if name.startswith("test_"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=phases_test.prepare(sys.argv), verbosity=2)
