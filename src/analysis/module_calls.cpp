@@ -37,7 +37,15 @@ module_calls::module_calls(const timeline& data) : data_(data), threads_(data.th
         });
     }
     sweep(
-        nodes_, &thread_entry::nodes, [](std::uint32_t) {}, [](std::uint32_t, std::uint32_t) {});
+        nodes_, &thread_entry::nodes,
+        [&](std::uint32_t node) {
+            const timeline_range& range = data_.ranges[node];
+            threads_[range.thread].latest_nodes.push_back({range.start_ns, node});
+        },
+        [&](std::uint32_t node, std::uint32_t) {
+            const timeline_range& range = data_.ranges[node];
+            threads_[range.thread].latest_nodes.push_back({range.end_ns, node});
+        });
     sweep(
         calls_, &thread_entry::calls,
         [&](std::uint32_t call) {
@@ -102,6 +110,9 @@ std::uint32_t module_calls::call_at(std::uint32_t thread, std::int64_t time_ns) 
 }
 std::uint32_t module_calls::node_at(std::uint32_t thread, std::int64_t time_ns) const {
     return thread < threads_.size() ? at(threads_[thread].nodes, time_ns) : npos;
+}
+std::uint32_t module_calls::latest_node_at(std::uint32_t thread, std::int64_t time_ns) const {
+    return thread < threads_.size() ? at(threads_[thread].latest_nodes, time_ns) : npos;
 }
 
 bool module_calls::is_wrapped(std::uint32_t call) const {

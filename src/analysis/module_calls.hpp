@@ -33,6 +33,8 @@ public:
     // The innermost at that time, as a range; npos without one.
     std::uint32_t call_at(std::uint32_t thread, std::int64_t time_ns) const;
     std::uint32_t node_at(std::uint32_t thread, std::int64_t time_ns) const;
+    // The same, or the one that ended last: what the engine does with a node's gradients comes after it.
+    std::uint32_t latest_node_at(std::uint32_t thread, std::int64_t time_ns) const;
     // REQUIRES: one of nodes().
     maker_of_node maker_of(std::uint32_t node) const;
     // Its time on the host without that of calls (of nodes) within it.
@@ -56,6 +58,7 @@ private:
     struct thread_entry {
         std::vector<change> calls;
         std::vector<change> nodes;
+        std::vector<change> latest_nodes;
         std::vector<segment> segments;  // by sequence
     };
     template <typename TBegin, typename TEnd>

@@ -162,12 +162,16 @@ private:
         of.self[static_cast<std::size_t>(module_work::backward)].host_ns += calls_.self_ns(node);
     }
 
-    std::optional<module_work> work_of_op(std::uint32_t op) const {
-        std::optional<module_work> innermost;
+    // A phase that modules work in; `range`: npos without one.
+    struct open_phase {
+        module_work work = module_work::forward;
+        std::uint32_t range = npos;
+    };
+    open_phase innermost_phase(std::uint32_t op) const {
+        open_phase innermost;
         const auto visit = [&](std::uint32_t index) {
-            if (!innermost && is_phase(data_, data_.ranges[index])) {
-                innermost = work_of(data_.name(data_.ranges[index].name));
-            }
+            if (innermost.range != npos || !is_phase(data_, data_.ranges[index])) return;
+            if (const auto work = work_of(data_.name(data_.ranges[index].name))) innermost = {*work, index};
         };
         for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { visit(att_.replayed[replayed].range); });
         for_each_open_range(data_, att_, op, visit);
@@ -176,15 +180,15 @@ private:
 
     void add_op(std::uint32_t index, module_times& phases) {
         const gpu_op& op = data_.ops[index];
-        const auto work = work_of_op(index);
-        if (!work || op.launch == npos) return;
-        module_time& self = tree.at(tree_node_of_op(op, *work)).self[static_cast<std::size_t>(*work)];
-        for (module_time* const time : {&self, &phases[static_cast<std::size_t>(*work)]}) {
+        const open_phase phase = innermost_phase(index);
+        if (phase.range == npos || op.launch == npos) return;
+        const auto work = static_cast<std::size_t>(phase.work);
+        for (module_time* const time : {&tree.at(tree_node_of_op(op, phase)).self[work], &phases[work]}) {
             time->gpu_ns += op.end_ns - op.start_ns;
             time->ops += 1;
         }
     }
-    std::uint32_t tree_node_of_op(const gpu_op& op, module_work work) {
+    std::uint32_t tree_node_of_op(const gpu_op& op, const open_phase& phase) {
         std::uint32_t thread = data_.api_calls[op.launch].thread;
         std::int64_t time_ns = data_.api_calls[op.launch].start_ns;
         if (op.graph_node == capture_not_seen) return tree.node_of(unknown_name);
@@ -195,9 +199,10 @@ private:
             thread = node.thread;
             time_ns = node.created_ns;
         }
-        if (work != module_work::backward) return tree_node_of_call(calls_.call_at(thread, time_ns));
-        const std::uint32_t node = calls_.node_at(thread, time_ns);
-        return node == npos ? tree.node_of(unknown_name) : tree_node_of(makers_.at(node));
+        if (phase.work != module_work::backward) return tree_node_of_call(calls_.call_at(thread, time_ns));
+        const std::uint32_t node = calls_.latest_node_at(thread, time_ns);
+        const bool is_known = node != npos && data_.ranges[node].start_ns >= data_.ranges[phase.range].start_ns;
+        return is_known ? tree_node_of(makers_.at(node)) : tree.node_of(unknown_name);
     }
 
     const timeline& data_;

@@ -81,6 +81,7 @@ TEST_F(Modules, WorkedByHand) {
     main.launch(55, 3);
     leave(main, 60, 6);
     main.launch(65, 4).pop(70, phases).push(100, "backward", phases);
+    autograd.launch(105, 15);
     node(autograd, 110, "MseLossBackward0", 6);
     autograd.launch(111, 5).pop(115);
     node(autograd, 120, "AddBackward0", 5);
@@ -94,26 +95,27 @@ TEST_F(Modules, WorkedByHand) {
     call(autograd, 142, "Net.h.0.mlp (Mlp)", 0);
     autograd.launch(143, 9);
     leave(autograd, 148, 2);
-    autograd.pop(150, phases);
+    autograd.pop(150, phases).launch(155, 16);
     node(autograd, 160, "GeluBackward0", 1);
     autograd.launch(161, 10).pop(165).launch(170, 11).pop(190);
     node(autograd, 191, "ViewBackward0", 0);
     autograd.launch(191, 14).pop(192).launch(193, 12);
     main.pop(200, phases).push(210, "optimizer", phases).launch(215, 13).pop(220, phases);
-    for (std::uint64_t i = 1; i <= 14; ++i) capture.kernel(i, 1000 * i, 1000 * i + (std::uint64_t{1} << i));
+    for (std::uint64_t i = 1; i <= 16; ++i) capture.kernel(i, 1000 * i, 1000 * i + (std::uint64_t{1} << i));
 
     const module_table table = measure();
     ASSERT_TRUE(table.is_recorded);
-    EXPECT_THAT(gpu_lines(table),
-                ElementsAre("Net | 1 | 14 0 19648 512",        // 2 + 4 + 8; 64 + 128 + 1024 + 2048 + 16384
-                            "Net.h | 0 | 6 0 19584 512",       //
-                            "Net.h.0 | 1 | 2 0 19456 512",     // 2048: of the checkpoint itself
-                            "Net.h.0.mlp | 1 | 0 0 1024 512",  //
-                            "Net.h.1 | 1 | 4 0 128 0",         //
-                            "(outside modules) | 0 | 16 0 32 0", "(AccumulateGrad) | 0 | 0 0 256 0",
-                            "(not known) | 0 | 0 0 4096 0"));
+    EXPECT_THAT(
+        gpu_lines(table),
+        ElementsAre("Net | 1 | 14 0 89280 512",        // 2 + 4 + 8; h and 64
+                    "Net.h | 0 | 6 0 89216 512",       //
+                    "Net.h.0 | 1 | 2 0 89088 512",     // 65536 + 16384 + 4096: the checkpoint, and what follows node 0
+                    "Net.h.0.mlp | 1 | 0 0 3072 512",  //
+                    "Net.h.1 | 1 | 4 0 128 0",         //
+                    "(outside modules) | 0 | 16 0 32 0", "(AccumulateGrad) | 0 | 0 0 256 0",
+                    "(not known) | 0 | 0 0 32768 0"));
     EXPECT_EQ(table.phases[0].gpu_ns, 2 + 4 + 8 + 16);
-    EXPECT_EQ(table.phases[2].gpu_ns, 32 + 64 + 128 + 256 + 1024 + 2048 + 4096 + 16384);
+    EXPECT_EQ(table.phases[2].gpu_ns, 32 + 256 + 32768 + 89280);
     EXPECT_EQ(table.phases[3].gpu_ns, 512);
     EXPECT_EQ(table.rows[0].total[0].host_ns, 50);
     EXPECT_EQ(table.rows[0].self[0].host_ns, 30);
@@ -122,8 +124,8 @@ TEST_F(Modules, WorkedByHand) {
     EXPECT_EQ(table.rows[3].self[2].host_ns, 5);
 
     const std::vector<std::string> folded = gpu_lines(measure(true));
-    EXPECT_EQ(folded[1], "Net.h.* | 2 | 6 0 19584 512");
-    EXPECT_EQ(folded[2], "Net.h.*.mlp | 1 | 0 0 1024 512");
+    EXPECT_EQ(folded[1], "Net.h.* | 2 | 6 0 89216 512");
+    EXPECT_EQ(folded[2], "Net.h.*.mlp | 1 | 0 0 3072 512");
     EXPECT_EQ(measure(true).rows[1].slowest, "Net.h.0");
     EXPECT_EQ(measure(true).rows[1].modules, 2U);
 }

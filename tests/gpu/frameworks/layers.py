@@ -16,6 +16,7 @@ import sys
 
 LIMIT = 0.02
 STEPS = 40
+BATCH = 64
 
 
 def program(path):
@@ -39,12 +40,12 @@ def program(path):
 
     net = Net().cuda().to(torch.bfloat16)
     alone = {name: copy.deepcopy(layer) for name, layer in net.layers.items()}
-    x = torch.randn(8, 1024, 2048, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    x = torch.randn(BATCH, 1024, 2048, device="cuda", dtype=torch.bfloat16, requires_grad=True)
     times = {name: [] for name in alone}
 
     def measure(name, layer):
         wide = 8192 if name in ("act", "norm", "down") else 2048
-        value = torch.randn(8, 1024, wide, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+        value = torch.randn(BATCH, 1024, wide, device="cuda", dtype=torch.bfloat16, requires_grad=True)
         out = layer(value, value, value, need_weights=False)[0] if name == "attn" else layer(value)
         gradient = torch.randn_like(out)
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
