@@ -47,6 +47,8 @@ private:
 
 inline bool is_in_backward() { return ::torch::autograd::get_current_graph_task_id() != -1; }
 
+inline std::atomic<bool> torch_is_observed{false};
+
 // Observed optimizers that exist.
 inline std::atomic<std::uint32_t> torch_optimizers{0};
 
@@ -79,6 +81,8 @@ public:
     void own_steps() noexcept { has_steps_ = true; }
 
     void wait_for_forward() noexcept {
+        // relaxed: a setting. In a backward modules are called again, if at all.
+        if (!torch_is_observed.load(std::memory_order_relaxed) || is_in_backward()) return;
         try {
             if (callback_ == at::INVALID_CALLBACK_HANDLE) {
                 callback_ = at::addThreadLocalCallback(
@@ -117,7 +121,7 @@ private:
         torch_thread& at = here();
         if (!at.is_waiting_) {
             at.stop_waiting();  // PyTorch has restored an earlier state of the thread
-        } else if (at::GradMode::is_enabled() && !is_in_backward() && takes_parameter(called)) {
+        } else if (at::GradMode::is_enabled() && takes_parameter(called)) {
             at.stop_waiting();
             at.begin_step_if_due();
             at.forward_.begin("forward");
@@ -178,7 +182,7 @@ private:
     torch_phase phase_;
 };
 
-// In the place of PyTorch's engine, as that of its Python is: hands everything on to it.
+// In the place of PyTorch's engine, as that of its Python is: hands each call on to it.
 class torch_engine final : public ::torch::autograd::Engine {
     using Engine = ::torch::autograd::Engine;
 
@@ -199,12 +203,6 @@ public:
         return base.execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
     }
 
-    c10::intrusive_ptr<at::ivalue::Future> execute_with_graph_task(
-        const std::shared_ptr<::torch::autograd::GraphTask>& task, std::shared_ptr<::torch::autograd::Node> root,
-        ::torch::autograd::InputBuffer&& inputs) override {
-        return get_base_engine().execute_with_graph_task(task, std::move(root), std::move(inputs));
-    }
-
 private:
     torch_engine() = default;
 };
@@ -219,14 +217,15 @@ inline bool observe_torch_phases() {
     Engine& present = Engine::get_default_engine();
     if (&present == &detail::torch_engine::the_only()) return true;
     if (&present != &Engine::get_base_engine()) return false;
+    detail::torch_is_observed = true;
     ::torch::autograd::set_default_engine_stub(&detail::torch_engine::the_only);
     detail::torch_thread::here().own_steps();
     detail::torch_thread::here().wait_for_forward();
     return true;
 }
 
-// An optimizer whose step is a phase, and ends the step of the program once all observed optimizers have stepped. What
-// its closure does is no part of that phase. Threads and errors as the optimizer's.
+// An optimizer whose step is a phase; where phases are observed, the program's step ends once all observed optimizers
+// have stepped. What its closure does is no part of the phase. Threads and errors as the optimizer's.
 template <typename TOptimizer>
 class observed_optimizer : public TOptimizer {
 public:

@@ -119,6 +119,13 @@ class LibTorch(unittest.TestCase):
     def test_backward_in_a_backward(self):
         self.check("checkpointing", self.of_training())
 
+    def test_optimizer_in_a_backward(self):
+        self.check("optimizer_in_backward", {"step": STEPS, "step/forward": STEPS, "step/backward": STEPS,
+                                             "step/backward/optimizer": STEPS})
+
+    def test_observed_optimizer_alone(self):
+        self.check("optimizer_alone", {"optimizer": STEPS}, None, None)
+
     def test_forward_that_cannot_be_seen(self):
         # A function of the program's own calls the only operator on a parameter.
         self.check("no_operator_on_a_parameter", {path: count for path, count in self.of_training().items()

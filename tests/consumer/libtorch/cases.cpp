@@ -98,7 +98,18 @@ void exceptions() {
     }
 }
 
-// Computes its forward again in its backward, as a checkpoint does.
+void optimizer_alone() {
+    trained here;
+    sgd optimizer(here.model->parameters(), torch::optim::SGDOptions(0.01));
+    for (int step = 0; step < steps; ++step) {
+        here.loss().backward();
+        optimizer.step();
+    }
+}
+
+// Computes its forward again in its backward, as a checkpoint does; before that, an optimizer may step.
+torch::optim::Optimizer* stepped_in_backward = nullptr;
+
 struct checkpoint : torch::autograd::Function<checkpoint> {
     static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& input,
                                  const torch::Tensor& weight) {
@@ -107,6 +118,7 @@ struct checkpoint : torch::autograd::Function<checkpoint> {
     }
     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                    const torch::autograd::variable_list& gradients) {
+        if (stepped_in_backward != nullptr) stepped_in_backward->step();
         const torch::AutoGradMode enabled(true);
         const auto saved = context->get_saved_variables();
         const torch::Tensor input = saved[0].detach().requires_grad_();
@@ -125,6 +137,17 @@ void checkpointing() {
     for (int step = 0; step < steps; ++step) {
         checkpoint::apply(first->forward(torch::ones({2, 8})), weight).mean().backward();
         optimizer.step();
+    }
+}
+
+void optimizer_in_backward() {
+    torch::nn::Linear first(8, 8);
+    torch::Tensor weight = torch::ones({8, 1}, torch::requires_grad());
+    sgd optimizer(first->parameters(), torch::optim::SGDOptions(0.01));
+    stepped_in_backward = &optimizer;
+    prof::observe_torch_phases();
+    for (int step = 0; step < steps; ++step) {
+        checkpoint::apply(first->forward(torch::ones({2, 8})), weight).mean().backward();
     }
 }
 
@@ -189,6 +212,8 @@ void own_phases() {
 }
 
 const std::map<std::string, void (*)()> cases{{"plain", plain},
+                                              {"optimizer_alone", optimizer_alone},
+                                              {"optimizer_in_backward", optimizer_in_backward},
                                               {"accumulation", accumulation},
                                               {"two_optimizers", two_optimizers},
                                               {"closure", closure},

@@ -27,7 +27,7 @@ record() { # NAME COMMAND...
     "$build/bin/prof" report --format json "$out/$1"/*.prof > "$out/$1.json"
 }
 sizes=(--device cuda --steps 30 --layers 8 --width 2048 --batch 1024)
-"$trainer" "${sizes[@]}" > "$out/bare.log"
+PROF_AUTOSTART=0 "$trainer" "${sizes[@]}" > "$out/bare.log"
 record named "$trainer" "${sizes[@]}"
 record observed "$trainer" --observe "${sizes[@]}"
 plain=$build/examples/cpp_trainer/cpp_trainer
