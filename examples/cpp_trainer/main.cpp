@@ -1,10 +1,9 @@
-// A small but complete training loop with the ranges an engineer would put into it.
+// A small but complete training loop with the phases and ranges an engineer would put into it.
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <prof/range.hpp>
-#include <string>
 #include <vector>
 
 #include "check.hpp"
@@ -68,7 +67,7 @@ int train(device& on, const model_shape& shape, int steps) {
     using clock = std::chrono::steady_clock;
     clock::time_point start;
     for (int step = 0; step < steps; ++step) {
-        const prof::scoped_range iteration{("iteration " + std::to_string(step)).c_str()};
+        PROF_PHASE("step");
         network.load(data.batch(step));
         network.forward(losses.data() + step);
         network.backward();

@@ -30,13 +30,13 @@ model::model(device& on, const model_shape& shape, unsigned seed) : on_(on), sha
 }
 
 void model::load(const host_batch& batch) {
-    PROF_RANGE("data_to_device");
+    PROF_PHASE("data");
     on_.upload(features_.data(), batch.features.data(), features_.bytes());
     on_.upload(labels_.data(), batch.labels.data(), labels_.bytes());
 }
 
 void model::forward(float* loss) {
-    PROF_RANGE("forward");
+    PROF_PHASE("forward");
     {
         PROF_RANGE("embed");
         embed_.forward(on_, embedded_.data(), features_.data(), shape_.rows());
@@ -55,7 +55,7 @@ void model::forward(float* loss) {
 }
 
 void model::backward() {
-    PROF_RANGE("backward");
+    PROF_PHASE("backward");
     store_.clear_gradients(on_);
     {
         PROF_RANGE("loss");
@@ -72,7 +72,7 @@ void model::backward() {
 }
 
 void model::optimizer_step(float learning_rate) {
-    PROF_RANGE("optimizer_step");
+    PROF_PHASE("optimizer");
     store_.update(on_, learning_rate, ++steps_taken_);
 }
 

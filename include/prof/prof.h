@@ -116,9 +116,10 @@ int prof_adopt_pop(void);
 
 /* --- Phases ------------------------------------------------------------------------------------------------------- */
 
-/* For what observes a program from outside and says its phases (docs/phases.md), as `prof run` does for PyTorch. A
- * phase is a push/pop range of the calling thread in libprof's domain "prof.phases": tables show it without a prefix,
- * and mark it as observed. A program's own ranges are made with <prof/range.hpp> or NVTX instead.
+/* For what observes a program from outside and says its phases (docs/phases.md), as `prof run` does for PyTorch and
+ * <prof/torch.hpp> for LibTorch. A phase is a push/pop range of the calling thread in libprof's domain "prof.phases":
+ * tables show it without a prefix, and mark it as observed. A program's own ranges and phases are made with
+ * <prof/range.hpp> (PROF_RANGE, PROF_PHASE) or NVTX instead.
  *
  * Any thread. They cost what a range costs (a clock read and a record), and never set prof_last_error. The first call
  * of a process may begin its recording, as its first range does. */
@@ -146,7 +147,7 @@ enum prof_step_witness {
     PROF_STEP_UNKNOWN = 0,   /* the first step, which has begun before anything told */
     PROF_STEP_OPTIMIZER = 1, /* the steps of the optimizers */
     PROF_STEP_CALL = 2,      /* the calls of the outermost module */
-    PROF_STEP_ANNOTATION = 3 /* the program, by an annotation that is a step */
+    PROF_STEP_ANNOTATION = 3 /* the program, by an annotation or a phase of its own that is a step */
 };
 
 /* 1 between prof_start and prof_stop, also while paused; else 0. */

@@ -8,6 +8,8 @@
 //         { PROF_RANGE("backward"); … }
 //     }
 //
+// PROF_PHASE("forward") is a range that reports count as a part of a step (docs/phases.md).
+//
 // Ranges are NVTX push/pop ranges in the domain "prof", so Nsight shows them too, and no link to libprof is needed.
 // Any thread; ranges of one thread nest. Cost of a PROF_RANGE, enter and leave together: a nanosecond or two with no
 // tool in the process, or with libprof that is not recording; while it is, two clock reads and a few nanoseconds
@@ -16,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #if !defined(PROF_DISABLE)
 #include <nvtx3/nvToolsExt.h>
@@ -67,7 +70,8 @@ namespace detail {
 // In the same way it is asked for two functions to call instead of NVTX's: one takes events that have a registered name
 // and nothing else, which it need not look at, and neither gives the level back, for which nobody asks here.
 struct tool {
-    [[gnu::visibility("hidden")]] tool() noexcept : domain(nvtxDomainCreateA("prof")) {
+    [[gnu::visibility("hidden")]] explicit tool(const char* domain_name = "prof") noexcept
+        : domain(nvtxDomainCreateA(domain_name)) {
         ask("libprof: gate", &gate);
         ask("libprof: push", &push);
         ask("libprof: pop", &pop);
@@ -99,7 +103,11 @@ struct tool {
 };
 
 [[gnu::visibility("hidden")]] inline const tool& the_tool() noexcept {
-    static const tool found;
+    static const tool found("prof");
+    return found;
+}
+[[gnu::visibility("hidden")]] inline const tool& tool_of_phases() noexcept {
+    static const tool found("prof.phases");
     return found;
 }
 
@@ -119,6 +127,13 @@ inline nvtxEventAttributes_t event(const range_attributes& attributes) noexcept 
     return e;
 }
 
+// What a phase carries: with a step, that the program itself says so (prof_step_witness).
+inline range_attributes phase(const char* name) noexcept {
+    range_attributes out;
+    if (std::strcmp(name, "step") == 0) out.category = 3;
+    return out;
+}
+
 }  // namespace detail
 
 // The constant part of a range, made once where it stands: its name is registered with the tool, so entering the range
@@ -126,7 +141,9 @@ inline nvtxEventAttributes_t event(const range_attributes& attributes) noexcept 
 class range_site {
 public:
     explicit range_site(const char* name, const range_attributes& attributes = {}) noexcept
-        : event_(detail::event(attributes)), tool_(detail::the_tool()) {
+        : range_site(name, attributes, detail::the_tool()) {}
+    range_site(const char* name, const range_attributes& attributes, const detail::tool& tool) noexcept
+        : event_(detail::event(attributes)), tool_(tool) {
         event_.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
         event_.message.registered = nvtxDomainRegisterStringA(tool_.domain, name);
         if (event_.category != 0 || event_.color != 0 || attributes.has_payload)
@@ -231,6 +248,14 @@ inline void name_category(std::uint32_t category, const char* name) noexcept {
 #define PROF_RANGE(...) PROF_RANGE_AT_(__COUNTER__, __VA_ARGS__)
 #define PROF_FUNCTION_RANGE() PROF_RANGE(__func__)
 
+// PROF_PHASE("forward"); a phase until the end of this block: a range in the domain "prof.phases", of which the line on
+// what a step takes is made. Around a step stands PROF_PHASE("step"). Cost and threads as a PROF_RANGE.
+#define PROF_PHASE_AT_(id, name)                                                                 \
+    static const ::prof::range_site PROF_JOIN(prof_site_, id){name, ::prof::detail::phase(name), \
+                                                              ::prof::detail::tool_of_phases()}; \
+    const ::prof::scoped_range PROF_JOIN(prof_range_, id) { PROF_JOIN(prof_site_, id) }
+#define PROF_PHASE(name) PROF_PHASE_AT_(__COUNTER__, name)
+
 #else  // PROF_DISABLE
 
 class scoped_range {
@@ -254,6 +279,7 @@ inline void name_category(std::uint32_t, const char*) noexcept {}
 
 #define PROF_RANGE(...) static_cast<void>(0)
 #define PROF_FUNCTION_RANGE() static_cast<void>(0)
+#define PROF_PHASE(name) static_cast<void>(0)
 
 #endif
 

@@ -112,7 +112,7 @@ std::string what_steps_are(const step_figures& steps) {
     if (!steps.function.empty()) return "each is an execution of " + terminal_safe(steps.function);
     if (steps.witness == optimizer_witness) return "each has the steps of the optimizers";
     if (steps.witness == call_witness) return "each is a call of the outermost module";
-    if (steps.witness == annotation_witness) return "each is a StepTraceAnnotation of the program";
+    if (steps.witness == annotation_witness) return "each is a step that the program annotates";
     switch (steps.source) {
         case step_source::counted:
             return "as prof_step or step_range counts";

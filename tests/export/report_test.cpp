@@ -328,7 +328,7 @@ TEST(ReportText, BeginsWithWhatAStepTakes) {
     steps.gpu_busy_ns = steps.gpu_sum_ns = 60'000'000;
     steps.devices = 1;
     steps.witness = 3;
-    EXPECT_THAT(step_text(steps, {}), HasSubstr("; each is a StepTraceAnnotation of the program)\n"));
+    EXPECT_THAT(step_text(steps, {}), HasSubstr("; each is a step that the program annotates)\n"));
     steps.witness = 0;
     steps.function = "jit(train_step)";
     EXPECT_THAT(step_text(steps, {}), HasSubstr("; each is an execution of jit(train_step))\n"));

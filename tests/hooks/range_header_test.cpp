@@ -9,6 +9,7 @@
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
 #include "hooks/written_records.hpp"
+#include "record/label.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -184,6 +185,26 @@ TEST_F(RangeHeader, RecordsWhatARangeWasGiven) {
     EXPECT_EQ(test::drain_records(where()), expected);
     watch_ranges({}, where(), nullptr);
     make_all();
+    EXPECT_EQ(test::drain_records(where()), expected);
+}
+
+// A step says that it is the program's own.
+TEST_F(RangeHeader, PhasesHaveTheirDomain) {
+    using test::written_record;
+    const auto domain = static_cast<std::uint16_t>(where().domain(phase_domain));
+    const written_record end{record_kind::range_pop, domain, "", 0, 0, 0, 0};
+    const std::vector<written_record> expected{{record_kind::range_push, domain, "step", 0, annotation_witness, 0, 0},
+                                               {record_kind::range_push, domain, "forward", 0, 0, 0, 0},
+                                               end,
+                                               end};
+    const auto make_both = [] {
+        PROF_PHASE("step");
+        PROF_PHASE("forward");
+    };
+    set_gate(recording_epoch, 3);
+    make_both_kinds();
+    (void)test::drain_records(where());
+    make_both();
     EXPECT_EQ(test::drain_records(where()), expected);
 }
 

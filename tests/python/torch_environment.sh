@@ -25,6 +25,9 @@ if [[ -z $python ]] || ! "$python" -c '' 2> /dev/null; then
 fi
 [[ -n $python ]] || { echo "no Python $version" >&2; exit 77; }
 place=build/torch-$version-$(echo "${packages[*]}" | cksum | cut -d ' ' -f 1)
+mkdir -p build
+exec 9> "$place.lock"
+flock 9  # of tests that want the same one at once, one makes it
 if [[ ! -e $place/complete ]]; then
     rm -rf "$place"
     "$python" -m venv "$place"
