@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "analysis/module_calls.hpp"
 #include "analysis/reports.hpp"
 #include "analysis/segment.hpp"
+#include "analysis/xla_phases.hpp"
 
 namespace prof {
 namespace {
@@ -49,6 +51,7 @@ struct tree_node {
     std::string part;  // of the path
     std::string path;
     std::string class_name;
+    char separator = '.';                 // of the path's parts; JAX's is '/'
     std::vector<std::uint32_t> children;  // in the order in which they were first called
     std::uint64_t calls = 0;
     module_times self;
@@ -73,6 +76,24 @@ public:
         }
         return known->second;
     }
+    std::uint32_t node_at(std::string_view path, char separator = '.') {
+        const auto [known, is_new] = by_path_.try_emplace(std::string(path), 0);
+        if (!is_new) return known->second;
+        const std::size_t end = path.starts_with('(') ? std::string_view::npos : path.rfind(separator);
+        const std::uint32_t parent = end == std::string_view::npos ? npos : node_at(path.substr(0, end), separator);
+        const auto node = static_cast<std::uint32_t>(nodes_.size());
+        nodes_.push_back({.part = std::string(path.substr(end == std::string_view::npos ? 0 : end + 1)),
+                          .path = std::string(path),
+                          .class_name = {},
+                          .separator = separator,
+                          .children = {},
+                          .self = {},
+                          .total = {}});
+        parents_.push_back(parent);
+        (parent == npos ? roots_ : nodes_[parent].children).push_back(node);
+        by_path_[std::string(path)] = node;
+        return node;
+    }
     tree_node& at(std::uint32_t node) { return nodes_[node]; }
     std::vector<std::uint32_t>& roots() { return roots_; }
 
@@ -85,24 +106,6 @@ public:
     }
 
 private:
-    std::uint32_t node_at(std::string_view path) {
-        const auto [known, is_new] = by_path_.try_emplace(std::string(path), 0);
-        if (!is_new) return known->second;
-        const std::size_t dot = path.starts_with('(') ? std::string_view::npos : path.rfind('.');
-        const std::uint32_t parent = dot == std::string_view::npos ? npos : node_at(path.substr(0, dot));
-        const auto node = static_cast<std::uint32_t>(nodes_.size());
-        nodes_.push_back({.part = std::string(path.substr(dot == std::string_view::npos ? 0 : dot + 1)),
-                          .path = std::string(path),
-                          .class_name = {},
-                          .children = {},
-                          .self = {},
-                          .total = {}});
-        parents_.push_back(parent);
-        (parent == npos ? roots_ : nodes_[parent].children).push_back(node);
-        by_path_[std::string(path)] = node;
-        return node;
-    }
-
     std::vector<tree_node> nodes_;
     std::vector<std::uint32_t> parents_;
     std::vector<std::uint32_t> roots_;
@@ -112,13 +115,15 @@ private:
 
 class module_meter {
 public:
-    module_meter(const timeline& data, const attribution& att) : data_(data), att_(att), calls_(data) {}
+    module_meter(const timeline& data, const attribution& att)
+        : data_(data), att_(att), calls_(data), xla_(find_xla_operations(data)) {}
 
-    bool is_recorded() const { return !calls_.empty(); }
+    bool is_recorded() const { return !calls_.empty() || !xla_.paths.empty(); }
     void run(module_times& phases) {
         for (const std::uint32_t call : calls_.calls()) add_call(call);
         for (const std::uint32_t node : calls_.nodes()) add_node(node);
-        for (std::uint32_t i = 0; i < data_.ops.size(); ++i) add_op(i, phases);
+        for (std::uint32_t i = 0; i < data_.ops.size() && !calls_.empty(); ++i) add_op(i, phases);
+        add_xla(phases);
         tree.add_up();
     }
 
@@ -205,9 +210,48 @@ private:
         return is_known ? tree_node_of(makers_.at(node)) : tree.node_of(unknown_name);
     }
 
+    // Of a JAX program: the scopes in the names of XLA's operations. A function without any, as one operation that is
+    // called by itself, has no modules.
+    void add_xla(module_times& phases) {
+        std::set<std::string_view> with_scopes;
+        for (const std::string& path : xla_.paths) {
+            if (path.find('/') != std::string::npos) with_scopes.insert(function_of(path));
+        }
+        for (std::size_t i = 0; i < xla_.ops.size(); ++i) {
+            const xla_operations::entry& op = xla_.ops[i];
+            const auto work = work_of_operation(op);
+            if (!work || op.path == npos) continue;
+            const std::string& path = xla_.paths[op.path];
+            if (!op.computes_gradients && !with_scopes.contains(function_of(path))) continue;
+            module_time& self = tree.at(tree.node_at(path, '/')).self[static_cast<std::size_t>(*work)];
+            for (module_time* const time : {&self, &phases[static_cast<std::size_t>(*work)]}) {
+                time->gpu_ns += data_.ops[i].end_ns - data_.ops[i].start_ns;
+                time->ops += 1;
+            }
+        }
+    }
+    static std::string_view function_of(const std::string& path) {
+        return std::string_view{path}.substr(0, path.find('/'));
+    }
+    static std::optional<module_work> work_of_operation(const xla_operations::entry& op) {
+        switch (op.phase) {
+            case xla_phase::forward:
+                return module_work::forward;
+            case xla_phase::backward:
+                return module_work::backward;
+            case xla_phase::recompute:
+                return module_work::recompute;
+            case xla_phase::none:
+                break;
+        }
+        // What a function with gradients does besides, as an optimizer's update, is in no such phase.
+        return op.computes_gradients ? std::nullopt : std::optional(module_work::evaluation);
+    }
+
     const timeline& data_;
     const attribution& att_;
     module_calls calls_;
+    xla_operations xla_;
     std::unordered_map<std::uint32_t, maker_of_node> makers_;
 };
 
@@ -216,6 +260,13 @@ auto cost(const module_times& of) { return std::pair(gpu_ns(of), host_ns(of)); }
 
 bool is_number(std::string_view part) {
     return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "Block_" of "Block_3", as JAX's libraries number modules; "" where no number ends it.
+std::string stem_of(std::string_view part) {
+    const std::size_t end = part.find_last_not_of("0123456789");
+    const bool is_numbered = end != std::string_view::npos && end + 1 < part.size() && part[end] == '_' && end > 0;
+    return is_numbered ? std::string(part.substr(0, end + 1)) : std::string{};
 }
 
 // Makes rows of the tree, numbered modules of one list and class being one.
@@ -236,6 +287,19 @@ private:
         std::string name;
     };
 
+    // What stands for a module among others of its list and class, as "*" or "Block_*"; else its own part of the path.
+    std::string list_name(std::uint32_t list, std::uint32_t child, bool holds_one_class) {
+        const tree_node& at = tree_.at(child);
+        if (!fold_) return at.part;
+        if (is_number(at.part)) return holds_one_class ? "*" : at.part;
+        const std::string stem = stem_of(at.part);
+        const auto is_alike = [&](std::uint32_t other) {
+            return stem_of(tree_.at(other).part) == stem && tree_.at(other).class_name == at.class_name;
+        };
+        const auto& children = tree_.at(list).children;
+        return !stem.empty() && std::count_if(children.begin(), children.end(), is_alike) > 1 ? stem + '*' : at.part;
+    }
+
     // Several modules, numbered and of one class.
     bool holds_alike(std::uint32_t node) {
         const std::vector<std::uint32_t>& children = tree_.at(node).children;
@@ -249,11 +313,12 @@ private:
         std::vector<group> out;
         std::map<std::pair<std::string, std::string>, std::size_t> known;
         for (const std::uint32_t node : nodes) {
-            const bool is_folded = fold_ && holds_alike(node);
+            const bool holds_one_class = fold_ && holds_alike(node);
             for (const std::uint32_t child : tree_.at(node).children) {
                 const tree_node& at = tree_.at(child);
-                const auto [found, is_new] = known.try_emplace({is_folded ? "*" : at.part, at.class_name}, out.size());
-                if (is_new) out.push_back({.nodes = {}, .name = is_folded ? "*" : at.part});
+                const std::string name = list_name(node, child, holds_one_class);
+                const auto [found, is_new] = known.try_emplace({name, at.class_name}, out.size());
+                if (is_new) out.push_back({.nodes = {}, .name = name});
                 out[found->second].nodes.push_back(child);
             }
         }
@@ -262,14 +327,14 @@ private:
 
     void write(group of, std::uint32_t parent, const std::string& path) {
         // A list is no row of its own where all that it holds is one.
-        while (parent != npos && calls(of) == 0) {
+        while (parent != npos && is_list(of)) {
             std::vector<group> within = children_of(of.nodes);
             if (within.size() != 1) break;
-            within.front().name = of.name + '.' + within.front().name;
+            within.front().name = of.name + tree_.at(of.nodes.front()).separator + within.front().name;
             of = std::move(within.front());
         }
         const auto row = static_cast<std::uint32_t>(out_.size());
-        out_.push_back({.path = path.empty() ? of.name : path + '.' + of.name,
+        out_.push_back({.path = path.empty() ? of.name : path + tree_.at(of.nodes.front()).separator + of.name,
                         .name = of.name,
                         .class_name = tree_.at(of.nodes.front()).class_name,
                         .depth = parent == npos ? 0 : out_[parent].depth + 1,
@@ -287,6 +352,12 @@ private:
         for (group& child : children_of(of.nodes)) write(std::move(child), row, own_path);
     }
 
+    // It was never called, and has no time of its own.
+    bool is_list(const group& of) {
+        return calls(of) == 0 && std::all_of(of.nodes.begin(), of.nodes.end(), [&](std::uint32_t node) {
+                   return cost(tree_.at(node).self) == std::pair<std::int64_t, std::int64_t>(0, 0);
+               });
+    }
     std::uint64_t calls(const group& of) {
         std::uint64_t sum = 0;
         for (const std::uint32_t node : of.nodes) sum += tree_.at(node).calls;
@@ -325,7 +396,7 @@ std::string shown_name(const module_row& row) {
     out += row.name;
     if (row.modules > 1 && row.name.find('*') != std::string::npos) {
         const std::string& slowest = row.slowest;
-        const std::size_t list = slowest.rfind('.');
+        const std::size_t list = slowest.find_last_of("./");
         out += " (" + std::to_string(row.modules) + "; slowest " +
                (list == std::string::npos ? slowest : slowest.substr(list + 1)) + ')';
     }
@@ -355,13 +426,15 @@ table modules_report(const report_input& input) {
         measure_modules(input.data, attribute(input.data, options), input.projected.fold_digits);
 
     const bool is_gpu_shown = gpu_ns(modules.phases) > 0;
+    const bool has_calls =
+        std::any_of(modules.rows.begin(), modules.rows.end(), [](const module_row& row) { return row.calls != 0; });
     table out{"modules",
               is_gpu_shown ? "GPU time by module" : "Host time by module",
               {{"path", ""},
                {"", "module"},
-               {"class", "class", quantity::text, 5},
+               {"class", has_calls ? "class" : "", quantity::text, 5},
                {"modules", "", quantity::count},
-               {"calls", "calls", quantity::count, 4}},
+               {"calls", has_calls ? "calls" : "", quantity::count, 4}},
               {},
               {}};
     const std::int64_t all_ns = gpu_ns(modules.phases);

@@ -36,6 +36,8 @@ struct meaning {
     std::uint32_t module = npos;  // of a module: index into the modules
     std::string phase;            // of a thunk: its row's name; "" if its name says none
     bool is_named = false;        // of a thunk
+    xla_phase kind_of_phase = xla_phase::none;
+    std::string path;  // of a thunk: its scopes
 };
 
 struct module_entry {
@@ -64,7 +66,42 @@ public:
         return step_function;
     }
 
+    xla_operations operations() {
+        read_kept_names();
+        place_ranges();
+        xla_operations out;
+        out.ops.resize(data_.ops.size());
+        std::unordered_map<std::string, std::uint32_t> paths;
+        for (std::size_t i = 0; i < data_.ops.size(); ++i) {
+            const std::uint32_t thunk = thunk_of(data_.ops[i]);
+            if (thunk == npos) continue;
+            const meaning& text = meaning_of(thunk);
+            const module_entry& module = module_at(places_[thunk].module);
+            std::string path = jitted_function(module.name);
+            if (!text.path.empty()) path += '/' + text.path;
+            const auto [known, is_new] = paths.try_emplace(path, static_cast<std::uint32_t>(out.paths.size()));
+            if (is_new) out.paths.push_back(path);
+            out.ops[i] = {known->second, text.kind_of_phase, module.has_backward};
+        }
+        return out;
+    }
+
 private:
+    // The innermost that has a name, in an execution of a program; of a command buffer's node where it was made.
+    std::uint32_t thunk_of(const gpu_op& op) {
+        std::uint32_t node = op.launch == npos ? npos : data_.api_calls[op.launch].open;
+        if (op.graph_node < data_.graph_nodes.size()) node = data_.graph_nodes[op.graph_node].open;
+        for (; node != npos; node = data_.open_nodes[node].below) {
+            const std::uint32_t range = data_.open_nodes[node].range;
+            const place& here = places_[range];
+            if (here.in_compilation || here.module == npos || here.module == range) return npos;
+            if (!is_xla(data_.ranges[range])) continue;
+            const meaning& text = meaning_of(range);
+            if (text.kind == xla_range_kind::thunk && !text.is_container && text.is_named) return range;
+        }
+        return npos;
+    }
+
     struct place {
         std::uint32_t module = npos;  // the range of the program's execution that it is in, or is
         bool in_compilation = false;
@@ -118,6 +155,8 @@ private:
                 kept == kept_names_.end() ? with_prefix(of.prefix, range.name) : std::string{kept->second});
             out.is_backward = operation.phase == xla_phase::backward;
             out.phase = operation.phase == xla_phase::none ? operation.scope() : to_string(operation.phase);
+            out.kind_of_phase = operation.phase;
+            out.path = operation.path;
         }
         return out;
     }
@@ -430,6 +469,13 @@ private:
 std::string show_xla_phases(timeline& data) {
     const std::uint32_t domain = find_domain(data, xla_domain);
     return domain == npos ? std::string{} : xla_reader{data, domain}.run();
+}
+
+xla_operations find_xla_operations(const timeline& data) {
+    const std::uint32_t domain = find_domain(data, xla_domain);
+    if (domain == npos) return {};
+    timeline copy = data;  // the reader changes what it reads
+    return xla_reader{copy, domain}.operations();
 }
 
 shown_timeline::shown_timeline(const timeline& data, const projection_options& options) : original_(data) {

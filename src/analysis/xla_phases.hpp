@@ -6,10 +6,13 @@
 // timeline, and with it in memory where a copy is made.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/projection.hpp"
+#include "analysis/xla_names.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -34,5 +37,17 @@ private:
     std::optional<timeline> changed_;
     std::string step_function_;
 };
+
+// What the names of XLA's operations say of each GPU operation: docs/modules.md.
+struct xla_operations {
+    struct entry {
+        std::uint32_t path = npos;  // index into paths; npos: its name is not known, or it is no operation of XLA's
+        xla_phase phase = xla_phase::none;
+        bool computes_gradients = false;  // the function that it is in
+    };
+    std::vector<std::string> paths;  // the jitted function and its scopes: "jit(train_step)/Model/layer_0/up"
+    std::vector<entry> ops;          // by operation; empty where the timeline has no ranges of XLA's
+};
+xla_operations find_xla_operations(const timeline& data);
 
 }  // namespace prof

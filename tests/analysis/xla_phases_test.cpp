@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/modules.hpp"
 #include "analysis/rows.hpp"
 #include "analysis/step_figures.hpp"
 #include "record/label.hpp"
@@ -255,6 +256,48 @@ TEST(XlaPhases, AStepLastsUntilTheNextExecution) {
     std::vector<std::string> parts;
     for (const step_part& part : found->parts) parts.push_back(part.name + ' ' + std::to_string(part.gpu_sum_ns));
     EXPECT_EQ(parts, (lines{"backward 400", "forward 200", " 14"}));
+}
+
+// Scopes are the tree; of a command buffer's nodes those of its making. What is in no scope, no phase or has no name is
+// in no row, and neither is a function that is one operation.
+TEST(XlaPhases, OperationsHaveTheScopesOfTheirNames) {
+    program p;
+    thread_script& main = p.capture.thread("python");
+    p.module(main, 0, "train_step");
+    p.thunk(main, 10, "jit(train_step)/jvp(Model)/layer_0/up/dot_general", 1);
+    p.thunk(main, 20, "jit(train_step)/jvp(Model)/layer_1/up/dot_general", 2);
+    p.thunk(main, 30, "jit(train_step)/transpose(jvp(Model))/layer_1/up/dot_general", 4);
+    p.thunk(main, 40, "jit(train_step)/transpose(jvp(Model))/checkpoint/rematted_computation/layer_1/add", 8);
+    p.thunk(main, 50, "jit(train_step)/optimizer/mul", 16);
+    p.thunk(main, 60, "", 32);
+    p.node(main, 70, "jit(train_step)/jvp(Model)/head/a.b->c/dot_general", 5);
+    p.replay(main, 80, {5}, 64);
+    main.pop(100, p.tsl);
+    p.module(main, 200, "apply");
+    p.thunk(main, 210, "jit(apply)/Model/layer_0/up/dot_general", 128);
+    main.pop(220, p.tsl);
+    p.module(main, 300, "add");
+    p.thunk(main, 310, "jit(add)/add", 256);
+    main.pop(320, p.tsl);
+
+    const timeline data = p.capture.build();
+    const module_table table = measure_modules(data, attribute(data), true);
+    std::vector<std::string> rows;
+    for (const module_row& row : table.rows) {
+        std::string line = row.path;
+        for (const module_time& time : row.total) line += ' ' + std::to_string(time.gpu_ns);
+        rows.push_back(line);
+    }
+    EXPECT_EQ(rows, (lines{
+                        "jit(train_step) 67 0 4 8",
+                        "jit(train_step)/Model 67 0 4 8",
+                        "jit(train_step)/Model/layer_* 3 0 4 8",
+                        "jit(train_step)/Model/layer_*/up 3 0 4 0",
+                        "jit(train_step)/Model/head/a.b->c 64 0 0 0",
+                        "jit(apply) 0 128 0 0",
+                        "jit(apply)/Model/layer_0/up 0 128 0 0",
+                    }));
+    EXPECT_EQ(table.rows[2].slowest, "jit(train_step)/Model/layer_1");
 }
 
 TEST(XlaPhases, NoStepWhereSomethingBetterSaysIt) {
