@@ -65,18 +65,24 @@ std::pair<std::string_view, std::string_view> path_and_class(std::string_view te
     return {text.substr(0, at), text.substr(at + 2, text.size() - at - 3)};
 }
 
+// A path of more parts is of a damaged capture, and one part.
+constexpr std::ptrdiff_t most_parts = 256;
+char separator_of(std::string_view path, char usual) {
+    return std::count(path.begin(), path.end(), usual) < most_parts ? usual : '\0';
+}
+
 class tree_builder {
 public:
     std::uint32_t node_of(std::string_view name) {
         const auto [known, is_new] = by_name_.try_emplace(std::string(name), 0);
         if (is_new) {
             const auto [path, class_name] = path_and_class(name);
-            known->second = node_at(path);
+            known->second = node_at(path, separator_of(path, '.'));
             nodes_[known->second].class_name = class_name;
         }
         return known->second;
     }
-    std::uint32_t node_at(std::string_view path, char separator = '.') {
+    std::uint32_t node_at(std::string_view path, char separator) {
         const auto [known, is_new] = by_path_.try_emplace(std::string(path), 0);
         if (!is_new) return known->second;
         const std::size_t end = path.starts_with('(') ? std::string_view::npos : path.rfind(separator);
@@ -223,7 +229,8 @@ private:
             if (!work || op.path == npos) continue;
             const std::string& path = xla_.paths[op.path];
             if (!op.computes_gradients && !with_scopes.contains(function_of(path))) continue;
-            module_time& self = tree.at(tree.node_at(path, '/')).self[static_cast<std::size_t>(*work)];
+            module_time& self =
+                tree.at(tree.node_at(path, separator_of(path, '/'))).self[static_cast<std::size_t>(*work)];
             for (module_time* const time : {&self, &phases[static_cast<std::size_t>(*work)]}) {
                 time->gpu_ns += data_.ops[i].end_ns - data_.ops[i].start_ns;
                 time->ops += 1;

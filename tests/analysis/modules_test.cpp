@@ -212,6 +212,18 @@ TEST_F(Modules, WithoutNumbersBackwardIsNotKnown) {
     EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 7 0 0 0", "(not known) | 0 | 0 0 20 0"));
 }
 
+TEST_F(Modules, OfADamagedCaptureMayHaveAnyName) {
+    main.push(0, "forward", phases);
+    std::uint64_t at = 0;
+    for (const std::string& name : {std::string(60'000, '.'), std::string("a.. (b"), std::string(" ("),
+                                    std::string(")"), std::string("(outside modules) (x)"), std::string()}) {
+        call(main, at += 10, name, -1);
+        leave(main, at += 10, -1);
+    }
+    main.pop(at + 1, phases);
+    EXPECT_GE(measure(true).rows.size(), 5U);
+}
+
 // A list of modules of several classes keeps their names.
 TEST_F(Modules, OfOneListAreFoldedWhereTheyAreAlike) {
     std::uint64_t at = 0;
