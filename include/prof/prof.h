@@ -144,10 +144,11 @@ const struct prof_python_functions* prof_python_calls(const struct prof_python_r
 
 /* What told where a step ends. */
 enum prof_step_witness {
-    PROF_STEP_UNKNOWN = 0,   /* the first step, which has begun before anything told */
-    PROF_STEP_OPTIMIZER = 1, /* the steps of the optimizers */
-    PROF_STEP_CALL = 2,      /* the calls of the outermost module */
-    PROF_STEP_ANNOTATION = 3 /* the program, by an annotation or a phase of its own that is a step */
+    PROF_STEP_UNKNOWN = 0,    /* the first step, which has begun before anything told */
+    PROF_STEP_OPTIMIZER = 1,  /* the steps of the optimizers */
+    PROF_STEP_CALL = 2,       /* the calls of the outermost module */
+    PROF_STEP_ANNOTATION = 3, /* the program, by an annotation or a phase of its own that is a step */
+    PROF_STEP_PROFILER = 4    /* the program, by torch.profiler's step or a range ProfilerStep#N */
 };
 
 /* 1 between prof_start and prof_stop, also while paused; else 0. */

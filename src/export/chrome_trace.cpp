@@ -55,12 +55,13 @@ void write_losses(trace_sheet& to) {
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
                                 std::string_view trace_name) {
     trace_sheet to(data, att, sink, earliest_moment(data));
-    const std::vector<host_thread_rows> host = lay_out_host(data, att.hidden);
+    const numbered_steps steps = number_steps(data, att.hidden);
+    const std::vector<host_thread_rows> host = lay_out_host(data, steps.steps, att.hidden);
     const std::vector<gpu_stream_rows> gpu = lay_out_gpu(data, att);
     to.host_pid = choose_host_pid(to, gpu);
     write_trace_header(to.events, data, to.base_ns, trace_name);
     write_trace_metadata(to, host, gpu);
-    write_trace_host(to, host);
+    write_trace_host(to, host, steps);
     write_trace_gpu(to, gpu);
     write_windows(to);
     write_losses(to);

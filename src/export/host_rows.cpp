@@ -4,6 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/segment.hpp"
 #include "export/row_layout.hpp"
 #include "timeline/nearly_sorted.hpp"
 
@@ -19,31 +20,52 @@ void sort_outermost_first(std::vector<host_item>& items) {
 
 // An arrow binds to the innermost slice that begins at its time, so what begins together with a call and is not around
 // it stands on another row. A clock that was set back makes many events begin together.
-void lay_out(const timeline& data, host_thread_rows& thread, std::vector<std::uint32_t>& row_of_range) {
+//
+// The rows of phases are counted by themselves until all are known.
+struct rows_of_range {
+    std::uint32_t own = 0;     // for what is opened in it and is no phase
+    std::uint32_t phases = 0;  // and for phases
+};
+
+void lay_out(const timeline& data, host_thread_rows& thread, std::vector<rows_of_range>& rows_of) {
     nesting_rows rows;
+    nesting_rows phases;
     std::int64_t last_call_ns = INT64_MIN;
     std::size_t row_after_call = 0;
     for (host_item& item : thread.items) {
-        std::size_t first_row = 0;
+        rows_of_range within;
         if (item.kind == host_item_kind::range) {
-            const std::uint32_t parent = data.ranges[item.index].parent;
-            if (parent != npos) first_row = row_of_range[parent];
+            const timeline_range& range = data.ranges[item.index];
+            if (range.parent != npos) within = rows_of[range.parent];
+            if (is_phase(data, range)) {
+                within.phases = static_cast<std::uint32_t>(phases.place(item.start_ns, item.end_ns, within.phases));
+                rows_of[item.index] = within;
+                continue;
+            }
         }
+        std::size_t first_row = within.own;
         if (item.start_ns == last_call_ns) first_row = std::max(first_row, row_after_call);
         const std::size_t row = rows.place(item.start_ns, item.end_ns, first_row);
         item.row = static_cast<std::uint32_t>(row);
-        if (item.kind == host_item_kind::range) row_of_range[item.index] = item.row;
+        if (item.kind == host_item_kind::range) rows_of[item.index] = {item.row, within.phases};
         if (item.kind == host_item_kind::call) {
             last_call_ns = item.start_ns;
             row_after_call = row + 1;
         }
     }
     thread.row_count = std::max<std::size_t>(rows.row_count(), 1);
+    thread.phase_row_count = phases.row_count();
+    if (thread.phase_row_count == 0) return;
+    for (host_item& item : thread.items) {
+        if (item.kind != host_item_kind::range || !is_phase(data, data.ranges[item.index])) continue;
+        item.row = static_cast<std::uint32_t>(thread.row_count) + rows_of[item.index].phases;
+    }
 }
 
 }  // namespace
 
-std::vector<host_thread_rows> lay_out_host(const timeline& data, const hidden_domains& hidden) {
+std::vector<host_thread_rows> lay_out_host(const timeline& data, const std::vector<numbered_step>& steps,
+                                           const hidden_domains& hidden) {
     std::vector<host_thread_rows> out;
     std::vector<std::size_t> place_of_thread(data.threads.size());
     std::unordered_map<std::uint32_t, std::size_t> place_of_tid;
@@ -56,6 +78,9 @@ std::vector<host_thread_rows> lay_out_host(const timeline& data, const hidden_do
     const auto add = [&](std::uint32_t thread, const host_item& item) {
         if (thread < place_of_thread.size()) out[place_of_thread[thread]].items.push_back(item);
     };
+    for (std::uint32_t i = 0; i < steps.size(); ++i) {
+        add(steps[i].thread, {steps[i].start_ns, steps[i].end_ns, host_item_kind::step, i});
+    }
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
         if (range.style != range_style::push_pop || hidden.contains(range)) continue;
@@ -70,10 +95,10 @@ std::vector<host_thread_rows> lay_out_host(const timeline& data, const hidden_do
         if (hidden.contains(data.marks[i].domain)) continue;
         add(data.marks[i].thread, {data.marks[i].time_ns, data.marks[i].time_ns, host_item_kind::mark, i});
     }
-    std::vector<std::uint32_t> row_of_range(data.ranges.size(), 0);
+    std::vector<rows_of_range> rows_of(data.ranges.size());
     for (host_thread_rows& thread : out) {
         sort_outermost_first(thread.items);
-        lay_out(data, thread, row_of_range);
+        lay_out(data, thread, rows_of);
     }
     return out;
 }

@@ -57,6 +57,7 @@ json step_json(const step_figures& steps) {
     if (steps.witness == optimizer_witness) out["ended_by"] = "optimizers";
     if (steps.witness == call_witness) out["ended_by"] = "calls";
     if (steps.witness == annotation_witness) out["ended_by"] = "annotations";
+    if (steps.witness == profiler_witness) out["ended_by"] = "profiler";
     if (!steps.function.empty()) out["function"] = printable(steps.function);
     for (const step_part& part : steps.parts) {
         out["parts"].push_back({{"phase", part.name.empty() ? json() : json(printable(part.name))},

@@ -113,6 +113,7 @@ std::string what_steps_are(const step_figures& steps) {
     if (steps.witness == optimizer_witness) return "each has the steps of the optimizers";
     if (steps.witness == call_witness) return "each is a call of the outermost module";
     if (steps.witness == annotation_witness) return "each is a step that the program annotates";
+    if (steps.witness == profiler_witness) return "each is a ProfilerStep# of the program";
     switch (steps.source) {
         case step_source::counted:
             return "as prof_step or step_range counts";

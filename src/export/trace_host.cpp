@@ -1,7 +1,9 @@
 // The host's part of a Chrome trace: ranges, calls and marks of each thread, and the ranges of the process.
 #include <bit>
 #include <cmath>
+#include <string>
 
+#include "export/json_text.hpp"
 #include "export/trace_parts.hpp"
 
 namespace prof {
@@ -9,12 +11,15 @@ namespace {
 
 class host_part_writer : trace_part {
 public:
-    using trace_part::trace_part;
+    host_part_writer(trace_sheet& to, const numbered_steps& steps) : trace_part(to), steps_(steps) {}
 
     void write_thread(const host_thread_rows& thread) {
         for (const host_item& item : thread.items) {
             const trace_row row = to_.host_row(thread.tid, item.row);
             switch (item.kind) {
+                case host_item_kind::step:
+                    write_step(steps_.steps[item.index], row);
+                    break;
                 case host_item_kind::range:
                     write_range(item.index, row);
                     break;
@@ -92,6 +97,14 @@ private:
         }
     }
 
+    void write_step(const numbered_step& step, trace_row row) {
+        events_.complete("user_annotation", "\"ProfilerStep#" + std::to_string(step.number) + '"', row, step.start_ns,
+                         step.end_ns);
+        events_.arg_text("source", json_string(step_source_name(steps_.source)));
+        events_.end();
+        ++counts_.host_ranges;
+    }
+
     void write_range(std::uint32_t index, trace_row row) {
         const timeline_range& range = data_.ranges[index];
         const char* const category = range.is_operator ? "cpu_op" : range.is_module ? "module" : "user_annotation";
@@ -157,12 +170,14 @@ private:
         events_.end();
         ++counts_.instants;
     }
+
+    const numbered_steps& steps_;
 };
 
 }  // namespace
 
-void write_trace_host(trace_sheet& to, const std::vector<host_thread_rows>& host) {
-    host_part_writer writer(to);
+void write_trace_host(trace_sheet& to, const std::vector<host_thread_rows>& host, const numbered_steps& steps) {
+    host_part_writer writer(to, steps);
     for (const host_thread_rows& thread : host) writer.write_thread(thread);
     writer.write_process_ranges();
 }

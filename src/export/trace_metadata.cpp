@@ -55,10 +55,15 @@ void describe_threads(trace_sheet& to, const std::vector<host_thread_rows>& host
         }
         if (shown < thread.threads.size()) name += ", …";
         if (name.empty()) name = "thread " + std::to_string(thread.tid);
-        for (std::size_t row = 0; row < thread.row_count; ++row) {
-            const std::string suffix = row == 0 ? "" : " (ranges " + std::to_string(row + 1) + ")";
+        const auto describe_row = [&](std::size_t row, const std::string& suffix) {
             describe(to.events, "thread_name", to.host_row(thread.tid, row), "name", name + suffix);
             sort(to.events, "thread_sort_index", to.host_row(thread.tid, row), order++);
+        };
+        for (std::size_t row = 0; row < thread.phase_row_count; ++row) {
+            describe_row(thread.row_count + row, row == 0 ? " (phases)" : " (phases " + std::to_string(row + 1) + ")");
+        }
+        for (std::size_t row = 0; row < thread.row_count; ++row) {
+            describe_row(row, row == 0 ? "" : " (ranges " + std::to_string(row + 1) + ")");
         }
     }
 }

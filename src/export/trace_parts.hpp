@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/attribution.hpp"
+#include "analysis/numbered_steps.hpp"
 #include "export/chrome_trace.hpp"
 #include "export/gpu_rows.hpp"
 #include "export/host_rows.hpp"
@@ -79,7 +80,7 @@ inline std::uint64_t flow_id(std::uint32_t op) { return std::uint64_t{op} + 1; }
 void write_trace_metadata(trace_sheet& to, const std::vector<host_thread_rows>& host,
                           const std::vector<gpu_stream_rows>& gpu);
 // What the threads did, and the ranges of no thread.
-void write_trace_host(trace_sheet& to, const std::vector<host_thread_rows>& host);
+void write_trace_host(trace_sheet& to, const std::vector<host_thread_rows>& host, const numbered_steps& steps);
 // The GPUs' work, and the ranges projected on it.
 void write_trace_gpu(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu);
 

@@ -18,6 +18,7 @@ inline constexpr std::string_view module_domain = "prof.modules";
 inline constexpr std::uint32_t optimizer_witness = 1;
 inline constexpr std::uint32_t call_witness = 2;
 inline constexpr std::uint32_t annotation_witness = 3;
+inline constexpr std::uint32_t profiler_witness = 4;
 
 enum class label_kind : std::uint32_t {
     none = 0,

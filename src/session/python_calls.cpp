@@ -142,7 +142,7 @@ void* push(void* name, void* const* arguments, std::ptrdiff_t) noexcept {
     const std::ptrdiff_t index = found - runtime.names;
     if (index == static_cast<std::ptrdiff_t>(runtime.name_count)) return runtime.no;
     // The first names are those of steps, by their witness.
-    const std::uint32_t witness = index <= PROF_STEP_CALL ? static_cast<std::uint32_t>(index) : 0;
+    const std::uint32_t witness = index <= PROF_STEP_PROFILER ? static_cast<std::uint32_t>(index) : 0;
     int result = 0;
     without_interpreter([&] { result = prof_phase_push(runtime.texts[index], witness); });
     return result == PROF_OK ? runtime.yes : runtime.no;

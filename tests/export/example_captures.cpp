@@ -3,6 +3,7 @@
 #include <bit>
 #include <random>
 
+#include "record/label.hpp"
 #include "timeline/torch_records.hpp"
 
 namespace prof {
@@ -272,6 +273,36 @@ timeline hta_capture() {
     capture.kernel(key(3), 220 * us, 320 * us, {}, "kernel_a");
     capture.kernel(key(4), 300 * us, 450 * us, {.stream = 20}, "ncclKernel_AllReduce");
     capture.kernel(key(5), 400 * us, 500 * us, {}, "kernel_b");
+    return capture.build();
+}
+
+timeline steps_capture(unsigned rank) {
+    capture_builder capture;
+    describe(capture, rank == 0 ? "0" : "1");
+    capture.parts().properties["api_calls"] = "driver";
+    const std::uint16_t phases = capture.domain(std::string(phase_domain));
+    thread_script& main = capture.thread("python");
+    constexpr std::uint64_t us = 1000;
+    constexpr std::uint64_t length = 1000;
+    const std::uint64_t late = rank == 0 ? 0 : 200;
+    std::uint32_t id = 0;
+    const auto launch = [&](std::uint64_t at, std::uint64_t start, std::uint64_t end, std::uint32_t stream,
+                            const char* kernel) {
+        const std::uint64_t key = correlation_key(1, ++id);
+        call(main, at * us, 10 * us, key, cu_launch_kernel, api_domain::driver, capture.name(kernel));
+        capture.kernel(key, start * us, end * us, {.stream = stream}, kernel);
+    };
+    main.push(0, "startup", phases);
+    for (std::uint64_t step = 1; step <= 5; ++step) {
+        const std::uint64_t t = step * length;
+        main.pop(t * us, phases).push(t * us, "step", phases);
+        main.push((t + 10) * us, "iteration").push((t + 20) * us, "forward", phases);
+        launch(t + 30, t + 50, t + 350 + late, 7, "kernel_a");
+        main.pop((t + 100) * us, phases).push((t + 110) * us, "backward", phases);
+        launch(t + 120, t + 400 + late, t + 800, 20, "ncclKernel_AllReduce");
+        main.pop((t + 810) * us, phases).pop((t + 820) * us);
+    }
+    main.pop(6 * length * us, phases);
     return capture.build();
 }
 

@@ -30,4 +30,7 @@ timeline edge_capture();
 // One stream after another, of which HTA's tables can be worked out by hand (hta_test.py does).
 timeline hta_capture();
 
+// One rank of two, with steps that were observed and their phases, and an all-reduce in each; rank 1 is late in all.
+timeline steps_capture(unsigned rank);
+
 }  // namespace prof

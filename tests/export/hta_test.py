@@ -160,6 +160,45 @@ def graphs(analysis):
     assert named == {"step 1": 0.46, "step 2": 0.46, "forward": 0.3, "backward": 0.6, "whole": 0.3}, table
 
 
+def steps(folder):
+    """Of steps_capture, two ranks: five steps of 1000 us, [1000, 2000) … of which HTA leaves the last out, as ever. In each
+    a kernel [50, 350) and an all-reduce [400, 800); on rank 1 both are late by 200."""
+    analysis = TraceAnalysis(trace_dir=folder)
+    names = analysis.t.symbol_table.get_sym_table()
+    for rank in (0, 1):
+        table = analysis.t.get_trace(rank)
+        kernels = table[table["stream"] > 0]
+        found = sorted((names[name], iteration) for name, iteration in zip(kernels["name"], kernels["iteration"]))
+        assert found == [(name, step) for name in ("kernel_a", "ncclKernel_AllReduce") for step in range(4)], found
+    # From the second step on, as HTA counts.
+    assert analysis.get_potential_stragglers(num_candidates=1) == [1]
+    assert analysis.get_potential_stragglers(profiler_steps=[2], num_candidates=1) == [1]
+    graph, succeeded = analysis.critical_path_analysis(rank=0, annotation="ProfilerStep", instance_id=1)
+    assert succeeded
+    path = {graph._get_node_name(event) for event in graph.critical_path_events_set}
+    assert path == {"cudaLaunchKernel", "ncclKernel_AllReduce"}, path
+    from hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
+
+    one, other = (LabeledTrace(label=label, trace_dir=folder) for label in ("one", "other"))
+    assert one.iterations() == [0, 1, 2, 3, 4], one.iterations()
+    table = TraceDiff.compare_traces(one, other, control_iteration=1, test_iteration=2, device_type=DeviceType.GPU)
+    assert set(table["diff_duration"]) == {0} and len(table) == 2, table
+
+
+def steps_fail_without(folder):
+    with tempfile.TemporaryDirectory() as lacking:
+        for path in pathlib.Path(folder).iterdir():
+            trace = json.loads(gzip.decompress(path.read_bytes()))
+            trace["traceEvents"] = [event for event in trace["traceEvents"]
+                                    if not event["name"].startswith("ProfilerStep#")]
+            pathlib.Path(lacking, path.name).write_bytes(gzip.compress(json.dumps(trace).encode()))
+        try:
+            steps(lacking)
+        except Exception:
+            return True
+    return False
+
+
 def calls(trace):
     return [event for event in trace["traceEvents"] if event.get("cat") == "cuda_runtime"]
 
@@ -231,7 +270,10 @@ def main():
             check(TraceAnalysis(trace_files={0: str(path)}))
             assert fails(check, trace, lacking), f"{check.__name__} passes without what it is about"
         graphs(TraceAnalysis(trace_dir=str(pathlib.Path(traces.name, "hta_graphs"))))
-    print("as worked out by hand: " + ", ".join(check.__name__ for check, _ in CHECKS) + ", graphs")
+        folder = str(pathlib.Path(traces.name, "hta_steps"))
+        steps(folder)
+        assert steps_fail_without(folder), "steps pass without ProfilerStep#N"
+    print("as worked out by hand: " + ", ".join(check.__name__ for check, _ in CHECKS) + ", graphs, steps")
 
 
 if __name__ == "__main__":

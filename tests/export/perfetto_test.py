@@ -23,6 +23,9 @@ union all select 'track', thread_track.id, tid, pid, 0, 0, 0
 union all select 'payload', slice.name, display_value, 0, 0, 0, 0
   from args join slice using (arg_set_id) where key in ('args.payload', 'args.bytes') and category = 'user_annotation'
 union all select 'row', thread.name, tid, pid, 0, 0, 0 from thread join process using (upid)
+union all select 'nested', slice.name, around.name, thread.name, slice.depth, 0, 0
+  from slice join thread_track on slice.track_id = thread_track.id join thread using (utid)
+  left join slice as around on slice.parent_id = around.id where slice.category != 'kernel'
 union all select 'correlation', arg_set_id, int_value, 0, 0, 0, 0 from args where key = 'args.correlation'
 """
 
@@ -46,7 +49,7 @@ def load(program, trace):
         file.write(QUERY)
         file.flush()
         out = subprocess.run([program, "-q", file.name, str(trace)], check=True, capture_output=True, text=True)
-    rows = {kind: [] for kind in ("error", "slice", "flow", "track", "payload", "row", "correlation")}
+    rows = {kind: [] for kind in ("error", "slice", "flow", "track", "payload", "row", "nested", "correlation")}
     for kind, *values in list(csv.reader(io.StringIO(out.stdout)))[1:]:
         rows[kind].append(values)
     assert not rows["error"], rows["error"]
@@ -105,10 +108,25 @@ def check_streams(rows):
     }, shown
 
 
+def check_steps(rows):
+    """Steps are on the thread's row, around its ranges and calls; phases stand on a row of their own."""
+    shown = {tuple(row[:4]) for row in rows["nested"] if row[2].startswith("python")}
+    numbers = [f"ProfilerStep#{number}" for number in range(5)]
+    assert shown == {
+        *((number, "[NULL]", "python", "0") for number in numbers),
+        *(("iteration", number, "python", "1") for number in numbers),
+        ("cudaLaunchKernel", "iteration", "python", "2"),
+        ("startup", "[NULL]", "python (phases)", "0"),
+        ("step", "[NULL]", "python (phases)", "0"),
+        ("forward", "step", "python (phases)", "1"),
+        ("backward", "step", "python (phases)", "1"),
+    }, shown
+
+
 def main():
     program = trace_processor()
     traces = write_traces()
-    for name in ("eventful", "dense", "graphs", "edges"):
+    for name in ("eventful", "dense", "graphs", "edges", "steps"):
         path = pathlib.Path(traces.name, name + ".json")
         trace = json.loads(path.read_text())
         counts = json.loads(pathlib.Path(traces.name, name + ".counts.json").read_text())
@@ -121,6 +139,8 @@ def main():
         if name == "edges":
             check_payloads(rows)
             check_streams(rows)
+        if name == "steps":
+            check_steps(rows)
         compressed = load(program, path.with_suffix(".json.gz"))
         assert {kind: len(found) for kind, found in compressed.items()} == {
             kind: len(found) for kind, found in rows.items()

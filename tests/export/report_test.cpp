@@ -329,6 +329,8 @@ TEST(ReportText, BeginsWithWhatAStepTakes) {
     steps.devices = 1;
     steps.witness = 3;
     EXPECT_THAT(step_text(steps, {}), HasSubstr("; each is a step that the program annotates)\n"));
+    steps.witness = 4;
+    EXPECT_THAT(step_text(steps, {}), HasSubstr("; each is a ProfilerStep# of the program)\n"));
     steps.witness = 0;
     steps.function = "jit(train_step)";
     EXPECT_THAT(step_text(steps, {}), HasSubstr("; each is an execution of jit(train_step))\n"));

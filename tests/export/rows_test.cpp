@@ -149,6 +149,26 @@ TEST(HostRows, PutInterleavedDomainsOnTwoRows) {
     EXPECT_THAT(rows, ElementsAre(std::pair("A", 0U), std::pair("B", 1U), std::pair("C", 1U)));
 }
 
+// A phase that begins within a range of the program's and ends after it would cut it. Each kind has rows of its own,
+// and takes no notice of the other.
+TEST(HostRows, PutPhasesOnRowsOfTheirOwn) {
+    capture_builder capture;
+    const std::uint16_t phases = capture.domain("prof.phases");
+    thread_script& thread = capture.thread("a");
+    thread.push(0, "A").push(10, "forward", phases).push(12, "B").pop(15).pop(20).push(22, "C").pop(25);
+    thread.pop(30, phases);
+    const timeline data = capture.build();
+    const auto threads = lay_out_host(data);
+    ASSERT_EQ(threads.size(), 1U);
+    EXPECT_EQ(threads[0].row_count, 1U);
+    EXPECT_EQ(threads[0].phase_row_count, 1U);
+    ASSERT_EQ(threads[0].items.size(), 4U);
+    for (const host_item& item : threads[0].items) {
+        const bool is_phase = data.name(data.ranges[item.index].name) == "forward";
+        EXPECT_EQ(item.row, is_phase ? 1U : 0U) << item.index;
+    }
+}
+
 TEST(HostRows, KeepCallsThatBeginTogetherApart) {
     // A clock that stands still: two calls, a mark and a range at the same instant.
     capture_builder capture;

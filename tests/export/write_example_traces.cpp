@@ -1,7 +1,7 @@
 // Writes the example captures as traces for the checks by other people's programs:
 //     write_example_traces DIRECTORY
-// eventful, dense, graphs and edges, each as .json and .json.gz, with a .counts.json of what was written; and
-// hta/hta.json.gz.
+// eventful, dense, graphs, edges and steps, each as .json and .json.gz, with a .counts.json of what was written; and
+// hta/hta.json.gz, hta_graphs/graphs.json.gz, hta_steps/rank{0,1}.json.gz.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -41,9 +41,16 @@ int main(int argc, char** argv) {
     write(prof::dense_capture(), directory + "/dense");
     write(prof::graph_capture(), directory + "/graphs");
     write(prof::edge_capture(), directory + "/edges");
+    write(prof::steps_capture(0), directory + "/steps");
     const prof::timeline graphs = prof::graph_capture();
     prof::write_chrome_trace(graphs, prof::attribute(graphs), directory + "/hta_graphs/graphs.json.gz");
     const prof::timeline hta = prof::hta_capture();
     prof::write_chrome_trace(hta, prof::attribute(hta), directory + "/hta/hta.json.gz");
+    std::filesystem::create_directories(directory + "/hta_steps");
+    for (const unsigned rank : {0U, 1U}) {
+        const prof::timeline steps = prof::steps_capture(rank);
+        const std::string path = directory + "/hta_steps/rank" + std::to_string(rank) + ".json.gz";
+        prof::write_chrome_trace(steps, prof::attribute(steps), path);
+    }
     return 0;
 }

@@ -29,7 +29,8 @@ def equal(what, found, expected, relative=1e-9):
 
 class Analyses:
     def __init__(self, trace_analysis, export):
-        self.hta = trace_analysis(trace_files={0: str(export.path)})
+        # Where the trace has steps, all of them.
+        self.hta = trace_analysis(trace_files={0: str(export.path)}, include_last_profiler_step=True)
         self.rows = self.hta.t.get_trace(0)
         self.operations = gpu_operations(export.trace)
         self.calls = calls(export.trace)

@@ -34,7 +34,7 @@ def steps_with_communication(trace):
     autograd's thread, so what counts is whether the owner lies in `backward` in time.
     """
     ranges = [event for event in trace["traceEvents"] if event.get("cat") == "user_annotation" and event["ph"] == "X"]
-    owners = {event["args"]["External id"]: event for event in ranges}
+    owners = {event["args"]["External id"]: event for event in ranges if "External id" in event["args"]}
 
     def enclosing(owner, pattern):
         for event in ranges:

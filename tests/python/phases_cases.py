@@ -3,6 +3,7 @@ without: losses to the last bit, what was caught, dynamo's counters.
 
     phases_cases.py CASE...
 """
+import contextlib
 import sys
 import threading
 
@@ -289,6 +290,51 @@ def own_ranges():
             loss.backward()
         optimizer.step()
         show(loss)
+
+
+def train_by_twos(batches, range_of=None, after=lambda: None):
+    """The optimizer steps with every second batch."""
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for index, (x, y) in enumerate(batches):
+        with range_of(index) if range_of else contextlib.nullcontext():
+            loss = loss_of(net(x), y)
+            loss.backward()
+            if index % 2:
+                optimizer.step()
+                optimizer.zero_grad()
+        show(loss)
+        after()
+
+
+def profiled():
+    """With a schedule torch.profiler makes ranges ProfilerStep#N. While it records, nobody else has them."""
+    from torch.profiler import ProfilerActivity, profile, schedule
+
+    with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=2, warmup=1, active=2, repeat=1)) as profiler:
+        train_by_twos(DataLoader(data(24), batch_size=4), after=profiler.step)
+    print(profiler.step_num, {event.name for event in profiler.events() if event.name.startswith("ProfilerStep")})
+
+
+def profiled_in_between():
+    """Without a schedule there are no such ranges. Before and after it, the optimizer's steps."""
+    from torch.profiler import ProfilerActivity, profile
+
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    batch = data().tensors
+    train(net, optimizer, [batch] * 2)
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(3):
+            train(net, optimizer, [batch])
+            profiler.step()
+    train(net, optimizer, [batch] * 2)
+
+
+def own_steps():
+    from torch.profiler import record_function
+
+    train_by_twos(DataLoader(data(24), batch_size=4), lambda index: record_function(f"ProfilerStep#{index}"))
 
 
 def monitored():

@@ -154,6 +154,38 @@ class Phases(unittest.TestCase):
         self.assertEqual(rows["step/mine/backward"], (3, True))
         self.assertEqual(rows["step/optimizer"], (3, True))
 
+    def observed_by_name(self, rows):
+        found = {}
+        for row in rows:
+            if row["observed"]:
+                name = row["path"].split("/")[-1]
+                found[name] = found.get(name, 0) + row["instances"]
+        return found
+
+    BY_PROFILER = "; each is a ProfilerStep# of the program)"
+
+    def test_steps_of_torch_profiler(self):
+        # Six batches, and what comes after the last call of step(). The first has all since the profiler has begun.
+        rows = self.run_case("profiled")
+        self.assertEqual(self.observed_by_name(rows), {"step": 7, "data": 7, "forward": 6, "backward": 6,
+                                                       "optimizer": 3, "zero_grad": 3})
+        step = self.report["step"]
+        self.assertEqual((step["steps"], step["source"], step["ended_by"]), (5, "observed", "profiler"))
+        self.assertIn(self.BY_PROFILER, self.text)
+
+    def test_torch_profiler_for_a_part_of_the_run(self):
+        # The last call of step() begins the step that the loop behind it goes on with.
+        self.check("profiled_in_between", {**self.of_training(7, data=0)}, witness=self.BY_OPTIMIZER, whole=5)
+
+    def test_ranges_that_are_called_like_steps(self):
+        # The first batch begins the first step, and the range is in it.
+        rows = self.run_case("own_steps")
+        self.assertEqual(self.observed_by_name(rows), {"step": 6, "startup": 1, "data": 7, "forward": 6, "backward": 6,
+                                                       "optimizer": 3, "zero_grad": 3})
+        instances = {row["path"]: row["instances"] for row in rows}
+        self.assertEqual((instances["step/ProfilerStep##"], instances["step/ProfilerStep##/forward"]), (6, 6))
+        self.assertEqual((self.report["step"]["steps"], self.report["step"]["ended_by"]), (4, "profiler"))
+
     def test_another_tool_beside(self):
         self.check("monitored", self.of_training(3, data=4))
         self.assertIn("\n21 3\n", self.stdout)  # 3 steps, each with 6 modules and one forward of the program's

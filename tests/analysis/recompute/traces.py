@@ -25,7 +25,11 @@ class Trace:
         return [event for event in self.events if event["ph"] == phase and event.get("cat") in categories]
 
     def host_ranges(self):
-        return self.of("X", "user_annotation", "cpu_op") + self.of("b", "user_annotation")
+        return self.slices("user_annotation", "cpu_op") + self.of("b", "user_annotation")
+
+    def slices(self, *categories):
+        """Without ProfilerStep#N, which are no ranges of the program's."""
+        return [event for event in self.of("X", *categories) if "source" not in event.get("args", {})]
 
     def ids(self):
         """Range → External id."""
@@ -44,6 +48,7 @@ class Trace:
         self._check_calls()
         self._check_ops()
         self._check_marks()
+        self._check_steps()
         self._check_arrows()
         self._check_projected()
         self._check_rows()
@@ -89,7 +94,7 @@ class Trace:
             category = "cpu_op" if r.is_operator else "user_annotation"
             ends = (self.program.threads[r.thread].tid, r.start, r.end)
             expected.append((r.style, category, printable(r.name or b"(unnamed)"), *ends, flat(self._range_args(r))))
-        for event in self.of("X", "user_annotation", "cpu_op"):
+        for event in self.slices("user_annotation", "cpu_op"):
             start = self.at(event)
             where = (event["tid"] % ROWS, start, start + ns(event["dur"]))
             actual.append(("push_pop", event["cat"], event["name"], *where, flat(event.get("args", {}))))
@@ -153,6 +158,25 @@ class Trace:
             for event in self.of("i", "user_annotation")
         ]
         self._compare("mark", expected, actual)
+
+    def _check_steps(self):
+        """From each mark of prof_step's to the next, or to its window's end."""
+        marks = [mark for mark in self.program.marks
+                 if mark["name"] == "step" and mark["domain"] == 1 and (mark.get("payload") or [None])[0] == "u64"]
+        expected = []
+        for mark, following in zip(marks, [*marks[1:], None]):
+            end = self.program.windows[mark["window"]]["end"] or self.program.end
+            if following is not None:
+                end = min(end, following["t"])
+            name, tid = f"ProfilerStep#{mark['payload'][1]}", self.program.threads[mark["thread"]].tid
+            expected.append((name, tid, mark["t"], end, flat({"source": "counted"})))
+        actual = []
+        for event in self.of("X", "user_annotation"):
+            if "source" in event.get("args", {}):
+                start = self.at(event)
+                where = (event["tid"] % ROWS, start, start + ns(event["dur"]))
+                actual.append((event["name"], *where, flat(event["args"])))
+        self._compare("step", expected, actual)
 
     # GPU
 

@@ -19,11 +19,12 @@ import weakref
 DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING = (
     "data", "forward", "evaluation", "backward", "recompute", "optimizer", "zero_grad", "clip_grad", "loss_scaling")
 IN_CLOSURE = {FORWARD, EVALUATION, BACKWARD, ZERO_GRAD, CLIP_GRAD}  # they end the phase of the optimizer that calls it
-BY_OPTIMIZER, BY_CALL = 1, 2  # enum prof_step_witness
+BY_OPTIMIZER, BY_CALL, BY_PROFILER = 1, 2, 4  # enum prof_step_witness
+STEP_NAMES = 5
 SAME_AGAIN = 8  # steps of one optimizer, after which those that have not stepped are not waited for
 
 
-NAMES = (*["step"] * 3, "startup", DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD,
+NAMES = (*["step"] * STEP_NAMES, "startup", DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD,
          LOSS_SCALING)  # the first are steps, by their witness
 
 
@@ -39,7 +40,7 @@ class Library:
         self.library = (ctypes.CDLL if self.waits else ctypes.PyDLL)(path)
         push, pop = self.library.prof_phase_push, self.library.prof_phase_pop  # another tool's has none
         texts = [ctypes.c_char_p(name.encode()) for name in NAMES]
-        witnesses = [ctypes.c_uint32(number if number < 3 else 0) for number in range(len(NAMES))]
+        witnesses = [ctypes.c_uint32(number if number < STEP_NAMES else 0) for number in range(len(NAMES))]
         self.pushes = {(name, witness.value): functools.partial(push, text, witness)
                        for name, text, witness in zip(NAMES, texts, witnesses)}
         self.is_good, self.pop = 0, pop
@@ -104,7 +105,7 @@ class Native:
             modules.use(self.functions)
         # Bound to this, so that the interpreter keeps all of it with them.
         self.start, self.end, self.unwind = (self.builtin(name, self) for name in ("start", "end", "unwind"))
-        library.pushes = {(name[0], number if number < 3 else 0): self.builtin("push", name)
+        library.pushes = {(name[0], number if number < STEP_NAMES else 0): self.builtin("push", name)
                           for number, name in enumerate(names)}
         library.pop, library.is_good = self.builtin("pop"), True
         self.forget_calls = ctypes.PYFUNCTYPE(None)(self.functions.forget_calls)
@@ -138,6 +139,7 @@ class Steps:
         self.owner = None
         self.open = None  # "startup", "step"
         self.is_recorded = self.has_begun = False
+        self.are_told = False  # the program says where its steps begin, and nothing else does
         self.made, self.cycle = weakref.WeakSet(), weakref.WeakSet()  # optimizers: all; those that step in a step
         self.knows_cycle = self.zero_grad_leads = False
         self.of_evaluation = set()  # ids of datasets
@@ -177,7 +179,7 @@ class Steps:
     def make(self, optimizer):
         was_first = not self.made
         self.made.add(optimizer)
-        if was_first and self.has_begun and self.is_owner():
+        if was_first and self.has_begun and self.is_owner() and not self.are_told:
             self.replace("startup")  # what looked like steps was none
             self.has_begun = False
         else:
@@ -200,7 +202,7 @@ class Steps:
     def fetch(self, iterator, trains):
         if self.owner is None and threading.current_thread() is not threading.main_thread():
             return  # one that fetches for another
-        if not self.is_owner():
+        if not self.is_owner() or self.are_told:
             return
         dataset = id(getattr(iterator, "_dataset", None))
         if not self.made:
@@ -222,7 +224,7 @@ class Steps:
         self.has_data, self.dataset = True, dataset
 
     def call(self, evaluates):
-        if not self.is_owner() or self.capturing is not None:
+        if not self.is_owner() or self.are_told or self.capturing is not None:
             return
         if not self.made:
             if self.open != "step" or self.has_called:
@@ -233,9 +235,22 @@ class Steps:
         else:
             self.train()
 
+    def tell(self):
+        """The program says that a step begins: in that under way, at first, if that has not trained."""
+        if not self.is_owner() or self.capturing is not None:
+            return
+        if self.are_told or self.open != "step" or self.stepped or self.has_called:
+            self.begin(BY_PROFILER)
+        self.are_told = True
+
+    def end_telling(self):
+        if self.is_owner():
+            self.are_told = False
+
     def train(self):
-        if self.open != "step" or (self.is_complete() and (not self.has_data or self.met_end)):
-            self.begin_next()
+        if not self.are_told:
+            if self.open != "step" or (self.is_complete() and (not self.has_data or self.met_end)):
+                self.begin_next()
         self.has_trained = True
 
     def capture(self, graph):
@@ -254,7 +269,7 @@ class Steps:
                 self.stepped[optimizer] = self.stepped.get(optimizer, 0) + 1
 
     def zero_grad(self):
-        if not self.made or not self.is_owner() or self.capturing is not None:
+        if not self.made or not self.is_owner() or self.are_told or self.capturing is not None:
             return
         if not self.has_begun:
             self.zero_grad_leads = True
@@ -353,6 +368,10 @@ class Phases:
         if not self.thread.calls:
             self.steps.replay(graph)
 
+    def tell_step(self):
+        if not self.thread.calls and not self.is_off:
+            self.steps.tell()
+
     def begin_step(self, optimizer):
         calls = self.thread.calls
         is_nested = bool(calls) and calls[-1].kind == OPTIMIZER
@@ -423,6 +442,17 @@ class Monitor:
         def meet(frame):
             self.modules.meet(frame.f_locals["self"])
 
+        def enter_range(frame):
+            if frame.f_locals["self"].name.startswith("ProfilerStep#"):
+                phases.tell_step()
+
+        def step_profiler(frame):
+            if not frame.f_locals["self"].record_steps:  # else there is a range
+                phases.tell_step()
+
+        def stop_profiler(frame):
+            phases.steps.end_telling()
+
         optimizer = torch.optim.Optimizer
         self.watch(torch.autograd.graph._engine_run_backward, begin(BACKWARD))
         self.watch_code(optimizer.profile_hook_step(lambda: None).__code__, step)
@@ -441,6 +471,11 @@ class Monitor:
                    False)
         self.watch(getattr(graph, "capture_end", None), lambda _: phases.steps.capture(None), False)
         self.watch(getattr(graph, "replay", None), lambda frame: phases.replay(id(frame.f_locals["self"])), False)
+        record_function = getattr(torch.autograd.profiler, "record_function", None)
+        self.watch(getattr(record_function, "__enter__", None), enter_range, False)
+        profile = getattr(getattr(torch, "profiler", None), "profile", None)
+        self.watch(getattr(profile, "step", None), step_profiler, False)
+        self.watch(getattr(profile, "stop", None), stop_profiler, False)
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
         self.watch(scaler.step, scaled_step)
         self.watch(scaler.unscale_, begin(LOSS_SCALING))

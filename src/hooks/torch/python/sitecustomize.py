@@ -119,19 +119,33 @@ class ModuleWatch:
                 say("JAX's annotations are not observed: " + str(failure).split("\n")[0])
 
     def run(self, script):
-        scope = {"__name__": script[:-3]}
-        path = os.path.join(self.folder, script)
-        with open(path, encoding="utf-8") as source:
-            exec(compile(source.read(), path, "exec"), scope)
-        return scope
+        return run(self.folder, script)
 
 
-def run_once(folder, script, function, argument):
-    path = os.path.join(folder, script)
-    with open(path) as source:
-        scope = {"__name__": script[:-3]}
-        exec(compile(source.read(), path, "exec"), scope)
-    scope[function](argument)
+def shown_file(script):
+    """For tracebacks. It is no file's name, so that tools that measure a program's files, as coverage does, leave ours out."""
+    return "<libprof/" + script + ">"
+
+
+def run(folder, script):
+    scope = {"__name__": script[:-3]}
+    with open(os.path.join(folder, script), encoding="utf-8") as source:
+        exec(compile(source.read(), shown_file(script), "exec"), scope)
+    return scope
+
+
+def hide_file(scope):
+    """As shown_file, for what is in this one."""
+
+    def renamed(code):
+        constants = tuple(renamed(each) if isinstance(each, type(code)) else each for each in code.co_consts)
+        return code.replace(co_filename=shown_file("sitecustomize.py"), co_consts=constants)
+
+    for value in scope:
+        if isinstance(value, type):
+            hide_file(list(vars(value).values()))
+        elif hasattr(getattr(value, "__code__", None), "replace"):
+            value.__code__ = renamed(value.__code__)
 
 
 def watch_forks(folder):
@@ -143,7 +157,7 @@ def watch_forks(folder):
             util = sys.modules.get("multiprocessing.util")
             if util is not None and not state:
                 state["followed"] = True
-                run_once(folder, "prof_forks.py", "follow", util)
+                run(folder, "prof_forks.py")["follow"](util)
         except Exception:
             pass
 
@@ -171,6 +185,10 @@ def begin():
             watch.act(name, sys.modules[name])
 
 
+try:
+    hide_file([value for value in list(globals().values()) if getattr(value, "__module__", None) == __name__])
+except Exception:
+    pass
 try:
     begin()
 except Exception:
