@@ -33,7 +33,7 @@ struct calls_under_way {
 constinit thread_local calls_under_way under_way;
 
 // By module. Never freed: a thread may still call a module when the process ends.
-std::unordered_map<const void*, const char*>& module_names() noexcept {
+std::unordered_map<const void*, const char*>& module_names() {
     static auto& names = *new std::unordered_map<const void*, const char*>;
     return names;
 }
