@@ -1,20 +1,29 @@
 #include "analysis/module_calls.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
 #include <tuple>
+
+#include "analysis/modules.hpp"
+#include "analysis/segment.hpp"
+#include "record/label.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::string_view own_namespace = "torch::autograd::";
 
-// What PyTorch's observer pushes for a node that the engine runs. In the mode `ops` operators have numbers, too.
-bool is_backward_node(const timeline& data, const timeline_range& range) {
-    if (!range.is_operator || range.style != range_style::push_pop) return false;
-    const std::string_view name = data.name(range.name);
-    if (name.starts_with(own_namespace)) return true;  // those without a number as well
-    return range.sequence >= 0 && name.find("::") == std::string_view::npos;
+bool is_backward(const timeline& data, const timeline_range& range) {
+    return is_phase(data, range) && data.name(range.name) == module_work_names[std::size_t(module_work::backward)];
+}
+
+// The innermost phase around a range on its thread; npos without one.
+std::uint32_t phase_around(const timeline& data, const timeline_range& range) {
+    for (std::uint32_t i = range.parent; i != npos; i = data.ranges[i].parent) {
+        if (is_phase(data, data.ranges[i])) return i;
+    }
+    return npos;
 }
 
 std::int64_t first_sequence(const timeline_range& call) noexcept {
@@ -24,10 +33,19 @@ std::int64_t first_sequence(const timeline_range& call) noexcept {
 }  // namespace
 
 module_calls::module_calls(const timeline& data) : data_(data), threads_(data.threads.size()) {
+    for (const timeline_range& range : data.ranges) {
+        if (!is_phase(data, range)) continue;
+        if (is_backward(data, range)) {
+            threads_[range.thread].goes_backward = true;
+            if (range.category == makes_graph) graph_made_ns_ = std::min(graph_made_ns_, range.end_ns);
+        }
+        const bool is_in_node = data.name(range.name) == module_work_names[std::size_t(module_work::recompute)];
+        if (!is_in_node) threads_[range.thread].has_phases = true;
+    }
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
         if (range.is_module && range.style == range_style::push_pop) calls_.push_back(i);
-        if (is_backward_node(data, range)) nodes_.push_back(i);
+        if (is_backward_node(range)) nodes_.push_back(i);
     }
     for (auto* const list : {&calls_, &nodes_}) {
         std::stable_sort(list->begin(), list->end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -115,10 +133,21 @@ std::uint32_t module_calls::latest_node_at(std::uint32_t thread, std::int64_t ti
     return thread < threads_.size() ? at(threads_[thread].latest_nodes, time_ns) : npos;
 }
 
-bool module_calls::is_wrapped(std::uint32_t call) const {
-    const auto around = around_.find(call);
-    return around != around_.end() &&
-           data_.name(data_.ranges[around->second].name) == data_.name(data_.ranges[call].name);
+// What PyTorch's observer pushes for a node that the engine runs. In the mode `ops` operators have numbers, too, and so
+// have the forwards of the program's own Functions, which have no namespace: they are not in a phase backward, nor on a
+// thread of the engine's.
+bool module_calls::is_backward_node(const timeline_range& range) const {
+    if (!range.is_operator || range.style != range_style::push_pop) return false;
+    const std::string_view name = data_.name(range.name);
+    if (name.starts_with(own_namespace)) return true;  // those without a number as well
+    if (range.sequence < 0 || name.find("::") != std::string_view::npos) return false;
+    const std::uint32_t phase = phase_around(data_, range);
+    return phase == npos ? !threads_[range.thread].has_phases : is_backward(data_, data_.ranges[phase]);
+}
+
+// Where a backward makes a graph, the engine's threads make its nodes, and nothing gives the numbers that these have.
+bool module_calls::may_be_made_by_engine(const timeline_range& node) const {
+    return node.start_ns >= graph_made_ns_ && !threads_[node.thread].goes_backward;
 }
 
 maker_of_node module_calls::maker_of(std::uint32_t node) const {
@@ -130,7 +159,9 @@ maker_of_node module_calls::maker_of(std::uint32_t node) const {
     // Numbers are a thread's own. What a node recomputes with gradients, and goes backward through, is made in it.
     const auto outer = around_.find(node);
     for (std::uint32_t in_node = outer == around_.end() ? npos : outer->second;; in_node = npos) {
+        if (in_node == npos && may_be_made_by_engine(range)) return {};
         maker_of_node found;
+        bool found_maker = false;  // on a thread that has made nodes in modules' calls
         for (std::uint32_t thread = 0; thread < threads_.size(); ++thread) {
             const std::vector<segment>& segments = threads_[thread].segments;
             const auto next =
@@ -140,13 +171,13 @@ maker_of_node module_calls::maker_of(std::uint32_t node) const {
             const segment& made = next[-1];
             if (made.time_ns > range.start_ns || made.in_node != in_node) continue;
             if (in_node != npos && thread != range.thread) continue;
-            if (made.call == npos) {
-                if (found.where == made_in::unknown) found.where = made_in::no_module;
-            } else if (found.where == made_in::module) {
-                return {};  // of which thread?
-            } else {
-                found = {made_in::module, made.call};
-            }
+            const bool is_maker = segments.front().sequence != segments.back().sequence;
+            if (found_maker && !is_maker) continue;
+            const maker_of_node here = {made.call == npos ? made_in::no_module : made_in::module, made.call};
+            const bool replaces = found.where == made_in::unknown || (is_maker && !found_maker);
+            if (!replaces && (here.where == made_in::module || found.where == made_in::module)) return {};
+            if (replaces) found = here;
+            found_maker = found_maker || is_maker;
         }
         if (found.where != made_in::unknown || in_node == npos) return found;
     }

@@ -16,7 +16,7 @@ enum class made_in : std::uint8_t {
     module,        // in a call of a module
     no_module,     // outside any, on a thread whose calls were recorded
     accumulation,  // nowhere: it adds a gradient up (AccumulateGrad)
-    unknown,       // it has no number, or calls on several threads could have made it
+    unknown,       // it has no number, or several threads could have made it
 };
 struct maker_of_node {
     made_in where = made_in::unknown;
@@ -39,8 +39,6 @@ public:
     maker_of_node maker_of(std::uint32_t node) const;
     // Its time on the host without that of calls (of nodes) within it.
     std::int64_t self_ns(std::uint32_t range) const { return self_ns_.at(range); }
-    // Whether it is the call of a module within one of the same name, which wraps it.
-    bool is_wrapped(std::uint32_t call) const;
 
 private:
     // From then on this is the innermost range.
@@ -60,7 +58,11 @@ private:
         std::vector<change> nodes;
         std::vector<change> latest_nodes;
         std::vector<segment> segments;  // by sequence
+        bool has_phases = false;        // others than those of what nodes recompute
+        bool goes_backward = false;     // it begins backwards, and executes nodes that are the CPU's
     };
+    bool is_backward_node(const timeline_range& range) const;
+    bool may_be_made_by_engine(const timeline_range& node) const;
     template <typename TBegin, typename TEnd>
     void sweep(const std::vector<std::uint32_t>& ranges, std::vector<change> thread_entry::*changes, TBegin begin,
                TEnd end);
@@ -69,6 +71,7 @@ private:
 
     const timeline& data_;
     std::vector<thread_entry> threads_;
+    std::int64_t graph_made_ns_ = INT64_MAX;  // the end of the first backward that made a graph
     std::vector<std::uint32_t> calls_;
     std::vector<std::uint32_t> nodes_;
     std::unordered_map<std::uint32_t, std::int64_t> self_ns_;

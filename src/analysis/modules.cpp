@@ -164,7 +164,7 @@ private:
 
     void add_call(std::uint32_t call) {
         tree_node& node = tree.at(tree_node_of_call(call));
-        if (!calls_.is_wrapped(call)) node.calls += 1;
+        node.calls += 1;
         node.self[static_cast<std::size_t>(work_around(call))].host_ns += calls_.self_ns(call);
     }
     void add_node(std::uint32_t node) {

@@ -14,6 +14,8 @@ inline constexpr std::string_view phase_domain = "prof.phases";
 // Calls of modules (torch.nn.Module): a range's name is MODULE.PATH (CLASS), its payload the number that autograd would
 // have given to the next node when it began, and at its end the same again (modules.hpp of analysis).
 inline constexpr std::string_view module_domain = "prof.modules";
+// The category of a phase "backward" that makes a graph of its own (create_graph).
+inline constexpr std::uint32_t makes_graph = 1;
 // What told where a phase "step" ends: its range's category (prof_step_witness).
 inline constexpr std::uint32_t optimizer_witness = 1;
 inline constexpr std::uint32_t call_witness = 2;
