@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <unordered_map>
+#include <utility>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 
@@ -25,55 +26,124 @@ struct calls_under_way {
     std::uint32_t modules = 0;
     std::uint32_t others = 0;
     std::array<std::uint16_t, most> modules_around{};
+    std::ptrdiff_t seen_by_python = 0;  // modules' calls in modules' calls are not
+    bool has_failed_at_end = false;     // an exception of Python's end of a call leaves that call now
     // Of all calls of modules, one in another: which have a range to be ended. Deeper ones have none.
     static constexpr std::uint32_t deepest = 1024;
     std::uint32_t depth = 0;
     std::array<std::uint64_t, deepest / 64> has_range{};
+    void* outermost = nullptr;    // its module; an address only, for it may be gone
+    const char* begun = nullptr;  // the name of the range that has just begun, until any begins or ends
 };
 constinit thread_local calls_under_way under_way;
 
-// By module. Never freed: a thread may still call a module when the process ends.
-std::unordered_map<const void*, const char*>& module_names() {
-    static auto& names = *new std::unordered_map<const void*, const char*>;
-    return names;
+struct known_module {
+    const char* name = nullptr;
+    void* reference = nullptr;
+    std::uint32_t what = 0;
+};
+// Never freed: a thread may still call a module when the process ends.
+struct known_modules {
+    std::unordered_map<const void*, known_module> by_module;
+    std::unordered_map<const void*, const void*> by_reference;
+};
+known_modules& known() {
+    static auto& modules = *new known_modules;
+    return modules;
+}
+
+// Null, and Python has an exception, if that is the program's: of a signal handler, which Python runs in any function.
+// That there is no room for one more function is none.
+template <typename... TArguments>
+void* call_python(void* callable, TArguments... arguments) noexcept {
+    void* const result = runtime.call(callable, arguments..., nullptr);
+    if (result != nullptr) {
+        runtime.release(result);
+        return runtime.none;
+    }
+    if (runtime.error_is(runtime.no_room) == 0) return nullptr;
+    runtime.clear_error();
+    return runtime.none;
+}
+
+// As call_python, with the number of calls around the one that begins or ends.
+template <typename... TArguments>
+void* call_python_at(const calls_under_way& at, void* callable, TArguments... arguments) noexcept {
+    void* const around = runtime.number(at.seen_by_python);
+    if (around == nullptr) {
+        runtime.clear_error();
+        return runtime.none;
+    }
+    void* const result = call_python(callable, arguments..., around);
+    runtime.release(around);
+    return result;
 }
 
 std::int64_t next_sequence() noexcept {
     return runtime.next_sequence == nullptr ? -1 : static_cast<std::int64_t>(runtime.next_sequence());
 }
 
-// Of the module whose call begins in the frame that is running; null: it has none.
-const char* name_of_called(bool is_outermost) noexcept {
-    void* const frame = runtime.frame();
-    void* const module = frame == nullptr ? nullptr : runtime.variable(frame, runtime.self);
-    if (module == nullptr) {
-        runtime.clear_error();
-        return nullptr;
-    }
-    const auto& names = module_names();
-    auto found = names.find(module);
-    if (found == names.end()) {
-        void* const outermost = is_outermost ? runtime.yes : runtime.no;
-        if (void* const result = runtime.call(runtime.on_module, module, outermost, nullptr)) runtime.release(result);
-        found = names.find(module);
-    }
-    runtime.release(module);  // the frame has it, too
-    return found == names.end() ? nullptr : found->second;
+bool is_to_be_named(const known_module* module, bool is_outermost) noexcept {
+    if (module == nullptr) return true;
+    return is_outermost ? module->name == nullptr : (module->what & module_is_root) != 0;
 }
 
-void begin_module(calls_under_way& at) noexcept {
-    if (runtime.on_module == nullptr) return;
+const known_module* find(const void* module) noexcept {
+    const auto found = known().by_module.find(module);
+    return found == known().by_module.end() ? nullptr : &found->second;
+}
+
+// False as call_python's null.
+bool name_called(const calls_under_way& at, void* module, bool is_outermost) noexcept {
+    void* const around = is_outermost ? runtime.none : runtime.address(at.outermost);
+    if (around == nullptr) {
+        runtime.clear_error();
+        return true;
+    }
+    void* const result = call_python(runtime.on_module, module, around);
+    if (!is_outermost) runtime.release(around);
+    return result != nullptr;
+}
+
+// The module whose call begins in the frame that is running: a reference, or null.
+void* module_called() noexcept {
+    void* const frame = runtime.frame();
+    void* const module = frame == nullptr ? nullptr : runtime.variable(frame, runtime.self);
+    if (module == nullptr) runtime.clear_error();
+    return module;
+}
+
+void enter_module(calls_under_way& at) noexcept {
     const std::uint32_t depth = at.depth++;
-    if (depth >= calls_under_way::deepest) return;
-    const std::uint64_t bit = std::uint64_t{1} << depth % 64;
-    at.has_range[depth / 64] &= ~bit;
-    const char* const name = name_of_called(depth == 0);
-    if (name != nullptr && push_module(name, next_sequence())) at.has_range[depth / 64] |= bit;
+    if (depth < calls_under_way::deepest) at.has_range[depth / 64] &= ~(std::uint64_t{1} << depth % 64);
+}
+
+// False as call_python's null.
+bool begin_module(calls_under_way& at) noexcept {
+    const std::uint32_t depth = at.depth - 1;
+    if (depth >= calls_under_way::deepest) return true;
+    void* const module = module_called();
+    if (module == nullptr) return true;
+    const bool is_outermost = depth == 0;
+    bool is_good = true;
+    if (is_to_be_named(find(module), is_outermost)) is_good = name_called(at, module, is_outermost);
+    if (is_outermost) at.outermost = module;
+    const known_module* const found = is_good ? find(module) : nullptr;
+    runtime.release(module);  // the frame has it, too
+    const char* const begun = std::exchange(at.begun, nullptr);
+    if (found == nullptr || found->name == nullptr || *found->name == '\0') return is_good;
+    if ((found->what & module_is_wrapped) != 0 && begun == found->name) return true;  // the wrapper's range is its own
+    if (push_module(found->name, next_sequence())) {
+        at.has_range[depth / 64] |= std::uint64_t{1} << depth % 64;
+        at.begun = found->name;
+    }
+    return true;
 }
 
 void end_module(calls_under_way& at) noexcept {
     if (at.depth == 0) return;
     const std::uint32_t depth = --at.depth;
+    at.begun = nullptr;
     if (depth < calls_under_way::deepest && (at.has_range[depth / 64] >> depth % 64 & 1) != 0) {
         pop_module(next_sequence());
     }
@@ -91,41 +161,62 @@ void enter(calls_under_way& at) noexcept {
     ++at.others;
 }
 
-void leave(calls_under_way& at) noexcept {
-    if (at.others == 0) return;
+bool leave(calls_under_way& at) noexcept {
+    if (at.others == 0) return false;
     if (--at.others < calls_under_way::most) at.modules = at.modules_around[at.others];
+    return true;
 }
 
+// After an exception Python unwinds the call that has just begun, and on_unwind ends it.
 void* on_start(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 2) return runtime.none;
     calls_under_way& at = under_way;
     void* const code = arguments[0];
-    if (code != runtime.module_call) {
-        if (is_watched(code)) enter(at);
-        return runtime.call(runtime.on_start, code, nullptr);
-    }
     void* result = runtime.none;
-    if (at.modules++ == 0) result = runtime.call(runtime.on_start, code, nullptr);
-    begin_module(at);
-    return result;
+    if (code != runtime.module_call) {
+        result = call_python_at(at, runtime.on_start, code);
+        if (is_watched(code)) {
+            enter(at);
+            ++at.seen_by_python;
+        }
+        return result;
+    }
+    if (runtime.on_module != nullptr) enter_module(at);
+    if (at.modules++ == 0) {
+        result = call_python_at(at, runtime.on_start, code);
+        ++at.seen_by_python;
+    }
+    if (result == nullptr || runtime.on_module == nullptr) return result;
+    return begin_module(at) ? result : nullptr;
+}
+
+void* finish(calls_under_way& at, const void* code) noexcept {
+    bool was_seen = false;
+    if (code == runtime.module_call) {
+        end_module(at);
+        if (at.modules == 0 || --at.modules != 0) return runtime.none;
+        was_seen = true;
+    } else {
+        was_seen = leave(at);
+    }
+    if (was_seen && at.seen_by_python > 0) --at.seen_by_python;
+    return call_python_at(at, runtime.on_end);
 }
 
 void* on_end(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 1) return runtime.none;
     calls_under_way& at = under_way;
-    if (arguments[0] == runtime.module_call) {
-        end_module(at);
-        if (at.modules == 0 || --at.modules != 0) return runtime.none;
-    } else {
-        leave(at);
-    }
-    return runtime.call(runtime.on_end, nullptr);
+    void* const result = finish(at, arguments[0]);
+    at.has_failed_at_end = result == nullptr;
+    return result;
 }
 
 // Of any function that an exception leaves.
-void* on_unwind(void* self, void* const* arguments, std::ptrdiff_t count) noexcept {
+void* on_unwind(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 1 || (arguments[0] != runtime.module_call && !is_watched(arguments[0]))) return runtime.none;
-    return on_end(self, arguments, count);
+    calls_under_way& at = under_way;
+    if (std::exchange(at.has_failed_at_end, false)) return call_python_at(at, runtime.on_end);
+    return finish(at, arguments[0]);
 }
 
 // A phase may wait for a window to open, and other threads are to run meanwhile.
@@ -141,10 +232,8 @@ void* push(void* name, void* const* arguments, std::ptrdiff_t) noexcept {
     const auto* const found = std::find(runtime.names, runtime.names + runtime.name_count, name);
     const std::ptrdiff_t index = found - runtime.names;
     if (index == static_cast<std::ptrdiff_t>(runtime.name_count)) return runtime.no;
-    // The first names are those of steps, by their witness.
-    const std::uint32_t witness = index <= PROF_STEP_PROFILER ? static_cast<std::uint32_t>(index) : 0;
     int result = 0;
-    without_interpreter([&] { result = prof_phase_push(runtime.texts[index], witness); });
+    without_interpreter([&] { result = prof_phase_push(runtime.texts[index], runtime.categories[index]); });
     return result == PROF_OK ? runtime.yes : runtime.no;
 }
 
@@ -155,13 +244,21 @@ void* pop(void*, void* const*, std::ptrdiff_t) noexcept {
 
 void forget_calls() noexcept { under_way = {}; }
 
-void name_module(void* module, const char* name) noexcept {
+void name_module(void* module, const char* name, void* reference, std::uint32_t what) noexcept {
     try {
-        module_names()[module] = name;
+        known().by_reference[reference] = module;
+        known().by_module[module] = {name, reference, what};
     } catch (const std::exception&) {  // no memory
     }
 }
-void forget_module(void* module) noexcept { module_names().erase(module); }
+void* forget_module(void*, void* const* reference, std::ptrdiff_t count) noexcept {
+    if (count < 1) return runtime.none;
+    const auto found = known().by_reference.find(reference[0]);
+    if (found == known().by_reference.end()) return runtime.none;
+    known().by_module.erase(found->second);
+    known().by_reference.erase(found);
+    return runtime.none;
+}
 
 constexpr prof_python_functions functions{on_start, on_end,       on_unwind,   push,
                                           pop,      forget_calls, name_module, forget_module};

@@ -88,6 +88,39 @@ class Modules(Phases):
     def test_programs_do_not_change(self):
         self.run_program("phases_cases.py", CASES, "--export", "none", "--modules")
 
+    def test_shared_modules_have_their_first_paths(self):
+        self.assertEqual(self.calls(self.rows("shared")),
+                         {"Shares": 1, "Shares.embedding": 2, "Shares.block": 2, "Shares.block.0": 2})
+
+    def test_a_module_that_calls_itself(self):
+        self.assertEqual(self.calls(self.rows("recursive")), {"Recursive": 6, "Recursive.up": 6})
+
+    def test_wrappers_are_what_they_wrap(self):
+        rows = self.rows("wrapped")
+        self.assertEqual(self.calls(rows), {"Sequential": 4, "Sequential.0": 5, "Sequential.1": 4})
+        self.assertEqual(rows["Sequential.0"]["class"], "Linear")
+
+    def test_a_root_that_becomes_a_part(self):
+        self.assertEqual(self.calls(self.rows("moved_before_it_is_a_part")),
+                         {"Tanh": 1, "Sequential": 3, "Sequential.0": 3, "Sequential.1": 3})
+
+    def test_a_part_of_none(self):
+        self.assertEqual(self.calls(self.rows("not_a_part")), {"Student": 1, "Student.up": 1, "Linear": 7})
+
+    def test_naming_runs_no_code_of_the_programs(self):
+        self.rows("no_code_of_the_programs")
+
+    def test_exceptions_of_signal_handlers_are_the_programs(self):
+        rows = self.rows("signals")
+        self.assertEqual({path: calls for path, calls in self.calls(rows).items() if path.startswith("Net")},
+                         {path: calls for path, calls in self.TREE.items() if path.startswith("Net")})
+        self.check_backward(rows, 3)
+
+    def test_modules_made_anew_take_no_search_each(self):
+        rows = self.rows("made_anew")
+        self.assertEqual(sum(row["calls"] for path, row in rows.items() if path.startswith("Identity")), 3000)
+        self.assertEqual(rows["Tanh"]["calls"], 3000)
+
     def test_table_stands_below_the_summary(self):
         said = self.run_program("modules_cases.py", ["tree"], "--modules", "--export", "summary")
         self.assertIn("\nHost time by module", said)

@@ -282,7 +282,7 @@ class TorchRanges(unittest.TestCase):
         self.assertEqual(self.captures(), [])
         with self.assertRaises(AssertionError) as difference:
             self.run_case("ranges", "--pytorch", "ops", FAKE_TORCH="no_cuda")
-        self.assertIn("libprof: PyTorch's ranges are not heard: Can't use NVTX profiler - PyTorch was compiled without "
+        self.assertIn("libprof: PyTorch's ranges are not observed: Can't use NVTX profiler - PyTorch was compiled without "
                       "CUDA", str(difference.exception))
         self.assertNotIn("Exception raised from", str(difference.exception))
 

@@ -3,6 +3,7 @@ the root of their tree, and their attribute path in there, as `GPT2LMHeadModel.t
 
 No module is kept. Trees are walked here, not by PyTorch: dynamo does not look at this file's functions, and may be at work.
 """
+import collections
 import ctypes
 import os
 import sys
@@ -12,99 +13,196 @@ import weakref
 WRAPPERS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 
 
+IS_ROOT, IS_WRAPPED = 1, 2  # enum prof_python_module
+
+class_name = type.__dict__["__name__"].__get__  # whatever a metaclass says
+
+
+def gone():
+    return None
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = weakref.ref(root)  # gone, too, when it has become a part of another tree
+        self.label = None
+        self.searches = Searches()
+
+
+class Searches:
+    """For modules that have no name. The more of them have failed one after another, the fewer of the next are done: a
+    program may make modules at each call."""
+
+    def __init__(self):
+        self.failed = self.to_leave_out = 0
+
+    def is_due(self):
+        if self.to_leave_out == 0:
+            return True
+        self.to_leave_out -= 1
+        return False
+
+    def end(self, has_found):
+        self.failed = 0 if has_found else self.failed + 1
+        self.to_leave_out = 2 ** max(0, min(self.failed, 40) - 4) - 1
+
+
+class Labels:
+    """Of the trees whose roots have one class: a number that is free again is given again."""
+
+    def __init__(self, name):
+        self.name = name
+        self.trees, self.free, self.new = [], [], 0  # `new`: since the last look for numbers that are free
+        self.latest = collections.deque(maxlen=8)
+
+    def is_free(self, number):
+        return self.trees[number].root() is None
+
+    def free_number(self):
+        """None: each that was looked at belongs to a tree. A look at all of them follows many new ones only."""
+        if 2 * self.new >= len(self.trees):
+            self.free = [number for number in range(len(self.trees)) if self.is_free(number)]
+            self.free.reverse()
+            self.new = 0
+        for number in self.latest:
+            if self.is_free(number):
+                return number
+        while self.free:
+            number = self.free.pop()
+            if self.is_free(number):
+                return number
+        return None
+
+    def give(self, tree):
+        number = self.free_number()
+        if number is None:
+            number = len(self.trees)
+            self.trees.append(tree)
+            self.new += 1
+        self.trees[number] = tree
+        self.latest.append(number)
+        tree.label = self.name if number == 0 else self.name + "#" + str(number + 1)
+
+
 class ModuleNames:
     def __init__(self, depth):
         self.depth = depth
-        self.named = {}  # id -> weak reference
+        self.named = {}  # id -> (weak reference, tree or None); some are gone
+        self.most_named = 1000
         self.texts = {}  # each for ever, for libprof has its address
-        self.roots = {}  # label -> weak reference
+        self.labels = {}  # name of a class -> Labels
+        self.searches = Searches()  # in all trees
 
-    def use(self, functions):
-        self.name_module = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(functions.name_module)
-        self.forget_module = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(functions.forget_module)
+    def use(self, functions, forget_module):
+        self.name_module = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p,
+                                             ctypes.c_uint32)(functions.name_module)
+        self.forget_module = forget_module  # no function of Python's: an exception of a signal's handler would be lost
+
+    def entry(self, address):
+        """Of a module that lives."""
+        entry = self.named.get(address)
+        return None if entry is None or entry[0]() is None else entry
 
     def meet(self, module):
         """The program moves it, or asks for its parameters: it may be a root."""
-        if id(module) not in self.named:
+        if self.entry(id(module)) is None:
             self.add_tree(module)
 
-    def on_call(self, module, is_outermost):
-        """It is called, and has no name."""
-        try:
-            root = self.find_root(module)
-            if root is not None:
-                self.add_tree(root)  # it is new there
-            elif is_outermost:
+    def on_call(self, module, around):
+        """It is called, and has no name, or is a root that another module calls. `around`: the address of the module whose
+        call is the outermost; None: that is its own."""
+        entry = self.entry(id(module))
+        if around is None:
+            if not self.searches.is_due():
                 self.add_tree(module)
-            if id(module) not in self.named:
-                self.name(module, None)
-        except Exception:
-            pass
+                return
+            trees = {each[1] for each in list(self.named.values()) if each[1] is not None}
+            has_found = any(self.add_if_part(tree, module) for tree in trees)
+            self.searches.end(has_found)
+            if not has_found:
+                self.add_tree(module)
+            return
+        outermost = self.entry(around)
+        tree = None if outermost is None else outermost[1]
+        is_root = entry is not None and entry[1] is not None
+        has_found = False
+        if tree is not None and (is_root or tree.searches.is_due()):
+            has_found = self.add_if_part(tree, module)
+            tree.searches.end(has_found)
+        if not has_found and is_root:
+            self.name(module, self.text(entry[1], (), module), entry[1], 0)
+        elif not has_found:
+            self.name(module, None, None, 0)
 
-    def find_root(self, module):
-        for reference in list(self.roots.values()):
-            root = reference()
-            if root is not None and any(part is module for _, part in walk(root)):
-                return root
-        return None
+    def add_if_part(self, tree, module):
+        root = tree.root()
+        if root is None or root is module:
+            return False
+        path = next((path for path, part in walk(root) if part is module), None)
+        if path is not None:
+            self.add_part(tree, path, module)
+        return path is not None
 
     def add_tree(self, root):
-        label = self.label_of(root)
-        for path, module in walk(root):
-            parts = [part for part in path if part not in WRAPPERS]
-            if len(parts) > self.depth:
-                self.name(module, None)
-            else:
-                self.name(module, ".".join([label, *parts]) + " (" + class_of(module) + ")")
-            if module is not root:
-                self.end_root(module)
+        tree = Tree(root)
+        name = shown_class(root)
+        if name not in self.labels:
+            self.labels[name] = Labels(name)
+        self.labels[name].give(tree)
+        self.add_part(tree, (), root)
 
-    def label_of(self, root):
-        name, number = class_of(root), 1
-        while True:
-            label = name if number == 1 else name + "#" + str(number)
-            owner = self.roots[label]() if label in self.roots else None
-            if owner is None or owner is root:
-                self.roots[label] = weakref.ref(root)
-                return label
-            number += 1
+    def add_part(self, tree, path, module):
+        for within, part in walk(module):
+            entry = self.entry(id(part))
+            if entry is not None and entry[1] not in (None, tree) and entry[1].root() is part:
+                entry[1].root = gone
+            at = path + within
+            what = IS_ROOT if not at else IS_WRAPPED if at[-1] in WRAPPERS else 0
+            self.name(part, self.text(tree, at, part), tree, what)
 
-    def end_root(self, module):
-        for label, reference in list(self.roots.items()):
-            if reference() is module:
-                del self.roots[label]
+    def text(self, tree, path, module):
+        parts = [part for part in path if part not in WRAPPERS]
+        if len(parts) > self.depth:
+            return ""
+        return ".".join([tree.label, *parts]) + " (" + shown_class(module) + ")"
 
-    def name(self, module, text):
+    def name(self, module, text, tree, what):
+        """None: it is in no tree that is known; "": too deep in one."""
         key = id(module)
-        if key not in self.named:
-            self.named[key] = weakref.ref(module, lambda _: self.forget(key))
-        self.name_module(key, None if text is None else self.texts.setdefault(text, text.encode()))
+        entry = self.entry(key)
+        reference = weakref.ref(module, self.forget_module) if entry is None else entry[0]
+        self.named[key] = (reference, tree)
+        self.name_module(key, None if text is None else self.texts.setdefault(text, text.encode()), id(reference), what)
+        if len(self.named) > self.most_named:
+            self.named = {key: entry for key, entry in self.named.items() if entry[0]() is not None}
+            self.most_named = 2 * len(self.named) + 1000
 
-    def forget(self, key):
-        if self.named.pop(key, None) is not None:
-            self.forget_module(key)
+
+def parts_of(module):
+    """By their names. No code of the program's runs."""
+    parts = object.__getattribute__(module, "__dict__").get("_modules")
+    return list(dict.items(parts)) if issubclass(type(parts), dict) else []
 
 
-def class_of(module):
+def shown_class(module):
     """Of what it wraps, if it does."""
     while True:
-        within = next((part for name, part in module._modules.items() if name in WRAPPERS), None)
+        within = next((part for name, part in parts_of(module) if name in WRAPPERS and part is not None), None)
         if within is None:
-            return type(module).__name__
+            return class_name(type(module))
         module = within
 
 
 def walk(root):
-    """Each module of the tree once, as the path to it and the module; parents before what they contain."""
-    found, seen, waiting = [], {id(root)}, [((), root)]
+    """Each module of the tree once, as the path to it and the module, in the order of named_modules()."""
+    seen, waiting = set(), [((), root)]
     while waiting:
         path, module = waiting.pop()
-        found.append((path, module))
-        for name, part in reversed(list(module._modules.items())):
-            if part is not None and id(part) not in seen:
-                seen.add(id(part))
-                waiting.append(((*path, name), part))
-    return found
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        yield path, module
+        waiting.extend(((*path, name), part) for name, part in reversed(parts_of(module)) if part is not None)
 
 
 def sequence_function(torch):

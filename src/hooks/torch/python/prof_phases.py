@@ -1,4 +1,4 @@
-"""Observes the phases of a PyTorch program from outside, and says them to libprof: docs/phases.md defines them.
+"""Observes the phases of a PyTorch program from outside, and records them with libprof: docs/phases.md defines them.
 
 Python 3.12 and newer: by sys.monitoring, on a dozen code objects of PyTorch's and no others. PyTorch is not changed,
 and dynamo sees nothing of it. Older: a few functions that dynamo does not trace are wrapped; modules' calls are not
@@ -24,8 +24,11 @@ STEP_NAMES = 5
 SAME_AGAIN = 8  # steps of one optimizer, after which those that have not stepped are not waited for
 
 
-NAMES = (*["step"] * STEP_NAMES, "startup", DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD,
-         LOSS_SCALING)  # the first are steps, by their witness
+MAKES_GRAPH = 1  # the category of such a backward (record/label.hpp)
+# The phases and their categories.
+NAMES = (*(("step", witness) for witness in range(STEP_NAMES)), (BACKWARD, MAKES_GRAPH),
+         *((name, 0) for name in ("startup", DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD,
+                                  CLIP_GRAD, LOSS_SCALING)))
 
 
 SELF = "self"
@@ -39,15 +42,9 @@ class Library:
         self.waits = any(os.environ.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))
         self.library = (ctypes.CDLL if self.waits else ctypes.PyDLL)(path)
         push, pop = self.library.prof_phase_push, self.library.prof_phase_pop  # another tool's has none
-        texts = [ctypes.c_char_p(name.encode()) for name in NAMES]
-        witnesses = [ctypes.c_uint32(number if number < STEP_NAMES else 0) for number in range(len(NAMES))]
-        self.pushes = {(name, witness.value): functools.partial(push, text, witness)
-                       for name, text, witness in zip(NAMES, texts, witnesses)}
+        self.pushes = {(name, category): functools.partial(push, ctypes.c_char_p(name.encode()), ctypes.c_uint32(category))
+                       for name, category in NAMES}
         self.is_good, self.pop = 0, pop
-
-    def push(self, name, witness=0):
-        """True if there is something to pop."""
-        return self.pushes[name, witness]() == self.is_good
 
 
 class MethodDefinition(ctypes.Structure):
@@ -60,11 +57,14 @@ class Runtime(ctypes.Structure):
 
     _fields_ = [("none", ctypes.c_void_p), ("yes", ctypes.c_void_p), ("no", ctypes.c_void_p),
                 ("module_call", ctypes.c_void_p), ("codes", ctypes.c_void_p), ("code_count", ctypes.c_size_t),
-                ("names", ctypes.c_void_p), ("texts", ctypes.c_void_p), ("name_count", ctypes.c_size_t),
+                ("names", ctypes.c_void_p), ("texts", ctypes.c_void_p), ("categories", ctypes.c_void_p),
+                ("name_count", ctypes.c_size_t),
                 ("on_start", ctypes.c_void_p), ("on_end", ctypes.c_void_p), ("call", ctypes.c_void_p),
+                ("number", ctypes.c_void_p), ("error_is", ctypes.c_void_p), ("no_room", ctypes.c_void_p),
+                ("release", ctypes.c_void_p), ("clear_error", ctypes.c_void_p),
                 ("save_thread", ctypes.c_void_p), ("restore_thread", ctypes.c_void_p), ("frame", ctypes.c_void_p),
-                ("variable", ctypes.c_void_p), ("self", ctypes.c_void_p), ("release", ctypes.c_void_p),
-                ("clear_error", ctypes.c_void_p), ("on_module", ctypes.c_void_p), ("next_sequence", ctypes.c_void_p)]
+                ("variable", ctypes.c_void_p), ("self", ctypes.c_void_p), ("address", ctypes.c_void_p),
+                ("on_module", ctypes.c_void_p), ("next_sequence", ctypes.c_void_p)]
 
 
 class Functions(ctypes.Structure):
@@ -77,11 +77,11 @@ class Native:
 
     FASTCALL = 0x80
 
-    def __init__(self, library, module_call, codes, on_start, on_end, modules, next_sequence):
+    def __init__(self, library, module_call, codes, on_start, on_end, on_module, next_sequence):
         python = ctypes.pythonapi
-        names = [[name] for name in NAMES]  # told apart by identity
-        on_module = None if modules is None else modules.on_call
-        self.kept = [module_call, codes, on_start, on_end, names, on_module, SELF]
+        names = [[name] for name, _ in NAMES]  # told apart by identity
+        no_room = (RecursionError, MemoryError)
+        self.kept = [module_call, codes, on_start, on_end, names, on_module, no_room, SELF]
 
         def array(of, values):
             self.kept.append((of * len(values))(*values))
@@ -92,21 +92,21 @@ class Native:
 
         runtime = Runtime(
             id(None), id(True), id(False), id(module_call), array(ctypes.c_void_p, list(map(id, codes))), len(codes),
-            array(ctypes.c_void_p, list(map(id, names))), array(ctypes.c_char_p, [name.encode() for name in NAMES]),
+            array(ctypes.c_void_p, list(map(id, names))), array(ctypes.c_char_p, [name.encode() for name, _ in NAMES]),
+            array(ctypes.c_uint32, [category for _, category in NAMES]),
             len(NAMES), id(on_start), id(on_end), address(python.PyObject_CallFunctionObjArgs),
+            address(python.PyLong_FromSsize_t), address(python.PyErr_ExceptionMatches), id(no_room),
+            address(python.Py_DecRef), address(python.PyErr_Clear),
             address(python.PyEval_SaveThread) if library.waits else None,
             address(python.PyEval_RestoreThread) if library.waits else None,
-            address(python.PyEval_GetFrame), address(python.PyFrame_GetVar), id(SELF), address(python.Py_DecRef),
-            address(python.PyErr_Clear), None if on_module is None else id(on_module), next_sequence)
+            address(python.PyEval_GetFrame), address(python.PyFrame_GetVar), id(SELF),
+            address(python.PyLong_FromVoidPtr), None if on_module is None else id(on_module), next_sequence)
         prepare = library.library.prof_python_calls
         prepare.restype = ctypes.POINTER(Functions)
         self.functions = prepare(ctypes.byref(runtime)).contents
-        if modules is not None:
-            modules.use(self.functions)
         # Bound to this, so that the interpreter keeps all of it with them.
         self.start, self.end, self.unwind = (self.builtin(name, self) for name in ("start", "end", "unwind"))
-        library.pushes = {(name[0], number if number < STEP_NAMES else 0): self.builtin("push", name)
-                          for number, name in enumerate(names)}
+        library.pushes = {key: self.builtin("push", name) for key, name in zip(NAMES, names)}
         library.pop, library.is_good = self.builtin("pop"), True
         self.forget_calls = ctypes.PYFUNCTYPE(None)(self.functions.forget_calls)
 
@@ -160,10 +160,14 @@ class Steps:
 
     def replace(self, name, witness=0):
         if self.is_recorded:
+            self.is_recorded = False
             self.library.pop()
         self.open = name
-        self.is_recorded = (name is not None and not (name == "step" and self.are_the_programs)
-                            and self.library.push(name, witness))
+        if name is not None and not (name == "step" and self.are_the_programs):
+            push = self.library.pushes[name, witness]
+            self.is_recorded = True
+            if push() != self.library.is_good:
+                self.is_recorded = False
 
     def begin(self, witness):
         self.replace("step", witness if self.has_begun else 0)
@@ -332,8 +336,10 @@ class Phases:
         guards = sys.modules.get("torch._guards")
         return guards is not None and guards.TracingContext.try_get() is not None
 
-    def begin(self, kind, subject=None):
-        """A call that is not one of a module's inside another's."""
+    def begin(self, kind, subject=None, category=0):
+        """A call that is not one of a module's inside another's.
+
+        A signal's handler may raise an exception after any call of a function: what is open is written down before."""
         thread = self.thread
         around = thread.calls[-1] if thread.calls else None
         call = Call(kind)
@@ -354,7 +360,10 @@ class Phases:
                 call.has_suspended = True
         elif kind != BACKWARD or outer not in (FORWARD, EVALUATION) or self.is_compiling():
             return  # a part of the phase around it
-        call.is_open = self.library.push(kind)
+        push = self.library.pushes[kind, category if kind == BACKWARD else 0]
+        call.is_open = True
+        if push() != self.library.is_good:
+            call.is_open = False
 
     def tell_steps(self, kind, subject):
         if kind == DATA:
@@ -382,11 +391,24 @@ class Phases:
         thread = self.thread
         if not thread.calls:
             return  # it began before
-        call = thread.calls.pop()
+        call = thread.calls[-1]
         if call.is_open:
+            call.is_open = False
             self.library.pop()
+        thread.calls.pop()
         if call.has_suspended:
-            thread.calls[-1].is_open = self.library.push(OPTIMIZER)
+            around, push = thread.calls[-1], self.library.pushes[OPTIMIZER, 0]
+            around.is_open = True
+            if push() != self.library.is_good:
+                around.is_open = False
+
+    def finish_until(self, count):
+        """The calls under way are so many. One that has no beginning here has failed there."""
+        calls = self.thread.calls
+        while len(calls) > count:
+            self.finish()
+        while len(calls) < count:
+            calls.append(Call(None))
 
 
 class Monitor:
@@ -419,12 +441,16 @@ class Monitor:
         def fetch(frame):
             phases.begin(DATA, frame.f_locals["self"])
 
+        def go_backward(frame):
+            arguments = frame.f_locals.get("args", ())  # gradients, retain_graph, create_graph, …
+            phases.begin(BACKWARD, None, MAKES_GRAPH if len(arguments) > 2 and arguments[2] is True else 0)
+
         def step(frame):
             phases.begin_step(frame.f_locals["args"][0])
 
         def scaled_step(frame):
             optimizer = frame.f_locals["optimizer"]
-            phases.begin_step(getattr(optimizer, "optimizer", optimizer))
+            phases.begin_step(own_attributes(optimizer).get("optimizer", optimizer))
 
         def make(frame):
             phases.steps.make(frame.f_locals["self"])
@@ -454,7 +480,7 @@ class Monitor:
             phases.steps.end_telling()
 
         optimizer = torch.optim.Optimizer
-        self.watch(torch.autograd.graph._engine_run_backward, begin(BACKWARD))
+        self.watch(torch.autograd.graph._engine_run_backward, begin(BACKWARD) if self.modules is None else go_backward)
         self.watch_code(optimizer.profile_hook_step(lambda: None).__code__, step)
         self.watch(optimizer.zero_grad, begin(ZERO_GRAD))
         self.watch(optimizer.__init__, make, False)
@@ -481,22 +507,33 @@ class Monitor:
         self.watch(scaler.unscale_, begin(LOSS_SCALING))
         self.watch(scaler.update, begin(LOSS_SCALING))
 
-    def on_start(self, code):
+    def on_start(self, code, around):
         try:
-            if code is not self.module_call:
-                return self.begins[id(code)](sys._getframe(1))
             phases = self.phases
-            evaluates = not phases.trains() or not sys._getframe(1).f_locals["self"].__dict__.get("training", True)
+            if len(phases.thread.calls) != around:
+                phases.finish_until(around)
+            if code is not self.module_call:
+                self.begins[id(code)](sys._getframe(1))
+                return
+            evaluates = not phases.trains() or not own_attributes(sys._getframe(1).f_locals["self"]).get("training", True)
             phases.begin(EVALUATION if evaluates else FORWARD)
-        except Exception:
-            pass
-        return None
+        except Exception as failure:
+            if not is_own(failure):
+                raise
 
-    def on_end(self):
+    def on_end(self, around):
         try:
-            self.phases.finish()
-        except Exception:
-            pass
+            self.phases.finish_until(around)
+        except Exception as failure:
+            if not is_own(failure):
+                raise
+
+    def on_module(self, module, around):
+        try:
+            self.modules.on_call(module, around)
+        except Exception as failure:
+            if not is_own(failure):
+                raise
 
     def start(self, next_sequence):
         monitoring = sys.monitoring
@@ -507,7 +544,9 @@ class Monitor:
         monitoring.use_tool_id(tool, "libprof")
         events = monitoring.events
         native = Native(self.phases.library, self.module_call, self.with_end, self.on_start, self.on_end,
-                        self.modules, next_sequence)
+                        None if self.modules is None else self.on_module, next_sequence)
+        if self.modules is not None:
+            self.modules.use(native.functions, native.builtin("forget_module"))
         self.phases.forget_calls = native.forget_calls
         monitoring.register_callback(tool, events.PY_START, native.start)
         monitoring.register_callback(tool, events.PY_RETURN, native.end)
@@ -516,6 +555,19 @@ class Monitor:
             has_end = code is self.module_call or code in self.with_end
             monitoring.set_local_events(tool, code, events.PY_START | (events.PY_RETURN if has_end else 0))
         monitoring.set_events(tool, events.PY_UNWIND)  # there is no local one
+
+
+def own_attributes(of):
+    """No code of the program's runs."""
+    return object.__getattribute__(of, "__dict__")
+
+
+def is_own(failure):
+    """Of libprof's code; else it is of a signal's handler, which Python runs in any function, and is the program's."""
+    where = failure.__traceback__
+    while where.tb_next is not None:
+        where = where.tb_next
+    return where.tb_frame.f_code.co_filename.startswith("<libprof/")
 
 
 def unwrapped(function):

@@ -1,4 +1,4 @@
-"""What `prof run` has Python programs begin with: once they have imported torch, PyTorch says its ranges to NVTX; once they
+"""What `prof run` has Python programs begin with: once they have imported torch, PyTorch gives its ranges to NVTX; once they
 have imported jax, its annotations are ranges; once they have imported Triton's profiler, libprof makes way for that; a
 forked child of multiprocessing's ends its recording. And when they end, libprof does its work before Python does.
 
@@ -65,7 +65,7 @@ class ModuleWatch:
         return None
 
     def follow(self, name, loader):
-        """Its exec_module is ours for one call. A loader that cannot be changed loads the module unheard."""
+        """Its exec_module is ours for one call. A loader that cannot be changed loads the module, which is not observed."""
         load = getattr(loader, "exec_module", None)
 
         def exec_module(module):
@@ -94,7 +94,7 @@ class ModuleWatch:
             self.run(script)["start"](module, self.mode, self.run("prof_recording.py")["Recording"]())
         except Exception as failure:
             if self.was_asked and name == "torch":
-                say("PyTorch's ranges are not heard: " + str(failure).split("\n")[0])
+                say("PyTorch's ranges are not observed: " + str(failure).split("\n")[0])
         if name == "torch":
             self.observe_phases(module)
 
