@@ -127,7 +127,7 @@ void guide_python(changed_environment& variables) {
     const std::string unusable = try_python_folder(folder);
     if (!unusable.empty()) {
         return complain(unusable +
-                        "; PyTorch's own ranges are not heard, and no way is made for Triton's profiler: "
+                        "; PyTorch's own ranges are not observed, and no way is made for Triton's profiler: "
                         "install all of libprof, or give --pytorch off");
     }
     const std::string before = variables.get("PYTHONPATH");
