@@ -65,7 +65,9 @@ function(prof_room name)
         CXX_EXTENSIONS OFF
         CXX_VISIBILITY_PRESET hidden
         C_VISIBILITY_PRESET hidden
-        VISIBILITY_INLINES_HIDDEN ON)
+        VISIBILITY_INLINES_HIDDEN ON
+        UNITY_BUILD ${PROF_UNITY}
+        UNITY_BUILD_BATCH_SIZE 16)
     # The hooks read one thread-local pointer: initial-exec makes that one load, in libprof.so too. And a record's
     # constants stand in the code: two that are put into one vector are read from memory, which is far in a hook.
     target_compile_options(${target} PRIVATE -ftls-model=initial-exec -fno-tree-slp-vectorize
@@ -100,7 +102,8 @@ function(prof_test name)
     target_include_directories(${target} PRIVATE
         ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/tests)
     set_target_properties(${target} PROPERTIES
-        CXX_EXTENSIONS OFF RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/bin)
+        CXX_EXTENSIONS OFF RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/bin
+        UNITY_BUILD ${PROF_UNITY} UNITY_BUILD_BATCH_SIZE 8)
     target_link_libraries(${target} PRIVATE
         ${arg_LINKS} GTest::gmock GTest::gtest_main prof_build_flags)
     if(NOT arg_OPTIMISED)

@@ -10,7 +10,7 @@ import re
 import sys
 
 PROLOGUE = '''// Written by tools/generate_api_names.py from CUPTI's headers; do not edit.
-#include "export/api_names.hpp"
+#include "export/chrome/api_names.hpp"
 
 #include <iterator>
 

@@ -1,6 +1,6 @@
 #include "capture/codec.hpp"
 
-#include "record/error.hpp"
+#include "base/error.hpp"
 
 namespace prof {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "record/error.hpp"
+#include "base/error.hpp"
 
 namespace prof {
 namespace {

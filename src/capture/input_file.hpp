@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "record/own_descriptor.hpp"
+#include "base/own_descriptor.hpp"
 
 namespace prof {
 

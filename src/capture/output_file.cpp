@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <system_error>
 
-#include "record/disk_watch.hpp"
-#include "record/error.hpp"
-#include "record/file_size_signal.hpp"
+#include "base/disk_watch.hpp"
+#include "base/error.hpp"
+#include "base/file_size_signal.hpp"
 
 namespace prof {
 namespace {

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include "record/own_descriptor.hpp"
+#include "base/own_descriptor.hpp"
 
 namespace prof {
 

@@ -1,6 +1,6 @@
 #include "capture/payload.hpp"
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
 #include "record/gpu_record.hpp"
 #include "record/label.hpp"
 

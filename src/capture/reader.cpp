@@ -5,12 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/error.hpp"
 #include "capture/chunk_header.hpp"
 #include "capture/codec.hpp"
 #include "capture/input_file.hpp"
 #include "capture/payload.hpp"
-#include "capture/recovery.hpp"
-#include "record/error.hpp"
+#include "capture/recovery/recovery.hpp"
 
 namespace prof {
 namespace {
@@ -41,7 +41,7 @@ struct capture_reader::state {
     std::uint64_t next_chunk();
     void search_chunk(const char* what_is_wrong);
     void end_inside_chunk(std::uint32_t sequence);
-    bool pass_over_let_go();
+    bool skip_trimmed();
     bool begins_with(const format::chunk_header& found) const noexcept;
     void begin_here(const format::chunk_header& found);
     capture_damage damage_of_header() const;
@@ -53,7 +53,7 @@ struct capture_reader::state {
     std::uint64_t first_chunk = sizeof(format::file_header);
     std::uint64_t offset = 0;
     std::uint32_t expected_sequence = 0;
-    std::uint64_t let_go_up_to = 0;       // where the zeros end that stand where a chunk should begin
+    std::uint64_t trim_up_to = 0;         // where the zeros end that stand where a chunk should begin
     bool wants_key_frame = false;         // the one behind them is damaged: the capture begins with the next
     std::optional<append_point> cut_off;  // where the chunk begins that the file's end cuts off
     capture_damage damage;
@@ -89,7 +89,7 @@ void capture_reader::state::start_over() {
     damage = damage_of_header();
     inflated_bytes = 0;
     expected_sequence = 0;
-    let_go_up_to = 0;
+    trim_up_to = 0;
     wants_key_frame = false;
     cut_off.reset();
     recovered_given = 0;
@@ -139,31 +139,30 @@ void capture_reader::state::end_inside_chunk(std::uint32_t sequence) {
 }
 
 // From zeros where a chunk should begin to the key frame behind them, if one is there.
-bool capture_reader::state::pass_over_let_go() {
+bool capture_reader::state::skip_trimmed() {
     const std::uint64_t at = file.skip_zeros(offset);
     if (at == offset || at == file.size()) return false;
     const auto found = chunk_header_in(file.view(at, sizeof(format::chunk_header)));
-    const bool is_let_go = found && is_key_frame(*found);
-    if (is_let_go || offset == first_chunk) let_go_up_to = at;
-    wants_key_frame = !is_let_go && offset == first_chunk;
-    if (is_let_go) offset = at;
-    return is_let_go;
+    const bool is_trimmed = found && is_key_frame(*found);
+    if (is_trimmed || offset == first_chunk) trim_up_to = at;
+    wants_key_frame = !is_trimmed && offset == first_chunk;
+    if (is_trimmed) offset = at;
+    return is_trimmed;
 }
 
 // Whether the capture begins with this chunk: a key frame behind what was dropped, or at the very front, where every
 // other capture has chunk 0.
 bool capture_reader::state::begins_with(const format::chunk_header& found) const noexcept {
-    return is_key_frame(found) && (wants_key_frame || offset == let_go_up_to || offset == first_chunk);
+    return is_key_frame(found) && (wants_key_frame || offset == trim_up_to || offset == first_chunk);
 }
 
 // What was wrong with what is dropped by now does not matter any more.
 void capture_reader::state::begin_here(const format::chunk_header& found) {
     damage = damage_of_header();
     if (wants_key_frame) {
-        damage.bytes += offset - let_go_up_to;
+        damage.bytes += offset - trim_up_to;
         ++damage.chunks;
-        if (damage.first.empty())
-            damage.first = "at byte " + std::to_string(let_go_up_to) + ": no key frame begins here";
+        if (damage.first.empty()) damage.first = "at byte " + std::to_string(trim_up_to) + ": no key frame begins here";
     }
     wants_key_frame = false;
     expected_sequence = std::max(expected_sequence, found.sequence);
@@ -226,7 +225,7 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
     if (wrong != nullptr) {
         if (begins) {
             wants_key_frame = true;
-            let_go_up_to = offset;
+            trim_up_to = offset;
         }
         ++damage.chunks;
         pass_over(whole, wrong);
@@ -243,7 +242,7 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
 bool capture_reader::state::next_in_file(chunk& out) {
     while (offset < file.size()) {
         const auto found = chunk_header_in(file.view(offset, sizeof(format::chunk_header)));
-        if (!found && pass_over_let_go()) continue;
+        if (!found && skip_trimmed()) continue;
         if (found) {
             if (take(*found, out)) return true;
             continue;

@@ -2,8 +2,8 @@
 // over and counted; hostile input (lengths, checksums, zip bombs) costs at most twice format::largest_chunk_bytes of
 // memory, and all that is delivered from a file is at most format::most_inflated_bytes(). What is delivered is
 // well_formed() for its type; capture/payload.hpp reads it as typed values. After the chunks of the file come those
-// that recovery finds in the rings of a process that died (capture/recovery.hpp), in the same form, so that a reader
-// need not know the difference.
+// that recovery finds in the rings of a process that died (capture/recovery/recovery.hpp), in the same form, so that a
+// reader need not know the difference.
 //
 // The front of a capture may have been dropped (docs/flight-recorder.md): zeros up to a key frame. They are no damage,
 // and cost no time where they take no storage.

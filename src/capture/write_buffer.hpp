@@ -2,8 +2,8 @@
 //
 // In the rings' mapping if it can be (ring/region_layout.hpp: writing_header). The kernel cuts a write short where it
 // kills the process, and some chunks exist nowhere else: what is in the mapping survives, and recovery goes on where
-// the file ends (capture/unwritten.hpp). Else in memory of its own. One thread; in a child made by fork there is no
-// room.
+// the file ends (capture/recovery/unwritten.hpp). Else in memory of its own. One thread; in a child made by fork there
+// is no room.
 #pragma once
 
 #include <unistd.h>

@@ -10,12 +10,12 @@
 #include <system_error>
 #include <utility>
 
+#include "base/error.hpp"
 #include "capture/chunk_header.hpp"
 #include "capture/codec.hpp"
-#include "capture/front_file.hpp"
 #include "capture/payload.hpp"
+#include "capture/trimmable_file.hpp"
 #include "capture/write_buffer.hpp"
-#include "record/error.hpp"
 
 namespace prof {
 namespace {
@@ -66,7 +66,7 @@ struct capture_writer::state {
     std::size_t largest_payload() const noexcept { return buffer.size() - sizeof(format::chunk_header); }
 
     void write_header(const capture_writer_options& options);
-    void copy(const front_file& from, const capture_extent& copied);
+    void copy(const trimmable_file& from, const capture_extent& copied);
     void write_first(std::span<const std::byte> bytes);
     void property(std::string_view key, std::string_view value) noexcept;
     std::byte* open_chunk(std::size_t payload_bytes) noexcept;
@@ -82,7 +82,7 @@ struct capture_writer::state {
 
     const std::string file_path;
     write_buffer buffer;  // chunks from its beginning; all but `used` of it is free. Before the file: it may throw
-    front_file file;
+    trimmable_file file;
     const pid_t owner = ::getpid();
     std::size_t used = 0;
     std::optional<deflater> deflate;
@@ -121,7 +121,7 @@ void capture_writer::state::write_first(std::span<const std::byte> bytes) {
     throw error(failure);
 }
 
-void capture_writer::state::copy(const front_file& from, const capture_extent& copied) {
+void capture_writer::state::copy(const trimmable_file& from, const capture_extent& copied) {
     const auto append = [&](std::span<const std::byte> part) {
         write_first(part);
         return 0;
@@ -380,8 +380,8 @@ capture_extent capture_writer::extent() const noexcept { return {state_->file.by
 
 std::uint64_t capture_writer::position() const noexcept { return state_->file.position() + state_->used; }
 
-int capture_writer::let_go(std::uint64_t position) noexcept {
-    return ::getpid() == state_->owner ? state_->file.let_go(position) : 0;
+int capture_writer::trim(std::uint64_t position) noexcept {
+    return ::getpid() == state_->owner ? state_->file.trim(position) : 0;
 }
 
 bool capture_writer::failed() const noexcept { return !state_->failure.empty(); }

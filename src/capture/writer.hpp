@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "capture/format.hpp"
-#include "capture/front_file.hpp"
-#include "record/clock.hpp"
+#include "capture/trimmable_file.hpp"
 #include "record/drop.hpp"
 #include "record/gpu_record.hpp"
 #include "record/label.hpp"
@@ -51,7 +51,7 @@ struct capture_writer_options {
     std::array<std::uint8_t, 16> id{};                          // the capture's id (format::file_header)
     ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
     punch_function punch = nullptr;                             // instead of fallocate(2): likewise
-    std::uint64_t longest_file = front_file::usual_longest;
+    std::uint64_t longest_file = trimmable_file::usual_longest;
     // Begins as this capture does, whatever its name is by now, without what was dropped of it. REQUIRES: nothing of it
     // is dropped meanwhile.
     const capture_writer* copy_of = nullptr;
@@ -97,7 +97,7 @@ public:
     // capture ends there, as it does without this. Called by whoever writes.
     void set_wait_for_room(std::function<bool()> wait) noexcept;
     // Held by whoever needs the capture's front to stay where it is. What writes takes it where the file must not
-    // become longer, and replaces the file (let_go()); where another has it, it waits as for room.
+    // become longer, and replaces the file (trim()); where another has it, it waits as for room.
     void set_front(std::recursive_mutex& front) noexcept;
 
     // What is in the file. REQUIRES: it is flushed.
@@ -105,9 +105,9 @@ public:
     // Where the next chunk goes: a place to drop all before, if that chunk is a key frame.
     std::uint64_t position() const noexcept;
     // Gives back the storage of all before `position`, the file's header excepted; to readers it is dropped. 0 or
-    // errno. Where the file system makes no holes, later, and all at once (front_file.hpp). REQUIRES: the writer is
+    // errno. Where the file system makes no holes, later, and all at once (trimmable_file.hpp). REQUIRES: the writer is
     // flushed.
-    int let_go(std::uint64_t position) noexcept;
+    int trim(std::uint64_t position) noexcept;
 
     bool failed() const noexcept;
     // Empty while all is well; else one line: what failed, on which file, why (strerror).

@@ -7,10 +7,10 @@
 #include <system_error>
 #include <tuple>
 
+#include "base/error.hpp"
+#include "base/number.hpp"
 #include "capture/opening.hpp"
 #include "capture/reader.hpp"
-#include "record/error.hpp"
-#include "record/number.hpp"
 
 namespace prof {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "export/json_text.hpp"
-#include "record/number.hpp"
+#include "base/json_text.hpp"
+#include "base/number.hpp"
 
 namespace prof {
 

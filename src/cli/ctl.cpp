@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/error.hpp"
+#include "base/json_text.hpp"
+#include "base/number.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "control/client.hpp"
-#include "export/json_text.hpp"
-#include "record/error.hpp"
-#include "record/number.hpp"
 
 namespace prof {
 namespace {

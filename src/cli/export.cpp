@@ -4,12 +4,12 @@
 
 #include <cstdio>
 
+#include "base/json_text.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
-#include "export/chrome_trace.hpp"
-#include "export/json_text.hpp"
-#include "export/text_table.hpp"
+#include "export/chrome/chrome_trace.hpp"
+#include "export/report/text_table.hpp"
 
 namespace prof {
 namespace {

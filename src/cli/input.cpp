@@ -1,9 +1,10 @@
 #include "cli/input.hpp"
+#include "options/domain_list.hpp"
 
 #include <filesystem>
 #include <system_error>
 
-#include "record/error.hpp"
+#include "base/error.hpp"
 
 namespace prof {
 

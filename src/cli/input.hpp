@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/attribution.hpp"
+#include "analysis/attribution/attribution.hpp"
 #include "cli/arguments.hpp"
 #include "timeline/timeline.hpp"
 

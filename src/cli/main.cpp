@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/version.hpp"
 #include "cli/arguments.hpp"
 #include "cli/cli.hpp"
 #include "cli/ctl.hpp"
@@ -24,7 +25,7 @@ int no_command(const std::string& what) {
 }
 
 int run_main(std::vector<std::string> words) {
-    prof::command_line line("prof", "prof " PROF_VERSION, prof::manual_page);
+    prof::command_line line("prof", std::string("prof ") + prof::library_version, prof::manual_page);
     const auto add_command = [&](const char* name) { return line.add_command(name, prof::purpose_of(name)); };
     prof::command_arguments run_arguments = add_command("run");
     prof::command_arguments report_arguments = add_command("report");

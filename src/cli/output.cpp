@@ -6,8 +6,8 @@
 
 #include <array>
 
+#include "base/json_text.hpp"
 #include "capture/format.hpp"
-#include "export/json_text.hpp"
 
 namespace prof {
 namespace {

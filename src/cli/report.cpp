@@ -1,4 +1,5 @@
 #include "cli/report.hpp"
+#include "options/row_limit.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,18 +12,18 @@
 #include <optional>
 #include <string_view>
 
-#include "analysis/reports.hpp"
-#include "analysis/xla_phases.hpp"
+#include "analysis/projection/xla_phases.hpp"
+#include "analysis/reports/reports.hpp"
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/number.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
-#include "export/atomic_file.hpp"
-#include "export/report_csv.hpp"
-#include "export/report_json.hpp"
-#include "export/report_text.hpp"
-#include "export/trace_names.hpp"
-#include "record/error.hpp"
-#include "record/number.hpp"
+#include "export/chrome/trace_names.hpp"
+#include "export/report/report_csv.hpp"
+#include "export/report/report_json.hpp"
+#include "export/report/report_text.hpp"
 
 namespace prof {
 namespace {

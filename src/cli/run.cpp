@@ -15,17 +15,17 @@
 #include <string_view>
 #include <system_error>
 
-#include "capture/seal.hpp"
+#include "base/error.hpp"
+#include "base/json_text.hpp"
+#include "capture/recovery/seal.hpp"
 #include "cli/captures.hpp"
 #include "cli/child.hpp"
 #include "cli/cli.hpp"
 #include "cli/library.hpp"
-#include "export/chrome_trace.hpp"
-#include "export/json_text.hpp"
-#include "export/report_text.hpp"
-#include "record/error.hpp"
+#include "export/chrome/chrome_trace.hpp"
+#include "export/report/report_text.hpp"
+#include "options/plans.hpp"
 #include "session/exports.hpp"
-#include "session/plans.hpp"
 
 namespace prof {
 namespace {

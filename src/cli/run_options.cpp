@@ -5,7 +5,7 @@
 #include <cctype>
 #include <iterator>
 
-#include "session/plans.hpp"
+#include "options/plans.hpp"
 
 namespace prof {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/arguments.hpp"
-#include "session/options.hpp"
+#include "options/options.hpp"
 
 namespace prof {
 

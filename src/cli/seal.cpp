@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "capture/seal.hpp"
+#include "base/error.hpp"
+#include "base/json_text.hpp"
+#include "capture/recovery/seal.hpp"
 #include "cli/cli.hpp"
-#include "export/json_text.hpp"
-#include "record/error.hpp"
 
 namespace prof {
 

@@ -8,8 +8,8 @@
 #include <new>
 #include <string>
 
-#include "record/clock.hpp"
-#include "record/own_descriptor.hpp"
+#include "base/clock.hpp"
+#include "base/own_descriptor.hpp"
 
 namespace prof {
 namespace {
@@ -34,7 +34,7 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 
 }  // namespace
 
-collector::collector(region& where, const drop_counts& drops_before, graph_memory* memory, const keep_limits& limits,
+collector::collector(region& where, const drop_counts& drops_before, graph_history* memory, const keep_limits& limits,
                      const property_list& said)
     : region_(where),
       memory_(memory),
@@ -44,9 +44,9 @@ collector::collector(region& where, const drop_counts& drops_before, graph_memor
       drops_before_(drops_before) {
     drained_.reserve(where.rings().size());  // what is written is always given back
     if (limits.any()) {
-        keeper_ = std::make_unique<keeper>(limits, said);
+        retention_ = std::make_unique<retention>(limits, said);
         // What was captured in the part that is dropped is written again.
-        if (memory_ == nullptr) own_memory_ = std::make_unique<graph_memory>(where);
+        if (memory_ == nullptr) own_memory_ = std::make_unique<graph_history>(where);
         if (memory_ == nullptr) memory_ = own_memory_.get();
     }
 }
@@ -73,12 +73,12 @@ void collector::write_drops_before() {
 
 void collector::property(const std::string& key, const std::string& value) {
     out_->property(key, value);
-    if (keeper_ != nullptr) keeper_->note_property(key, value);
+    if (retention_ != nullptr) retention_->note_property(key, value);
 }
 
 void collector::window(const format::window_entry& window) {
     out_->window(window);
-    if (keeper_ != nullptr) keeper_->note_window(window);
+    if (retention_ != nullptr) retention_->note_window(window);
     is_open_ = window.end_ticks == 0;
     tells_ = tells_ || is_open_;
 }
@@ -116,12 +116,12 @@ void collector::release_rings() {
 
 void collector::forget_thread(std::uint64_t uid) {
     if (memory_ != nullptr) memory_->end_thread(uid, ticks_now());
-    if (keeper_ == nullptr) {
+    if (retention_ == nullptr) {
         threads_.erase(uid);
         return;
     }
     // A key frame may still have to name it: what it started others may end.
-    keeper_->open().end_thread(uid);
+    retention_->open().end_thread(uid);
     if (const auto known = threads_.find(uid); known != threads_.end()) known->second.has_ended = true;
 }
 
@@ -130,7 +130,7 @@ void collector::drain(round_result& result) {
         write_labels(label_cursor_);
     }
     drain_rings(result);
-    if (memory_ != nullptr) tell_news();
+    if (memory_ != nullptr) emit_news();
     if (out_ != nullptr) drain_gpu(result);
 }
 
@@ -159,7 +159,7 @@ collector::totals collector::so_far() const noexcept {
 
 // A thread may have passed the gate before the window began, and written behind it: so in each round while one is open,
 // and after it until all is said.
-void collector::tell_news() {
+void collector::emit_news() {
     memory_->end_round();
     if (out_ == nullptr || !tells_) return;
     tells_ = is_open_ || memory_->expects_news();
@@ -172,19 +172,19 @@ void collector::tell(format::chunk_type as) {
         if (threads_.try_emplace(thread.uid, known_thread{thread, true}).second) out_->thread(thread);
         names_.use(section);
         names_.write(*out_);
-        std::uint64_t& number = told_[thread.uid];
+        std::uint64_t& number = emitted_[thread.uid];
         out_->earlier(thread.uid, number, section, as);
         number += section.size();
     });
     constexpr std::size_t few = 64;
-    if (told_.size() > few + 2 * memory_->thread_count()) {
-        std::erase_if(told_, [this](const auto& told) { return !memory_->knows(told.first); });
+    if (emitted_.size() > few + 2 * memory_->thread_count()) {
+        std::erase_if(emitted_, [this](const auto& told) { return !memory_->knows(told.first); });
     }
 }
 
 // Of one that is freed, by what keeps records with it.
 std::string_view collector::held_name(std::uint32_t id) const {
-    const std::string_view open = keeper_ != nullptr ? keeper_->open().held_name(id) : std::string_view{};
+    const std::string_view open = retention_ != nullptr ? retention_->open().held_name(id) : std::string_view{};
     return open.empty() && memory_ != nullptr ? memory_->held_name(id) : open;
 }
 
@@ -199,7 +199,7 @@ double collector::used_up_names() noexcept {
 // No record in a ring has them any more.
 void collector::free_names() {
     try {
-        if (keeper_ != nullptr) keeper_->open().hold_names(region_, recycling_.to());
+        if (retention_ != nullptr) retention_->open().hold_names(region_, recycling_.to());
         if (memory_ != nullptr) memory_->hold_names(recycling_.to());
     } catch (const std::bad_alloc&) {
         // The process has no memory left: what is not held is counted where it is wanted.
@@ -251,10 +251,10 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
 void collector::take(std::uint64_t uid, std::uint64_t number, std::span<const record> records) {
     if (memory_ == nullptr) return write_records(uid, number, records);
     const auto is_window = [](const record& r) { return r.kind == record_kind::window; };
-    bool heard = memory_->hears_only(uid);
+    bool heard = memory_->observed_only(uid);
     while (!records.empty()) {
         const bool begins = is_window(records.front());
-        if (begins) heard = is_heard_only(records.front().value);
+        if (begins) heard = is_observed_only(records.front().value);
         const auto end = std::find_if(records.begin() + 1, records.end(), is_window);
         const auto stretch = records.first(static_cast<std::size_t>(end - records.begin()));
         if (out_ != nullptr && (begins || !heard)) write_records(uid, number, heard ? stretch.first(1) : stretch);
@@ -270,7 +270,7 @@ void collector::write_records(std::uint64_t uid, std::uint64_t number, std::span
         names_.use(some);
         names_.write(*out_);
         out_->records(uid, number, some);
-        if (keeper_ != nullptr) keeper_->note_records(uid, number, some);
+        if (retention_ != nullptr) retention_->note_records(uid, number, some);
         number += some.size();
         records = records.subspan(some.size());
     }
@@ -296,7 +296,7 @@ void collector::drain_rings(round_result& result) {
         result.fullest = std::max(result.fullest, static_cast<double>(view.size()) / ring.capacity);
         drained_.push_back({&ring, found});
     }
-    if (keeper_ != nullptr) keeper_->open().end_round();
+    if (retention_ != nullptr) retention_->open().end_round();
 }
 
 void collector::drain_gpu(round_result& result) {
@@ -314,9 +314,9 @@ void collector::drain_gpu(round_result& result) {
         if (!batch_.devices.empty()) out_->devices(batch_.devices, batch_.number);
         flush();
         const std::uint64_t count = batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
-        if (keeper_ != nullptr) {
-            keeper_->note_gpu_records(count);
-            keeper_->note_devices(batch_.devices);
+        if (retention_ != nullptr) {
+            retention_->note_gpu_records(count);
+            retention_->note_devices(batch_.devices);
         }
         tracer->give_back(batch_);
         result.records += count;
@@ -327,7 +327,7 @@ void collector::write_clock() {
     cupti_tracer* tracer = tracer_.load();
     const clock_snapshot now = tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
     out_->clocks({&now, 1});
-    if (keeper_ != nullptr) keeper_->note_clock(now);
+    if (retention_ != nullptr) retention_->note_clock(now);
 }
 
 void collector::write_drops(bool changed_only) {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "capture/writer.hpp"
-#include "collect/graph_memory.hpp"
-#include "collect/keeper.hpp"
+#include "collect/history/graph_history.hpp"
+#include "collect/history/retention.hpp"
 #include "collect/name_writer.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "ring/name_recycling.hpp"
@@ -30,7 +30,7 @@ public:
     // All that is given must outlive the collector. `drops_before`: what the region had counted before the recording.
     // `memory`, if there is one, gets all that is drained, and gives the capture what came before it. With limits
     // only the latest part of the capture is kept; `said` are the properties that stand in it from the start.
-    explicit collector(region& where, const drop_counts& drops_before = {}, graph_memory* memory = nullptr,
+    explicit collector(region& where, const drop_counts& drops_before = {}, graph_history* memory = nullptr,
                        const keep_limits& limits = {}, const property_list& said = {});
 
     // Before the first round. Without it nothing is recorded, and the memory, which must be there then, listens.
@@ -54,7 +54,7 @@ public:
 
     // After a round: a key frame if it is time for one; then, if it may be, what need not be kept is dropped. `now_ns`:
     // monotonic.
-    void keep(std::uint64_t now_ns, bool may_let_go = true);
+    void keep(std::uint64_t now_ns, bool may_trim = true);
 
     // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
     void housekeeping();
@@ -91,7 +91,7 @@ private:
 
     void take(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
     void write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
-    void tell_news();
+    void emit_news();
     void tell(format::chunk_type as);
     std::string_view held_name(std::uint32_t id) const;
     double used_up_names() noexcept;
@@ -113,15 +113,15 @@ private:
 
     region& region_;
     capture_writer* out_ = nullptr;
-    std::unique_ptr<graph_memory> own_memory_;
-    graph_memory* memory_ = nullptr;  // or that of the process
-    bool is_open_ = false;            // a window
-    bool tells_ = false;              // in the next round at least
+    std::unique_ptr<graph_history> own_memory_;
+    graph_history* memory_ = nullptr;  // or that of the process
+    bool is_open_ = false;             // a window
+    bool tells_ = false;               // in the next round at least
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t label_cursor_ = 0;
-    std::unordered_map<std::uint64_t, known_thread> threads_;  // by uid
-    std::unordered_map<std::uint64_t, std::uint64_t> told_;    // by uid: earlier records written
-    std::unique_ptr<keeper> keeper_;                           // null: everything is kept
+    std::unordered_map<std::uint64_t, known_thread> threads_;   // by uid
+    std::unordered_map<std::uint64_t, std::uint64_t> emitted_;  // by uid: earlier records written
+    std::unique_ptr<retention> retention_;                      // null: everything is kept
     name_writer names_;
     name_recycling recycling_;
     std::uint64_t names_end_ = 0;  // after the last round

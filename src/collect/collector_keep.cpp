@@ -1,16 +1,16 @@
 // Of a capture of which only the latest part is kept: its key frames, and what is dropped from it.
 #include <new>
 
+#include "base/clock.hpp"
 #include "collect/collector.hpp"
-#include "record/clock.hpp"
 
 namespace prof {
 
-void collector::keep(std::uint64_t now_ns, bool may_let_go) {
+void collector::keep(std::uint64_t now_ns, bool may_trim) {
     // Of a capture that cannot be written any more nothing is dropped either.
-    if (keeper_ == nullptr || out_->failed()) return;
-    if (keeper_->wants_key_frame(now_ns, *out_)) write_key_frame(now_ns);
-    if (may_let_go) keeper_->let_go(now_ns, *out_);
+    if (retention_ == nullptr || out_->failed()) return;
+    if (retention_->wants_key_frame(now_ns, *out_)) write_key_frame(now_ns);
+    if (may_trim) retention_->trim(now_ns, *out_);
 }
 
 // The rings once more, so that of all GPU work that is before the key frame the launch is, too.
@@ -32,11 +32,11 @@ void collector::settle_rings() {
 void collector::write_key_frame(std::uint64_t now_ns) {
     const std::uint64_t begin_ticks = ticks_now();
     settle_rings();
-    const auto open = keeper_->open().all();
-    keeper_->begin_key_frame(begin_ticks, now_ns, open, *out_);
+    const auto open = retention_->open().all();
+    retention_->begin_key_frame(begin_ticks, now_ns, open, *out_);
     names_.begin_anew();
     for (const auto& [uid, at] : open) names_.use(at.records);
-    for (const auto& [index, device] : keeper_->devices()) names_.use(device.name);
+    for (const auto& [index, device] : retention_->devices()) names_.use(device.name);
     names_.write(*out_);
     std::uint32_t labels = 0;
     write_labels(labels);
@@ -49,7 +49,7 @@ void collector::write_key_frame(std::uint64_t now_ns) {
     write_drops(false);
     write_clock();
     out_->flush();
-    keeper_->end_key_frame(*out_);
+    retention_->end_key_frame(*out_);
 }
 
 }  // namespace prof

@@ -11,9 +11,9 @@
 #include <ctime>
 #include <new>
 
-#include "record/clock.hpp"
-#include "record/error.hpp"
-#include "record/silent_thread.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/helper_thread.hpp"
 
 namespace prof {
 namespace {
@@ -66,11 +66,11 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 }  // namespace
 
-drain_thread::drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_memory* memory,
+drain_thread::drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_history* memory,
                            const keep_limits& limits, const property_list& said)
     : make_(std::move(make)), collector_(where, drops_before, memory, limits, said) {
     making_problem_.reserve(no_memory.size());
-    const int result = create_silent_thread(thread_, enter, this);
+    const int result = create_helper_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
 

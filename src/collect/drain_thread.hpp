@@ -1,5 +1,5 @@
 // The one thread of ours in the process: makes the capture, then drains in rounds, as often as the load asks for, until
-// finish() is called. It blocks every signal that others send (silent_thread.hpp).
+// finish() is called. It blocks every signal that others send (helper_thread.hpp).
 //
 // Whatever the storage does is waited for on this thread. Until the capture is made all is as with a disk that does not
 // answer later: what finds no room in rings and buffers is counted there.
@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/disk_watch.hpp"
 #include "capture/format.hpp"
 #include "capture/writer.hpp"
 #include "collect/collector.hpp"
-#include "record/disk_watch.hpp"
 
 namespace prof {
 
@@ -31,7 +31,7 @@ public:
 
     // Throws prof::error if there can be no thread. The rest as collector's. Without `make` nothing is recorded, and it
     // listens: then there is a memory.
-    drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_memory* memory = nullptr,
+    drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_history* memory = nullptr,
                  const keep_limits& limits = {}, const property_list& said = {});
     ~drain_thread();  // REQUIRES: finish() was called
     drain_thread(const drain_thread&) = delete;

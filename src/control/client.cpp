@@ -11,9 +11,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/error.hpp"
 #include "control/place.hpp"
 #include "control/socket_address.hpp"
-#include "record/error.hpp"
 
 namespace prof {
 namespace {

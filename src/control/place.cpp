@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "record/number.hpp"
+#include "base/number.hpp"
 
 namespace prof {
 namespace {

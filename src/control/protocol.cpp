@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "record/number.hpp"
+#include "base/number.hpp"
 
 namespace prof {
 namespace {

@@ -13,9 +13,9 @@
 #include <new>
 #include <utility>
 
+#include "base/helper_thread.hpp"
 #include "control/place.hpp"
 #include "control/socket_address.hpp"
-#include "record/silent_thread.hpp"
 
 namespace prof {
 namespace {
@@ -35,7 +35,7 @@ void hang_up_on(own_descriptor& socket) noexcept {
     socket.close();
 }
 
-bool somebody_listens(const std::string& path) noexcept {
+bool is_observed_by_any(const std::string& path) noexcept {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return false;
     const bool refused = with_address(connect, fd, path) != 0 && (errno == ECONNREFUSED || errno == ENOENT);
@@ -62,7 +62,7 @@ control_server::~control_server() { stop(); }
 std::string control_server::listen_in(const std::string& directory, pid_t pid) {
     const std::string path = control_socket_path(directory, pid);
     if (path.empty()) return directory + " is too long a name for a socket's directory";
-    if (somebody_listens(path)) return path + " is another process's (of a container with the same process numbers?)";
+    if (is_observed_by_any(path)) return path + " is another process's (of a container with the same process numbers?)";
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return std::string("no socket: ") + std::strerror(errno);
     // It gets its name when it listens, so that one that refuses is known to be a dead process's.
@@ -77,7 +77,7 @@ std::string control_server::listen_in(const std::string& directory, pid_t pid) {
         close(fd);
         return problem;
     }
-    listener_.take(fd);
+    observer_.take(fd);
     path_ = path;
     device_ = made.st_dev;
     inode_ = made.st_ino;
@@ -89,7 +89,7 @@ std::string control_server::start() {
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0 ? errno : 0;
     woken_.take(pair[0]);
     wake_.take(pair[1]);
-    if (failed == 0) failed = create_silent_thread(thread_, enter, this);
+    if (failed == 0) failed = create_helper_thread(thread_, enter, this);
     has_thread_ = failed == 0;
     if (has_thread_) return {};
     stop();
@@ -103,7 +103,7 @@ void control_server::stop() noexcept {
         pthread_join(thread_, nullptr);
     }
     remove_socket();
-    listener_.close();
+    observer_.close();
     wake_.close();
     woken_.close();
 }
@@ -114,7 +114,7 @@ void control_server::wake(char why) const noexcept { (void)send(wake_.get(), &wh
 void control_server::raise() noexcept { wake(for_signal); }
 
 void control_server::abandon_in_child() noexcept {
-    listener_.close();
+    observer_.close();
     wake_.close();
     woken_.close();
     for (client& who : clients_) who.socket.close();
@@ -151,7 +151,7 @@ int control_server::poll_timeout() const {
 
 // As daemons do. The numbers may be the program's files by now.
 bool control_server::is_closed_by_program() const noexcept {
-    return woken_.get() < 0 || (listener_.is_taken() && listener_.get() < 0);
+    return woken_.get() < 0 || (observer_.is_taken() && observer_.get() < 0);
 }
 
 bool control_server::take_signals() const noexcept {
@@ -182,7 +182,7 @@ void control_server::run() {
     while (!stopping_.load() && !is_closed_by_program()) {
         all[0] = {.fd = woken_.get(), .events = POLLIN, .revents = 0};
         const bool is_deaf = deaf_until_ > steady_clock::now();
-        all[1] = {.fd = is_deaf ? -1 : listener_.get(), .events = POLLIN, .revents = 0};
+        all[1] = {.fd = is_deaf ? -1 : observer_.get(), .events = POLLIN, .revents = 0};
         nfds_t used = 2;
         for (std::size_t i = 0; i < clients_.size(); ++i) {
             const client& who = clients_[i];
@@ -213,7 +213,7 @@ void control_server::run() {
 }
 
 void control_server::accept_client() {
-    const int fd = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd = accept4(observer_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
         if (is_short) deaf_until_ = steady_clock::now() + pause_without_descriptors;
@@ -279,10 +279,10 @@ void control_server::read_request(client& who) {
         return;
     }
     who.state = client_state::waiting;
-    handlers_.requested(request, [this, asker = &who](control_answer answer) {
+    handlers_.requested(request, [this, requester = &who](control_answer answer) {
         {
             const std::lock_guard lock(answers_mutex_);
-            answers_.emplace_back(asker, std::move(answer));
+            answers_.emplace_back(requester, std::move(answer));
         }
         wake(for_work);
     });

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "base/own_descriptor.hpp"
 #include "control/protocol.hpp"
-#include "record/own_descriptor.hpp"
 
 namespace prof {
 
@@ -85,7 +85,7 @@ private:
 
     const handlers handlers_;
     const std::chrono::milliseconds patience_;
-    own_descriptor listener_;
+    own_descriptor observer_;
     // Two ends of a pipe of sockets, of which, unlike of an event's descriptor, one can see whether it is still itself.
     own_descriptor wake_;
     own_descriptor woken_;

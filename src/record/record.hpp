@@ -59,12 +59,12 @@ enum class api_domain : std::uint16_t { none = 0, driver = 1, runtime = 2 };
 
 // What an API call is to the host; kept in the `flags` of api_enter.
 enum class api_class : std::uint8_t {
-    launch = 0,               // puts work on a GPU, and comes back
-    blocking_launch = 1,      // a copy that returns when it is done
-    wait = 2,                 // waits for a stream, an event or everything
-    allocation = 3,           // takes its place in a stream
-    blocking_allocation = 4,  // may wait for all work of the device
-    begins_capture = 5,       // of a stream into a CUDA graph
+    launch = 0,                // puts work on a GPU, and comes back
+    blocking_launch = 1,       // a copy that returns when it is done
+    wait = 2,                  // waits for a stream, an event or everything
+    allocation = 3,            // takes its place in a stream
+    blocking_allocation = 4,   // may wait for all work of the device
+    begins_graph_capture = 5,  // of a stream into a CUDA graph
 };
 
 // Whether host time spent in the call is, or may be, time spent waiting for the GPU.
@@ -73,7 +73,7 @@ constexpr bool waits(api_class call) noexcept {
 }
 
 struct record {
-    std::uint64_t ticks = 0;  // record/clock.hpp
+    std::uint64_t ticks = 0;  // base/clock.hpp
     std::uint64_t value = 0;
     std::uint32_t name = 0;      // id in the name table; 0 is the empty name
     std::uint32_t color = 0;     // ARGB; 0 is "none given"
@@ -113,8 +113,8 @@ inline constexpr std::uint8_t replaces_what_it_was = 1;
 
 // While nothing is recorded, ranges and the nodes of graphs may be *heard* all the same, for the graphs' sake. That is
 // an epoch of its own, with this bit.
-inline constexpr std::uint32_t heard_epoch_bit = 1U << 31;
-constexpr bool is_heard_only(std::uint64_t epoch) noexcept { return (epoch & heard_epoch_bit) != 0; }
+inline constexpr std::uint32_t observed_epoch_bit = 1U << 31;
+constexpr bool is_observed_only(std::uint64_t epoch) noexcept { return (epoch & observed_epoch_bit) != 0; }
 
 // A launch and the GPU work it caused share this key. CUPTI's correlation id has 32 bits and starts anew when CUPTI is
 // attached again, so the attach epoch (1, 2, …) stands above it.

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -33,7 +33,7 @@ void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noe
 
 void producer::attach_anew(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
     attach(where, ring, epoch);
-    if (is_heard_only(epoch)) (void)write_window(epoch);
+    if (is_observed_only(epoch)) (void)write_window(epoch);
 }
 
 bool producer::begin_epoch(region& where, std::uint32_t epoch) noexcept {
@@ -131,7 +131,7 @@ int producer::close_dropped(std::size_t domain) noexcept {
     domain_state& d = domains_[domain];
     if (d.depth == 0) {
         // While it is only heard, nobody misses the range.
-        if (!is_heard_only(epoch_) && !ends_parents_range(domain)) drop(drop_cause::pop_without_push);
+        if (!is_observed_only(epoch_) && !ends_parents_range(domain)) drop(drop_cause::pop_without_push);
         return -1;
     }
     --d.depth;

@@ -13,9 +13,9 @@
 #include <cstring>
 #include <new>
 
-#include "record/clock.hpp"
-#include "record/error.hpp"
-#include "record/file_size_signal.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/file_size_signal.hpp"
 #include "ring/storage.hpp"
 
 namespace prof {

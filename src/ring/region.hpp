@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/own_descriptor.hpp"
 #include "record/name_table.hpp"
-#include "record/own_descriptor.hpp"
 #include "record/passing_names.hpp"
 #include "ring/region_layout.hpp"
 

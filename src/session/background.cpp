@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "record/clock.hpp"
-#include "record/silent_thread.hpp"
+#include "base/clock.hpp"
+#include "base/helper_thread.hpp"
 #include "session/out_of_memory.hpp"
 
 namespace prof {
@@ -14,7 +14,7 @@ namespace prof {
 bool background_thread::start() {
     if (has_thread_) return true;
     pthread_t thread{};
-    has_thread_ = create_silent_thread(thread, enter, this) == 0;
+    has_thread_ = create_helper_thread(thread, enter, this) == 0;
     if (!has_thread_) return false;
     clockid_t clock = no_clock;
     if (pthread_getcpuclockid(thread, &clock) == 0) clock_.store(clock);

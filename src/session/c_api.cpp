@@ -9,17 +9,17 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/projection.hpp"
-#include "analysis/step_estimate.hpp"
-#include "analysis/xla_phases.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/projection/xla_phases.hpp"
+#include "analysis/reports/step_estimate.hpp"
+#include "base/version.hpp"
+#include "options/plans.hpp"
 #include "session/control.hpp"
 #include "session/export_bound.hpp"
 #include "session/exports.hpp"
 #include "session/injections.hpp"
-#include "session/plans.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
-#include "session/version.hpp"
 #include "timeline/timeline.hpp"
 
 #define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
@@ -61,7 +61,7 @@ int guarded(TAction&& action) noexcept {
             const std::string line =
                 std::string{"this is a second copy of libprof; the process's session belongs to "} + first_copy() +
                 ", whose functions are to be called";
-            complain_once(line);
+            warn_once(line);
             return fail(PROF_WRONG_STATE, line);
         }
         return action();
@@ -174,7 +174,7 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
         if (!session.recording()) problem = session.make_place(options);
         if (!problem.empty()) return fail(PROF_FAILED, problem);
-        const session_result result = session.start(options, asker::program, problem);
+        const session_result result = session.start(options, requester::program, problem);
         if (result == session_result::ok) open_control();
         return as_result(result, problem);
     });

@@ -10,15 +10,15 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
+#include "base/version.hpp"
 #include "control/place.hpp"
 #include "control/server.hpp"
-#include "record/clock.hpp"
+#include "options/plans.hpp"
 #include "session/background.hpp"
 #include "session/control_signal.hpp"
-#include "session/plans.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
-#include "session/version.hpp"
 
 namespace prof {
 namespace {
@@ -90,17 +90,17 @@ void process_control::open() {
         if (!directory.empty()) problem = server_.listen_in(directory, getpid());
         has_socket = problem.empty();
         // By default nobody is bothered where there can be no socket.
-        if (!has_socket && options.control == "on") complain_once("control=on: " + problem);
+        if (!has_socket && options.control == "on") warn_once("control=on: " + problem);
     }
     const int signal = signal_number(options.control_signal);
     if (!has_socket && signal == 0) return;
     if (const std::string problem = server_.start(); !problem.empty()) {
-        if (options.control == "on" || signal != 0) complain_once(problem);
+        if (options.control == "on" || signal != 0) warn_once(problem);
         return;
     }
     if (signal == 0) return;
-    const std::string problem = listen_to_signal(signal, server_);
-    if (!problem.empty()) complain_once("control_signal=" + options.control_signal + ": " + problem);
+    const std::string problem = watch_signal(signal, server_);
+    if (!problem.empty()) warn_once("control_signal=" + options.control_signal + ": " + problem);
 }
 
 // Whoever starts a recording may be waiting for one to end, and that for a GPU which does not.
@@ -143,9 +143,9 @@ void process_control::toggle() {
         const control_answer answer = recording_session::instance().recording()
                                           ? stop()
                                           : start(control_request{.command = "start", .words = {}});
-        if (answer.result != control_result::done) complain_once(answer.text);
+        if (answer.result != control_result::done) warn_once(answer.text);
     } catch (const std::exception& failure) {
-        complain_once(failure.what());
+        warn_once(failure.what());
     }
 }
 
@@ -185,7 +185,7 @@ control_answer process_control::start(const control_request& request) {
     if (!problem.empty()) return {control_result::refused, problem};
     if (!session.recording()) problem = session.make_place(options);
     if (!problem.empty()) return {control_result::failed, problem};
-    const session_result result = session.start(options, asker::command, problem);
+    const session_result result = session.start(options, requester::command, problem);
     return as_answer(result, problem);
 }
 
@@ -229,7 +229,7 @@ void open_control() noexcept {
     } catch (const std::bad_alloc&) {
         // It goes on without control. What this costs the recording is the line to say.
     } catch (const std::exception& failure) {
-        complain_once(failure.what());
+        warn_once(failure.what());
     }
 }
 

@@ -10,7 +10,7 @@ namespace prof {
 namespace {
 
 std::atomic<control_server*> told{nullptr};
-std::atomic<int> heard_signal{0};
+std::atomic<int> observed_signal{0};
 
 // On any thread of the program, in the midst of anything.
 void on_signal(int) {
@@ -25,7 +25,7 @@ bool is_default(const struct sigaction& action) noexcept {
 
 }  // namespace
 
-std::string listen_to_signal(int signal, control_server& server) {
+std::string watch_signal(int signal, control_server& server) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
     if (!is_default(before)) return "the program has a handler of its own for that signal, or ignores it";
@@ -35,13 +35,13 @@ std::string listen_to_signal(int signal, control_server& server) {
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
     sigemptyset(&ours.sa_mask);
     if (sigaction(signal, &ours, nullptr) != 0) return std::strerror(errno);
-    heard_signal.store(signal);
+    observed_signal.store(signal);
     return {};
 }
 
 void leave_signal_in_child() noexcept {
     told.store(nullptr);
-    const int signal = heard_signal.load();
+    const int signal = observed_signal.load();
     struct sigaction now {};
     if (signal == 0 || sigaction(signal, nullptr, &now) != 0 || now.sa_handler != on_signal) return;
     now = {};

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <mutex>
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
+#include "options/keep.hpp"
 #include "session/export_bound.hpp"
-#include "session/keep.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
 
@@ -81,7 +81,7 @@ session_result recording_session::dump(const std::string& wanted_path, bool wait
     const auto problem = std::make_shared<std::string>();
     exporter_.post([this, drain, options, path, problem] {
         *problem = write_dump(*drain, options, path, "it was asked for");
-        if (!problem->empty()) complain_once(*problem);
+        if (!problem->empty()) warn_once(*problem);
     });
     text = path;
     if (!waits) return session_result::ok;
@@ -123,7 +123,7 @@ void recording_session::note_slow_step() {
         (void)drain->sync();                           // until the capture is made it has no name
         if (!drain->making_problem().empty()) return;  // it was said
         const std::string problem = write_dump(*drain, options, unused_dump_path(absolute_capture_path()), reason);
-        if (!problem.empty()) complain_once(problem);
+        if (!problem.empty()) warn_once(problem);
     });
 }
 

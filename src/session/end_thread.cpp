@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string>
 
-#include "record/clock.hpp"
-#include "record/error.hpp"
-#include "record/silent_thread.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/helper_thread.hpp"
 
 #ifdef __SANITIZE_THREAD__
 #define PROF_THREAD_SANITIZER
@@ -40,7 +40,7 @@ void end_thread::start() {
     if (is_there_) return;
     sem_init(&asked_, 0, 0);
     pthread_t thread{};
-    const int result = create_silent_thread(thread, enter, this);
+    const int result = create_helper_thread(thread, enter, this);
     if (result != 0) throw error(std::string{"no thread for the end: "} + std::strerror(result));
     (void)pthread_getcpuclockid(thread, &clock_);
     pthread_detach(thread);

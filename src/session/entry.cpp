@@ -71,9 +71,9 @@ void attempt(TAction&& action) noexcept {
     try {
         action();
     } catch (const std::bad_alloc&) {
-        complain_once("no memory for a recording; nothing is recorded while that is so");
+        warn_once("no memory for a recording; nothing is recorded while that is so");
     } catch (const std::exception& failure) {
-        complain_once(failure.what());
+        warn_once(failure.what());
     }
 }
 
@@ -101,7 +101,7 @@ extern "C" {
 [[gnu::visibility("default")]] int InitializeInjection() {
     // The driver wants to hear 1, or it gives up; a failure of ours is no reason for that.
     (void)PROF_ENTER(InitializeInjection, [] {
-        prof::recording_session::hear_of_cuda();
+        prof::recording_session::on_cuda_init();
         return true;
     });
     return 1;
@@ -111,7 +111,7 @@ extern "C" {
     return PROF_ENTER(
         InitializeInjectionNvtx2,
         [&] {
-            prof::nvtx_has_come();
+            prof::note_nvtx_attached();
             prof::recording_session& session = prof::recording_session::instance();
             session.hold_for_preparation();
             // NVTX has whoever makes a range meanwhile wait until this has returned, also a signal's handler on this

@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "record/short_file.hpp"
+#include "base/short_file.hpp"
 #include "session/exports.hpp"
 #include "session/process.hpp"
 
@@ -115,8 +115,8 @@ std::string write_bounded_exports(const session_options& options, const std::str
     if (!options.export_trace && !options.export_summary) return {};
     const std::string why = too_large_to_read(capture_path, options.compress);
     if (why.empty()) return write_exports(options, capture_path);
-    complain_once("no exports are made in the program of " + capture_path + ": " + why +
-                  "; `prof export` and `prof report` make them from it");
+    warn_once("no exports are made in the program of " + capture_path + ": " + why +
+              "; `prof export` and `prof report` make them from it");
     return {};
 }
 

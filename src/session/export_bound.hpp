@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "session/options.hpp"
+#include "options/options.hpp"
 
 namespace prof {
 

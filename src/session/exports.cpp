@@ -2,9 +2,10 @@
 
 #include <new>
 
-#include "export/atomic_file.hpp"
-#include "export/chrome_trace.hpp"
-#include "export/report_text.hpp"
+#include "base/atomic_file.hpp"
+#include "export/chrome/chrome_trace.hpp"
+#include "export/report/report_text.hpp"
+#include "options/domain_list.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "analysis/projection.hpp"
-#include "session/options.hpp"
+#include "analysis/projection/projection.hpp"
+#include "options/options.hpp"
 
 namespace prof {
 

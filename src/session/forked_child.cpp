@@ -14,7 +14,7 @@
 #include <mutex>
 #include <new>
 
-#include "record/silent_thread.hpp"
+#include "base/helper_thread.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/heritage.hpp"
@@ -103,8 +103,8 @@ void recording_session::leave_to_children() {
 
 void recording_session::in_child() noexcept {
     if (gate_was_wiped()) guard_gate();
-    forget_silent_threads();
-    cuda_is_parents = cuda_is_parents || cuda_comes;
+    forget_helper_threads();
+    cuda_is_parents = cuda_is_parents || cuda_is_starting;
     abandon_control_in_child();
     parent_pid = getppid();
     if (recording_session* const parents = the_session.exchange(nullptr)) {

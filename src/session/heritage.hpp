@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "session/options.hpp"
+#include "options/options.hpp"
 
 namespace prof {
 

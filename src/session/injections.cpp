@@ -52,10 +52,10 @@ std::string taken_until_now(const char* variable, const std::string& at_first) {
 // With both taken nobody calls us: all that can be done is to say so, where the process did use CUDA. (The driver is
 // loaded at its first use. It is not asked: it may be gone.) A signal's handler that exits must not come into dlopen:
 // it may have interrupted that, or the allocator.
-void say_that_nothing_was_recorded() {
+void report_nothing_recorded() {
     if (has_nvtx || is_in_signal_handler() || dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr) return;
-    complain_once(std::string{"nothing is recorded: "} + nvtx_variable + " and " + cuda_variable +
-                  " name another tool, " + nvtx_tool());
+    warn_once(std::string{"nothing is recorded: "} + nvtx_variable + " and " + cuda_variable + " name another tool, " +
+              nvtx_tool());
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ void say_that_nothing_was_recorded() {
 void take_injection_variables(const std::string& own_path) {
     nvtx_tool() = set_unless_taken(nvtx_variable, own_path);
     cuda_tool() = set_unless_taken(cuda_variable, own_path);
-    if (!nvtx_tool().empty() && !cuda_tool().empty()) std::atexit(say_that_nothing_was_recorded);
+    if (!nvtx_tool().empty() && !cuda_tool().empty()) std::atexit(report_nothing_recorded);
 }
 
 void yield_to_first_copy(const char* path) { first_path = new std::string(path); }
@@ -75,7 +75,7 @@ void* function_of_first_copy(const char* name) noexcept {
     return first == nullptr ? nullptr : dlsym(first, name);
 }
 
-void nvtx_has_come() noexcept { has_nvtx = true; }
+void note_nvtx_attached() noexcept { has_nvtx = true; }
 
 std::string taken_by_others(bool wants_gpu) {
     std::string line;

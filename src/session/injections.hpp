@@ -16,7 +16,7 @@ void* function_of_first_copy(const char* name) noexcept;
 void take_injection_variables(const std::string& own_path);
 
 // NVTX has found us, by whatever way.
-void nvtx_has_come() noexcept;
+void note_nvtx_attached() noexcept;
 
 // "" or one line: what another tool's variable keeps from the recording. `wants_gpu`: it lacks GPU work that it wants.
 std::string taken_by_others(bool wants_gpu);

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-#include "record/number.hpp"
+#include "base/number.hpp"
 
 namespace prof {
 namespace {

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "hooks/cupti/library.hpp"
-#include "record/clock.hpp"
-#include "session/plans.hpp"
+#include "options/plans.hpp"
 #include "session/recording.hpp"
 
 namespace prof {

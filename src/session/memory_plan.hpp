@@ -9,18 +9,17 @@
 //    4  the rest: the capture's write buffer, labels, the drain thread's stack, libprof's own data
 //
 // Whatever the load, none of them grows beyond its part: what finds no room is dropped and counted. Beside them is what
-// is remembered of CUDA graphs, in programs that have any; it has a bound of its own (collect/graph_memory.hpp).
+// is remembered of CUDA graphs, in programs that have any; it has a bound of its own
+// (collect/history/graph_history.hpp).
 #pragma once
 
 #include <cstdint>
 
 #include "hooks/cupti/tracer.hpp"
+#include "options/options.hpp"
 #include "ring/region.hpp"
 
 namespace prof {
-
-inline constexpr std::uint64_t least_memory_bytes = 16ULL << 20;
-inline constexpr std::uint64_t most_memory_bytes = 4ULL << 30;
 
 // REQUIRES: `bytes` is a power of two between these. Sets the sizes and leaves the rest as it is.
 void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& cupti) noexcept;

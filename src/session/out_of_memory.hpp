@@ -15,9 +15,9 @@ void do_as_far_as_memory_goes(TAction&& action) noexcept {
     try {
         action();
     } catch (const std::bad_alloc&) {
-        complain_once("no memory for what is left to be done of a recording");
+        warn_once("no memory for what is left to be done of a recording");
     } catch (const std::exception& failure) {
-        complain_once(failure.what());
+        warn_once(failure.what());
     }
 }
 

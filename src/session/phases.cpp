@@ -25,7 +25,7 @@ bool is_ready() noexcept {
     try {
         recording_session::instance().prepare();
     } catch (const std::exception& failure) {
-        complain_once(failure.what());
+        warn_once(failure.what());
     }
     return installed_region() != nullptr;
 }

@@ -1,15 +1,15 @@
-// What a plan says is done here (capture_plan.hpp): windows opened and ended by steps and capture ranges, captures
+// What a plan says is done here (window_plan.hpp): windows opened and ended by steps and capture ranges, captures
 // completed before the recording ends.
 #include <chrono>
 #include <exception>
 #include <vector>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "options/plans.hpp"
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
 #include "session/export_bound.hpp"
 #include "session/out_of_memory.hpp"
-#include "session/plans.hpp"
 #include "session/recording.hpp"
 
 namespace prof {
@@ -36,17 +36,17 @@ void recording_session::begin_plan() {
     begin_slow_steps();
     step_use_.store(plan_ != nullptr ? step_use::opens_windows : slow_steps_ ? step_use::compared : step_use::counted);
     idle_gate_ = watched.empty() ? 0 : watching_epoch;
-    if (!hears_idle_graphs(options_)) set_gate(recording_epoch, idle_gate_);
-    listens_ = options_.capture_range == "cudaProfilerApi";
-    if (listens_ && has_cuda()) listen();
-    if (plan_ != nullptr) listen_while_idle();  // before the background thread may have CUPTI to itself
+    if (!observes_idle_graphs(options_)) set_gate(recording_epoch, idle_gate_);
+    observes_ = options_.capture_range == "cudaProfilerApi";
+    if (observes_ && has_cuda()) listen();
+    if (plan_ != nullptr) observe_while_idle();  // before the background thread may have CUPTI to itself
     perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0, false);
 }
 
 void recording_session::leave_plan() {
     plan_ = nullptr;
     step_use_.store(step_use::counted);
-    listens_ = false;
+    observes_ = false;
     idle_gate_ = 0;
     set_gate(recording_epoch, window_state_ == window_state::open ? epoch_ : 0);
     if (region_ != nullptr) watch_ranges({}, *region_, nullptr);
@@ -103,7 +103,7 @@ bool recording_session::on_watched_range(range_use use, bool begins) noexcept {
         session.hear(begins ? plan_event::trigger_begin : plan_event::trigger_end);
         return !was_open && session.window_state_ == window_state::open;
     } catch (const std::exception& failure) {
-        complain_once(failure.what());
+        warn_once(failure.what());
     }
     return false;
 }
@@ -113,21 +113,21 @@ void recording_session::on_profiler_call(bool starts) noexcept {
     recording_session& session = instance();
     try {
         const std::unique_lock lock(session.mutex_, longest_wait_in_callback);
-        if (lock && !session.listens_) return;  // the plan has come to its end
+        if (lock && !session.observes_) return;  // the plan has come to its end
         // A window that opens has to wait for the one before; one that ends has not.
         if (!lock || (starts && !session.background_.wait_until_idle(longest_wait_in_callback))) {
-            complain_once(std::string(starts ? "cudaProfilerStart" : "cudaProfilerStop") +
-                          " was passed over: it came while the window before was still being read");
+            warn_once(std::string(starts ? "cudaProfilerStart" : "cudaProfilerStop") +
+                      " was passed over: it came while the window before was still being read");
             return;
         }
         if (!starts && session.window_state_ != window_state::open && session.epoch_ != 0) {
-            complain_once(
+            warn_once(
                 "cudaProfilerStop without a cudaProfilerStart: one that follows a window's end within "
                 "milliseconds, while CUPTI is let go of, is not heard");
         }
         session.hear(starts ? plan_event::trigger_begin : plan_event::trigger_end);
     } catch (const std::exception& failure) {
-        complain_once(failure.what());
+        warn_once(failure.what());
     }
 }
 
@@ -138,7 +138,7 @@ void recording_session::listen() {
     if (problem.empty()) {
         leave_before_cuda();
     } else {
-        complain_once("capture_range=cudaProfilerApi: nothing is recorded: " + problem);
+        warn_once("capture_range=cudaProfilerApi: nothing is recorded: " + problem);
     }
 }
 
@@ -177,7 +177,7 @@ void recording_session::perform(plan_action action, std::uint64_t last_step, boo
             open_next_window();
             return;
         case plan_action::finish:
-            listens_ = false;
+            observes_ = false;
             idle_gate_ = 0;
             plan_is_over_ = true;
             leave_to_children();
@@ -192,7 +192,7 @@ void recording_session::perform(plan_action action, std::uint64_t last_step, boo
 void recording_session::open_next_window() {
     if (await_settled(longest_wait_for_disk)) return open_window();
     ++windows_passed_over_;
-    complain_once("a window was passed over: the capture's disk did not answer while the one before was taken in");
+    warn_once("a window was passed over: the capture's disk did not answer while the one before was taken in");
 }
 
 // The window that it was for was passed over.
@@ -242,15 +242,15 @@ void recording_session::end_window(std::uint64_t last_step, bool ends_with_step,
     if (completes_capture) set_gate(recording_epoch, idle_gate_);  // what is drained last must come to an end
     const std::shared_ptr<drain_thread> drain = completes_capture ? take_drain() : draining();
     note_settling(drain);
-    background_.post([this, drain, options = options_, steps = steps_.load(), completes_capture, listens = listens_] {
+    background_.post([this, drain, options = options_, steps = steps_.load(), completes_capture, listens = observes_] {
         do_as_far_as_memory_goes([&] { settle(drain, false); });
         if (completes_capture && drain != nullptr) complete_capture(*drain, options, steps);
         if (listens) listen();
         if (completes_capture) {
-            listen_while_idle();
+            observe_while_idle();
         } else {
-            if (drain != nullptr && !hears_idle_graphs(options)) drain->rest();
-            listen_to_graphs();
+            if (drain != nullptr && !observes_idle_graphs(options)) drain->rest();
+            observe_idle_graphs();
         }
     });
 }
@@ -268,7 +268,7 @@ void recording_session::begin_warm_up() {
 void recording_session::complete_capture(drain_thread& drain, const session_options& options, std::uint64_t steps) {
     do_as_far_as_memory_goes([&] {
         drain.set_property("steps", std::to_string(steps));
-        say_what_was_passed_over(drain);
+        report_skipped_windows(drain);
     });
     std::string problem = drain.finish(format::end_reason::stopped);
     keep_totals(drain);

@@ -22,8 +22,8 @@
 #include <iterator>
 #include <span>
 
-#include "record/clock.hpp"
-#include "record/file_size_signal.hpp"
+#include "base/clock.hpp"
+#include "base/file_size_signal.hpp"
 
 namespace prof {
 namespace {
@@ -204,7 +204,7 @@ bool write_at_once(int descriptor, std::span<const iovec> parts) noexcept {
 
 }  // namespace
 
-void complain_once(std::string_view line) noexcept {
+void warn_once(std::string_view line) noexcept {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
     const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "session/options.hpp"
+#include "options/options.hpp"
 
 namespace prof {
 
@@ -55,6 +55,6 @@ std::array<std::uint8_t, 16> random_id() noexcept;
 
 // At most one line on stderr in the life of the process: the first that can be written there without a wait. Never
 // stdout, and no signal for who reads no more.
-void complain_once(std::string_view line) noexcept;
+void warn_once(std::string_view line) noexcept;
 
 }  // namespace prof

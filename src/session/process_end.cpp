@@ -7,7 +7,7 @@
 #include <mutex>
 #include <new>
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/recording.hpp"
@@ -63,8 +63,8 @@ void recording_session::end_here() noexcept {
 // The next of our exit handlers may run after CUPTI's own: it is not to begin anew.
 void recording_session::leave_unfinished(const char* why) noexcept {
     has_given_up_ = true;
-    cupti_tracer::leave_as_it_is();
-    complain_once(why);
+    cupti_tracer::abandon();
+    warn_once(why);
     end_ = end_progress::complete;  // or as far as it goes
 }
 
@@ -98,7 +98,7 @@ void recording_session::end_on_another_thread() noexcept {
     std::uint64_t since = clock_ns(CLOCK_MONOTONIC);
     while (end_ != end_progress::complete) {
         const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
-        if (const ending_state state = look_at_ending(); state != latest) {
+        if (const ending_state state = ending_progress(); state != latest) {
             latest = state;
             since = now;
         } else if (std::chrono::nanoseconds(now - since) > longest_standstill) {
@@ -109,7 +109,7 @@ void recording_session::end_on_another_thread() noexcept {
 }
 
 // What changes while the end comes nearer.
-recording_session::ending_state recording_session::look_at_ending() const noexcept {
+recording_session::ending_state recording_session::ending_progress() const noexcept {
     ending_state state{.progress = end_};
     if (state.progress == end_progress::none) return state;
     state.cpu_ns = ender_.cpu_ns();
@@ -137,8 +137,8 @@ const char* recording_session::what_was_given_up() const noexcept {
 
 void recording_session::give_up(bool is_interrupted) noexcept {
     has_given_up_ = true;
-    cupti_tracer::leave_as_it_is();
-    complain_once(what_was_given_up());
+    cupti_tracer::abandon();
+    warn_once(what_was_given_up());
     if (is_interrupted) {
         leave_control();
     } else {

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <string>
 
-#include "record/clock.hpp"
-#include "session/plans.hpp"
-#include "session/version.hpp"
+#include "base/clock.hpp"
+#include "base/version.hpp"
+#include "options/plans.hpp"
 
 namespace prof {
 namespace {

@@ -1,9 +1,9 @@
 // What a capture says about its process, as text properties (docs/capture-format.md lists them).
 #pragma once
 
-#include "collect/keeper.hpp"
+#include "collect/history/retention.hpp"
+#include "options/options.hpp"
 #include "ring/region.hpp"
-#include "session/options.hpp"
 #include "session/process.hpp"
 
 namespace prof {

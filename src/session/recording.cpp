@@ -5,17 +5,17 @@
 #include <new>
 #include <utility>
 
-#include "export/json_text.hpp"
+#include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "hooks/cupti/library.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
-#include "record/clock.hpp"
+#include "options/plans.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/export_bound.hpp"
 #include "session/heritage.hpp"
 #include "session/injections.hpp"
 #include "session/memory_plan.hpp"
-#include "session/plans.hpp"
 
 namespace prof {
 namespace {
@@ -37,7 +37,7 @@ recording_session::recording_session() : inherits_(inherited() != nullptr) {
     environment_ = options_from_environment(complaint);
     options_ = environment_;
     // A variable's value may have lines, and a terminal's commands.
-    if (!complaint.empty()) complain_once(terminal_safe(complaint) + "; the default is used");
+    if (!complaint.empty()) warn_once(terminal_safe(complaint) + "; the default is used");
 }
 
 recording_session::~recording_session() = default;
@@ -56,7 +56,7 @@ void recording_session::make_region(const session_options& options) {
     region_ = new region(wanted);
     if (inherits_) region_->inherit(*parents_region(), may_use_gpu_);
     changed_ns_ = clock_ns(CLOCK_MONOTONIC);
-    memory_ = std::make_unique<graph_memory>(*region_);
+    memory_ = std::make_unique<graph_history>(*region_);
     if (!inherits_) std::atexit(at_exit);  // else the parent's is there
 }
 
@@ -88,7 +88,7 @@ void recording_session::hold_for_preparation() noexcept {
 }
 
 void recording_session::begin_to_prepare() noexcept {
-    if (cuda_is_initialised()) cuda_comes = true;
+    if (cuda_is_initialised()) cuda_is_starting = true;
     begin_preparation(await_preparation);
 }
 
@@ -111,12 +111,12 @@ void recording_session::make_ready() {
         split_torch_texts(environment_.pytorch != "off");
         if (!recording()) {  // else start() came first, and waits for its first record
             install_region(region_, nullptr);
-            if (!environment_.autostart) listen_while_idle();
+            if (!environment_.autostart) observe_while_idle();
         }
     }
     std::string problem;
-    if (environment.autostart && start(environment, asker::program, problem) == session_result::failed) {
-        complain_once(terminal_safe(problem));  // it may name a directory
+    if (environment.autostart && start(environment, requester::program, problem) == session_result::failed) {
+        warn_once(terminal_safe(problem));  // it may name a directory
     }
     open_control();
 }
@@ -126,17 +126,17 @@ bool recording_session::has_cuda() const noexcept {
     return may_use_gpu_ && (cuda_seen || (!inherits_ && cuda_is_initialised()));
 }
 
-void recording_session::hear_of_cuda() {
-    cuda_comes = true;
+void recording_session::on_cuda_init() {
+    cuda_is_starting = true;
     try {
-        instance().cuda_is_coming();
+        instance().prepare_for_cuda();
     } catch (...) {
         cuda_seen = true;  // whoever prepares later, with more success, has to know
         throw;
     }
 }
 
-void recording_session::cuda_is_coming() {
+void recording_session::prepare_for_cuda() {
     prepare();
     if (!may_use_gpu_) return;
     begin_inherited();
@@ -145,7 +145,7 @@ void recording_session::cuda_is_coming() {
     const std::unique_lock lock(mutex_, longest_wait_for_start);
     constexpr const char* held_up =
         "CUDA began while libprof was held up: GPU work is recorded from the next window on";
-    if (!lock.owns_lock()) return complain_once(held_up);
+    if (!lock.owns_lock()) return warn_once(held_up);
     try {
         environment_facts_ = read_environment_facts();  // the rank may have been set since
     } catch (const std::bad_alloc&) {
@@ -155,11 +155,11 @@ void recording_session::cuda_is_coming() {
     const bool is_warming_up = window_state_ == window_state::warming_up && is_new;
     if (!is_warming_up && completes_) return;  // who completes the recording listens then
     // For what the last window has left to be done.
-    const bool waits = is_warming_up || hears_idle_graphs(options_);
-    if (waits && !background_.wait_until_idle(longest_wait_for_start)) return complain_once(held_up);
+    const bool waits = is_warming_up || observes_idle_graphs(options_);
+    if (waits && !background_.wait_until_idle(longest_wait_for_start)) return warn_once(held_up);
     if (is_warming_up) return attach_tracer(is_new);
-    if (listens_) listen();
-    listen_to_graphs();
+    if (observes_) listen();
+    observe_idle_graphs();
 }
 
 // What stayed in the rings when the last recording ended: a thread was between its look at the gate and its write.
@@ -170,7 +170,7 @@ void recording_session::discard_leftovers() {
         // relaxed: whoever wrote these records wrote the uid before.
         const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
         for (const std::span<const record> part : {found.view.first, found.view.second}) {
-            if (!part.empty() && hears_idle_graphs(options_)) memory_->hear(uid, part, false);
+            if (!part.empty() && observes_idle_graphs(options_)) memory_->hear(uid, part, false);
         }
         found.consumer.release(found.view.end);
         if (found.state == ring_state::retired) {
@@ -180,10 +180,10 @@ void recording_session::discard_leftovers() {
     }
 }
 
-session_result recording_session::start(const session_options& options, asker who, std::string& problem) {
+session_result recording_session::start(const session_options& options, requester who, std::string& problem) {
     const auto command = begin_command(false);
     const std::lock_guard lock(mutex_);
-    if (who == asker::program) environment_facts_ = read_environment_facts();
+    if (who == requester::program) environment_facts_ = read_environment_facts();
     if (process_ends_) {
         problem = "the process is about to end";
         return session_result::failed;
@@ -199,9 +199,9 @@ session_result recording_session::start(const session_options& options, asker wh
         return session_result::failed;
     }
     if (problem = plan_problem(options); !problem.empty()) return session_result::failed;
-    if (!hears_idle_graphs(options)) {
-        stop_listening();
-        memory_ = std::make_unique<graph_memory>(*region_);  // from now on it would miss what becomes of graphs
+    if (!observes_idle_graphs(options)) {
+        stop_observing();
+        memory_ = std::make_unique<graph_history>(*region_);  // from now on it would miss what becomes of graphs
         if (tracer_ != nullptr) tracer_->detach(false);
     }
     options_ = options;
@@ -238,7 +238,7 @@ void recording_session::note_window() {
 
 // Whether no capture is under way. Then none begins until the window is open, whatever the last one, in which there may
 // have been no record, has left behind.
-bool recording_session::shut_out_the_late() {
+bool recording_session::close_to_stragglers() {
     const std::lock_guard lock(drain_mutex_);
     if (drain_ == nullptr) accepting_ = false;
     return drain_ == nullptr;
@@ -248,15 +248,15 @@ void recording_session::open_window() {
     const bool warm = window_state_ == window_state::warming_up;
     if (!warm) ++epoch_;
     leave_failed_capture();
-    const bool begins_capture = shut_out_the_late();
-    if (begins_capture) {
-        stop_listening();
+    const bool begins_graph_capture = close_to_stragglers();
+    if (begins_graph_capture) {
+        stop_observing();
         discard_leftovers();
     }
     {
         const std::lock_guard lock(drain_mutex_);
         accepting_ = true;
-        if (begins_capture) drops_before_ = region_->drops();
+        if (begins_graph_capture) drops_before_ = region_->drops();
         const drawn_steps drawn = plan_ == nullptr ? drawn_steps{} : plan_->drawn_among();
         window_ = {.epoch = epoch_,
                    .warmup_calls = warm ? cupti_tracer::last_unrecorded_call() : 0,
@@ -266,7 +266,7 @@ void recording_session::open_window() {
                    .drawn_among = drawn.count};
     }
     // Not before: a thread that comes late from the recording before may be the first.
-    if (begins_capture) install_region(region_, on_first_use);
+    if (begins_graph_capture) install_region(region_, on_first_use);
     note_window();
     window_state_ = window_state::open;
     changed_ns_ = clock_ns(CLOCK_MONOTONIC);

@@ -6,7 +6,7 @@
 // pause() ends it, resume() opens the next. A window that has ended is *settled* by the background thread: it waits for
 // the GPU, takes in the window's last records, and detaches from CUPTI.
 //
-// If the options name a plan (capture_plan.hpp), it opens and ends the windows, by the steps and ranges that are
+// If the options name a plan (window_plan.hpp), it opens and ends the windows, by the steps and ranges that are
 // reported to it.
 //
 // A forked child has a session of its own, which begins at its first range (forked_child.cpp).
@@ -31,22 +31,22 @@
 #include <utility>
 
 #include "collect/drain_thread.hpp"
-#include "collect/graph_memory.hpp"
+#include "collect/history/graph_history.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
+#include "options/options.hpp"
+#include "plan/slow_steps.hpp"
+#include "plan/window_plan.hpp"
 #include "session/background.hpp"
-#include "session/capture_plan.hpp"
 #include "session/end_thread.hpp"
-#include "session/options.hpp"
 #include "session/process.hpp"
 #include "session/session_mutex.hpp"
 #include "session/session_status.hpp"
-#include "session/slow_steps.hpp"
 
 namespace prof {
 
 enum class session_result { ok, wrong_state, failed };
-enum class asker { program, command };  // whose thread it is: one of the program's, or libprof's for prof ctl
+enum class requester { program, command };  // whose thread it is: one of the program's, or libprof's for prof ctl
 
 struct heritage;
 
@@ -67,10 +67,10 @@ public:
     // Before it: what comes to a hook meanwhile waits for it. Any thread.
     void hold_for_preparation() noexcept;
     // From InitializeInjection: the driver is being initialised.
-    static void hear_of_cuda();
+    static void on_cuda_init();
 
     // `problem` gets one line on failure.
-    session_result start(const session_options& options, asker who, std::string& problem);
+    session_result start(const session_options& options, requester who, std::string& problem);
     // Before that, where the program or a command asks for it: makes the directory for the captures. "" or one line.
     std::string make_place(const session_options& options);
     session_result stop(std::string& problem);
@@ -147,12 +147,12 @@ private:
         std::uint64_t records = 0;  // that the capture has
         bool operator==(const ending_state&) const = default;
     };
-    ending_state look_at_ending() const noexcept;
+    ending_state ending_progress() const noexcept;
     using session_lock = std::unique_lock<session_mutex<std::mutex>>;
     enum class window_state { shut, warming_up, open };
     enum class step_use : std::uint8_t { counted, compared, opens_windows };
 
-    void cuda_is_coming();
+    void prepare_for_cuda();
     void make_ready();
     void make_region(const session_options& options);
     // What a child goes on with that is forked from now on. REQUIRES: mutex_ is held.
@@ -166,11 +166,11 @@ private:
     // While nothing is recorded, ranges and graphs' nodes are heard, if the options say so (recording_idle.cpp).
     // Between two windows the capture's own drain thread listens, else one that has no capture.
     std::uint32_t next_idle_epoch() noexcept;
-    void listen_while_idle();
-    void listen_to_graphs();
-    void stop_listening();
+    void observe_while_idle();
+    void observe_idle_graphs();
+    void stop_observing();
     void begin_idle_drain();
-    bool shut_out_the_late();
+    bool close_to_stragglers();
     void open_window();
     // `ends_with_step`: the last one is over.
     void close_window(std::uint64_t last_step, bool ends_with_step);
@@ -207,9 +207,9 @@ private:
     void make_tracer();
     void leave_before_cuda();
     void attach_tracer(bool cuda_is_new);
-    void say_how_graphs_are_recorded(bool cuda_is_new);
+    void report_graph_mode(bool cuda_is_new);
     void introduce_tracer();
-    void say_what_others_took(drain_thread& drain);
+    void report_taken_variables(drain_thread& drain);
     std::shared_ptr<drain_thread> make_drain();
     std::unique_ptr<capture_writer> make_capture(const session_options& options, const process_facts& facts,
                                                  const property_list& properties);
@@ -228,7 +228,7 @@ private:
     bool ends_in_a_hurry() const noexcept;
     void open_next_window();
     void leave_warm_up();
-    void say_what_was_passed_over(drain_thread& drain);
+    void report_skipped_windows(drain_thread& drain);
     void note_settling(const std::shared_ptr<drain_thread>& drain);
     void post_exports(const session_options& options);
     void note_export_problem(const std::string& problem);
@@ -255,7 +255,7 @@ private:
     window_state window_state_ = window_state::shut;
     std::atomic<bool> recording_{false};
     std::atomic<std::uint64_t> steps_{0};  // begun
-    std::unique_ptr<capture_plan> plan_;
+    std::unique_ptr<window_plan> plan_;
     std::optional<slow_steps> slow_steps_;  // those that are dumped
     std::atomic<std::uint64_t> windows_passed_over_{0};
     std::uint64_t dumps_left_ = 0;      // for them
@@ -265,12 +265,12 @@ private:
     std::atomic<bool> ranges_are_steps_{false};  // those of the option step_range
     bool completes_ = false;                     // stop() is not done yet
     std::uint64_t changed_ns_ = 0;               // when the state did, by CLOCK_MONOTONIC
-    bool listens_ = false;                       // for cudaProfilerStart and cudaProfilerStop
+    bool observes_ = false;                      // for cudaProfilerStart and cudaProfilerStop
     std::atomic<std::uint32_t> idle_gate_{0};    // what the gate is on between windows
     std::atomic<bool> prepared_{false};
     static inline std::atomic<bool> cuda_seen{false};
-    static inline std::atomic<bool> cuda_comes{false};      // before that: a child that is forked now cannot use it
-    static inline std::atomic<bool> program_counts{false};  // steps, by prof_step
+    static inline std::atomic<bool> cuda_is_starting{false};  // before that: a child that is forked now cannot use it
+    static inline std::atomic<bool> program_counts{false};    // steps, by prof_step
     bool exit_handler_is_last_ = false;
     std::atomic<bool> process_ends_{false};  // CUPTI's exit handlers may have run
     std::atomic<bool> has_given_up_{false};  // the process ends without waiting for its capture
@@ -289,7 +289,7 @@ private:
     std::unique_ptr<const heritage> heritage_;
     std::unique_ptr<const heritage> heritage_before_;  // a fork may have begun before there was a newer one
     region* region_ = nullptr;                         // never unmapped: hooks may be in it until the last instruction
-    std::unique_ptr<graph_memory> memory_;             // its drain thread's, whichever that is
+    std::unique_ptr<graph_history> memory_;            // its drain thread's, whichever that is
     std::unique_ptr<cupti_tracer> tracer_;
     std::atomic<bool> has_tracer_{false};  // for who has mutex_ alone, while the background thread may make it
     background_thread background_{"prof-settle"};
@@ -309,7 +309,7 @@ private:
     bool accepting_ = false;                // a drain thread may be started
     bool was_refused_ = false;              // there could be none at the first record, and the gate was shut
     std::shared_ptr<drain_thread> idle_drain_;
-    bool listening_ = false;            // outside any recording: an idle drain thread may be started
+    bool observing_ = false;            // outside any recording: an idle drain thread may be started
     cupti_tracer* attached_ = nullptr;  // tracer_, once it records
     std::string missing_;               // why GPU work is not recorded although the process uses CUDA; else ""
     std::string graphs_notice_;         // why CUDA graphs are not recorded as the options say; else ""

@@ -8,9 +8,9 @@
 #include <new>
 #include <string>
 
-#include "record/error.hpp"
+#include "base/error.hpp"
+#include "options/keep.hpp"
 #include "ring/registry.hpp"
-#include "session/keep.hpp"
 #include "session/left_rings.hpp"
 #include "session/process.hpp"
 #include "session/properties.hpp"
@@ -28,7 +28,7 @@ void record_nothing(const char* why) noexcept {
     set_gate(recording_epoch, 0);
     std::array<char, 4096 + 256> line{};  // it may name a path
     const int bytes = std::snprintf(line.data(), line.size(), "%s; nothing is recorded", why);
-    complain_once({line.data(), std::min(line.size() - 1, static_cast<std::size_t>(std::max(bytes, 0)))});
+    warn_once({line.data(), std::min(line.size() - 1, static_cast<std::size_t>(std::max(bytes, 0)))});
 }
 
 }  // namespace
@@ -62,12 +62,12 @@ void recording_session::begin_drain() {
 // Null if there is one already, or none is wanted.
 std::shared_ptr<drain_thread> recording_session::make_drain() {
     const std::lock_guard lock(drain_mutex_);
-    if (listening_) begin_idle_drain();
+    if (observing_) begin_idle_drain();
     if (!accepting_ || drain_ != nullptr) return nullptr;
     property_list properties = capture_properties(options_, facts_, *region_);
     if (inherits_) describe_child(properties);
     if (was_refused_) properties.emplace_back("recording_notice", refused_notice);
-    graph_memory* const memory = hears_idle_graphs(options_) ? memory_.get() : nullptr;
+    graph_history* const memory = observes_idle_graphs(options_) ? memory_.get() : nullptr;
     keep_limits limits;
     (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
     const auto make = [this, options = options_, facts = facts_, properties] {
@@ -111,7 +111,7 @@ std::unique_ptr<capture_writer> recording_session::make_capture(const session_op
         capture_base_ = base;
         capture_path_ = path.substr(base.size());
         has_capture_ = true;
-        if (!missing_.empty()) complain_once(missing_);
+        if (!missing_.empty()) warn_once(missing_);
         return out;
     } catch (const std::bad_alloc&) {
         record_nothing("no memory for the capture");

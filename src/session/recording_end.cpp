@@ -34,11 +34,11 @@ session_result recording_session::complete(format::end_reason reason, std::strin
         if (drain != nullptr) last_drain_ = drain;  // its thread may outlive the end of the capture
         end_ = end_progress::left_cupti;
     }
-    if (!is_settled) cupti_tracer::leave_as_it_is();
+    if (!is_settled) cupti_tracer::abandon();
     waits_for_gpu_.store(false);
     if (exits) {
         const std::lock_guard lock(mutex_);
-        stop_listening();
+        stop_observing();
     }
     const session_result result = complete_recording(was_recording, drain, options, reason, problem);
     const std::lock_guard lock(mutex_);
@@ -85,8 +85,8 @@ session_result recording_session::complete_recording(bool was_recording, const s
     if (drain != nullptr) {
         do_as_far_as_memory_goes([&] {
             drain->set_property("steps", std::to_string(steps_.load()));
-            say_what_others_took(*drain);
-            say_what_was_passed_over(*drain);
+            report_taken_variables(*drain);
+            report_skipped_windows(*drain);
         });
         disk_is_silent_ = exits && !drain->is_finished(reason, longest_standstill);
         if (disk_is_silent_) return session_result::failed;
@@ -100,7 +100,7 @@ session_result recording_session::complete_recording(bool was_recording, const s
         if (!has_given_up_) region_->remove_file();
     } else if (was_recording) {
         const std::lock_guard lock(mutex_);
-        listen_while_idle();
+        observe_while_idle();
     }
     if (drain != nullptr && problem.empty()) post_exports(options);
     if (!exporter_.wait_while_it_works(longest_standstill)) {
@@ -112,7 +112,7 @@ session_result recording_session::complete_recording(bool was_recording, const s
         // Nothing was recorded, so that there is no file, or all of it is written already.
         {
             const std::lock_guard lock(drain_mutex_);
-            if (!missing_.empty()) complain_once(missing_);
+            if (!missing_.empty()) warn_once(missing_);
         }
         problem = was_recording ? export_problem() : "no recording is running";
         if (!was_recording) return session_result::wrong_state;
@@ -120,7 +120,7 @@ session_result recording_session::complete_recording(bool was_recording, const s
     }
     if (problem.empty()) problem = export_problem();
     if (problem.empty()) return session_result::ok;
-    complain_once(problem);
+    warn_once(problem);
     return session_result::failed;
 }
 
@@ -134,21 +134,21 @@ void recording_session::post_exports(const session_options& options) {
 }
 
 void recording_session::note_export_problem(const std::string& problem) {
-    complain_once(problem);
+    warn_once(problem);
     const std::lock_guard lock(drain_mutex_);
     if (export_problem_.empty()) export_problem_ = problem;
 }
 
-void recording_session::say_what_others_took(drain_thread& drain) {
+void recording_session::report_taken_variables(drain_thread& drain) {
     const std::lock_guard lock(drain_mutex_);
     if (!missing_.empty()) return;
     missing_ = taken_by_others(attached_ == nullptr && !activities_of(options_).is_empty());
     if (missing_.empty()) return;
     drain.set_property("missing", missing_);
-    complain_once(missing_);
+    warn_once(missing_);
 }
 
-void recording_session::say_what_was_passed_over(drain_thread& drain) {
+void recording_session::report_skipped_windows(drain_thread& drain) {
     const std::uint64_t count = windows_passed_over_.load();
     if (count == 0) return;
     drain.set_property("windows_notice", std::to_string(count) + (count == 1 ? " window was" : " windows were") +

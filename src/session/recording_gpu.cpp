@@ -54,24 +54,24 @@ void recording_session::attach_tracer(bool cuda_is_new) {
     const std::lock_guard lock(drain_mutex_);
     if (problem.empty()) {
         attached_ = tracer_.get();
-        if (what.has(activity::kernels)) say_how_graphs_are_recorded(cuda_is_new);
+        if (what.has(activity::kernels)) report_graph_mode(cuda_is_new);
     } else {
         missing_ = "no GPU work is recorded: " + problem;
         // Where there will be no capture either, that is the line to say.
-        if (!capture_path_.empty()) complain_once(missing_);
+        if (!capture_path_.empty()) warn_once(missing_);
     }
     if (drain_ != nullptr) introduce_tracer();
 }
 
 // CUPTI crashes the next launch of a graph that was instantiated before whole graphs were switched on. So that is done
 // only where no graph can exist yet; else one line says that it came too late.
-void recording_session::say_how_graphs_are_recorded(bool cuda_is_new) {
+void recording_session::report_graph_mode(bool cuda_is_new) {
     if (options_.cuda_graphs != "graphs" || tracer_->records_whole_graphs()) return;
     graphs_notice_ = cuda_is_new ? "cuda_graphs=graphs: this CUPTI does not record whole graphs"
                                  : "cuda_graphs=graphs: recording began after CUDA did, when graphs may exist that "
                                    "cannot be recorded as a whole";
     graphs_notice_ += "; they are recorded node by node";
-    complain_once(graphs_notice_);
+    warn_once(graphs_notice_);
 }
 
 void recording_session::leave_before_cuda() {
@@ -98,7 +98,7 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
     if (tracer_->attached()) {
         if (!exits) wait_for_gpu();
         tracer_->flush(true);
-        tracer_->fall_silent();
+        tracer_->disable();
         // The end of the drain thread is waited for afterwards, and no longer than that.
         if (drain != nullptr) (void)drain->sync_at_last(exits ? longest_standstill : drain_thread::for_ever);
         if (!exits && tracer_->wait_until_left() && drain != nullptr) (void)drain->sync_at_last();
@@ -109,7 +109,7 @@ void recording_session::settle(const std::shared_ptr<drain_thread>& drain, bool 
     }
     if (!tracer_->met_another_client()) return;
     if (drain != nullptr) drain->set_property("cupti_notice", another_client_notice);
-    complain_once(another_client_notice);
+    warn_once(another_client_notice);
 }
 
 }  // namespace prof

@@ -10,35 +10,35 @@ namespace prof {
 namespace {
 
 void say_not_seen(const std::string& problem) {
-    complain_once("idle_graph_nodes: graphs made while nothing is recorded are not seen: " + problem);
+    warn_once("idle_graph_nodes: graphs made while nothing is recorded are not seen: " + problem);
 }
 
 }  // namespace
 
 // What the gate shows while nothing is recorded.
 std::uint32_t recording_session::next_idle_epoch() noexcept {
-    return hears_idle_graphs(options_) ? heard_epoch_bit | ++idle_epoch_ : idle_gate_.load();
+    return observes_idle_graphs(options_) ? observed_epoch_bit | ++idle_epoch_ : idle_gate_.load();
 }
 
 // From now on there is no capture that is drained to. REQUIRES: mutex_ is held, or the background thread runs this, for
 // which whoever opens a window waits.
-void recording_session::listen_while_idle() {
-    if (process_ends_ || !hears_idle_graphs(options_)) return;
+void recording_session::observe_while_idle() {
+    if (process_ends_ || !observes_idle_graphs(options_)) return;
     {
         const std::lock_guard lock(drain_mutex_);
-        listening_ = true;
+        observing_ = true;
     }
     install_region(region_, on_first_use);
     set_gate(recording_epoch, next_idle_epoch());
-    listen_to_graphs();
+    observe_idle_graphs();
 }
 
-void recording_session::listen_to_graphs() {
-    if (process_ends_ || !hears_idle_graphs(options_) || !has_cuda()) return;
+void recording_session::observe_idle_graphs() {
+    if (process_ends_ || !observes_idle_graphs(options_) || !has_cuda()) return;
     std::string problem;
     try {
         make_tracer();
-        problem = tracer_->hear_graphs();
+        problem = tracer_->observe_graphs();
         if (problem.empty()) leave_before_cuda();
     } catch (const std::exception& failure) {
         problem = failure.what();
@@ -58,12 +58,12 @@ void recording_session::begin_idle_drain() {
 }
 
 // The last records of this time are read. REQUIRES: mutex_ is held.
-void recording_session::stop_listening() {
+void recording_session::stop_observing() {
     std::shared_ptr<drain_thread> drain;
     {
         const std::lock_guard lock(drain_mutex_);
-        if (!listening_) return;
-        listening_ = false;
+        if (!observing_) return;
+        observing_ = false;
         drain = std::move(idle_drain_);
     }
     set_gate(recording_epoch, 0);

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "export/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace prof {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
 #include "ring/registry.hpp"
 
 #define PROF_EXPORT extern "C" [[gnu::visibility("default")]]

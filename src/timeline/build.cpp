@@ -41,8 +41,8 @@ void take_quality(timeline& out, const capture_contents& contents) {
     if (out.quality.died && out.properties.contains("recovery")) out.quality.recovery = out.property("recovery");
     if (contents.begins) {
         out.quality.is_latest_part = true;
-        out.quality.records_let_go = contents.begins->records;
-        out.quality.gpu_records_let_go = contents.begins->gpu_records;
+        out.quality.trimmed_records = contents.begins->records;
+        out.quality.trimmed_gpu_records = contents.begins->gpu_records;
     }
     out.quality.damaged_bytes = contents.damage.bytes;
     if (!contents.damage.first.empty()) out.quality.notes.push_back(contents.damage.first);

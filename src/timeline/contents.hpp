@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "capture/format.hpp"
 #include "capture/reader.hpp"
-#include "record/clock.hpp"
 #include "record/gpu_record.hpp"
 #include "record/label.hpp"
 #include "record/record.hpp"

@@ -128,7 +128,7 @@ bool may_be_captured_unseen(const timeline& data) {
         (!data.graph_nodes.empty() || std::none_of(data.kernels.begin(), data.kernels.end(),
                                                    [](const kernel_record& k) { return k.graph_node_id != 0; }));
     return !is_known && std::any_of(data.api_calls.begin(), data.api_calls.end(), [](const timeline_api_call& call) {
-        return call.kind == api_class::begins_capture;
+        return call.kind == api_class::begins_graph_capture;
     });
 }
 

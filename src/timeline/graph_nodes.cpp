@@ -33,7 +33,7 @@ std::uint32_t graph_node_events::find_origin(std::uint64_t id, std::int64_t time
     for (int copies = 0; at != nullptr && at->node == npos && copies < most_copies; ++copies) {
         at = latest(at->original, at->time_ns);
     }
-    return at == nullptr || at->node == npos ? capture_not_seen : at->node;
+    return at == nullptr || at->node == npos ? graph_capture_unseen : at->node;
 }
 
 }  // namespace prof

@@ -26,7 +26,7 @@ public:
     void sort();
 
     // Index into timeline::graph_nodes of the node that was captured, given the id of it or of a copy, as it was at
-    // `time_ns`; capture_not_seen if that is unknown. An id used again stands for what it was given to last.
+    // `time_ns`; graph_capture_unseen if that is unknown. An id used again stands for what it was given to last.
     std::uint32_t find_origin(std::uint64_t id, std::int64_t time_ns) const;
 
 private:

@@ -289,8 +289,8 @@ void thread_walk::add_mark(const record& r) {
 }
 
 void thread_walk::enter_api(const record& r) {
-    const bool begins_capture = r.flags == static_cast<std::uint8_t>(api_class::begins_capture);
-    if (begins_capture) out_->capture_begins.push_back({now_ns_, thread_});
+    const bool begins_graph_capture = r.flags == static_cast<std::uint8_t>(api_class::begins_graph_capture);
+    if (begins_graph_capture) out_->capture_begins.push_back({now_ns_, thread_});
     if (is_earlier_) return;
     timeline_api_call call;
     call.start_ns = now_ns_;
@@ -302,7 +302,7 @@ void thread_walk::enter_api(const record& r) {
     call.open = open_.head();
     call.open_on_thread = open_.head_on_thread();
     call.works_for = works_for();
-    if (r.flags <= static_cast<std::uint8_t>(api_class::begins_capture)) {
+    if (r.flags <= static_cast<std::uint8_t>(api_class::begins_graph_capture)) {
         call.kind = static_cast<api_class>(r.flags);
     }
     call.torch_open = torch_open_.head();
@@ -379,7 +379,7 @@ void thread_walk::enter_window(const record& r) {
         finish();
     }
     forget_open();
-    is_earlier_ = is_heard_only(r.value);
+    is_earlier_ = is_observed_only(r.value);
 }
 
 void thread_walk::forget_open() noexcept {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
 
 namespace prof {
 

@@ -1,7 +1,7 @@
 #include "timeline/timeline.hpp"
 
+#include "base/number.hpp"
 #include "record/label.hpp"
-#include "record/number.hpp"
 #include "timeline/build.hpp"
 #include "timeline/contents.hpp"
 

@@ -139,7 +139,7 @@ enum class op_kind : std::uint8_t { kernel, memcpy, memset, graph };  // memcpy 
 constexpr bool is_transfer(op_kind kind) noexcept { return kind == op_kind::memcpy || kind == op_kind::memset; }
 
 // Of a gpu_op::graph_node: a node of a graph that was captured when nobody listened, or in records that were lost.
-inline constexpr std::uint32_t capture_not_seen = npos - 1;
+inline constexpr std::uint32_t graph_capture_unseen = npos - 1;
 
 struct gpu_op {
     std::int64_t start_ns = 0;
@@ -150,7 +150,7 @@ struct gpu_op {
     std::uint32_t stream = 0;
     std::uint32_t launch = npos;      // index into api_calls; npos: no launch of it was seen
     std::uint32_t detail = 0;         // index into kernels, transfers or graphs, by kind
-    std::uint32_t graph_node = npos;  // index into graph_nodes, or capture_not_seen; npos: not of a graph's node
+    std::uint32_t graph_node = npos;  // index into graph_nodes, or graph_capture_unseen; npos: not of a graph's node
     op_kind kind = op_kind::kernel;
 };
 
@@ -181,8 +181,8 @@ struct timeline_quality {
     // Only the latest part of the recording was kept (docs/flight-recorder.md); of what came before: records, GPU
     // records, ranges that were still open where the kept part begins, and GPU work launched before and done after.
     bool is_latest_part = false;
-    std::uint64_t records_let_go = 0;
-    std::uint64_t gpu_records_let_go = 0;
+    std::uint64_t trimmed_records = 0;
+    std::uint64_t trimmed_gpu_records = 0;
     std::uint64_t ranges_open_at_start = 0;
     std::uint64_t launched_before = 0;
     // Kernel launches that left no GPU record: not carried out when the capture ended, failed, or their record was

@@ -19,7 +19,7 @@ bool is_of_warmup(const capture_contents& contents, std::uint64_t key) {
     return is_no_later(key, window->second.warmup_calls);
 }
 
-bool is_of_what_was_let_go(const capture_contents& contents, std::uint64_t key) {
+bool is_of_trimmed_part(const capture_contents& contents, std::uint64_t key) {
     if (!contents.begins || contents.begins->latest_call == 0) return false;
     const std::uint64_t epoch = contents.begins->latest_call >> 32;
     return key >> 32 != epoch ? key >> 32 < epoch
@@ -33,25 +33,25 @@ std::uint64_t leave_out_launched_before(capture_contents& contents, const timeli
                                                     [](const auto& window) { return window.second.warmup_calls != 0; });
     if (!any) return 0;
     const auto is_before = [&](std::uint64_t key) {
-        return is_of_what_was_let_go(contents, key) || is_of_warmup(contents, key);
+        return is_of_trimmed_part(contents, key) || is_of_warmup(contents, key);
     };
     // Of two threads one may have been recorded already when the other was not.
     std::unordered_set<std::uint64_t> recorded;
     for (const timeline_api_call& call : data.api_calls) {
         if (is_before(call.correlation)) recorded.insert(call.correlation);
     }
-    std::uint64_t let_go = 0;
+    std::uint64_t trim = 0;
     const auto leave_out = [&](auto& records) {
         std::erase_if(records, [&](const auto& r) {
             if (!is_before(r.correlation) || recorded.contains(r.correlation)) return false;
-            let_go += is_of_what_was_let_go(contents, r.correlation) ? 1 : 0;
+            trim += is_of_trimmed_part(contents, r.correlation) ? 1 : 0;
             return true;
         });
     };
     leave_out(contents.kernels);
     leave_out(contents.transfers);
     leave_out(contents.graphs);
-    return let_go;
+    return trim;
 }
 
 }  // namespace prof

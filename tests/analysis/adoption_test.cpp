@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/attribution.hpp"
-#include "analysis/projection.hpp"
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/projection.hpp"
 #include "analysis/rows.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::adoption_test {
 namespace {
 
 using testing::ElementsAre;
@@ -326,4 +326,4 @@ TEST(Adoption, CanBeSwitchedOffAndTakesAPattern) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::adoption_test

@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::attribution_doc_test {
 namespace {
 
 struct example {
@@ -155,4 +155,4 @@ TEST(AttributionDoc, ShowsWhatComesOut) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::attribution_doc_test

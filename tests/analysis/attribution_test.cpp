@@ -1,11 +1,11 @@
-#include "analysis/attribution.hpp"
+#include "analysis/attribution/attribution.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::attribution_test {
 namespace {
 
 using testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(Attribution, CountsForARangeThatNeverCloses) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::attribution_test

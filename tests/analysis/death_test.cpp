@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "analysis/reports.hpp"
+#include "analysis/reports/reports.hpp"
 #include "analysis/tables.hpp"
-#include "capture/seal.hpp"
+#include "capture/recovery/seal.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::death_test {
 namespace {
 
 using testing::ElementsAre;
@@ -175,4 +175,4 @@ TEST(DeathReport, SaysHowTheProcessEnded) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::death_test

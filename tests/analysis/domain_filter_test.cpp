@@ -1,4 +1,4 @@
-#include "analysis/domain_filter.hpp"
+#include "analysis/attribution/domain_filter.hpp"
 
 #include <random>
 #include <string>
@@ -7,11 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 #include "analysis/rows.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::domain_filter_test {
 namespace {
 
 using testing::ElementsAre;
@@ -37,15 +37,6 @@ TEST(DomainFilter, TakesNamesAndShellPatterns) {
     EXPECT_TRUE(both.keeps("cuBLAS"));
     EXPECT_FALSE(both.keeps("cuDNN"));
     EXPECT_TRUE(domain_filter{}.keeps("anything"));
-}
-
-TEST(DomainFilter, ReadsLists) {
-    std::vector<std::string> patterns;
-    EXPECT_TRUE(parse_domain_list("NCCL,cu*,a\\,b", patterns));
-    EXPECT_THAT(patterns, ElementsAre("NCCL", "cu*", "a\\,b"));
-    EXPECT_TRUE((domain_filter{.include = patterns, .exclude = {}}).keeps("a,b"));
-    for (const char* bad : {"", ",", "a,", ",a", "a,,b"}) EXPECT_FALSE(parse_domain_list(bad, patterns)) << bad;
-    EXPECT_EQ(patterns.size(), 3U) << "a bad list changes nothing";
 }
 
 TEST(HiddenDomains, KnowTheDefaultDomainByItsName) {
@@ -255,4 +246,4 @@ TEST(HiddenRangesOfRandomPrograms, AreAsIfNeverRecorded) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::domain_filter_test

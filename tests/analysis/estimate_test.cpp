@@ -1,4 +1,4 @@
-#include "analysis/estimate.hpp"
+#include "analysis/steps/estimate.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace prof {
+namespace prof::estimate_test {
 namespace {
 
 TEST(StudentT, AgreesWithPrintedTables) {
@@ -232,4 +232,4 @@ TEST(EstimateCoverage, OfWindowsOfSeveralStepsThatAreAlike) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::estimate_test

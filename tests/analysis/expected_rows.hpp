@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/oracle.hpp"
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 
 namespace prof::oracle {
 

@@ -2,12 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/attribution.hpp"
-#include "analysis/projection.hpp"
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/projection.hpp"
 #include "analysis/rows.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::explicit_parent_test {
 namespace {
 
 using testing::ElementsAre;
@@ -350,4 +350,4 @@ TEST(ExplicitParent, HandedOnAgainAndAgainNeedsNoDepth) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::explicit_parent_test

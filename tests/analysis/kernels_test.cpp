@@ -1,4 +1,4 @@
-#include "analysis/kernels.hpp"
+#include "analysis/reports/kernels.hpp"
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::kernels_test {
 namespace {
 
 TEST(Kernels, OfNcclCommunicate) {
@@ -108,4 +108,4 @@ TEST(TransferTable, HasWordsForPeerCopiesAndForKindsToCome) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::kernels_test

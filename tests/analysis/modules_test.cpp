@@ -1,5 +1,5 @@
 // GPU and host time of modules, by timelines worked by hand and by laws that hold for any.
-#include "analysis/modules.hpp"
+#include "analysis/reports/modules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/projection.hpp"
-#include "analysis/reports.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/reports/reports.hpp"
 #include "record/label.hpp"
 #include "timeline/torch_records.hpp"
 
-namespace prof {
+namespace prof::modules_test {
 namespace {
 
 using testing::ElementsAre;
@@ -426,4 +426,4 @@ TEST_F(Modules, OfRandomProgramsAddUp) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::modules_test

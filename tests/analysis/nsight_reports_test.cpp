@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/nvtx_projection.hpp"
-#include "analysis/reports.hpp"
+#include "analysis/reports/nvtx_projection.hpp"
+#include "analysis/reports/reports.hpp"
 #include "analysis/tables.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::nsight_reports_test {
 namespace {
 
 using testing::ElementsAre;
@@ -393,4 +393,4 @@ TEST(Reports, OfNothingHaveNoRows) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::nsight_reports_test

@@ -1,4 +1,4 @@
-#include "analysis/numbered_steps.hpp"
+#include "analysis/steps/numbered_steps.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "record/label.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::numbered_steps_test {
 namespace {
 
 using testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST_F(NumberedSteps, AreLeftToTheProgramThatHasItsOwn) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::numbered_steps_test

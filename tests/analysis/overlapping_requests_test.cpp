@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::overlapping_requests_test {
 namespace {
 
 constexpr std::uint64_t calls = 300;
@@ -73,4 +73,4 @@ TEST(ProcessRanges, CountTheWorkOfOverlappingInstances) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::overlapping_requests_test

@@ -1,4 +1,4 @@
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 
 #include <cmath>
 
@@ -8,7 +8,7 @@
 #include "analysis/rows.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::projection_test {
 namespace {
 
 using testing::ElementsAre;
@@ -148,7 +148,7 @@ TEST(Projection, TellsARangeFromThoseOfADomainThatLooksLikeItsName) {
     EXPECT_EQ(row_at(p.process_ranges, "NCCL\\:y").gpu_sum_ns, 5);
     EXPECT_EQ(row_at(p.process_ranges, "NCCL:y").gpu_sum_ns, 6);
     projection_options options;
-    ASSERT_TRUE(parse_domain_list("default", options.attribution.domains.exclude));
+    options.attribution.domains.exclude = {"default"};
     EXPECT_THAT(sums(project(data, options)),
                 ElementsAre("NCCL:y 2 2", "y 3 3", "(no range) 16 16", "(ambiguous) 0 0", "(unmatched) 0 0"));
 }
@@ -324,4 +324,4 @@ TEST(ProcessRanges, CountAnOperationOnceForOverlappingInstances) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::projection_test

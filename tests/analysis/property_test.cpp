@@ -9,15 +9,15 @@
 #include <gtest/gtest.h>
 
 #include "analysis/expected_rows.hpp"
-#include "analysis/kernels.hpp"
-#include "analysis/projection.hpp"
-#include "analysis/reports.hpp"
-#include "analysis/row_fold.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/projection/row_fold.hpp"
+#include "analysis/reports/kernels.hpp"
+#include "analysis/reports/reports.hpp"
 #include "analysis/rows.hpp"
-#include "analysis/step_figures.hpp"
+#include "analysis/steps/step_figures.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::property_test {
 namespace {
 
 const std::map<std::string, std::string> folded_names = {
@@ -394,4 +394,4 @@ TEST(ProjectionOfDamagedCaptures, KeepsItsSumsWhateverTheValues) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::property_test

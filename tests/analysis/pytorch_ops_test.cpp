@@ -1,14 +1,14 @@
 // The table by operator, worked by hand.
-#include "analysis/pytorch_ops.hpp"
+#include "analysis/reports/pytorch_ops.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 #include "timeline/torch_records.hpp"
 
-namespace prof {
+namespace prof::pytorch_ops_test {
 namespace {
 
 class PytorchOps : public testing::Test {
@@ -218,4 +218,4 @@ TEST_F(PytorchOps, WithoutPytorchThereAreNone) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::pytorch_ops_test

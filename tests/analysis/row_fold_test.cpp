@@ -1,4 +1,4 @@
-#include "analysis/row_fold.hpp"
+#include "analysis/projection/row_fold.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "analysis/rows.hpp"
 
-namespace prof {
+namespace prof::row_fold_test {
 namespace {
 
 using testing::ElementsAre;
@@ -139,13 +139,6 @@ TEST_F(RowFold, IsShortWhateverTheProgram) {
     EXPECT_EQ(rows[2].figures.host_ns, 7);
 }
 
-TEST(RowLimit, IsANumberOrAll) {
-    EXPECT_EQ(parse_row_limit("all"), SIZE_MAX);
-    EXPECT_EQ(parse_row_limit("17"), 17U);
-    for (const char* const bad : {"", "0", "-1", "ALL", "1.5", "1000001", "5 "})
-        EXPECT_FALSE(parse_row_limit(bad)) << bad;
-}
-
 // Random trees at every limit. Sums of rows need not be those of the rows below them, as where domains interleave.
 TEST(RowFoldOfRandomTrees, KeepsTheTotalsAndTheOrder) {
     for (std::uint32_t seed = 1; seed <= 400; ++seed) {
@@ -215,4 +208,4 @@ TEST(RowFoldOfRandomTrees, KeepsTheTotalsAndTheOrder) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::row_fold_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 
 namespace prof {
 

@@ -1,4 +1,4 @@
-#include "analysis/segment.hpp"
+#include "analysis/projection/segment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/statistics.hpp"
+#include "base/statistics.hpp"
 
-namespace prof {
+namespace prof::segment_test {
 namespace {
 
 TEST(Segment, FoldsEachRunOfDigits) {
@@ -139,4 +139,4 @@ TEST(BusyTime, IsTheLengthOfTheUnionOnEachDevice) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::segment_test

@@ -1,4 +1,4 @@
-#include "analysis/step_estimate.hpp"
+#include "analysis/reports/step_estimate.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,12 +8,12 @@
 
 #include <cmath>
 
-#include "analysis/captured_steps.hpp"
-#include "analysis/reports.hpp"
+#include "analysis/reports/reports.hpp"
+#include "analysis/steps/captured_steps.hpp"
 #include "analysis/tables.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::step_estimate_test {
 namespace {
 
 using testing::ElementsAre;
@@ -301,4 +301,4 @@ TEST_F(StepEstimate, TakesNoMoreThanThereIs) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::step_estimate_test

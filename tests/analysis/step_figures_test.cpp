@@ -1,15 +1,15 @@
-#include "analysis/step_figures.hpp"
+#include "analysis/steps/step_figures.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "analysis/captured_steps.hpp"
+#include "analysis/steps/captured_steps.hpp"
 #include "record/label.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::step_figures_test {
 namespace {
 
 using testing::ElementsAre;
@@ -371,4 +371,4 @@ TEST_F(StepFigures, OfRandomProgramsLoseNothing) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::step_figures_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/table.hpp"
+#include "analysis/reports/table.hpp"
 
 namespace prof {
 

@@ -1,5 +1,5 @@
 // The texts of XLA's ranges: real ones (xla_names.txt), and those that nobody should write.
-#include "analysis/xla_names.hpp"
+#include "analysis/projection/xla_names.hpp"
 
 #include <fstream>
 #include <sstream>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace prof {
+namespace prof::xla_names_test {
 namespace {
 
 std::string shown(const xla_operation& of) {
@@ -113,4 +113,4 @@ TEST(XlaNames, DeepAndLongNamesTakeNoLongerThanTheyAreLong) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::xla_names_test

@@ -1,5 +1,5 @@
 // XLA's ranges as steps, phases and compilation, by timelines worked by hand.
-#include "analysis/xla_phases.hpp"
+#include "analysis/projection/xla_phases.hpp"
 
 #include <map>
 #include <random>
@@ -8,13 +8,13 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/modules.hpp"
+#include "analysis/reports/modules.hpp"
 #include "analysis/rows.hpp"
-#include "analysis/step_figures.hpp"
+#include "analysis/steps/step_figures.hpp"
 #include "record/label.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::xla_phases_test {
 namespace {
 
 std::string module_text(const std::string& function, int program = 7) {
@@ -467,4 +467,4 @@ TEST(XlaPhases, RandomProgramsAddUp) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::xla_phases_test

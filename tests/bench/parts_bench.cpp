@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
 #include "record/record.hpp"
 #include "ring/producer.hpp"
 #include "ring/region.hpp"

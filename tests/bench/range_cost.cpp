@@ -23,10 +23,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "bench/range_subject.hpp"
 #include "bench/session_control.hpp"
 #include "bench/windows.hpp"
-#include "record/clock.hpp"
 #include "scratch_directory.hpp"
 
 namespace prof::bench {

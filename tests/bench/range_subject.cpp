@@ -3,7 +3,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <prof/range.hpp>
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
 
 namespace prof::bench {
 namespace {

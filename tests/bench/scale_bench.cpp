@@ -22,11 +22,11 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
+#include "base/clock.hpp"
 #include "capture/reader.hpp"
-#include "export/chrome_trace.hpp"
-#include "export/report_text.hpp"
-#include "record/clock.hpp"
+#include "export/chrome/chrome_trace.hpp"
+#include "export/report/report_text.hpp"
 #include "synthetic_capture.hpp"
 #include "timeline/build.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "record/clock.hpp"
+#include "base/clock.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "capture/writer.hpp"
-#include "record/error.hpp"
 
 namespace prof::bench {
 namespace {

@@ -1,5 +1,5 @@
 // Buffers as CUPTI may leave them when its process dies: written by hand, at NVIDIA's offsets.
-#include "capture/gpu_recovery.hpp"
+#include "capture/recovery/gpu_recovery.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-namespace prof {
+namespace prof::gpu_recovery_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -117,4 +117,4 @@ TEST(GpuBuffers, AreReadByTheirVersion) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::gpu_recovery_test

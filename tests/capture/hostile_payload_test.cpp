@@ -7,7 +7,7 @@
 #include "capture/capture_files.hpp"
 #include "capture/reader.hpp"
 
-namespace prof {
+namespace prof::hostile_payload_test {
 namespace {
 
 using namespace prof::test;
@@ -134,4 +134,4 @@ TEST_F(HostilePayload, TextOutsideThePayloadIsRefused) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::hostile_payload_test

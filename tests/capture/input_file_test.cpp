@@ -10,13 +10,13 @@
 #include <filesystem>
 #include <initializer_list>
 
+#include "base/error.hpp"
 #include "capture/capture_files.hpp"
 #include "capture/reader.hpp"
-#include "capture/seal.hpp"
+#include "capture/recovery/seal.hpp"
 #include "capture/writer.hpp"
-#include "record/error.hpp"
 
-namespace prof {
+namespace prof::input_file_test {
 namespace {
 
 using namespace prof::test;
@@ -119,4 +119,4 @@ TEST(Seal, RemovesWhatWasBeingWrittenBesideTheCapture) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::input_file_test

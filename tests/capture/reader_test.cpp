@@ -6,12 +6,12 @@
 
 #include <set>
 
+#include "base/error.hpp"
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/sample_capture.hpp"
-#include "record/error.hpp"
 
-namespace prof {
+namespace prof::reader_test {
 namespace {
 
 using namespace prof::test;
@@ -385,4 +385,4 @@ TEST_P(CaptureReader, SaysInOneLineWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::reader_test

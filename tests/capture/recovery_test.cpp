@@ -1,4 +1,4 @@
-#include "capture/recovery.hpp"
+#include "capture/recovery/recovery.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "capture/payload.hpp"
 #include "capture/small_rings.hpp"
 
-namespace prof {
+namespace prof::recovery_test {
 namespace {
 
 using namespace prof::test;
@@ -427,4 +427,4 @@ TEST_F(LivingRings, GiveTheNamesAroundThoseThatWereNeverFinished) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::recovery_test

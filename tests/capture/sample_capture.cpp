@@ -122,7 +122,7 @@ sample make_sample() {
     d.name = 5;
     for (std::uint8_t i = 0; i < 16; ++i) d.uuid[i] = static_cast<std::uint8_t>(0xA0 + i);
     s.devices = {d};
-    s.earlier = {{.ticks = 4, .value = heard_epoch_bit, .kind = record_kind::window},
+    s.earlier = {{.ticks = 4, .value = observed_epoch_bit, .kind = record_kind::window},
                  {.ticks = 5, .value = 0x400000009, .kind = record_kind::graph_node}};
     s.windows = {{.epoch = 3,
                   .warmup_calls = 4,

@@ -11,7 +11,7 @@
 #include "capture/reader.hpp"
 #include "capture/small_rings.hpp"
 
-namespace prof {
+namespace prof::unwritten_test {
 namespace {
 
 using namespace prof::test;
@@ -144,4 +144,4 @@ TEST_F(UnwrittenChunks, AreOneCapturesAtATime) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::unwritten_test

@@ -13,12 +13,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/error.hpp"
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/sample_capture.hpp"
-#include "record/error.hpp"
 
-namespace prof {
+namespace prof::writer_test {
 namespace {
 
 using namespace prof::test;
@@ -405,4 +405,4 @@ TEST(CaptureWriter, OutlivesAFullDisk) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::writer_test

@@ -15,7 +15,7 @@
 #include "capture/payload.hpp"
 #include "capture/small_rings.hpp"
 
-namespace prof::test {
+namespace prof::test::collector_test {
 namespace {
 
 using format::chunk_type;
@@ -327,4 +327,4 @@ TEST_F(Collector, TakesNoOtherThreadsNameForThatOfOneThatHasEnded) {
 }
 
 }  // namespace
-}  // namespace prof::test
+}  // namespace prof::test::collector_test

@@ -13,13 +13,13 @@
 #include <string>
 #include <thread>
 
+#include "base/error.hpp"
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/small_rings.hpp"
-#include "record/error.hpp"
 #include "timeline/contents.hpp"
 
-namespace prof::test {
+namespace prof::test::drain_thread_test {
 namespace {
 
 constexpr std::uint32_t no_such_tid = 2'000'000'000;
@@ -230,4 +230,4 @@ TEST_F(DrainThread, GivesTheWritersFailureToWhoeverFinishesIt) {
 }
 
 }  // namespace
-}  // namespace prof::test
+}  // namespace prof::test::drain_thread_test

@@ -15,7 +15,7 @@
 #include "timeline/tick_clock.hpp"
 #include "timeline/timeline.hpp"
 
-namespace prof::test {
+namespace prof::test::kept_suffix_test {
 namespace {
 
 constexpr std::uint32_t programs = 200;
@@ -79,7 +79,7 @@ std::string stack_text(const timeline& data, std::uint32_t node) {
 
 // Where the work of a graph's node was captured.
 std::string capture_text(const timeline& data, std::uint32_t node) {
-    if (node == capture_not_seen) return " of a capture that was not seen";
+    if (node == graph_capture_unseen) return " of a capture that was not seen";
     return " captured in " + stack_text(data, data.graph_nodes[node].open);
 }
 
@@ -167,7 +167,7 @@ void check_suffix(const std::string& path, const timeline& whole, const frame_pl
         EXPECT_TRUE(!r.open_at_start || r.start_ns <= clock.to_ns(frame.begin_ticks));
     }
     for (const gpu_op& op : part.ops) {
-        const bool is_known = op.graph_node != npos && op.graph_node != capture_not_seen;
+        const bool is_known = op.graph_node != npos && op.graph_node != graph_capture_unseen;
         if (is_known && op.launch != npos && part.graph_nodes[op.graph_node].is_earlier) ++met.replayed;
     }
     met.open += part.quality.ranges_open_at_start;
@@ -205,4 +205,4 @@ TEST(KeptSuffix, SaysOfTheRestWhatTheWholeSays) {
 }
 
 }  // namespace
-}  // namespace prof::test
+}  // namespace prof::test::kept_suffix_test

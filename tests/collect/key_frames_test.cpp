@@ -1,9 +1,9 @@
 // When key frames are due and what is let go, with numbers worked by hand.
-#include "collect/key_frames.hpp"
+#include "collect/history/key_frames.hpp"
 
 #include <gtest/gtest.h>
 
-namespace prof::test {
+namespace prof::test::key_frames_test {
 namespace {
 
 constexpr std::uint64_t s = 1'000'000'000;
@@ -79,4 +79,4 @@ TEST(KeyFrames, HoldWhicheverLimitKeepsLess) {
 }
 
 }  // namespace
-}  // namespace prof::test
+}  // namespace prof::test::key_frames_test

@@ -15,7 +15,7 @@
 #include "timeline/build.hpp"
 #include "timeline/contents.hpp"
 
-namespace prof::test {
+namespace prof::test::names_test {
 namespace {
 
 std::uint64_t many() {
@@ -50,7 +50,7 @@ struct Names : testing::Test {
 
     Names() { out.attach(where, *ring, 1); }
 
-    void begin(const keep_limits& limits = {}, graph_memory* memory = nullptr) {
+    void begin(const keep_limits& limits = {}, graph_history* memory = nullptr) {
         file = std::make_unique<capture_writer>(path, capture_writer_options{});
         drains = std::make_unique<collector>(where, where.drops(), memory, limits);
         drains->begin_capture(*file);
@@ -173,7 +173,7 @@ TEST_F(Names, ThatWereUsedOnceAreNotWrittenAgainAndAgain) {
 
 // Around nodes of CUDA graphs, which later captures tell of.
 TEST_F(Names, OfRangesThatAreRememberedForGraphsOutlastThoseThatPass) {
-    graph_memory memory(where);
+    graph_history memory(where);
     begin({}, &memory);
     push("capture of a graph");
     out.write({.ticks = ++ticks, .value = 77, .kind = record_kind::graph_node});
@@ -188,14 +188,14 @@ TEST_F(Names, OfRangesThatAreRememberedForGraphsOutlastThoseThatPass) {
     iterate(10);
     end();
     const capture_contents contents = read_contents(path);
-    bool is_told = false;
+    bool is_emitted = false;
     for (const record_run& run : contents.earlier) {
         for (const record& r : run.records) {
             if (r.kind != record_kind::range_push || !contents.names.contains(r.name)) continue;
-            is_told = is_told || contents.names.at(r.name) == "capture of a graph";
+            is_emitted = is_emitted || contents.names.at(r.name) == "capture of a graph";
         }
     }
-    EXPECT_TRUE(is_told);
+    EXPECT_TRUE(is_emitted);
 }
 
 TEST_F(Names, InRingsOfAProcessThatDiedAreRecovered) {
@@ -212,4 +212,4 @@ TEST_F(Names, InRingsOfAProcessThatDiedAreRecovered) {
 }
 
 }  // namespace
-}  // namespace prof::test
+}  // namespace prof::test::names_test

@@ -1,5 +1,5 @@
 // What is said to be open, of records written by hand.
-#include "collect/open_records.hpp"
+#include "collect/history/open_records.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "capture/writer.hpp"
 #include "timeline/timeline.hpp"
 
-namespace prof::test {
+namespace prof::test::open_records_test {
 namespace {
 
 record push(std::uint32_t name, std::uint16_t domain = 0) {
@@ -118,8 +118,8 @@ TEST_F(OpenRecords, EndStartEndRangesWithTheirWindow) {
     follow({at(800, of(record_kind::range_start, 6)), at(850, of(record_kind::range_end, 7))});
     EXPECT_EQ(of_thread(), texts{});
     // In no window: it is heard only, and no part of the recording.
-    follow({at(950, of(record_kind::window, heard_epoch_bit | 3)), at(960, of(record_kind::range_start, 8))});
-    EXPECT_EQ(of_thread(), texts{"15:" + std::to_string(heard_epoch_bit | 3)});
+    follow({at(950, of(record_kind::window, observed_epoch_bit | 3)), at(960, of(record_kind::range_start, 8))});
+    EXPECT_EQ(of_thread(), texts{"15:" + std::to_string(observed_epoch_bit | 3)});
     open.cut(2000);
     follow({at(2001, of(record_kind::window, 4)), at(2002, of(record_kind::range_start, 9))});
     EXPECT_EQ(of_thread(), texts{"3:9"});
@@ -128,9 +128,9 @@ TEST_F(OpenRecords, EndStartEndRangesWithTheirWindow) {
 // Between two windows a thread may be heard, and what is heard is not written: so it must be known where that began.
 TEST_F(OpenRecords, SayLastThatAThreadIsHeardOnly) {
     follow({push(1), of(record_kind::range_start, 5), of(record_kind::parent_here, 50),
-            of(record_kind::window, heard_epoch_bit | 3)});
+            of(record_kind::window, observed_epoch_bit | 3)});
     open.cut(900);
-    const auto heard = "15:" + std::to_string(heard_epoch_bit | 3);
+    const auto heard = "15:" + std::to_string(observed_epoch_bit | 3);
     EXPECT_EQ(of_thread(), (texts{"12:50", heard}));
 
     const temporary_folder folder;
@@ -193,4 +193,4 @@ TEST_F(OpenRecords, KnowTheLatestStartsOfTooMany) {
 }
 
 }  // namespace
-}  // namespace prof::test
+}  // namespace prof::test::open_records_test

@@ -91,14 +91,14 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
 }
 
 pipeline::~pipeline() {
-    stop_listening();
+    stop_observing();
     set_this_thread(nullptr);
     install_region(nullptr, nullptr);
     tracer_->detach(false);
 }
 
 void pipeline::become(int thread) { set_this_thread(&threads_[static_cast<std::size_t>(thread)].out); }
-void pipeline::stop_listening() { set_gate(recording_epoch, 0); }
+void pipeline::stop_observing() { set_gate(recording_epoch, 0); }
 void pipeline::listen() { set_gate(recording_epoch, epoch); }
 
 bool pipeline::any_ring_fills() const {
@@ -123,13 +123,13 @@ void pipeline::after_step(std::size_t number) {
 void pipeline::finish() {
     collector_->set_tracer(tracer_.get());
     tracer_->stop_recording();
-    stop_listening();
+    stop_observing();
     if (plan_.delivery != drain_plan::buffers::as_they_fill) {
         fake_cupti_release_buffers(plan_.delivery == drain_plan::buffers::held ? FAKE_CUPTI_IN_ORDER
                                                                                : FAKE_CUPTI_REVERSED);
     }
     tracer_->flush(true);
-    tracer_->fall_silent();
+    tracer_->disable();
     collector_->round();
     tracer_->detach(true);
     collector_->finish(format::end_reason::stopped);
@@ -152,7 +152,7 @@ void carry_out(random_program& program, const drain_plan& plan, const std::strin
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
         const program_step& step = program.steps[i];
         way.become(step.thread);
-        if (step.what == program_step::act::unseen) way.stop_listening();
+        if (step.what == program_step::act::unseen) way.stop_observing();
         program.ran(step, plays.perform(step));
         way.listen();
         way.after_step(i);

@@ -46,7 +46,7 @@ public:
     pipeline& operator=(const pipeline&) = delete;
 
     void become(int thread);  // who calls the hooks from now on
-    void stop_listening();    // the gate is shut …
+    void stop_observing();    // the gate is shut …
     void listen();            // … and open
     void after_step(std::size_t number);
     void finish();

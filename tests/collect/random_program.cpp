@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <set>
 
-#include "analysis/kernels.hpp"
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/reports/kernels.hpp"
 #include "fakes/fake_gpu.h"
 
 namespace prof::test {

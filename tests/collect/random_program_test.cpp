@@ -12,7 +12,7 @@
 #include "collect/random_program.hpp"
 #include "timeline/timeline.hpp"
 
-namespace prof::test {
+namespace prof::test::random_program_test {
 namespace {
 
 constexpr std::uint32_t quick_count = 400;
@@ -88,4 +88,4 @@ TEST(RandomPrograms, AreReportedAsTheyRanHoweverTheyAreDrained) {
 }
 
 }  // namespace
-}  // namespace prof::test
+}  // namespace prof::test::random_program_test

@@ -10,7 +10,7 @@
 
 #include "scratch_directory.hpp"
 
-namespace prof {
+namespace prof::place_test {
 namespace {
 
 using test::scratch_directory;
@@ -95,4 +95,4 @@ TEST(ControlPlace, HasRoomForTheName) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::place_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace prof {
+namespace prof::protocol_test {
 namespace {
 
 std::string all_bytes() {
@@ -68,4 +68,4 @@ TEST(ControlProtocol, NamesTheCommandsThatThereAre) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::protocol_test

@@ -17,13 +17,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "control/client.hpp"
 #include "control/place.hpp"
 #include "control/socket_address.hpp"
-#include "record/error.hpp"
 #include "scratch_directory.hpp"
 
-namespace prof {
+namespace prof::server_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -377,4 +377,4 @@ TEST(ControlServer, SleepsAndIsWokenWhereThereMayBeNoDescriptors) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::server_test

@@ -1,8 +1,8 @@
-#include "export/api_names.hpp"
+#include "export/chrome/api_names.hpp"
 
 #include <gtest/gtest.h>
 
-namespace prof {
+namespace prof::api_names_test {
 namespace {
 
 TEST(ApiNames, AreThoseProgrammersWrite) {
@@ -23,4 +23,4 @@ TEST(ApiNames, AreEmptyForUnknownIds) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::api_names_test

@@ -1,11 +1,11 @@
 // The line that tells which steps were recorded.
-#include "export/capture_notes.hpp"
+#include "analysis/reports/capture_notes.hpp"
 
 #include <gtest/gtest.h>
 
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::capture_notes_test {
 namespace {
 
 struct WindowsLine : testing::Test {
@@ -74,4 +74,4 @@ TEST_F(WindowsLine, TellsTheStepsOfAWindowThatADeathCut) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::capture_notes_test

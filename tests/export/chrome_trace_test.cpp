@@ -1,4 +1,4 @@
-#include "export/chrome_trace.hpp"
+#include "export/chrome/chrome_trace.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.hpp"
 #include "export/example_captures.hpp"
-#include "export/json_text.hpp"
 
-namespace prof {
+namespace prof::chrome_trace_test {
 namespace {
 
 using nlohmann::json;
@@ -436,4 +436,4 @@ TEST(ChromeTrace, ShowsAGraphThatWasRecordedAsAWholeAsAKernel) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::chrome_trace_test

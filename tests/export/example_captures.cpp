@@ -182,7 +182,7 @@ timeline graph_capture() {
     record begin{.ticks = 10,
                  .value = key(1),
                  .category = begin_capture,
-                 .flags = static_cast<std::uint8_t>(api_class::begins_capture)};
+                 .flags = static_cast<std::uint8_t>(api_class::begins_graph_capture)};
     begin.domain = static_cast<std::uint16_t>(api_domain::runtime);
     begin.kind = record_kind::api_enter;
     main.add(begin).exit(20, key(1));

@@ -1,10 +1,10 @@
-#include "export/kernel_shape.hpp"
+#include "export/chrome/kernel_shape.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace prof {
+namespace prof::kernel_shape_test {
 namespace {
 
 kernel_record launch_of(std::uint32_t blocks, std::uint32_t threads) {
@@ -68,4 +68,4 @@ TEST(KernelShape, IsNeverAnothers) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::kernel_shape_test

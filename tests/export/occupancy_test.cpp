@@ -1,10 +1,10 @@
-#include "export/occupancy.hpp"
+#include "export/chrome/occupancy.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace prof {
+namespace prof::occupancy_test {
 namespace {
 
 device_record device(std::uint32_t major, std::uint32_t minor, std::uint32_t sms, std::uint32_t threads,
@@ -83,4 +83,4 @@ TEST(Occupancy, IsUnknownForAnUnknownDevice) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::occupancy_test

@@ -6,17 +6,17 @@
 #include <random>
 #include <string>
 
-#include "analysis/reports.hpp"
+#include "analysis/reports/reports.hpp"
+#include "base/json_text.hpp"
+#include "export/chrome/trace_names.hpp"
 #include "export/example_captures.hpp"
-#include "export/json_text.hpp"
 #include "export/lines_of.hpp"
-#include "export/report_csv.hpp"
-#include "export/report_json.hpp"
-#include "export/report_text.hpp"
-#include "export/text_table.hpp"
-#include "export/trace_names.hpp"
+#include "export/report/report_csv.hpp"
+#include "export/report/report_json.hpp"
+#include "export/report/report_text.hpp"
+#include "export/report/text_table.hpp"
 
-namespace prof {
+namespace prof::report_test {
 namespace {
 
 using testing::EndsWith;
@@ -634,4 +634,4 @@ TEST(ReportTable, SurvivesHostileNames) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::report_test

@@ -1,4 +1,4 @@
-#include "export/row_layout.hpp"
+#include "export/layout/row_layout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace prof {
+namespace prof::row_layout_test {
 namespace {
 
 TEST(NestingRows, PutWhatNestsOnOneRow) {
@@ -73,4 +73,4 @@ TEST(NestingRows, HoldForAnyIntervals) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::row_layout_test

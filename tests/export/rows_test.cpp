@@ -8,11 +8,11 @@
 #include <tuple>
 #include <vector>
 
-#include "export/gpu_rows.hpp"
-#include "export/host_rows.hpp"
+#include "export/layout/gpu_rows.hpp"
+#include "export/layout/host_rows.hpp"
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::rows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -211,4 +211,4 @@ TEST(HostRows, KeepThreadsOfOneTidTogether) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::rows_test

@@ -1,6 +1,6 @@
 // The runtime's names of the driver's calls, against what the real runtime did on an H200
 // (tests/gpu/conformance/h200.log) and against the functions of the driver that its library knows.
-#include "export/runtime_names.hpp"
+#include "export/chrome/runtime_names.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <sstream>
 #include <string>
 
-#include "export/api_names.hpp"
+#include "export/chrome/api_names.hpp"
 #include "hooks/cupti/launch_calls.hpp"
 
-namespace prof {
+namespace prof::runtime_names_test {
 namespace {
 
 using testing::IsEmpty;
@@ -83,4 +83,4 @@ TEST(RuntimeNames, AreOfCallsThatTheRuntimesLibraryRefersTo) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::runtime_names_test

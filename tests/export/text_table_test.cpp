@@ -1,4 +1,4 @@
-#include "export/text_table.hpp"
+#include "export/report/text_table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "export/lines_of.hpp"
 
-namespace prof {
+namespace prof::text_table_test {
 namespace {
 
 using testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(TextTable, FormatsForReading) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::text_table_test

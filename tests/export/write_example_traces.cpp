@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "export/chrome_trace.hpp"
+#include "export/chrome/chrome_trace.hpp"
 #include "export/example_captures.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/cupti_client.hpp"
 
-namespace fake {
+namespace fake::fake_cupti_test {
 namespace {
 
 using testing::ElementsAre;
@@ -337,4 +337,4 @@ TEST_F(FakeCuptiDeathTest, CrashesWithoutABufferBefore12_9) {
 }
 
 }  // namespace
-}  // namespace fake
+}  // namespace fake::fake_cupti_test

@@ -3,7 +3,7 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/cupti_client.hpp"
 
-namespace fake {
+namespace fake::fake_finalize_test {
 namespace {
 
 struct FakeFinalize : cupti_client {
@@ -103,4 +103,4 @@ TEST_F(FakeFinalize, HarmsNobodyInACallThatHasNoCallback) {
 }
 
 }  // namespace
-}  // namespace fake
+}  // namespace fake::fake_finalize_test

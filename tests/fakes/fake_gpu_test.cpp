@@ -3,7 +3,7 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/cupti_client.hpp"
 
-namespace fake {
+namespace fake::fake_gpu_test {
 namespace {
 
 using FakeGpu = cupti_client;
@@ -92,4 +92,4 @@ TEST_F(FakeGpu, AnswersNoDeviceWithoutOne) {
 }
 
 }  // namespace
-}  // namespace fake
+}  // namespace fake::fake_gpu_test

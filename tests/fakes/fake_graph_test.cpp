@@ -3,7 +3,7 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/cupti_client.hpp"
 
-namespace fake {
+namespace fake::fake_graph_test {
 namespace {
 
 class FakeGraph : public cupti_client {
@@ -118,4 +118,4 @@ TEST_F(FakeGraph, AnnouncesEachClonedNodeAtInstantiation) {
 }
 
 }  // namespace
-}  // namespace fake
+}  // namespace fake::fake_graph_test

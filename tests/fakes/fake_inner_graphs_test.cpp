@@ -5,7 +5,7 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/cupti_client.hpp"
 
-namespace fake {
+namespace fake::fake_inner_graphs_test {
 namespace {
 
 using testing::ElementsAre;
@@ -202,4 +202,4 @@ TEST_F(FakeInnerGraphs, AnUpdateKeepsTheIdsOfTheExecutable) {
 }
 
 }  // namespace
-}  // namespace fake
+}  // namespace fake::fake_inner_graphs_test

@@ -5,7 +5,7 @@
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/cupti_client.hpp"
 
-namespace fake {
+namespace fake::fake_process_test {
 namespace {
 
 using FakeDriver = cupti_client;
@@ -45,4 +45,4 @@ TEST_F(FakeDriver, EndsAForkedChildThatCallsCupti) {
 }
 
 }  // namespace
-}  // namespace fake
+}  // namespace fake::fake_process_test

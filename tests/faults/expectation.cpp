@@ -9,7 +9,7 @@
 #include <regex>
 #include <unordered_map>
 
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 #include "capture/reader.hpp"
 #include "timeline/timeline.hpp"
 

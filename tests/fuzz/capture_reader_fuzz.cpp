@@ -6,11 +6,11 @@
 #include <span>
 #include <string_view>
 
+#include "base/error.hpp"
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
 #include "fuzz/sealed_captures.hpp"
-#include "record/error.hpp"
 
 namespace {
 

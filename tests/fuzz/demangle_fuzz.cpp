@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "analysis/symbols/demangle.hpp"
+#include "symbols/demangle.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string symbol = "_Z" + std::string(reinterpret_cast<const char*>(data), size);

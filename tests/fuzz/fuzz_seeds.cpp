@@ -7,10 +7,10 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "base/error.hpp"
 #include "capture/sample_capture.hpp"
 #include "fuzz/gpu_buffer_seed.hpp"
 #include "fuzz/training_seed.hpp"
-#include "record/error.hpp"
 #include "ring/producer.hpp"
 #include "ring/region.hpp"
 
@@ -30,7 +30,7 @@ void write_latest_part(const std::filesystem::path& path) {
     const std::uint64_t begin = writer.position();
     writer.key_frame(prof::test::sample_values().key_frame);
     prof::test::write_sample(writer);
-    writer.let_go(begin);
+    writer.trim(begin);
 }
 
 void write_rings(const std::filesystem::path& folder) {

@@ -1,5 +1,5 @@
 // A buffer of CUPTI's with a kernel and a copy that have ended, as a process that dies may leave it: full to its last
-// byte (record/cupti_layout.hpp).
+// byte (record/cupti/cupti_layout.hpp).
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "record/cupti_layout.hpp"
+#include "record/cupti/cupti_layout.hpp"
 #include "ring/region.hpp"
 
 namespace prof::test {

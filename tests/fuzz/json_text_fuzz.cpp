@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "export/json_text.hpp"
-#include "export/text_table.hpp"
+#include "base/json_text.hpp"
+#include "export/report/text_table.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto check = [](bool holds) {

@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/domain_filter.hpp"
-#include "session/budget_plan.hpp"
-#include "session/options.hpp"
-#include "session/schedule_plan.hpp"
+#include "analysis/attribution/domain_filter.hpp"
+#include "options/domain_list.hpp"
+#include "options/options.hpp"
+#include "plan/budget_plan.hpp"
+#include "plan/schedule_plan.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
-#include "capture/recovery.hpp"
+#include "capture/recovery/recovery.hpp"
 #include "fuzz/changed_number.hpp"
 #include "ring/region_layout.hpp"
 

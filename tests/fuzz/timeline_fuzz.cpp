@@ -6,18 +6,18 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "analysis/attribution.hpp"
-#include "analysis/projection.hpp"
-#include "analysis/reports.hpp"
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/reports/reports.hpp"
+#include "base/byte_sink.hpp"
+#include "base/error.hpp"
 #include "capture/capture_files.hpp"
-#include "export/byte_sink.hpp"
-#include "export/chrome_trace.hpp"
-#include "export/report_csv.hpp"
-#include "export/report_json.hpp"
-#include "export/report_text.hpp"
-#include "export/trace_names.hpp"
+#include "export/chrome/chrome_trace.hpp"
+#include "export/chrome/trace_names.hpp"
+#include "export/report/report_csv.hpp"
+#include "export/report/report_json.hpp"
+#include "export/report/report_text.hpp"
 #include "fuzz/sealed_captures.hpp"
-#include "record/error.hpp"
 #include "timeline/timeline.hpp"
 
 namespace {

@@ -12,7 +12,7 @@
 #include "hooks/one_ring.hpp"
 #include "scratch_directory.hpp"
 
-namespace prof {
+namespace prof::buffers_test {
 namespace {
 
 constexpr std::size_t bytes = 4096;
@@ -59,7 +59,7 @@ TEST(ActivityBuffers, ByForceTakeACompletedOneThatWasNotRead) {
     for (auto*& data : taken) data = pool.take();
     for (auto* data : taken) pool.complete(data, 8);
     ASSERT_EQ(pool.take(), nullptr);
-    std::uint8_t* const forced = pool.take_by_force();
+    std::uint8_t* const forced = pool.reclaim_unread();
     EXPECT_EQ(std::set<std::uint8_t*>(taken, taken + 3).count(forced), 1U);
     std::set<std::uint8_t*> read;
     for (activity_buffers::completed done; pool.next_completed(done);) read.insert(done.data);
@@ -71,13 +71,13 @@ TEST(ActivityBuffers, ByForceTakeACompletedOneThatWasNotRead) {
 TEST(ActivityBuffers, ByForceDoNotGrowBeyondWhatIsHeldAtOnce) {
     activity_buffers pool(where, bytes, 2);
     std::set<std::uint8_t*> seen;
-    std::vector<std::uint8_t*> held = {pool.take(), pool.take(), pool.take_by_force(), pool.take_by_force()};
+    std::vector<std::uint8_t*> held = {pool.take(), pool.take(), pool.reclaim_unread(), pool.reclaim_unread()};
     seen.insert(held.begin(), held.end());
     EXPECT_EQ(seen.size(), 4U) << "none was completed: these are beyond the pool";
     for (int i = 0; i < 1000; ++i) {
         pool.complete(held.back(), 8);
         held.pop_back();
-        std::uint8_t* const next = pool.take_by_force();
+        std::uint8_t* const next = pool.reclaim_unread();
         ASSERT_NE(next, nullptr);
         std::memset(next, 0x5A, bytes);
         seen.insert(next);
@@ -102,7 +102,7 @@ TEST(ActivityBuffers, BelongToOneAtATimeAmongThreads) {
         threads.emplace_back([&, me] {
             for (int i = 0; i < rounds; ++i) {
                 std::uint8_t* data = pool.take();
-                if (data == nullptr) data = pool.take_by_force();
+                if (data == nullptr) data = pool.reclaim_unread();
                 std::memset(data, me, 64);
                 for (int at = 0; at < 64; ++at) strangers += data[at] != me ? 1 : 0;
                 pool.complete(data, 64);
@@ -164,7 +164,7 @@ TEST(ActivityBuffers, TellInTheMappingWhatTheyAre) {
     EXPECT_EQ(pool.take(), nullptr);
     std::memset(a, 0x5A, 100);
     pool.complete(a, 100);
-    EXPECT_EQ(pool.take_by_force(), a);
+    EXPECT_EQ(pool.reclaim_unread(), a);
     EXPECT_EQ(state(a), buffer_state::taken);
     EXPECT_EQ(header(a)->number.load(), 4U);
     EXPECT_TRUE(is_zero(a));
@@ -229,4 +229,4 @@ TEST(ActivityBuffers, ThatStayOutWithRecordsAreSomebodyElses) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::buffers_test

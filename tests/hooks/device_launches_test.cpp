@@ -12,7 +12,7 @@
 #include "hooks/module_image.hpp"
 #include "hooks/one_ring.hpp"
 
-namespace prof {
+namespace prof::device_launches_test {
 namespace {
 
 using test::module_with;
@@ -64,4 +64,4 @@ TEST(DeviceLaunches, AreHeardOfWhenAModuleIsLoaded) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::device_launches_test

@@ -14,7 +14,7 @@
 #include "hooks/one_ring.hpp"
 #include "ring/registry.hpp"
 
-namespace prof {
+namespace prof::graph_events_test {
 namespace {
 
 region_options two_rings() {
@@ -246,4 +246,4 @@ TEST(InnerNodes, OfSeveralThreadsAreApart) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::graph_events_test

@@ -11,7 +11,7 @@
 #include "hooks/written_records.hpp"
 #include "ring/registry.hpp"
 
-namespace prof {
+namespace prof::hook_records_test {
 namespace {
 
 using test::event_of;
@@ -138,4 +138,4 @@ TEST(HookRecords, AreTheSameOnTheShortWayAndTheLongOne) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::hook_records_test

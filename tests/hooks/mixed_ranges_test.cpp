@@ -8,7 +8,7 @@
 
 void make_disabled_range();
 
-namespace prof {
+namespace prof::mixed_ranges_test {
 namespace {
 
 std::vector<std::string> heard;
@@ -35,4 +35,4 @@ TEST(MixedRanges, AreThoseOfThePartThatHasThem) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::mixed_ranges_test

@@ -12,7 +12,7 @@
 #include "record/label.hpp"
 #include "ring/registry.hpp"
 
-namespace prof {
+namespace prof::range_header_test {
 namespace {
 
 NvtxFunctionTable core2_table = nullptr;
@@ -110,7 +110,7 @@ TEST_F(RangeHeader, CallsLibprofOnlyWhileItListens) {
     EXPECT_EQ(pushes, 0);
     EXPECT_EQ(pops, 0);
     int calls = 0;
-    for (const std::uint32_t open : {1U, watching_epoch, heard_epoch_bit | 1U}) {
+    for (const std::uint32_t open : {1U, watching_epoch, observed_epoch_bit | 1U}) {
         set_gate(recording_epoch, open);
         make_both_kinds();
         calls += 2;
@@ -243,4 +243,4 @@ TEST_F(RangeHeader, GivesItsFunctionsToNoDomainBeyondTheLimit) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::range_header_test

@@ -13,7 +13,7 @@
 #include "hooks/nvtx/write_ranges.hpp"
 #include "ring/registry.hpp"
 
-namespace prof {
+namespace prof::signal_ranges_test {
 namespace {
 
 int NVTX_API attach(NvtxGetExportTableFunc_t get_export_table) { return install_nvtx_hooks(get_export_table) ? 1 : 0; }
@@ -136,4 +136,4 @@ TEST_F(SignalRanges, MadeAtAnyMomentCostTheirThreadNothing) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::signal_ranges_test

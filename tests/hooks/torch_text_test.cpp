@@ -9,7 +9,7 @@
 #include <regex>
 #include <string>
 
-namespace prof {
+namespace prof::torch_text_test {
 namespace {
 
 // The number if it is written as PyTorch writes it and no larger than `most` (both without leading zeros).
@@ -105,4 +105,4 @@ TEST(TorchText, HostileNamesComeBackAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::torch_text_test

@@ -18,7 +18,7 @@
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
 
-namespace prof {
+namespace prof::tracer_finalize_test {
 namespace {
 
 struct TracerFinalize : testing::Test {
@@ -206,7 +206,7 @@ TEST_F(TracerFinalize, ComesAfterTheRecordOfAThreadThatWasLate) {
         EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     });
     place.wait_until_begun();
-    tracer.fall_silent();
+    tracer.disable();
     EXPECT_FALSE(tracer.read_completed(batch));
     std::thread patient([] { place.end(); });
     EXPECT_TRUE(tracer.wait_until_left());
@@ -223,7 +223,7 @@ TEST_F(TracerFinalize, ComesAfterTheRecordOfAThreadThatWasLate) {
 // CUPTI takes a buffer along that it never gives back, as for a launch that comes at the last moment.
 TEST_F(TracerFinalize, LosesNoBufferForGood) {
     const auto end_and_count_kernels = [&] {
-        tracer.fall_silent();
+        tracer.disable();
         batch.clear();  // what is read is added
         while (tracer.read_completed(batch)) tracer.give_back(batch);
         const std::size_t kernels = batch.kernels.size();
@@ -248,7 +248,7 @@ TEST_F(TracerFinalize, LosesNoBufferForGood) {
 TEST_F(TracerFinalize, HappensWhenNothingIsSwitchedOnAnyMore) {
     static std::vector<std::string> on;
     ASSERT_EQ(tracer.listen([](bool) noexcept {}), "");
-    ASSERT_EQ(tracer.hear_graphs(), "");
+    ASSERT_EQ(tracer.observe_graphs(), "");
     ASSERT_EQ(attach(false), "");
     fake_gpu_interrupt(FAKE_GPU_FINALIZING, [] {
         for (int domain = CUPTI_CB_DOMAIN_DRIVER_API; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
@@ -268,4 +268,4 @@ TEST_F(TracerFinalize, HappensWhenNothingIsSwitchedOnAnyMore) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::tracer_finalize_test

@@ -18,7 +18,7 @@
 #include "record/label.hpp"
 #include "ring/registry.hpp"
 
-namespace prof {
+namespace prof::tracer_test {
 namespace {
 
 region rings{test::one_ring()};
@@ -115,7 +115,7 @@ TEST_F(Tracer, HasAllRecordsOnceItIsSilent) {
     launch_and_wait("first_k");
     tracer.flush(true);
     launch_and_wait("second_k");
-    tracer.fall_silent();
+    tracer.disable();
     launch_and_wait("third_k");
     const std::uint64_t before = errors();
     EXPECT_EQ(read_all(), "first_k second_k ");
@@ -135,7 +135,7 @@ TEST_F(Tracer, ReadsNothingOfACuptiThatIsGone) {
 
     ASSERT_EQ(tracer.attach(2), "");
     launch_and_wait("next_k");
-    tracer.fall_silent();
+    tracer.disable();
     EXPECT_EQ(read_all(), "next_k ");
     EXPECT_EQ(errors(), before + 1);
 }
@@ -188,4 +188,4 @@ TEST(CuptiCallbacks, OfAParentRecordNothingInItsChild) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::tracer_test

@@ -3,7 +3,7 @@
 
 #include <prof/range.hpp>
 
-namespace prof {
+namespace prof::unheard_ranges_test {
 namespace {
 
 TEST(UnheardRanges, LookNoFurtherThanTheirOwnGate) {
@@ -15,4 +15,4 @@ TEST(UnheardRanges, LookNoFurtherThanTheirOwnGate) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::unheard_ranges_test

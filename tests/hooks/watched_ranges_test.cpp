@@ -9,7 +9,7 @@
 
 #include "ring/region.hpp"
 
-namespace prof {
+namespace prof::watched_ranges_test {
 namespace {
 
 std::string heard;  // 's' a step, '(' and ')' a capture range
@@ -40,7 +40,7 @@ TEST_F(WatchedRanges, AreKnownByNameAndDomain) {
         const char* watched;
         std::uint32_t domain;
         const char* text;
-        bool is_heard;
+        bool is_observed;
     } cases[] = {
         {"step", 0, "step", true},
         {"step", app, "step", true},
@@ -67,7 +67,7 @@ TEST_F(WatchedRanges, AreKnownByNameAndDomain) {
     for (const auto& c : cases) {
         watch({{range_use::step, c.watched}});
         EXPECT_FALSE(opens_window(c.domain, c.text));
-        EXPECT_EQ(heard, c.is_heard ? "s" : "") << c.watched << " hears \"" << c.text << "\" in " << c.domain;
+        EXPECT_EQ(heard, c.is_observed ? "s" : "") << c.watched << " hears \"" << c.text << "\" in " << c.domain;
     }
 }
 
@@ -125,4 +125,4 @@ TEST_F(WatchedRanges, MayBeAskedForInTwoWays) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::watched_ranges_test

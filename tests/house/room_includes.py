@@ -7,25 +7,41 @@ import pathlib
 import re
 import sys
 
-# Each room, and what it may know besides itself. The records are the language that all rooms share.
+# Each room, and what it may know besides itself. A folder in a room is part of it unless it has a row of its own.
 # An entry that ends in .hpp is one header, and not the room it lies in: the tracer hands collect the completed buffers.
 ARROWS = {
-    "record": [],
-    "ring": ["record"],
-    "hooks": ["record", "ring"],
-    "hooks/nvtx": ["record", "ring", "hooks"],
-    "hooks/cupti": ["record", "ring", "hooks"],
-    "hooks/torch": ["record", "ring", "hooks"],
-    "hooks/jax": ["record", "ring", "hooks"],
-    "capture": ["record", "ring"],
-    "collect": ["record", "ring", "capture", "hooks/cupti/tracer.hpp"],
-    "timeline": ["record", "capture"],
-    "analysis": ["record", "timeline"],
-    "export": ["record", "timeline", "analysis"],
-    "control": ["record"],
-    "session": ["record", "ring", "hooks", "hooks/nvtx", "hooks/cupti", "hooks/torch", "capture",
-                "collect", "timeline", "analysis", "export", "control"],
-    "cli": ["record", "ring", "capture", "collect", "timeline", "analysis", "export", "control", "session"],
+    "base": [],
+    "record": ["base"],
+    "record/cupti": ["base", "record"],
+    "ring": ["base", "record"],
+    "plan": ["base"],
+    "options": ["base", "record", "plan"],
+    "hooks": ["base", "record", "ring"],
+    "hooks/nvtx": ["base", "record", "ring", "hooks"],
+    "hooks/cupti": ["base", "record", "record/cupti", "ring", "hooks"],
+    "hooks/torch": ["base", "record", "ring", "hooks"],
+    "hooks/jax": ["base", "record", "ring", "hooks"],
+    "capture": ["base", "record", "record/cupti", "ring"],
+    "collect/history": ["base", "record", "ring", "capture"],
+    "collect": ["base", "record", "ring", "capture", "collect/history", "hooks/cupti/tracer.hpp"],
+    "timeline": ["base", "record", "capture"],
+    "symbols": ["base"],
+    "analysis/attribution": ["base", "record", "timeline"],
+    "analysis/projection": ["base", "record", "timeline", "analysis/attribution"],
+    "analysis/steps": ["base", "record", "timeline", "analysis/attribution", "analysis/projection"],
+    "analysis/reports": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection",
+                         "analysis/steps"],
+    "export/layout": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps"],
+    "export/chrome": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
+                      "analysis/reports", "export/layout"],
+    "export/report": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
+                      "analysis/reports"],
+    "control": ["base"],
+    "session": ["base", "record", "ring", "plan", "options", "hooks", "hooks/nvtx", "hooks/cupti", "hooks/torch",
+                "capture", "collect", "collect/history", "timeline", "analysis/attribution", "analysis/projection",
+                "analysis/steps", "analysis/reports", "export/chrome", "export/report", "control"],
+    "cli": ["base", "record", "options", "capture", "timeline", "analysis/attribution", "analysis/projection",
+            "analysis/steps", "analysis/reports", "export/chrome", "export/report", "control", "session"],
 }
 
 # The public headers are the session's face: below it, and in no hook, does libprof use its own API.
@@ -36,10 +52,11 @@ SOURCES = {".hpp", ".h", ".cpp", ".c", ".cu", ".cuh", ".inl"}
 
 
 def room_of(path):
-    """The room of a path relative to src/: its folder, down to the first subfolder under hooks/."""
+    """The room of a path relative to src/: of its folders the innermost that is a room; else its first folder."""
     folders = pathlib.PurePosixPath(path).parts[:-1]
-    if folders[:1] == ("hooks",):
-        return "/".join(folders[:2])
+    for depth in range(len(folders), 0, -1):
+        if "/".join(folders[:depth]) in ARROWS:
+            return "/".join(folders[:depth])
     return folders[0] if folders else ""
 
 

@@ -4,7 +4,7 @@
 
 #include <initializer_list>
 
-namespace prof {
+namespace prof::activities_test {
 namespace {
 
 activity_set set_of(std::initializer_list<activity> wanted) {
@@ -55,4 +55,4 @@ TEST(Activities, SayWhatIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::activities_test

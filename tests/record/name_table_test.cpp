@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace prof {
+namespace prof::name_table_test {
 namespace {
 
 // A table in zeroed memory of its own, with storage behind `committed` bytes of its arena.
@@ -221,4 +221,4 @@ TEST(NameTable, IsTakenOverWhileOthersAddToIt) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::name_table_test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace prof {
+namespace prof::passing_names_test {
 namespace {
 
 struct owned_names {
@@ -160,4 +160,4 @@ TEST(PassingNames, OfManyThreadsAreEachTheirOwn) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::passing_names_test

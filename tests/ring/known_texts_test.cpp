@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace prof {
+namespace prof::known_texts_test {
 namespace {
 
 TEST(KnownTexts, KeepsAsManyAsItSaysAndThenBeginsAnew) {
@@ -64,4 +64,4 @@ TEST(KnownTexts, KnowsWhatAMapKnows) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::known_texts_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace prof::test::model {
+namespace prof::test::model::memory_model_test {
 namespace {
 
 using outcomes = std::set<std::pair<int, int>>;
@@ -153,4 +153,4 @@ TEST(MemoryModel, StoresInNoOrderAreReported) {
 }
 
 }  // namespace
-}  // namespace prof::test::model
+}  // namespace prof::test::model::memory_model_test

@@ -11,7 +11,7 @@
 
 #include "ring/producer.hpp"
 
-namespace prof {
+namespace prof::name_recycling_test {
 namespace {
 
 region_options small_names() {
@@ -193,4 +193,4 @@ TEST_F(NameRecycling, LeavesEachRecordOfManyThreadsItsName) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::name_recycling_test

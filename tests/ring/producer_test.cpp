@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace prof {
+namespace prof::producer_test {
 namespace {
 
 region_options small_region(std::uint32_t records) {
@@ -357,4 +357,4 @@ TEST(Producer, StaysPairedWhereAProgramForgetsItsPopsUnderAnyLoad) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::producer_test

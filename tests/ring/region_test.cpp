@@ -14,7 +14,7 @@
 #include "ring/storage.hpp"
 #include "scratch_directory.hpp"
 
-namespace prof {
+namespace prof::region_test {
 namespace {
 
 using test::scratch_directory;
@@ -320,4 +320,4 @@ TEST(Registry, KnowsWhichThreadANameIsOf) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::region_test

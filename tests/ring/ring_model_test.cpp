@@ -12,7 +12,7 @@
 #include "ring/ring_life.hpp"
 #include "ring/spsc_ring.hpp"
 
-namespace prof {
+namespace prof::ring_model_test {
 namespace {
 
 namespace model = test::model;
@@ -244,4 +244,4 @@ void gate_scenario(scenario& made) {
 TEST(RingModel, BehindAnOpenGateIsARegion) { expect_right_and_tight(gate_scenario); }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::ring_model_test

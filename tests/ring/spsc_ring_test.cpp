@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace prof {
+namespace prof::spsc_ring_test {
 namespace {
 
 // Counters of 8 bits: they wrap after 256 slots, which a test reaches at once.
@@ -172,4 +172,4 @@ TEST(SpscRing, LosesAndInventsNothingBetweenTwoThreads) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::spsc_ring_test

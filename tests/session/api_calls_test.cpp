@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/projection.hpp"
-#include "export/api_names.hpp"
+#include "analysis/projection/projection.hpp"
+#include "export/chrome/api_names.hpp"
 #include "session/run_process.hpp"
 #include "timeline/timeline.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/captured_steps.hpp"
-#include "analysis/step_estimate.hpp"
+#include "analysis/reports/step_estimate.hpp"
+#include "analysis/steps/captured_steps.hpp"
 #include "session/run_process.hpp"
 #include "timeline/timeline.hpp"
 

@@ -47,7 +47,7 @@ std::string read_some(int descriptor) {
 [[noreturn]] void complain_to(int descriptor, const std::string& line = "line") {
     alarm(20);
     dup2(descriptor, STDERR_FILENO);
-    complain_once(line);
+    warn_once(line);
     sigset_t mask;
     sigset_t pending;
     pthread_sigmask(SIG_BLOCK, nullptr, &mask);
@@ -98,12 +98,12 @@ TEST(ComplaintLater, IsWrittenOnceThereIsRoom) {
         const auto ends = two_ends(kind::pipe);
         fill(ends[1]);
         dup2(ends[1], STDERR_FILENO);
-        complain_once("first");
+        warn_once("first");
         fcntl(ends[0], F_SETFL, O_NONBLOCK);
         while (!read_some(ends[0]).empty()) {
         }
-        complain_once("second");
-        complain_once("third");
+        warn_once("second");
+        warn_once("third");
         _exit(read_some(ends[0]) == "libprof: second\n" ? went_on : 1);
     };
     EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
@@ -124,7 +124,7 @@ TEST(ComplaintToAFile, AtTheLimitOfItsSizeEndsNoProgram) {
 TEST(ComplaintToNobody, IsNotWritten) {
     const auto complain = [] {
         close(STDERR_FILENO);
-        complain_once("line");
+        warn_once("line");
         _exit(went_on);
     };
     EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");

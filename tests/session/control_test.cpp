@@ -15,11 +15,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
 #include "control/client.hpp"
 #include "control/place.hpp"
-#include "record/error.hpp"
 #include "session/controlled_job.hpp"
 #include "timeline/timeline.hpp"
 
@@ -232,7 +232,7 @@ TEST(Control, AnswersAtTheEnd) {
         job.done("start");
         job.tell("train 50");
         std::string path;
-        std::thread asker([&] {
+        std::thread requester([&] {
             try {
                 path = job.ask("stop").text;
             } catch (const error& failure) {
@@ -241,7 +241,7 @@ TEST(Control, AnswersAtTheEnd) {
         });
         job.order("exit");
         EXPECT_EQ(job.end(), 0);
-        asker.join();
+        requester.join();
         EXPECT_NE(path, "");
         const auto captures = job.scratch.files(".prof");
         ASSERT_EQ(captures.size(), 1U);
@@ -259,7 +259,7 @@ TEST(Control, DoesNotHoldUpExit) {
     job.tell("train 1");
     job.tell("occupy 1000000");
     std::string heard;
-    std::thread asker([&] {
+    std::thread requester([&] {
         try {
             heard = "answered: " + job.ask("stop").text;
         } catch (const error& failure) {
@@ -270,7 +270,7 @@ TEST(Control, DoesNotHoldUpExit) {
     }
     job.order("exit");
     EXPECT_EQ(job.end(), 0);
-    asker.join();
+    requester.join();
     EXPECT_NE(heard.find("ended before it had answered"), std::string::npos) << heard;
     const auto captures = job.scratch.files(".prof");
     ASSERT_EQ(captures.size(), 1U);
@@ -302,7 +302,7 @@ TEST(Control, DoesNotHoldUpLaunches) {
 void expect_steps_go_on_during(const controlled& job, const std::string& command) {
     job.tell("hold");
     control_answer answered;
-    std::thread asker([&] { answered = job.ask(command); });
+    std::thread requester([&] { answered = job.ask(command); });
     while (job.tell("held") == "no") {
     }
     const unsigned long long before = std::stoull(job.tell("launches"));
@@ -311,7 +311,7 @@ void expect_steps_go_on_during(const controlled& job, const std::string& command
     while (now < before + 100 && std::chrono::steady_clock::now() < end) now = std::stoull(job.tell("launches"));
     EXPECT_GE(now, before + 100) << command;
     job.tell("release");
-    asker.join();
+    requester.join();
     EXPECT_EQ(answered.result, control_result::done) << answered.text;
 }
 
@@ -344,12 +344,12 @@ TEST(Control, StopsWhileStepsGoOn) {
     }
     job.tell("occupy 3000");
     control_answer stopped;
-    std::thread asker([&] { stopped = job.ask("stop"); });
+    std::thread requester([&] { stopped = job.ask("stop"); });
     while (job.status()["state"] == "recording") {
     }
     std::vector<unsigned long long> launches;
     while (job.status()["state"] == "completing") launches.push_back(std::stoull(job.tell("launches")));
-    asker.join();
+    requester.join();
     EXPECT_EQ(stopped.result, control_result::done) << stopped.text;
     ASSERT_GE(launches.size(), 3U);
     EXPECT_GT(launches[launches.size() - 2], launches.front() + 10);

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "control/client.hpp"
 #include "control/place.hpp"
-#include "record/error.hpp"
 #include "session/run_process.hpp"
 
 namespace prof::test {

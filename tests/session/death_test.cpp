@@ -17,7 +17,7 @@
 
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
-#include "capture/seal.hpp"
+#include "capture/recovery/seal.hpp"
 #include "session/death_journal.hpp"
 #include "session/run_process.hpp"
 #include "timeline/timeline.hpp"

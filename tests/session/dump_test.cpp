@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/projection.hpp"
-#include "export/capture_notes.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/reports/capture_notes.hpp"
 #include "session/run_process.hpp"
 #include "session/steps_of.hpp"
 #include "timeline/timeline.hpp"

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/seal.hpp"
-#include "export/capture_notes.hpp"
+#include "analysis/reports/capture_notes.hpp"
+#include "capture/recovery/seal.hpp"
 #include "session/run_process.hpp"
 #include "session/steps_of.hpp"
 #include "timeline/timeline.hpp"
@@ -63,8 +63,8 @@ struct Flight : testing::Test {
 // What is there is sound: steps without a gap but where the rings were full, each operation with its launch.
 void expect_sound(const timeline& data) {
     EXPECT_TRUE(data.quality.is_latest_part);
-    EXPECT_GT(data.quality.records_let_go, 0U);
-    EXPECT_GT(data.quality.gpu_records_let_go, 0U);
+    EXPECT_GT(data.quality.trimmed_records, 0U);
+    EXPECT_GT(data.quality.trimmed_gpu_records, 0U);
     EXPECT_EQ(data.quality.damaged_bytes, 0U);
     EXPECT_FALSE(data.quality.dropped.contains("pop_without_push"));
     EXPECT_FALSE(data.quality.dropped.contains("end_without_start"));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/seal.hpp"
+#include "capture/recovery/seal.hpp"
 #include "session/bare_and_profiled.hpp"
 
 namespace prof::test {

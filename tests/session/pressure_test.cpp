@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/attribution.hpp"
+#include "analysis/attribution/attribution.hpp"
 #include "session/run_process.hpp"
 #include "timeline/timeline.hpp"
 
@@ -241,7 +241,7 @@ TEST_F(Pressure, OfErrorsThatHideWhatGraphsWereCapturedUnder) {
     EXPECT_EQ(operations_of(data, "work"), count);
     EXPECT_EQ(data.quality.launches_without_completion, 0U);
     EXPECT_GE(dropped(data, drop_cause::cupti_error), 2U) << "the one node, and its copy";
-    for (const gpu_op& op : data.ops) EXPECT_EQ(op.graph_node, capture_not_seen);
+    for (const gpu_op& op : data.ops) EXPECT_EQ(op.graph_node, graph_capture_unseen);
 }
 
 // A control group of its own, where the kernel lets us make one: version 1's, else version 2's.

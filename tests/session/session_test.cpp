@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/projection.hpp"
+#include "analysis/projection/projection.hpp"
 #include "session/run_process.hpp"
 #include "timeline/timeline.hpp"
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "session/capture_plan.hpp"
+#include "plan/window_plan.hpp"
 
 namespace prof::test {
 
@@ -49,7 +49,7 @@ inline double plain_length(const job_model& model, std::uint64_t step, std::uint
     return step <= model.slow_steps ? 20 * ns : ns;
 }
 
-inline job_outcome run_job(const job_model& model, capture_plan& plan, std::uint64_t steps, std::uint64_t seed) {
+inline job_outcome run_job(const job_model& model, window_plan& plan, std::uint64_t steps, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     job_outcome out;
     double now_ns = 1e9;

@@ -16,7 +16,7 @@
 
 #include "capture/format.hpp"
 #include "capture/reader.hpp"
-#include "capture/seal.hpp"
+#include "capture/recovery/seal.hpp"
 #include "session/run_process.hpp"
 #include "session/steps_of.hpp"
 #include "timeline/timeline.hpp"

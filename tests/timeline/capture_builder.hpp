@@ -47,7 +47,7 @@ public:
         return add({.ticks = ns,
                     .value = correlation,
                     .kind = record_kind::api_enter,
-                    .flags = static_cast<std::uint8_t>(api_class::begins_capture)})
+                    .flags = static_cast<std::uint8_t>(api_class::begins_graph_capture)})
             .exit(ns, correlation);
     }
     thread_script& node(std::uint64_t ns, std::uint64_t id) {

@@ -5,7 +5,7 @@
 
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::correlate_test {
 namespace {
 
 using testing::ElementsAre;
@@ -127,4 +127,4 @@ TEST(Correlation, CountsKernelLaunchesThatLeftNoRecord) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::correlate_test

@@ -7,7 +7,7 @@
 
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::graph_bodies_test {
 namespace {
 
 using testing::ElementsAre;
@@ -123,4 +123,4 @@ TEST(GraphBodies, OfRandomProgramsAreFound) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::graph_bodies_test

@@ -5,7 +5,7 @@
 
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::graph_nodes_test {
 namespace {
 
 using testing::ElementsAre;
@@ -16,9 +16,9 @@ constexpr std::uint64_t node(std::uint64_t graph, std::uint64_t number) { return
 std::vector<std::int64_t> captured_at(const timeline& data) {
     std::vector<std::int64_t> times;
     for (const gpu_op& op : data.ops) {
-        times.push_back(op.graph_node == npos               ? -1
-                        : op.graph_node == capture_not_seen ? -2
-                                                            : data.graph_nodes[op.graph_node].created_ns);
+        times.push_back(op.graph_node == npos                   ? -1
+                        : op.graph_node == graph_capture_unseen ? -2
+                                                                : data.graph_nodes[op.graph_node].created_ns);
     }
     return times;
 }
@@ -118,7 +118,7 @@ TEST(GraphNodes, ExplainALaunchThatLeftNoRecordOfItsOwn) {
     capture_builder capture;
     capture.thread("main").begin_capture(1, 10).enter(2, 11, "kernel").node(3, 1).exit(4, 11).launch(5, 12);
     const timeline data = capture.build();
-    EXPECT_EQ(data.api_calls[0].kind, api_class::begins_capture);
+    EXPECT_EQ(data.api_calls[0].kind, api_class::begins_graph_capture);
     EXPECT_TRUE(data.api_calls[1].is_captured);
     EXPECT_FALSE(data.api_calls[2].is_captured);
     EXPECT_EQ(data.quality.launches_without_completion, 1U) << "the one that was captured into nothing";
@@ -138,4 +138,4 @@ TEST(GraphNodes, MayBeRecordedAsAWhole) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::graph_nodes_test

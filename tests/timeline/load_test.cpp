@@ -6,12 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "capture/writer.hpp"
-#include "record/error.hpp"
 #include "timeline/capture_builder.hpp"
 #include "timeline/timeline.hpp"
 
-namespace prof {
+namespace prof::load_test {
 namespace {
 
 using testing::ElementsAre;
@@ -236,4 +236,4 @@ TEST(Timeline, TellsItsPropertiesAsTextsAndNumbers) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::load_test

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace prof {
+namespace prof::nearly_sorted_test {
 namespace {
 
 // A key, and where the element stood: stability shows in the order of equal keys.
@@ -77,4 +77,4 @@ TEST(NearlySorted, ComparesSortedElementsOnceOrTwice) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::nearly_sorted_test

@@ -4,7 +4,7 @@
 #include "timeline/capture_builder.hpp"
 #include "timeline/thread_walk.hpp"
 
-namespace prof {
+namespace prof::ranges_test {
 namespace {
 
 using testing::ElementsAre;
@@ -244,4 +244,4 @@ TEST(TimelineRanges, OfSeveralThreadsStandInOrderOfTheirStarts) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::ranges_test

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace prof {
+namespace prof::tick_clock_test {
 namespace {
 
 using testing::HasSubstr;
@@ -216,4 +216,4 @@ TEST(TickClock, KeepsAbsurdTicksInsideSixtyThreeBits) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::tick_clock_test

@@ -6,7 +6,7 @@
 
 #include "timeline/torch_records.hpp"
 
-namespace prof {
+namespace prof::torch_ranges_test {
 namespace {
 
 class TorchRanges : public testing::Test {
@@ -159,4 +159,4 @@ TEST_F(TorchRanges, EndWhereRecordsAreMissing) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::torch_ranges_test

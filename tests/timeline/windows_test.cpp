@@ -3,7 +3,7 @@
 
 #include "timeline/capture_builder.hpp"
 
-namespace prof {
+namespace prof::windows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -116,4 +116,4 @@ TEST(TimelineWindows, LeaveOutWhatWasLaunchedWhileCuptiWarmedUp) {
 }
 
 }  // namespace
-}  // namespace prof
+}  // namespace prof::windows_test

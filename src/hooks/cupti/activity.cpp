@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "record/cupti_records.hpp"
+#include "record/cupti/cupti_records.hpp"
 
 namespace prof {
 namespace {

@@ -7,7 +7,7 @@
 #include <new>
 #include <string>
 
-#include "record/error.hpp"
+#include "base/error.hpp"
 
 namespace prof {
 namespace {
@@ -182,7 +182,7 @@ bool activity_buffers::is_ours(const std::uint8_t* data) const noexcept {
     });
 }
 
-std::uint8_t* activity_buffers::take_by_force() noexcept {
+std::uint8_t* activity_buffers::reclaim_unread() noexcept {
     // acquire: pairs with put_in_queue()'s release. The whole queue is taken, so there is no ABA; what is not kept goes
     // back. Another thread that looks meanwhile finds it empty, and takes one beyond the pool.
     header* const newest = completed_.exchange(nullptr, std::memory_order_acquire);

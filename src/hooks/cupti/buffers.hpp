@@ -44,7 +44,7 @@ public:
     // When take() has none, for versions of CUPTI that do not survive a null buffer: a completed one that has not been
     // read yet, whose records are lost; else one beyond the pool (one mmap), which may be null too. So there are never
     // more beyond the pool than CUPTI holds at a time.
-    std::uint8_t* take_by_force() noexcept;
+    std::uint8_t* reclaim_unread() noexcept;
     // False, and nothing is touched, if it is no buffer of ours that is out.
     bool complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
 
@@ -59,7 +59,7 @@ public:
     void note_filled() noexcept;
     bool outlasts() noexcept;
 
-    bool next_completed(completed& out) noexcept;  // in order of completion, but after take_by_force()
+    bool next_completed(completed& out) noexcept;  // in order of completion, but after reclaim_unread()
     // REQUIRES: what was read of it is in the capture, or given up.
     void give_back(std::uint8_t* data) noexcept;
 

@@ -2,10 +2,10 @@
 
 #include <cstdlib>
 
+#include "base/clock.hpp"
 #include "hooks/cupti/device_launches.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/library.hpp"
-#include "record/clock.hpp"
 #include "record/label.hpp"
 #include "ring/registry.hpp"
 
@@ -43,7 +43,7 @@ producer* joined_producer(bool counts) noexcept {
 }
 
 // True if it was one of them.
-bool hear_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
+bool observe_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
     auto* const heard = callbacks.heard.load();
     if (heard == nullptr || domain != api_domain::driver) return false;
     for (const profiler_call& call : profiler_calls) {
@@ -98,13 +98,13 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
 [[gnu::cold, gnu::noinline]] void on_any_call(api_domain domain, CUpti_CallbackId cbid,
                                               const CUpti_CallbackData& data) noexcept {
     if (callbacks.is_parents) return;
-    if (hear_profiler_call(domain, cbid, data)) return;
+    if (observe_profiler_call(domain, cbid, data)) return;
     if (kind_of_call(domain, cbid) == launch_kind::instantiation) {
         const counted one(callbacks.joining);
         return note_instantiation(data, questions());
     }
     producer* const out = joined_producer(data.callbackSite == CUPTI_API_ENTER);
-    if (out == nullptr || is_heard_only(out->epoch())) {
+    if (out == nullptr || is_observed_only(out->epoch())) {
         // relaxed: of two threads' calls at the same moment either is the latest.
         callbacks.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
         if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
@@ -155,7 +155,7 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
     *buffer = buffers.take();
     if (*buffer == nullptr) {
         callbacks.where.load()->count_drop(drop_cause::cupti_no_buffer);
-        if (callbacks.version.load() < null_buffer_is_safe_since) *buffer = buffers.take_by_force();
+        if (callbacks.version.load() < null_buffer_is_safe_since) *buffer = buffers.reclaim_unread();
     }
     *size = *buffer == nullptr ? 0 : buffers.buffer_bytes();
 }
@@ -193,7 +193,7 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
         return end_writing(epoch);
     }
     if (data.callbackSite != CUPTI_API_ENTER || this_thread.direct_epoch != epoch || epoch == 0 ||
-        is_heard_only(epoch) || kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
+        is_observed_only(epoch) || kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
         return on_any_call(where, cbid, data);
     }
     begin_writing();

@@ -31,7 +31,7 @@ struct callback_state {
     // Threads in `heard`, where they may wait for the thread that detaches from CUPTI.
     std::atomic<std::uint32_t> hearing{0};
     std::atomic<std::uint32_t> joining{0};        // in what may take long: a capture is made, a module read
-    std::atomic<bool> is_left{false};             // leave_as_it_is()
+    std::atomic<bool> is_left{false};             // abandon()
     std::atomic<bool> is_shared{false};           // met_another_client()
     std::atomic<bool> is_parents{false};          // leave_to_parent()
     std::atomic<bool> kernels_may_launch{false};  // some module's: device_launches.hpp

@@ -1,7 +1,7 @@
 #include "hooks/cupti/graph_nodes.hpp"
 
+#include "base/clock.hpp"
 #include "hooks/cupti/inner_nodes.hpp"
-#include "record/clock.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {

@@ -89,7 +89,7 @@ constexpr api_class class_of_call(launch_kind kind) noexcept {
         case launch_kind::blocking_allocation:
             return api_class::blocking_allocation;
         case launch_kind::capture:
-            return api_class::begins_capture;
+            return api_class::begins_graph_capture;
         default:
             return api_class::launch;
     }

@@ -7,9 +7,9 @@
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/launch_calls.hpp"
-#include "hooks/cupti/moved_on.hpp"
+#include "hooks/cupti/quiescence.hpp"
 #include "hooks/stream_names.hpp"
-#include "record/cupti_layout.hpp"
+#include "record/cupti/cupti_layout.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -92,11 +92,11 @@ void cupti_tracer::switch_graph_nodes(bool on) noexcept {
     }
 }
 
-std::string cupti_tracer::hear_graphs() noexcept {
+std::string cupti_tracer::observe_graphs() noexcept {
     if (!problem_.empty()) return problem_;
     if (callbacks.is_left) return process_ends;
     if (std::string problem = subscribe(); !problem.empty()) return problem;
-    hears_graphs_ = true;
+    observes_graphs_ = true;
     for (const launch_call& call : launch_calls) {
         if (tells_of_graphs(call.kind) && call.domain == api_domain::driver) (void)switch_call(call, true);
     }
@@ -211,7 +211,7 @@ bool cupti_tracer::is_in_call() noexcept {
     return this_thread_gets_buffers || (this_thread.out != nullptr && this_thread.out->has_open_api());
 }
 
-void cupti_tracer::leave_as_it_is() noexcept { callbacks.is_left = true; }
+void cupti_tracer::abandon() noexcept { callbacks.is_left = true; }
 
 void cupti_tracer::leave_to_parent() noexcept {
     callbacks.is_parents = true;
@@ -245,23 +245,23 @@ void cupti_tracer::stop_recording() noexcept {
     if (whole_graphs_) (void)cupti_.disable(graph_kind);
 }
 
-void cupti_tracer::stop_hearing_profiler_calls() noexcept {
+void cupti_tracer::stop_observing_profiler_calls() noexcept {
     if (callbacks.heard.exchange(nullptr) == nullptr) return;
     for (const profiler_call& call : profiler_calls) {
         (void)switch_callback(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, false);
     }
 }
 
-void cupti_tracer::fall_silent() noexcept {
+void cupti_tracer::disable() noexcept {
     if (subscriber_ == nullptr || callbacks.is_left || is_silent_) return;
-    stop_hearing_profiler_calls();
+    stop_observing_profiler_calls();
     stop_recording();
     stream_key_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
-        const bool is_heard = hears_graphs_ && tells_of_graphs(call.kind);
-        if ((is_recorded(call.kind, what_) || is_heard) && hears(call)) (void)switch_call(call, false);
+        const bool is_observed = observes_graphs_ && tells_of_graphs(call.kind);
+        if ((is_recorded(call.kind, what_) || is_observed) && hears(call)) (void)switch_call(call, false);
     }
-    if (what_.has(activity::graph_nodes) || hears_graphs_) switch_graph_nodes(false);
+    if (what_.has(activity::graph_nodes) || observes_graphs_) switch_graph_nodes(false);
     for (const CUpti_CallbackIdResource event : unloading) {
         (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, false);
     }
@@ -285,7 +285,7 @@ bool cupti_tracer::callbacks_are_left() noexcept {
     const auto until = steady_clock::now() + callback_limit;
     while (callbacks.joining.load() != 0 && steady_clock::now() < until) nanosleep(&pause, nullptr);
     const auto rest = std::max(duration_cast<milliseconds>(until - steady_clock::now()), milliseconds{0});
-    return nobody_sleeps_in_callback() && other_threads_have_moved_on(rest) && nobody_sleeps_in_callback();
+    return nobody_sleeps_in_callback() && other_threads_are_quiescent(rest) && nobody_sleeps_in_callback();
 }
 
 bool cupti_tracer::wait_until_left() noexcept {
@@ -298,7 +298,7 @@ bool cupti_tracer::wait_until_left() noexcept {
 
 void cupti_tracer::detach(bool finalize) noexcept {
     if (subscriber_ == nullptr || callbacks.is_left) return;
-    fall_silent();
+    disable();
     const bool may_finalize = finalize && wait_until_left() && nobody_sleeps_in_callback();
     const std::lock_guard lock(asking_);
     if (callbacks.is_left) return;  // while we waited
@@ -311,7 +311,7 @@ void cupti_tracer::detach(bool finalize) noexcept {
     if (!is_kept) subscriber_ = nullptr;
     is_silent_ = false;
     is_left_.reset();
-    hears_graphs_ = false;
+    observes_graphs_ = false;
     whole_graphs_ = false;
 }
 

@@ -12,12 +12,12 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.hpp"
 #include "hooks/cupti/activity.hpp"
 #include "hooks/cupti/buffers.hpp"
 #include "hooks/cupti/launch_calls.hpp"
 #include "hooks/cupti/library.hpp"
 #include "record/activities.hpp"
-#include "record/clock.hpp"
 #include "ring/region.hpp"
 
 namespace prof {
@@ -56,7 +56,7 @@ public:
 
     // Hears of the nodes that CUDA graphs get, and of the calls that begin a capture: what is to be known while nothing
     // is recorded. As listen(), attach() goes on from there and detach() ends it. Returns "" or one line.
-    std::string hear_graphs() noexcept;
+    std::string observe_graphs() noexcept;
 
     // The latest correlation id of a call that was made while this was attached and not recorded; 0 if there was none.
     static std::uint32_t last_unrecorded_call() noexcept;
@@ -73,14 +73,14 @@ public:
 
     // Stops, calls back no more and flushes: CUPTI has no more records. What is completed now has to be read before
     // detach() finalizes: kernels' names are CUPTI's memory.
-    void fall_silent() noexcept;
+    void disable() noexcept;
 
-    // After fall_silent(): waits until no thread can still be in a callback, and flushes again: one that was has
+    // After disable(): waits until no thread can still be in a callback, and flushes again: one that was has
     // brought its record, or a buffer. False, perhaps at once, if CUPTI is not to be finalized. Waits once: then it
     // says the same until detach().
     bool wait_until_left() noexcept;
 
-    // As fall_silent(), and gives up the subscription. `finalize` also takes CUPTI out of the process's way (its
+    // As disable(), and gives up the subscription. `finalize` also takes CUPTI out of the process's way (its
     // cost on each launch ends with that, not before), after wait_until_left(); not at process exit, where the driver
     // may be half gone, and not once whole graphs were recorded, whose next launch would crash, or the runtime's calls.
     void detach(bool finalize) noexcept;
@@ -91,7 +91,7 @@ public:
 
     // The process ends without waiting for a thread in one of these functions: CUPTI, whose exit handlers are about to
     // run, is not called from now on. Never waits; any thread.
-    static void leave_as_it_is() noexcept;
+    static void abandon() noexcept;
 
     // In a forked child whose parent had a tracer, from pthread_atfork: CUPTI and its buffers stay the parent's. What
     // CUPTI calls back records nothing, and CUPTI is not called. For ever; takes no lock.
@@ -126,7 +126,7 @@ private:
     CUptiResult switch_call(const launch_call& call, bool on) noexcept;
     bool hears(const launch_call& call) const noexcept;
     void switch_graph_nodes(bool on) noexcept;
-    void stop_hearing_profiler_calls() noexcept;
+    void stop_observing_profiler_calls() noexcept;
     static bool nobody_sleeps_in_callback() noexcept;
     static bool callbacks_are_left() noexcept;
     std::string enable(bool whole_graphs) noexcept;
@@ -147,8 +147,8 @@ private:
     std::uint32_t epoch_ = 0;
     std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
-    bool hears_graphs_ = false;          // hear_graphs() was called since the subscription
-    bool is_silent_ = false;             // fall_silent() was called since the subscription
+    bool observes_graphs_ = false;       // observe_graphs() was called since the subscription
+    bool is_silent_ = false;             // disable() was called since the subscription
     std::optional<bool> is_left_;        // what wait_until_left() said since
     std::mutex
         asking_;  // held while CUPTI is flushed or detached from: the drain thread then keeps out, and never waits

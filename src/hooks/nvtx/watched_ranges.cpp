@@ -2,9 +2,9 @@
 
 #include <deque>
 
+#include "base/ascii.hpp"
 #include "hooks/nvtx/event.hpp"
 #include "hooks/nvtx/torch_text.hpp"
-#include "record/ascii.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -18,7 +18,7 @@ struct range_watch {
         std::atomic<const void*> heard_first_on{nullptr};  // a thread, by the address of its producer pointer
     };
     std::deque<entry> entries;
-    range_listener listener = nullptr;
+    range_observer listener = nullptr;
     const range_watch* before = nullptr;  // never freed: a hook may be in it
 };
 
@@ -47,7 +47,7 @@ bool is_on_its_thread(range_watch::entry& entry) noexcept {
 
 }  // namespace
 
-void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_listener listener) {
+void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_observer listener) {
     window_opened_by.thread.store(nullptr);
     if (ranges.empty()) {
         active_watch.store(nullptr);
@@ -70,7 +70,7 @@ void watch_ranges(const std::vector<watched_range>& ranges, region& where, range
     watch_all_ranges(true);
 }
 
-bool hear_push(range_watch& watch, std::uint32_t domain, std::string_view text) noexcept {
+bool observe_push(range_watch& watch, std::uint32_t domain, std::string_view text) noexcept {
     bool opened = false;
     for (range_watch::entry& entry : watch.entries) {
         if (!is_named(text, entry.name) || (!entry.in_any_domain && entry.domain != domain)) continue;
@@ -80,29 +80,29 @@ bool hear_push(range_watch& watch, std::uint32_t domain, std::string_view text) 
     return opened;
 }
 
-bool hear_push(range_watch& watch, std::uint32_t domain, const char* text) noexcept {
-    return text != nullptr && hear_push(watch, domain, std::string_view{text});
+bool observe_push(range_watch& watch, std::uint32_t domain, const char* text) noexcept {
+    return text != nullptr && observe_push(watch, domain, std::string_view{text});
 }
 
-bool hear_push(range_watch& watch, std::uint32_t domain, const wchar_t* text) noexcept {
-    return hear_push(watch, domain, narrow_text{text}.view());
+bool observe_push(range_watch& watch, std::uint32_t domain, const wchar_t* text) noexcept {
+    return observe_push(watch, domain, narrow_text{text}.view());
 }
 
-bool hear_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
+bool observe_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept {
     if (event == nullptr || event->size < sizeof *event) return false;
     switch (event->messageType) {
         case NVTX_MESSAGE_TYPE_REGISTERED: {
             region* const where = installed_region();
             if (where == nullptr) return false;
             const std::uint32_t name = number_of(event->message.registered);
-            if (!is_passing(name)) return hear_push(watch, domain, where->names().text(name));
+            if (!is_passing(name)) return observe_push(watch, domain, where->names().text(name));
             const region::name_use here(*where);
-            return hear_push(watch, domain, where->name_text(name));
+            return observe_push(watch, domain, where->name_text(name));
         }
         case NVTX_MESSAGE_TYPE_ASCII:
-            return hear_push(watch, domain, event->message.ascii);
+            return observe_push(watch, domain, event->message.ascii);
         case NVTX_MESSAGE_TYPE_UNICODE:
-            return hear_push(watch, domain, event->message.unicode);
+            return observe_push(watch, domain, event->message.unicode);
         default:
             return false;
     }
@@ -110,7 +110,7 @@ bool hear_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttribut
 
 void remember_opener(const producer* thread, std::uint32_t domain, int level) noexcept {
     if (thread == nullptr) {
-        hear_last_pop();
+        observe_last_pop();
         return;
     }
     window_opened_by.domain.store(domain, std::memory_order_relaxed);
@@ -118,7 +118,7 @@ void remember_opener(const producer* thread, std::uint32_t domain, int level) no
     window_opened_by.thread.store(thread, std::memory_order_relaxed);
 }
 
-void hear_last_pop() noexcept {
+void observe_last_pop() noexcept {
     window_opened_by.thread.store(nullptr, std::memory_order_relaxed);
     if (range_watch* const watch = active_watch.load()) (void)watch->listener(range_use::capture, false);
 }

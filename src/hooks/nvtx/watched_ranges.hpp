@@ -30,10 +30,10 @@ struct watched_range {
 // Called on the thread that pushes or pops, before the push is recorded and after the pop is. A step is heard on the
 // thread that pushed it first, and on no other. True for a push of a capture range with which a window opened: its pop,
 // on the same thread, is reported with `begins` false.
-using range_listener = bool (*)(range_use use, bool begins) noexcept;
+using range_observer = bool (*)(range_use use, bool begins) noexcept;
 
 // Replaces what was watched. By one thread at a time. What it replaces is kept, since a hook may be looking at it.
-void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_listener listener);
+void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_observer listener);
 
 struct range_watch;
 inline std::atomic<range_watch*> active_watch{nullptr};
@@ -46,12 +46,12 @@ struct window_opener {
 };
 inline window_opener window_opened_by;
 
-bool hear_push(range_watch& watch, std::uint32_t domain, std::string_view text) noexcept;
-bool hear_push(range_watch& watch, std::uint32_t domain, const char* text) noexcept;
-bool hear_push(range_watch& watch, std::uint32_t domain, const wchar_t* text) noexcept;
-bool hear_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept;
-inline bool hear_push(range_watch&, std::uint32_t, std::nullptr_t) noexcept { return false; }  // it has no name
-void hear_last_pop() noexcept;
+bool observe_push(range_watch& watch, std::uint32_t domain, std::string_view text) noexcept;
+bool observe_push(range_watch& watch, std::uint32_t domain, const char* text) noexcept;
+bool observe_push(range_watch& watch, std::uint32_t domain, const wchar_t* text) noexcept;
+bool observe_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttributes_t* event) noexcept;
+inline bool observe_push(range_watch&, std::uint32_t, std::nullptr_t) noexcept { return false; }  // it has no name
+void observe_last_pop() noexcept;
 
 // Before a push is recorded; `text` as the program gave it. True if a window opened with it.
 template <typename TText>
@@ -60,7 +60,7 @@ bool opens_window(std::uint32_t domain, TText text) noexcept {
     range_watch* const watch = active_watch.load(std::memory_order_acquire);
     if (watch == nullptr) [[likely]]
         return false;
-    return hear_push(*watch, domain, text);
+    return observe_push(*watch, domain, text);
 }
 
 // After that push. `thread` null: it could not be recorded, and so will its pop not be.
@@ -78,7 +78,7 @@ inline void note_pop(const producer* thread, std::uint32_t domain, int level) no
         return;
     if (window_opened_by.domain.load(std::memory_order_relaxed) == domain &&
         window_opened_by.level.load(std::memory_order_relaxed) == level) {
-        hear_last_pop();
+        observe_last_pop();
     }
 }
 

@@ -10,9 +10,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/clock.hpp"
 #include "hooks/nvtx/nvtx_types.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
-#include "record/clock.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {

@@ -258,7 +258,7 @@ class Program:
     def _call(self, thread, event, number):
         call = self.calls[event["call"]] = self._moment(Call, thread, event, told=event)
         thread.calls.append(call)
-        if event["begins_capture"]:
+        if event["begins_graph_capture"]:
             self.graph_begins.append((event["t"], event["thread"]))
 
     def _return(self, thread, event, number):

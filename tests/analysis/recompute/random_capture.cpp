@@ -27,15 +27,15 @@ std::string bytes_text(const std::string& bytes) {
 }
 
 random_capture::random_capture(std::uint32_t seed) : random_(seed) {
-    told_ = {{"seed", seed},
-             {"threads", json::array()},
-             {"events", json::array()},
-             {"ops", json::array()},
-             {"windows", json::array()}};
+    emitted_ = {{"seed", seed},
+                {"threads", json::array()},
+                {"events", json::array()},
+                {"ops", json::array()},
+                {"windows", json::array()}};
     draw_traits();
     // Nearly all captures count from 1970; some begin with the clock.
     now_ = one_in(4) ? 100 : 1'764'000'000'000'000'000;
-    told_["begin"] = now_;
+    emitted_["begin"] = now_;
     make_domains();
     make_threads();
     run();
@@ -55,8 +55,8 @@ void random_capture::draw_traits() {
     properties["pid"] = one_in(4) ? "1" : "4711";
     if (has_.operators) properties["pytorch"] = "ops";
     if (has_.runtime_calls) properties["api_calls"] = "runtime";
-    told_["pid"] = std::stoi(properties["pid"]);
-    told_["operators"] = has_.operators;
+    emitted_["pid"] = std::stoi(properties["pid"]);
+    emitted_["operators"] = has_.operators;
 }
 
 void random_capture::make_domains() {
@@ -64,14 +64,14 @@ void random_capture::make_domains() {
         capture_.domain(name);
         domains_.emplace_back(name);
     }
-    told_["domains"] = json::array();
-    for (const std::string& name : domains_) told_["domains"].push_back(bytes_text(name));
+    emitted_["domains"] = json::array();
+    for (const std::string& name : domains_) emitted_["domains"].push_back(bytes_text(name));
 }
 
 void random_capture::make_threads() {
     const auto add = [&](const std::string& name) {
         threads_.push_back(&capture_.thread(name));
-        told_["threads"].push_back({{"tid", 1000 + threads_.size()}, {"name", name}});
+        emitted_["threads"].push_back({{"tid", 1000 + threads_.size()}, {"name", name}});
         window_of_.push_back(1);
         is_in_call_.push_back(false);
     };
@@ -97,7 +97,7 @@ void random_capture::run() {
         end_window();
         step_ += below(10);
     }
-    told_["last"] = now_;
+    emitted_["last"] = now_;
     // Work whose launch was not recorded.
     for (std::uint32_t i = below(4); i > 0; --i) {
         add_kernel(SIZE_MAX, correlation_key(epoch_, 1'000'000 + i), some_stream(), any_of(kernel_symbols));
@@ -107,11 +107,11 @@ void random_capture::run() {
         r.correlation = correlation_key(epoch_, 999'999);
         r.name = capture_.name("kernel");
         capture_.parts().kernels.push_back(r);
-        told_["untimed"] = 1;
+        emitted_["untimed"] = 1;
     }
     if (has_.steps && !one_in(4)) {
         capture_.parts().properties["steps"] = std::to_string(step_ + 1);
-        told_["steps"] = step_ + 1;
+        emitted_["steps"] = step_ + 1;
     }
 }
 
@@ -139,16 +139,16 @@ void random_capture::end_window() {
     window_.last_step = step_;
     window_.ends_with_step = has_.steps && !is_cut && !one_in(3) ? 1 : 0;
     capture_.parts().windows[epoch_] = window_;
-    told_["windows"].push_back({{"begin", window_.begin_ticks},
-                                {"end", window_.end_ticks},
-                                {"first_step", window_.first_step},
-                                {"last_step", window_.last_step},
-                                {"drawn_first", window_.drawn_first},
-                                {"drawn_among", window_.drawn_among},
-                                {"ends_with_step", window_.ends_with_step != 0}});
+    emitted_["windows"].push_back({{"begin", window_.begin_ticks},
+                                   {"end", window_.end_ticks},
+                                   {"first_step", window_.first_step},
+                                   {"last_step", window_.last_step},
+                                   {"drawn_first", window_.drawn_first},
+                                   {"drawn_among", window_.drawn_among},
+                                   {"ends_with_step", window_.ends_with_step != 0}});
     now_ += 500 + below(1000);
     if (!is_last) return;
-    told_["ending"] = !has_.dies ? "exited" : one_in(2) ? "died" : "none";
+    emitted_["ending"] = !has_.dies ? "exited" : one_in(2) ? "died" : "none";
 }
 
 void random_capture::step_mark() {
@@ -166,7 +166,7 @@ void random_capture::step_mark() {
 }
 
 json& random_capture::tell(std::uint32_t thread, const char* what) {
-    return told_["events"].emplace_back(json{{"t", now_}, {"thread", thread}, {"do", what}});
+    return emitted_["events"].emplace_back(json{{"t", now_}, {"thread", thread}, {"do", what}});
 }
 
 void random_capture::put(std::uint32_t thread, const record& r) {

@@ -45,7 +45,7 @@ class random_capture {
 public:
     explicit random_capture(std::uint32_t seed);
 
-    const nlohmann::json& description() const { return told_; }
+    const nlohmann::json& description() const { return emitted_; }
     void write(const std::string& path) const;
 
 private:
@@ -104,7 +104,7 @@ private:
 
     std::mt19937 random_;
     program_traits has_;
-    nlohmann::json told_;
+    nlohmann::json emitted_;
     capture_builder capture_;
     std::vector<thread_script*> threads_;
     std::vector<bool> is_in_call_;          // per thread: one has not been seen to return

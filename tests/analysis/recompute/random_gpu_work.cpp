@@ -55,7 +55,7 @@ std::size_t random_capture::enter(std::uint32_t thread, api_class kind, const ch
     event["correlation"] = correlations_.back();
     event["waits"] =
         kind == api_class::wait || kind == api_class::blocking_launch || kind == api_class::blocking_allocation;
-    event["begins_capture"] = kind == api_class::begins_capture;
+    event["begins_graph_capture"] = kind == api_class::begins_graph_capture;
     event["kernel"] = kernel;
     put(thread, {.ticks = now_,
                  .value = correlations_.back(),
@@ -92,7 +92,7 @@ json& random_capture::add_op(const char* kind, std::size_t call, std::uint64_t c
     json op = {{"kind", kind},          {"correlation", correlation}, {"device", on.device},
                {"context", on.context}, {"stream", on.stream},        {"node", on.graph_node}};
     op["call"] = call == SIZE_MAX ? json{} : json(call);
-    return told_["ops"].emplace_back(std::move(op));
+    return emitted_["ops"].emplace_back(std::move(op));
 }
 
 void random_capture::add_kernel(std::size_t call, std::uint64_t correlation, const placement& on,
@@ -176,7 +176,7 @@ void random_capture::wait(std::uint32_t thread) {
 }
 
 void random_capture::begin_graph_capture(std::uint32_t thread) {
-    const std::size_t call = enter(thread, api_class::begins_capture, "begin");
+    const std::size_t call = enter(thread, api_class::begins_graph_capture, "begin");
     leave_call(thread, call);
     pass_time();
     capture_node(thread);
@@ -256,7 +256,7 @@ void random_capture::launch_graph(std::uint32_t thread) {
 }
 
 void random_capture::write(const std::string& path) const {
-    capture_writer writer(path, {.deflate = told_["seed"].get<std::uint32_t>() % 2 == 0});
+    capture_writer writer(path, {.deflate = emitted_["seed"].get<std::uint32_t>() % 2 == 0});
     capture_contents all = capture_.contents(40);
     for (const auto& [key, value] : all.properties) writer.property(key, value);
     std::vector<capture_writer::name_entry> names(all.names.begin(), all.names.end());
@@ -264,15 +264,15 @@ void random_capture::write(const std::string& path) const {
     writer.labels(all.labels);
     for (const format::thread_entry& entry : all.threads) writer.thread(entry);
     // Ticks are nanoseconds, whatever the clock.
-    const std::uint64_t begin = told_["begin"].get<std::uint64_t>();
+    const std::uint64_t begin = emitted_["begin"].get<std::uint64_t>();
     writer.clocks(std::vector<clock_snapshot>{{begin, begin, begin, begin, 0}, {now_, now_, now_, now_, 0}});
     for (const auto& [epoch, window] : all.windows) writer.window(window);
     for (const record_run& run : all.runs) writer.records(run.thread_uid, run.first_number, run.records);
     writer.kernels(all.kernels);
     writer.transfers(all.transfers);
     writer.graphs(all.graphs);
-    if (told_["ending"] == "exited") writer.end(format::end_reason::exited);
-    if (told_["ending"] == "died") writer.end(format::end_reason::died);
+    if (emitted_["ending"] == "exited") writer.end(format::end_reason::exited);
+    if (emitted_["ending"] == "died") writer.end(format::end_reason::died);
 }
 
 }  // namespace prof::test

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Checks the phases that `prof run` observes of frameworks' programs (programs.py), each unchanged, on a GPU.
 
-    check.py PROF OUT [PROGRAM…]
+    check.py PROF OUT [--beside-torch] [PROGRAM…]
 
 For each: the share of the GPU time in named phases; the GPU time of forward, backward and optimizer beside that of ranges
 put in by hand in the same run, and of backward beside torch.profiler's in another; that the modules' sums are those of the
 phases, and how much of backward is no module's; and that the loss is bit-equal and dynamo's counters are the same as in a
 run without libprof. OUT/NAME.txt has the table, OUT/NAME.modules.txt that of the modules.
+
+With --beside-torch only backward beside torch.profiler, within 1 %: two runs, whose GPU times can be compared where
+nothing else uses the GPU.
 """
 import bisect
 import collections
@@ -21,6 +24,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 SHARE = 0.99
 BESIDE_HAND = 0.01
+BESIDE_TORCH = 0.01
 NAMED = {"data", "forward", "evaluation", "backward", "recompute", "optimizer", "zero_grad", "clip_grad", "loss_scaling"}
 WITHOUT_NODES = {"graph", "generate"}  # what a graph replays is in no phase of the trace, and in no node
 
@@ -146,11 +150,28 @@ def check(prof, out, program):
         if not by_hand or abs(observed / by_hand - 1) > BESIDE_HAND:
             faults.append(f"{phase}: {observed} ns, by hand {by_hand}")
     if program not in WITHOUT_NODES:
-        path = out / f"{program}.torch.json"
-        run([sys.executable, HERE / "programs.py", program, "--profile", path])
-        nodes = json.loads(path.read_text())
-        backward = gpu_of(unchanged["rows"], "backward", True)
-        figures["backward/torch"] = backward / nodes["gpu_ns"] if nodes["gpu_ns"] else None
+        figures["backward/torch"] = beside_torch(out, program, unchanged["rows"])
+    return printed(program, figures, faults)
+
+
+def beside_torch(out, program, rows):
+    """Backward's GPU time over that of autograd's nodes by torch.profiler, in a run of its own; None without nodes."""
+    path = out / f"{program}.torch.json"
+    run([sys.executable, HERE / "programs.py", program, "--profile", path])
+    of_nodes = json.loads(path.read_text())["gpu_ns"]
+    return gpu_of(rows, "backward", True) / of_nodes if of_nodes else None
+
+
+def check_beside_torch(prof, out, program):
+    if program in WITHOUT_NODES:
+        return True
+    _, capture, _ = record(prof, out / "plain", program)
+    ratio = beside_torch(out, program, report(prof, capture)["rows"])
+    faults = [] if ratio and abs(ratio - 1) <= BESIDE_TORCH else [f"backward over torch.profiler's: {ratio}"]
+    return printed(program, {"backward/torch": ratio}, faults)
+
+
+def printed(program, figures, faults):
     print(program, json.dumps({name: round(value, 4) if isinstance(value, float) else value for name, value in figures.items()}),
           *(["FAILED"] if faults else ["ok"]), flush=True)
     for fault in faults:
@@ -166,10 +187,11 @@ def main():
     sys.path.insert(0, str(HERE))
     import programs
 
+    only = "--beside-torch" in sys.argv[3:]
     failed = 0
-    for program in sys.argv[3:] or programs.PROGRAMS:
+    for program in [name for name in sys.argv[3:] if name != "--beside-torch"] or programs.PROGRAMS:
         try:
-            failed += not check(os.path.abspath(sys.argv[1]), out, program)
+            failed += not (check_beside_torch if only else check)(os.path.abspath(sys.argv[1]), out, program)
         except (Exception, SystemExit) as failure:
             failed += 1
             print(program, "FAILED", str(failure)[-3000:], flush=True)

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "record/cupti_layout.hpp"
+#include "record/cupti/cupti_layout.hpp"
 
 namespace {
 

@@ -1,0 +1,155 @@
+#include "analysis/attribution/adoption.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "record/label.hpp"
+#include "timeline/open_stack.hpp"
+
+namespace prof {
+namespace {
+
+void insert_sorted(std::vector<std::uint32_t>& set, std::uint32_t value) {
+    const auto place = std::lower_bound(set.begin(), set.end(), value);
+    if (place == set.end() || *place != value) set.insert(place, value);
+}
+
+}  // namespace
+
+adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes,
+                             bool with_earlier)
+    : works_for_others_(data.threads.size(), 0), states_(data.threads.size()) {
+    if (pattern.empty()) return;
+    bool any = false;
+    for (std::size_t i = 0; i < data.threads.size(); ++i) {
+        const bool matches = fnmatch(pattern.c_str(), data.threads[i].system_name.c_str(), 0) == 0;
+        works_for_others_[i] = matches ? 1 : 0;
+        any = any || matches;
+    }
+    if (!any) return;
+    find_launchers(data);
+    record_states(data, extra_nodes, with_earlier);
+}
+
+void adoption_rule::find_launchers(const timeline& data) {
+    for (const gpu_op& op : data.ops) {
+        if (op.launch == npos) continue;
+        const timeline_api_call& call = data.api_calls[op.launch];
+        const std::uint32_t thread = call.thread;
+        const bool is_declared = call.open == npos ? call.works_for != npos
+                                                   : data.ranges[data.open_nodes[call.open].range].works_for != npos;
+        if (works_for_others(thread) || is_declared) continue;  // not the thread's own work
+        insert_sorted(by_stream_[{op.device, op.context, op.stream}], thread);
+        insert_sorted(by_device_[op.device], thread);
+        insert_sorted(launchers_, thread);
+    }
+}
+
+// What is open at a moment follows from the ranges' times: those that began and have not ended, in the order in which
+// they began; only a step stands below the ranges that were put into it. Of several states within one nanosecond the
+// last holds.
+void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_earlier) {
+    std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        const timeline_range& range = data.ranges[i];
+        const bool ever_open = range.start_ns < range.end_ns && range.takes_part();
+        const bool counts =
+            range.style == range_style::push_pop || (with_earlier && range.style == range_style::earlier);
+        if (counts && range.works_for == npos && ever_open &&
+            std::binary_search(launchers_.begin(), launchers_.end(), range.thread)) {
+            opened[range.thread].push_back(i);
+        }
+    }
+    for (std::size_t thread = 0; thread < opened.size(); ++thread) {
+        states_[thread] = states_of(data, opened[thread], extra_nodes);
+    }
+}
+
+std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
+                                                           const std::vector<std::uint32_t>& opened,
+                                                           std::vector<open_node>& extra_nodes) {
+    const auto end_of = [&](std::uint32_t range) {
+        return std::min(data.ranges[range].end_ns, data.ranges[range].left_ns);
+    };
+    std::vector<std::uint32_t> closed = opened;
+    std::sort(closed.begin(), closed.end(), [&](std::uint32_t a, std::uint32_t b) {
+        // Of those that end together the inner one first: it is on top.
+        const std::int64_t end_a = end_of(a);
+        const std::int64_t end_b = end_of(b);
+        return end_a != end_b ? end_a < end_b : a > b;
+    });
+
+    std::vector<state> states;
+    open_stack open{extra_nodes, static_cast<std::uint32_t>(data.open_nodes.size())};
+    const auto note = [&](std::int64_t time_ns) { states.push_back({time_ns, open.head()}); };
+    auto next_closed = closed.begin();
+    const auto close_until = [&](std::int64_t time_ns) {
+        for (; next_closed != closed.end() && end_of(*next_closed) <= time_ns; ++next_closed) {
+            std::size_t position = open.size() - 1;
+            while (open.range_at(position) != *next_closed) --position;
+            open.remove(position);
+            note(end_of(*next_closed));
+        }
+    };
+    for (const std::uint32_t range : opened) {
+        close_until(data.ranges[range].start_ns);
+        std::size_t position = open.size();
+        if (data.domains[data.ranges[range].domain].name == phase_domain) {
+            for (std::size_t i = 0; i < position; ++i) {
+                if (data.ranges[open.range_at(i)].parent == range) position = i;
+            }
+        }
+        open.insert(position, range);
+        note(data.ranges[range].start_ns);
+    }
+    close_until(INT64_MAX);
+    return states;
+}
+
+std::uint32_t adoption_rule::open_on(std::uint32_t thread, std::int64_t time_ns) const {
+    const std::vector<state>& states = states_[thread];
+    const auto after = std::upper_bound(states.begin(), states.end(), time_ns,
+                                        [](std::int64_t t, const state& s) { return t < s.since_ns; });
+    return after == states.begin() ? npos : (after - 1)->open;
+}
+
+bool adoption_rule::is_annotated(std::uint32_t thread, std::int64_t time_ns) const noexcept {
+    const std::vector<state>& states = states_[thread];  // begins with the first range, ends when the last has closed
+    return !states.empty() && states.front().since_ns <= time_ns && time_ns < states.back().since_ns;
+}
+
+bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, adoption& choice) const {
+    std::size_t annotated = 0;
+    std::uint32_t open = npos;
+    for (const std::uint32_t thread : launched) {
+        if (!is_annotated(thread, time_ns)) continue;
+        ++annotated;
+        if (const std::uint32_t here = open_on(thread, time_ns); here != npos) open = here;
+    }
+    if (annotated == 0) return false;
+    // A thread between two of its ranges may be waiting for autograd all the same, so it is no less meant than one
+    // that has a range open.
+    if (open != npos) {
+        choice.kind = annotated == 1 ? adoption::outcome::adopted : adoption::outcome::ambiguous;
+        choice.open = annotated == 1 ? open : npos;
+    }
+    return true;
+}
+
+adoption adoption_rule::decide(std::int64_t time_ns, const gpu_op& op) const {
+    adoption choice;
+    const auto stream = by_stream_.find({op.device, op.context, op.stream});
+    if (stream != by_stream_.end() && choose(stream->second, time_ns, choice)) return choice;
+    const auto device = by_device_.find(op.device);
+    if (device != by_device_.end()) choose(device->second, time_ns, choice);
+    return choice;
+}
+
+adoption adoption_rule::decide(std::int64_t time_ns) const {
+    adoption choice;
+    choose(launchers_, time_ns, choice);
+    return choice;
+}
+
+}  // namespace prof

@@ -1,0 +1,382 @@
+#include "analysis/attribution/attribution.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/attribution/adoption.hpp"
+#include "analysis/attribution/graph_ranges.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t deepest_descent = 1000;
+
+// Ranges that one piece of work may count for by adoption, and ranges under which another's may hang. Threads that work
+// for threads that work for threads come nowhere near; a damaged capture may have a chain of all its threads.
+constexpr std::size_t longest_list = 4096;
+// All lists that adoption makes, beside one for each record.
+constexpr std::size_t nodes_for_all = 1U << 20;
+constexpr std::size_t nodes_a_record = 16;
+
+class attributor {
+public:
+    attributor(const timeline& data, const attribution_options& options)
+        : data_(data), domains_(options.domains), rule_(data, options.adopt_pattern, out_.extra_nodes) {
+        const bool any_earlier = std::any_of(data.graph_nodes.begin(), data.graph_nodes.end(),
+                                             [](const timeline_graph_node& node) { return node.is_earlier; });
+        if (any_earlier) earlier_rule_.emplace(data, options.adopt_pattern, out_.extra_nodes, true);
+    }
+
+    attribution run() {
+        place_own_ranges();
+        find_first_work();
+        place_adopted_ranges();
+        out_.owner.assign(data_.ops.size(), owner_unmatched);
+        out_.open.assign(data_.ops.size(), npos);
+        out_.adopted_open.assign(data_.ops.size(), npos);
+        out_.adopted.assign(data_.ops.size(), 0);
+        out_.captured.assign(data_.ops.size(), npos);
+        for (const timeline_api_call& call : data_.api_calls) {
+            if (call.op_count != 0) attribute_call(call);
+        }
+        out_.hidden = hidden_domains{data_, domains_};
+        if (out_.hidden.any()) pass_over_hidden_ranges();
+        graph_ranges captured{data_, out_};
+        captured.add([&](const timeline_graph_node& node, const gpu_op& first) {
+            const target to = choose({node.open, node.thread, node.works_for, node.created_ns, node.is_earlier}, first);
+            return captured_at{node.open, to.adopted_open, to.is_ambiguous};
+        });
+        return std::move(out_);
+    }
+
+private:
+    // A thread gave order for work, by a launch or by the capture of one.
+    struct order {
+        std::uint32_t open = npos;  // the ranges open there
+        std::uint32_t thread = npos;
+        std::uint32_t works_for = npos;
+        std::int64_t time_ns = 0;
+        bool is_earlier = false;  // while nothing was recorded
+    };
+    // Where the work goes.
+    struct target {
+        std::uint32_t owner = owner_no_range;
+        std::uint32_t adopted_open = npos;
+        bool adopted = false;
+        bool is_ambiguous = false;  // it may be the work of several threads
+    };
+
+    const open_node& node(std::uint32_t index) const noexcept {
+        const std::size_t own = data_.open_nodes.size();
+        return index < own ? data_.open_nodes[index] : out_.extra_nodes[index - own];
+    }
+    std::uint32_t innermost(std::uint32_t head) const noexcept { return head == npos ? npos : node(head).range; }
+    const gpu_op& first_op(const timeline_api_call& call) const noexcept {
+        return data_.ops[data_.ops_by_launch[call.first_op]];
+    }
+
+    // What was open when nothing was recorded is nothing that recorded work could hang under.
+    const adoption_rule& rule(bool is_earlier) const noexcept {
+        return is_earlier && earlier_rule_ ? *earlier_rule_ : rule_;
+    }
+
+    // The tree of each thread by itself. A parent opened on the same thread, before its child.
+    void place_own_ranges() {
+        out_.parent.resize(data_.ranges.size());
+        out_.depth.resize(data_.ranges.size());
+        root_.resize(data_.ranges.size());
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const timeline_range& range = data_.ranges[i];
+            out_.parent[i] = range.parent;
+            out_.depth[i] = range.depth;
+            root_[i] = range.parent == npos ? i : root_[range.parent];
+        }
+    }
+
+    // The first work inside each root of the threads that work for others by the pattern: its stream decides for whom.
+    void find_first_work() {
+        first_work_.assign(data_.ranges.size(), nullptr);
+        for (const timeline_api_call& call : data_.api_calls) {
+            if (call.op_count == 0 || call.open == npos || !rule_.works_for_others(call.thread)) continue;
+            const gpu_op*& first = first_work_[root_[innermost(call.open)]];
+            if (first == nullptr) first = &first_op(call);
+        }
+        // What was captured there instead of being launched ran later, on some stream or other.
+        for (const gpu_op& op : data_.ops) {
+            if (op.graph_node >= data_.graph_nodes.size()) continue;
+            const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
+            if (op.launch == npos || node.open == npos || !rule_.works_for_others(node.thread)) continue;
+            const gpu_op*& first = first_work_[root_[innermost(node.open)]];
+            if (first == nullptr) first = &op;
+        }
+    }
+
+    bool may_be_adopted(const timeline_range& range) const noexcept {
+        return range.style != range_style::start_end && range.takes_part() &&
+               (range.works_for != npos || rule_.works_for_others(range.thread));
+    }
+
+    // Hangs the roots of the threads that work for others where they belong, at the moment they opened. In order of
+    // time, with the places that threads declared to work for: what decides one of them has been decided before it.
+    void place_adopted_ranges() {
+        std::vector<std::uint32_t> places(data_.work_parents.size());
+        std::iota(places.begin(), places.end(), 0U);
+        std::sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return data_.work_parents[a].time_ns < data_.work_parents[b].time_ns;
+        });
+        auto place = places.begin();
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            for (; place != places.end() && data_.work_parents[*place].time_ns < data_.ranges[i].start_ns; ++place) {
+                open_at_place(*place);
+            }
+            if (may_be_adopted(data_.ranges[i]) && root_[i] == i) hang(i, adoption_of_root(i));
+        }
+        for (; place != places.end(); ++place) open_at_place(*place);
+
+        std::vector<std::uint8_t> has_depth(data_.ranges.size());
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) has_depth[i] = may_be_adopted(data_.ranges[i]) ? 0 : 1;
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) set_depth(i, has_depth);
+    }
+
+    void hang(std::uint32_t root, const adoption& choice) {
+        if (choice.kind == adoption::outcome::ambiguous) out_.parent[root] = owner_ambiguous;
+        if (choice.kind != adoption::outcome::adopted) return;
+        const std::uint32_t parent = innermost(choice.open);
+        std::size_t above = 0;
+        for (std::uint32_t at = parent; is_range(at); at = out_.parent[at]) {
+            if (at != root && ++above <= longest_list) continue;
+            adopted_roots_[root] = {};  // a damaged capture: it would hang under itself, or too deep
+            return;
+        }
+        out_.parent[root] = parent;
+    }
+
+    // An adopter may be adopted itself, and in one nanosecond it may stand behind what it adopts.
+    void set_depth(std::uint32_t range, std::vector<std::uint8_t>& has_depth) {
+        std::vector<std::uint32_t> path;
+        std::uint32_t at = range;
+        for (; is_range(at) && has_depth[at] == 0; at = out_.parent[at]) path.push_back(at);
+        std::uint32_t depth = is_range(at) ? out_.depth[at] + 1 : 0;
+        for (auto r = path.rbegin(); r != path.rend(); ++r) {
+            out_.depth[*r] = depth++;
+            has_depth[*r] = 1;
+        }
+    }
+
+    // For whom the ranges below a root were opened, decided when it opened.
+    adoption adoption_of_root(std::uint32_t root) {
+        const timeline_range& range = data_.ranges[root];
+        if (!may_be_adopted(range)) return {};
+        const auto [found, is_new] = adopted_roots_.try_emplace(root);
+        if (!is_new) return found->second;  // in a ring of places (a damaged capture) still "for nobody"
+        const bool is_earlier = range.style == range_style::earlier;
+        adoption choice;
+        if (range.works_for != npos) {
+            choice = declared(range.works_for, range.start_ns);
+        } else if (first_work_[root] == nullptr) {
+            choice = rule(is_earlier).decide(range.start_ns);
+        } else {
+            choice = rule(is_earlier).decide(range.start_ns, *first_work_[root]);
+        }
+        return adopted_roots_[root] = choice;
+    }
+
+    // What is still open at `time_ns` of the place that a thread declared to work for.
+    adoption declared(std::uint32_t place, std::int64_t time_ns) {
+        adoption choice = open_at_place(place);
+        if (choice.kind == adoption::outcome::adopted) {
+            choice.open = still_open(choice.open, time_ns);
+            if (choice.open == npos) choice = {};
+        }
+        return choice;
+    }
+
+    // All that work done at the place counted for: what was open there, and where that hangs in its turn.
+    adoption open_at_place(std::uint32_t place) {
+        const auto [found, is_new] = places_.try_emplace(place);
+        if (!is_new) return found->second;
+        // In order of time there is nothing to descend to: only a capture whose times are damaged gets deep.
+        if (descent_ == deepest_descent) return {};
+        ++descent_;
+        const work_parent& parent = data_.work_parents[place];
+        adoption whole;
+        if (parent.open != npos) {
+            const adoption above = adoption_of_root(root_[innermost(parent.open)]);
+            whole = {adoption::outcome::adopted, parent.open};
+            if (above.kind == adoption::outcome::adopted) {
+                whole.open = joined(parent.open, still_open(above.open, parent.time_ns));
+            }
+        } else if (parent.works_for != npos) {
+            whole = declared(parent.works_for, parent.time_ns);
+        } else if (parent.thread != npos && rule_.works_for_others(parent.thread)) {
+            whole = rule(parent.is_earlier).decide(parent.time_ns);
+        }
+        --descent_;
+        return places_[place] = whole;
+    }
+
+    // `first` is the first operation of the order.
+    target choose(const order& given, const gpu_op& first) {
+        if (given.open != npos) return choose_by_root(innermost(given.open), given);
+        adoption choice;
+        if (given.works_for != npos) {
+            choice = declared(given.works_for, given.time_ns);
+        } else if (rule_.works_for_others(given.thread)) {
+            choice = rule(given.is_earlier).decide(given.time_ns, first);
+        }
+        switch (choice.kind) {
+            case adoption::outcome::none:
+                break;
+            case adoption::outcome::ambiguous:
+                return {.owner = owner_ambiguous, .is_ambiguous = true};
+            case adoption::outcome::adopted:
+                return {.owner = innermost(choice.open),
+                        .adopted_open = choice.open,
+                        .adopted = is_of_another(choice.open, given.thread)};
+        }
+        return {};
+    }
+
+    // Work inside a range goes where the range hangs, as far as what it hangs under is still open.
+    target choose_by_root(std::uint32_t owner, const order& given) {
+        const auto found = adopted_roots_.find(root_[owner]);
+        if (found == adopted_roots_.end()) return {.owner = owner};
+        if (found->second.kind != adoption::outcome::adopted) {
+            return {.owner = owner, .is_ambiguous = found->second.kind == adoption::outcome::ambiguous};
+        }
+        const bool adopted = is_of_another(found->second.open, given.thread);
+        return {.owner = owner, .adopted_open = still_open(found->second.open, given.time_ns), .adopted = adopted};
+    }
+
+    // A thread may declare to work for a place of its own.
+    bool is_of_another(std::uint32_t head, std::uint32_t thread) const noexcept {
+        for (std::uint32_t at = head; at != npos; at = node(at).below) {
+            if (data_.ranges[node(at).range].thread != thread) return true;
+        }
+        return false;
+    }
+
+    // The ranges of `head` on top of those of `tail`.
+    std::uint32_t joined(std::uint32_t head, std::uint32_t tail) {
+        std::vector<std::uint32_t> above;  // innermost first
+        for (std::uint32_t at = head; at != npos; at = node(at).below) above.push_back(node(at).range);
+        std::size_t length = above.size();
+        for (std::uint32_t at = tail; at != npos; at = node(at).below) ++length;
+        const std::size_t records = data_.ranges.size() + data_.work_parents.size();
+        const bool too_much = out_.extra_nodes.size() > nodes_for_all + nodes_a_record * records;
+        return length > longest_list || too_much ? head : on_top(above, tail);
+    }
+
+    std::uint32_t on_top(const std::vector<std::uint32_t>& above, std::uint32_t tail) {
+        for (auto range = above.rbegin(); range != above.rend(); ++range) {
+            out_.extra_nodes.push_back({.range = *range, .below = tail});
+            tail = static_cast<std::uint32_t>(data_.open_nodes.size() + out_.extra_nodes.size() - 1);
+        }
+        return tail;
+    }
+
+    bool is_open(std::uint32_t range, std::int64_t time_ns) const noexcept {
+        return time_ns < std::min(data_.ranges[range].end_ns, data_.ranges[range].left_ns);
+    }
+
+    // The ranges of the list `head` that are open at `time_ns`, as a list: nearly always the list itself or its tail.
+    std::uint32_t still_open(std::uint32_t head, std::int64_t time_ns) {
+        std::uint32_t tail = head;  // below the last closed one: kept as it is
+        for (std::uint32_t at = head; at != npos; at = node(at).below) {
+            if (!is_open(node(at).range, time_ns)) tail = node(at).below;
+        }
+        std::vector<std::uint32_t> above;  // innermost first
+        for (std::uint32_t at = head; at != tail; at = node(at).below) {
+            if (is_open(node(at).range, time_ns)) above.push_back(node(at).range);
+        }
+        return on_top(above, tail);
+    }
+
+    // All operations of one call count for the same open ranges: a graph is one piece of work.
+    void attribute_call(const timeline_api_call& call) {
+        const target to = choose({call.open, call.thread, call.works_for, call.start_ns}, first_op(call));
+        for (std::uint32_t i = 0; i < call.op_count; ++i) {
+            const std::uint32_t op = data_.ops_by_launch[call.first_op + i];
+            out_.owner[op] = to.owner;
+            out_.open[op] = call.open;
+            out_.adopted_open[op] = to.adopted_open;
+            out_.adopted[op] = to.adopted ? 1 : 0;
+        }
+    }
+
+    // What hidden ranges had goes to the next range outside them, as if they had never been opened.
+    void pass_over_hidden_ranges() {
+        const auto is_hidden = [&](std::uint32_t range) { return out_.hidden.contains(data_.ranges[range]); };
+        for (std::size_t op = 0; op < out_.owner.size(); ++op) {
+            if (out_.adopted[op] != 0) out_.adopted[op] = is_adopted_without_hidden(op) ? 1 : 0;
+            std::uint32_t& owner = out_.owner[op];
+            if (!is_range(owner) || !is_hidden(owner)) continue;
+            const std::uint32_t former = owner;
+            owner = npos;
+            for_each_open_range(data_, out_, op, [&](std::uint32_t range) {
+                if (owner == npos) owner = range;
+            });
+            if (owner != npos) continue;
+            owner = out_.parent[root_[former]] == owner_ambiguous ? owner_ambiguous : owner_no_range;
+        }
+        std::vector<std::uint32_t> parent(out_.parent.size());
+        for (std::uint32_t i = 0; i < parent.size(); ++i) {
+            std::uint32_t above = out_.parent[i];
+            // Of the ranges above a hidden one those count that were still open when this one was opened.
+            bool passed = false;
+            while (is_range(above) && (is_hidden(above) || (passed && !is_open(above, data_.ranges[i].start_ns)))) {
+                above = out_.parent[above];
+                passed = true;
+            }
+            parent[i] = above;
+        }
+        out_.parent = std::move(parent);
+        for (std::uint32_t i = 0; i < out_.depth.size(); ++i) {
+            out_.depth[i] = 0;
+            for (std::uint32_t above = out_.parent[i]; is_range(above); above = out_.parent[above]) ++out_.depth[i];
+        }
+    }
+
+    // Whether a range of another thread was open when the outermost of the operation's own that is kept was opened; at
+    // the launch if none is. REQUIRES: the operation is adopted.
+    bool is_adopted_without_hidden(std::size_t op) const {
+        const timeline_api_call& call = data_.api_calls[data_.ops[op].launch];
+        const std::uint32_t own = innermost(call.open);
+        const std::uint32_t others = own == npos ? out_.adopted_open[op] : adopted_roots_.at(root_[own]).open;
+        std::int64_t since_ns = call.start_ns;
+        for (std::uint32_t at = out_.hidden.innermost_kept(data_, call.open); at != npos;
+             at = data_.ranges[at].parent) {
+            const bool encloses = !out_.hidden.contains(data_.ranges[at]) && is_open(at, since_ns);
+            if (encloses) since_ns = data_.ranges[at].start_ns;
+        }
+        for (std::uint32_t at = others; at != npos; at = node(at).below) {
+            const timeline_range& range = data_.ranges[node(at).range];
+            const bool counts = range.thread != call.thread && !out_.hidden.contains(range);
+            if (counts && is_open(node(at).range, since_ns)) return true;
+        }
+        return false;
+    }
+
+    const timeline& data_;
+    const domain_filter& domains_;
+    attribution out_;
+    adoption_rule rule_;
+    std::optional<adoption_rule> earlier_rule_;  // for nodes of graphs that were captured while nothing was recorded
+    std::vector<std::uint32_t> root_;            // per range: the root above it on its own thread
+    std::vector<const gpu_op*> first_work_;      // per root; null: none
+    std::unordered_map<std::uint32_t, adoption> adopted_roots_;
+    std::unordered_map<std::uint32_t, adoption> places_;  // of work_parents
+    std::size_t descent_ = 0;                             // calls of open_at_place in one another
+};
+
+}  // namespace
+
+attribution attribute(const timeline& data, const attribution_options& options) {
+    return attributor{data, options}.run();
+}
+
+}  // namespace prof

@@ -1,0 +1,130 @@
+#include "analysis/attribution/graph_ranges.hpp"
+
+#include <algorithm>
+
+namespace prof {
+namespace {
+
+constexpr std::size_t replayed_for_all = 1U << 20;
+constexpr std::size_t replayed_an_op = 32;
+constexpr int most_nested = 64;  // captures begun in the midst of another
+
+template <typename TCaptures>
+auto first_after(TCaptures& captures, std::int64_t time_ns) {
+    return std::upper_bound(captures.begin(), captures.end(), time_ns,
+                            [](std::int64_t ns, const auto& capture) { return ns < capture.time_ns; });
+}
+
+}  // namespace
+
+graph_ranges::graph_ranges(const timeline& data, attribution& att)
+    : data_(data), att_(att), captures_(data.threads.size()) {
+    for (const capture_begin& begin : data.capture_begins)
+        captures_[begin.thread].push_back({.time_ns = begin.time_ns});
+    for (const timeline_graph_node& node : data.graph_nodes) {
+        if (node.graph == 0) continue;
+        std::vector<begun_capture>& captures = captures_[node.thread];
+        const auto after = first_after(captures, node.created_ns);
+        if (after == captures.begin() || after[-1].first_node_ns <= node.created_ns) continue;
+        after[-1].first_node_ns = node.created_ns;
+        after[-1].graph = node.graph;
+    }
+}
+
+void graph_ranges::add(const finder& find) {
+    std::vector<std::uint32_t> state_of_node(data_.graph_nodes.size(), npos);
+    for (std::uint32_t i = 0; i < data_.ops.size(); ++i) {
+        const gpu_op& op = data_.ops[i];
+        if (op.graph_node == npos || op.launch == npos) continue;
+        if (op.graph_node == graph_capture_unseen) {
+            ++att_.ops_of_unseen_captures;
+            continue;
+        }
+        std::uint32_t& known = state_of_node[op.graph_node];
+        if (known == npos) {
+            const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
+            known = state_of(node, find(node, op));
+        }
+        // A graph of a thousand ranges, launched without end: only a damaged capture has so many.
+        if (att_.replayed.size() > replayed_for_all + replayed_an_op * data_.ops.size()) {
+            ++att_.ops_of_unseen_captures;
+            continue;
+        }
+        if (states_[known].is_ambiguous) ++att_.ops_of_ambiguous_captures;
+        if (states_[known].ranges.empty()) continue;
+        const auto [placed, is_new] = placed_.try_emplace(std::uint64_t{op.launch} << 32 | known, npos);
+        if (is_new) placed->second = place(i, states_[known]);
+        att_.captured[i] = placed->second;
+    }
+}
+
+const open_node& graph_ranges::list_node(std::uint32_t index) const noexcept {
+    const std::size_t own = data_.open_nodes.size();
+    return index < own ? data_.open_nodes[index] : att_.extra_nodes[index - own];
+}
+
+std::int64_t graph_ranges::capture_began_ns(const timeline_graph_node& node, const captured_at& at) const {
+    const std::int64_t own_ns = capture_began_ns(node.thread, node);
+    if (at.adopted_open == npos) return own_ns;
+    // The other thread captures and this one helps it; or this one captures by itself while the other waits.
+    const std::uint32_t other = data_.ranges[list_node(at.adopted_open).range].thread;
+    return std::max(own_ns, capture_began_ns(other, node));
+}
+
+std::int64_t graph_ranges::capture_began_ns(std::uint32_t thread, const timeline_graph_node& node) const {
+    const std::vector<begun_capture>& captures = captures_[thread];
+    auto at = first_after(captures, node.created_ns);
+    for (int i = 0; i < most_nested && at != captures.begin(); ++i) {
+        --at;
+        if (at->graph == 0 || node.graph == 0 || at->graph == node.graph) return at->time_ns;
+    }
+    return INT64_MIN;
+}
+
+std::uint32_t graph_ranges::state_of(const timeline_graph_node& node, const captured_at& at) {
+    const std::int64_t began_ns = capture_began_ns(node, at);
+    const auto [known, is_new] = known_states_.try_emplace({at.open, at.adopted_open, began_ns, at.is_ambiguous},
+                                                           static_cast<std::uint32_t>(states_.size()));
+    if (!is_new) return known->second;
+    state& made = states_.emplace_back();
+    made.is_ambiguous = at.is_ambiguous;
+    for (const std::uint32_t head : {at.open, at.adopted_open}) {
+        for (std::uint32_t i = head; i != npos; i = list_node(i).below) {
+            const std::uint32_t range = list_node(i).range;
+            if (!att_.hidden.contains(data_.ranges[range])) made.ranges.push_back(range);
+        }
+    }
+    std::reverse(made.ranges.begin(), made.ranges.end());
+    // Where both are distinguished by time alone: beginning a capture takes longer than the clock's step.
+    const auto is_enclosing = [&](std::uint32_t range) {
+        return data_.ranges[range].start_ns <= began_ns && !data_.ranges[range].is_replayed_alike;
+    };
+    const auto inside = std::stable_partition(made.ranges.begin(), made.ranges.end(), is_enclosing);
+    made.enclosing = static_cast<std::size_t>(inside - made.ranges.begin());
+    return known->second;
+}
+
+// The innermost of the captured ranges, made as need be, under the launch of `op`; npos if none of them counts.
+std::uint32_t graph_ranges::place(std::uint32_t op, const state& captured) {
+    std::vector<std::uint32_t> open;
+    for_each_open_range(data_, att_, op, [&](std::uint32_t range) { open.push_back(range); });
+    std::sort(open.begin(), open.end());
+    const std::uint32_t owner = att_.owner[op];
+    std::uint32_t depth = is_range(owner) ? att_.depth[owner] + 1 : 0;
+    std::uint32_t innermost = npos;
+    for (std::size_t i = open.empty() ? 0 : captured.enclosing; i < captured.ranges.size(); ++i) {
+        if (std::binary_search(open.begin(), open.end(), captured.ranges[i])) continue;
+        innermost = child(data_.ops[op].launch, innermost, captured.ranges[i], depth++);
+    }
+    return innermost;
+}
+
+std::uint32_t graph_ranges::child(std::uint32_t launch, std::uint32_t parent, std::uint32_t range,
+                                  std::uint32_t depth) {
+    const auto [known, is_new] =
+        children_.try_emplace({launch, parent, range}, static_cast<std::uint32_t>(att_.replayed.size()));
+    if (is_new) att_.replayed.push_back({range, launch, parent, depth});
+    return known->second;
+}
+
+}  // namespace prof

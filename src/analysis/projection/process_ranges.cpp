@@ -1,0 +1,166 @@
+#include "analysis/projection/process_ranges.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "analysis/projection/merged_names.hpp"
+#include "analysis/projection/op_class.hpp"
+#include "analysis/projection/segment.hpp"
+#include "base/statistics.hpp"
+
+namespace prof {
+namespace {
+
+// What the operations of consecutive calls took. Ranges of a process overlap as they like, so going through the calls
+// of each would be quadratic: here a stretch of calls costs the logarithm of their number.
+class launched_work {
+public:
+    struct span {
+        std::int64_t sum_ns = 0;
+        std::int64_t first_ns = INT64_MAX;
+        std::int64_t last_ns = INT64_MIN;
+
+        void add(const span& other) noexcept {
+            sum_ns += other.sum_ns;
+            first_ns = std::min(first_ns, other.first_ns);
+            last_ns = std::max(last_ns, other.last_ns);
+        }
+    };
+
+    explicit launched_work(const timeline& data) : data_(data), leaves_(data.api_calls.size() / leaf_calls + 1) {
+        tree_.resize(2 * leaves_);
+        for (std::size_t call = 0; call < data.api_calls.size(); ++call) {
+            tree_[leaves_ + call / leaf_calls].add(of_call(call));
+        }
+        for (std::size_t node = leaves_; node-- > 1;) {
+            tree_[node].add(tree_[2 * node]);
+            tree_[node].add(tree_[2 * node + 1]);
+        }
+    }
+
+    // The index of the first call that began at `time_ns` or later.
+    std::size_t first_call(std::int64_t time_ns) const {
+        const auto call = std::lower_bound(data_.api_calls.begin(), data_.api_calls.end(), time_ns,
+                                           [](const timeline_api_call& c, std::int64_t t) { return c.start_ns < t; });
+        return static_cast<std::size_t>(call - data_.api_calls.begin());
+    }
+
+    // Of the calls [first, last).
+    span of_calls(std::size_t first, std::size_t last) const {
+        span all;
+        for (; first < last && first % leaf_calls != 0; ++first) all.add(of_call(first));
+        for (; last > first && last % leaf_calls != 0; --last) all.add(of_call(last - 1));
+        std::size_t from = leaves_ + first / leaf_calls;
+        std::size_t to = leaves_ + last / leaf_calls;
+        for (; from < to; from /= 2, to /= 2) {
+            if (from % 2 != 0) all.add(tree_[from++]);
+            if (to % 2 != 0) all.add(tree_[--to]);
+        }
+        return all;
+    }
+
+private:
+    static constexpr std::size_t leaf_calls = 16;
+
+    span of_call(std::size_t index) const {
+        span all;
+        const timeline_api_call& call = data_.api_calls[index];
+        for (std::uint32_t i = 0; i < call.op_count; ++i) {
+            const gpu_op& op = data_.ops[data_.ops_by_launch[call.first_op + i]];
+            all.add({op.end_ns - op.start_ns, op.start_ns, op.end_ns});
+        }
+        return all;
+    }
+
+    const timeline& data_;
+    std::size_t leaves_;
+    std::vector<span> tree_;  // node n has the nodes 2n and 2n + 1 below it; the leaves come last
+};
+
+// `ranges` are the row's instances, by start.
+projection_row make_row(const timeline& data, const launched_work& work, std::string path, const std::string& name,
+                        const std::vector<std::uint32_t>& ranges) {
+    projection_row row;
+    row.path = std::move(path);
+    row.name = name;
+    row.instances = ranges.size();
+
+    std::vector<std::int64_t> sums_ns;
+    std::vector<std::uint32_t> row_ops;  // each once, however many instances it counts for
+    std::size_t taken_until = 0;
+    for (const std::uint32_t index : ranges) {
+        const timeline_range& range = data.ranges[index];
+        row.host_ns += range.end_ns - range.start_ns;
+        if (range.payload_kind == payload_type::bytes) add_saturating(row.payload_bytes, range.payload);
+        const std::size_t first = work.first_call(range.start_ns);
+        const std::size_t last = work.first_call(range.end_ns);
+        const launched_work::span launched = work.of_calls(first, last);
+        if (launched.first_ns < launched.last_ns) row.gpu_span_ns += launched.last_ns - launched.first_ns;
+        sums_ns.push_back(launched.sum_ns);
+        for (std::size_t i = std::max(first, taken_until); i < last; ++i) {
+            const timeline_api_call& call = data.api_calls[i];
+            const auto ops = data.ops_by_launch.begin() + (call.op_count == 0 ? 0 : call.first_op);
+            row_ops.insert(row_ops.end(), ops, ops + call.op_count);
+        }
+        taken_until = std::max(taken_until, last);
+    }
+
+    std::sort(row_ops.begin(), row_ops.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return data.ops[a].device != data.ops[b].device ? data.ops[a].device < data.ops[b].device : a < b;
+    });
+    busy_time busy;
+    op_classifier class_of(data);
+    for (const std::uint32_t i : row_ops) {
+        const gpu_op& op = data.ops[i];
+        row.gpu_sum_ns += op.end_ns - op.start_ns;
+        if (class_of(op) == op_class::communication) row.communication_ns += op.end_ns - op.start_ns;
+        busy.add(op.device, op.start_ns, op.end_ns);
+    }
+    row.ops = row_ops.size();
+    row.gpu_busy_ns = busy.total_ns();
+    set_instance_statistics(row, sums_ns);
+    return row;
+}
+
+}  // namespace
+
+std::vector<projection_row> project_process_ranges(const timeline& data, const hidden_domains& hidden,
+                                                   bool fold_digits) {
+    const path_segments segment_of(data, fold_digits);
+    std::vector<std::string> paths;  // by first start
+    std::map<std::string, std::vector<std::uint32_t>> instances;
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        if (data.ranges[i].style != range_style::start_end || hidden.contains(data.ranges[i])) continue;
+        std::string path = segment_of(data.ranges[i]);
+        std::vector<std::uint32_t>& ranges = instances[path];
+        if (ranges.empty()) paths.push_back(std::move(path));
+        ranges.push_back(i);
+    }
+    if (paths.empty()) return {};
+    const launched_work work(data);
+    std::vector<projection_row> rows;
+    for (std::string& path : paths) {
+        merged_names merged;
+        const std::vector<std::uint32_t>& ranges = instances[path];
+        const std::string name = segment_text(data, data.ranges[ranges.front()], fold_digits);
+        if (fold_digits && name.find('#') != std::string::npos) {
+            for (const std::uint32_t range : ranges) merged.add(data.ranges[range].name);
+        }
+        rows.push_back(make_row(data, work, std::move(path), name, ranges));
+        rows.back().merged_names = merged.different();
+    }
+    return rows;
+}
+
+void set_instance_statistics(projection_row& row, const std::vector<std::int64_t>& sums_ns) {
+    if (sums_ns.empty()) return;
+    const auto [smallest, largest] = std::minmax_element(sums_ns.begin(), sums_ns.end());
+    row.instance_min_ns = *smallest;
+    row.instance_max_ns = *largest;
+    row.instance_median_ns = median(sums_ns);
+    row.instance_stddev_ns = sample_stddev(sums_ns);
+}
+
+}  // namespace prof

@@ -1,0 +1,207 @@
+#include "analysis/projection/projection.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "analysis/projection/op_class.hpp"
+#include "analysis/projection/process_ranges.hpp"
+#include "analysis/projection/row_tree.hpp"
+#include "analysis/projection/xla_phases.hpp"
+#include "base/statistics.hpp"
+
+namespace prof {
+namespace {
+
+// What one range instance, or a captured one in one launch, cost on the GPU.
+struct instance {
+    std::int64_t sum_ns = 0;
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
+
+    void add(const gpu_op& op) noexcept {
+        sum_ns += op.end_ns - op.start_ns;
+        first_ns = std::min(first_ns, op.start_ns);
+        last_ns = std::max(last_ns, op.end_ns);
+    }
+};
+
+class projector {
+public:
+    projector(const timeline& data, const attribution& att, bool fold_digits)
+        : data_(data),
+          att_(att),
+          class_of_(data),
+          tree_(data, att, fold_digits),
+          rows_(tree_.nodes().size()),
+          busy_(rows_.size()),
+          instances_(data.ranges.size()),
+          replayed_(att.replayed.size()) {}
+
+    projection run() {
+        for (const std::uint32_t op : by_device()) count(op);
+        result_.total_busy_ns = total_busy_.total_ns();
+        result_.ops_of_unseen_captures = att_.ops_of_unseen_captures;
+        result_.ops_of_ambiguous_captures = att_.ops_of_ambiguous_captures;
+        count_instances();
+        count_waits();
+        arrange_rows();
+        return std::move(result_);
+    }
+
+private:
+    // The operations by device, those of a device by start: what busy_time wants.
+    std::vector<std::uint32_t> by_device() const {
+        std::vector<std::uint32_t> order(data_.ops.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return data_.ops[a].device < data_.ops[b].device; });
+        return order;
+    }
+
+    void count(std::uint32_t index) {
+        const gpu_op& op = data_.ops[index];
+        const std::int64_t duration_ns = op.end_ns - op.start_ns;
+        const bool adopted = att_.adopted[index] != 0;
+        const bool communicates = class_of_(op) == op_class::communication;
+        result_.communication_ns += communicates ? duration_ns : 0;
+        result_.total_gpu_ns += duration_ns;
+        result_.total_ops += 1;
+        result_.adopted_ops += adopted ? 1 : 0;
+        total_busy_.add(op.device, op.start_ns, op.end_ns);
+
+        const std::uint32_t self = tree_.self_of(index);
+        rows_[self].gpu_self_ns += duration_ns;
+        rows_[self].self_ops += 1;
+        // The ranges an operation counts for lie on one path of the tree, so it meets each row once.
+        for_each_open_range(data_, att_, index, [&](std::uint32_t range) {
+            instances_[range].add(op);
+            count_for(tree_.node_of(range), op, adopted, communicates);
+        });
+        for_each_replayed_range(att_, index, [&](std::uint32_t replayed) {
+            replayed_[replayed].add(op);
+            count_for(tree_.node_of_replayed(replayed), op, adopted, communicates);
+        });
+        const std::uint32_t fixed = tree_.fixed_of(index);
+        if (fixed != npos) count_for(fixed, op, adopted, communicates);
+    }
+
+    void count_for(std::uint32_t node, const gpu_op& op, bool adopted, bool communicates) {
+        projection_row& row = rows_[node];
+        const std::int64_t duration_ns = op.end_ns - op.start_ns;
+        row.gpu_sum_ns += duration_ns;
+        row.ops += 1;
+        row.adopted_ops += adopted ? 1 : 0;
+        row.adopted_ns += adopted ? duration_ns : 0;
+        row.communication_ns += communicates ? duration_ns : 0;
+        busy_[node].add(op.device, op.start_ns, op.end_ns);
+    }
+
+    void count_instances() {
+        std::vector<std::vector<std::int64_t>> sums_ns(rows_.size());
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const std::uint32_t node = tree_.node_of(i);
+            if (node == npos) continue;
+            rows_[node].host_ns += data_.ranges[i].end_ns - data_.ranges[i].start_ns;
+            if (data_.ranges[i].payload_kind == payload_type::bytes) {
+                add_saturating(rows_[node].payload_bytes, data_.ranges[i].payload);
+            }
+            count_instance(node, instances_[i], sums_ns[node]);
+        }
+        for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
+            const std::uint32_t node = tree_.node_of_replayed(i);
+            count_instance(node, replayed_[i], sums_ns[node]);
+        }
+        for (std::size_t node = 0; node < rows_.size(); ++node) set_instance_statistics(rows_[node], sums_ns[node]);
+    }
+
+    void count_instance(std::uint32_t node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {
+        rows_[node].instances += 1;
+        if (gpu.first_ns < gpu.last_ns) rows_[node].gpu_span_ns += gpu.last_ns - gpu.first_ns;
+        sums_ns.push_back(gpu.sum_ns);
+    }
+
+    // A wait is a matter of its own thread: it counts for the ranges open there, whomever the thread works for.
+    void count_waits() {
+        for (const timeline_api_call& call : data_.api_calls) {
+            if (!waits(call.kind) || call.end_ns == 0) continue;
+            const std::int64_t duration_ns = call.end_ns - call.start_ns;
+            result_.wait_ns += duration_ns;
+            bool in_range = false;
+            for (std::uint32_t at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
+                const std::uint32_t node = tree_.node_of(data_.open_nodes[at].range);
+                if (node == npos) continue;  // hidden
+                in_range = true;
+                rows_[node].wait_ns += duration_ns;
+            }
+            if (!in_range) rows_[row_tree::no_range].wait_ns += duration_ns;
+        }
+    }
+
+    void arrange_rows() {
+        std::vector<std::uint32_t> place(rows_.size(), npos);
+        for (const std::uint32_t node : tree_.preorder()) {
+            const row_tree::node& n = tree_.nodes()[node];
+            projection_row& row = rows_[node];
+            row.kind = row_tree::kind_of(node);
+            row.name = texts_.of(std::string{n.text});
+            row.is_captured = n.is_captured;
+            row.merged_names = n.names.different();
+            row.is_observed = n.is_observed;
+            row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
+            row.gpu_busy_ns = busy_[node].total_ns();
+            std::string_view above;
+            if (n.parent != npos) {
+                row.parent = place[n.parent];
+                const projection_row& parent = result_.rows[row.parent];
+                row.depth = parent.depth + 1;
+                above = parent.path;
+            }
+            row.path = texts_.of(path_below(above, n.segment));
+            place[node] = static_cast<std::uint32_t>(result_.rows.size());
+            result_.rows.push_back(std::move(row));
+        }
+    }
+
+    const timeline& data_;
+    const attribution& att_;
+    op_classifier class_of_;
+    row_tree tree_;
+    std::vector<projection_row> rows_;  // per node of the tree, until they are arranged
+    std::vector<busy_time> busy_;       // per node
+    std::vector<instance> instances_;   // per range
+    std::vector<instance> replayed_;    // per replayed range
+    busy_time total_busy_;
+    text_budget texts_;
+    projection result_;
+};
+
+}  // namespace
+
+std::string_view row_type(row_kind kind, bool is_captured, bool is_observed) noexcept {
+    switch (kind) {
+        case row_kind::range:
+            if (is_captured) return "captured";
+            return is_observed ? "phase" : "push_pop";
+        case row_kind::no_range:
+            return "no_range";
+        case row_kind::ambiguous:
+            return "ambiguous";
+        case row_kind::unmatched:
+            break;
+    }
+    return "unmatched";
+}
+
+projection project(const timeline& data, const attribution& att, const projection_options& options) {
+    projection result = projector{data, att, options.fold_digits}.run();
+    result.process_ranges = project_process_ranges(data, att.hidden, options.fold_digits);
+    return result;
+}
+
+projection project(const timeline& data, const projection_options& options) {
+    const shown_timeline shown{data, options};
+    return project(shown.data(), attribute(shown.data(), options.attribution), options);
+}
+
+}  // namespace prof

@@ -1,0 +1,146 @@
+#include "analysis/projection/row_tree.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace prof {
+
+row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digits)
+    : data_(data),
+      att_(att),
+      fold_digits_(fold_digits),
+      segment_of_(data, fold_digits),
+      node_of_(data.ranges.size(), npos),
+      node_of_replayed_(att.replayed.size(), npos) {
+    for (const std::string_view text : {no_range_text, ambiguous_text, unmatched_text}) {
+        nodes_.push_back({.text = text, .segment = text});
+        ambiguous_.push_back(0);
+    }
+    ambiguous_[ambiguous] = 1;
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        const timeline_range& range = data.ranges[i];
+        if (range.style == range_style::push_pop && range.takes_part() && !att.hidden.contains(range)) place(i);
+    }
+    for (std::size_t op = 0; op < data.ops.size(); ++op) {
+        if (att.captured[op] != npos) place_replayed(att.owner[op], att.captured[op]);
+    }
+}
+
+// A range that another thread's adopted may have opened in the same nanosecond and stand behind it: parents first.
+void row_tree::place(std::uint32_t range) {
+    std::vector<std::uint32_t> waiting{range};
+    while (!waiting.empty()) {
+        const std::uint32_t next = waiting.back();
+        const std::uint32_t parent = att_.parent[next];
+        if (node_of_[next] == npos && is_range(parent) && node_of_[parent] == npos) {
+            waiting.push_back(parent);
+            continue;
+        }
+        waiting.pop_back();
+        if (node_of_[next] != npos) continue;
+        node_of_[next] = child(above(parent), data_.ranges[next]);
+    }
+}
+
+// The node of a range, or of what stands in place of one.
+std::uint32_t row_tree::above(std::uint32_t parent) const noexcept {
+    return is_range(parent) ? node_of_[parent] : parent == owner_ambiguous ? ambiguous : npos;
+}
+
+// `owner` is where its launch has its self time. Outermost first; what was placed before has all above it placed, too.
+void row_tree::place_replayed(std::uint32_t owner, std::uint32_t index) {
+    std::vector<std::uint32_t> waiting;
+    for (; index != npos && node_of_replayed_[index] == npos; index = att_.replayed[index].parent) {
+        waiting.push_back(index);
+    }
+    std::uint32_t parent = index == npos ? above(owner) : node_of_replayed_[index];
+    for (auto next = waiting.rbegin(); next != waiting.rend(); ++next) {
+        const replayed_range& replayed = att_.replayed[*next];
+        parent = child(parent, data_.ranges[replayed.range], &data_.api_calls[replayed.launch]);
+        node_of_replayed_[*next] = parent;
+    }
+}
+
+// `launch` is that of a graph, if the range was open when the graph was captured.
+std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range, const timeline_api_call* launch) {
+    const std::uint64_t name_key = std::uint64_t{range.domain} << 32 | range.name;
+    auto segment = segment_of_name_.find(name_key);
+    if (segment == segment_of_name_.end()) {
+        segment_entry entry{segment_text(data_, range, fold_digits_), static_cast<std::uint32_t>(segments_.size())};
+        entry.has_number = fold_digits_ && entry.text.find('#') != std::string::npos;
+        const auto known = segments_.try_emplace(segment_of_(range), std::move(entry)).first;
+        segment = segment_of_name_.emplace(name_key, &*known).first;
+    }
+    const auto& [in_path, entry] = *segment->second;
+    const bool is_captured = launch != nullptr && !range.is_replayed_alike;
+    const bool is_observed = is_phase(data_, range);
+    const std::uint64_t child_key =
+        std::uint64_t{parent} << 32 | std::uint64_t{entry.id} << 2 | (is_observed ? 2U : 0U) | (is_captured ? 1U : 0U);
+    const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
+    if (added) {
+        nodes_.push_back({entry.text, in_path, parent, INT64_MAX, INT64_MAX, is_captured, is_observed, {}});
+        ambiguous_.push_back(parent == npos ? std::uint8_t{0} : ambiguous_[parent]);
+    }
+    node& n = nodes_[found->second];
+    if (entry.has_number) n.names.add(range.name);
+    n.first_ns = std::min(n.first_ns, launch != nullptr ? launch->start_ns : range.start_ns);
+    n.captured_ns = std::min(n.captured_ns, launch != nullptr ? range.start_ns : 0);
+    return found->second;
+}
+
+std::uint32_t row_tree::self_of(std::size_t op) const noexcept {
+    if (att_.captured[op] != npos) return node_of_replayed_[att_.captured[op]];
+    const std::uint32_t owner = att_.owner[op];
+    if (is_range(owner)) return node_of_[owner];
+    if (owner == owner_ambiguous) return ambiguous;
+    return owner == owner_no_range ? no_range : unmatched;
+}
+
+std::uint32_t row_tree::fixed_of(std::size_t op) const noexcept {
+    const std::uint32_t self = self_of(op);
+    if (ambiguous_[self] != 0) return ambiguous;
+    return self == no_range || self == unmatched ? self : npos;
+}
+
+row_kind row_tree::kind_of(std::uint32_t node) noexcept {
+    switch (node) {
+        case no_range:
+            return row_kind::no_range;
+        case ambiguous:
+            return row_kind::ambiguous;
+        case unmatched:
+            return row_kind::unmatched;
+        default:
+            return row_kind::range;
+    }
+}
+
+std::vector<std::uint32_t> row_tree::preorder() const {
+    std::vector<std::uint32_t> by_parent;
+    for (std::uint32_t i = unmatched + 1; i < nodes_.size(); ++i) by_parent.push_back(i);
+    // Last sibling first, since what is pushed last is visited first; roots (npos) end up behind all others.
+    std::sort(by_parent.begin(), by_parent.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const node& x = nodes_[a];
+        const node& y = nodes_[b];
+        return std::tie(x.parent, y.first_ns, y.captured_ns, y.text) <
+               std::tie(y.parent, x.first_ns, x.captured_ns, x.text);
+    });
+    const auto push_children = [&](std::vector<std::uint32_t>& to, std::uint32_t parent) {
+        auto at = std::lower_bound(by_parent.begin(), by_parent.end(), parent,
+                                   [&](std::uint32_t n, std::uint32_t p) { return nodes_[n].parent < p; });
+        for (; at != by_parent.end() && nodes_[*at].parent == parent; ++at) to.push_back(*at);
+    };
+
+    std::vector<std::uint32_t> order;
+    std::vector<std::uint32_t> waiting{unmatched, ambiguous, no_range};
+    push_children(waiting, npos);
+    while (!waiting.empty()) {
+        const std::uint32_t next = waiting.back();
+        waiting.pop_back();
+        order.push_back(next);
+        push_children(waiting, next);
+    }
+    return order;
+}
+
+}  // namespace prof

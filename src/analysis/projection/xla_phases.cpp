@@ -1,0 +1,488 @@
+#include "analysis/projection/xla_phases.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/projection/xla_names.hpp"
+#include "record/label.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::string_view other_text = "other";
+constexpr std::string_view unnamed_text = "unnamed operations";
+// Functions that are compiled at one time, on as many threads.
+constexpr std::size_t most_compiling = 64;
+
+std::uint32_t find_domain(const timeline& data, std::string_view name) {
+    for (std::uint32_t i = 1; i < data.domains.size(); ++i) {
+        if (data.domains[i].name == name) return i;
+    }
+    return npos;
+}
+
+// What a text of XLA's says, once for each in each program.
+struct meaning {
+    xla_range_kind kind = xla_range_kind::other;
+    bool compiles_function = false;  // the range that a thread is in which waits for a function to be compiled
+    bool is_container = false;       // of the operations of a command buffer
+    bool is_backward = false;
+    std::uint32_t module = npos;  // of a module: index into the modules
+    std::string phase;            // of a thunk: its row's name; "" if its name says none
+    bool is_named = false;        // of a thunk
+    xla_phase kind_of_phase = xla_phase::none;
+    std::string path;  // of a thunk: its scopes
+};
+
+struct module_entry {
+    std::string name;  // "jit_train_step"
+    bool has_phases = false;
+    bool has_backward = false;
+    std::int64_t gpu_ns = 0;
+};
+
+class xla_reader {
+public:
+    explicit xla_reader(timeline& data, std::uint32_t domain) : data_(data), domain_(domain) {}
+
+    std::string run() {
+        read_kept_names();
+        place_ranges();
+        weigh_modules();
+        const std::uint32_t steps = step_module();
+        std::string step_function = steps == npos ? std::string{} : jitted_function(modules_[steps].name);
+        find_compiling();
+        choose_rows(steps);
+        hide_records_of_replays();
+        change_ranges();
+        change_lists();
+        let_workers_work_for_compilations();
+        return step_function;
+    }
+
+    xla_operations operations() {
+        read_kept_names();
+        place_ranges();
+        xla_operations out;
+        out.ops.resize(data_.ops.size());
+        std::unordered_map<std::string, std::uint32_t> paths;
+        for (std::size_t i = 0; i < data_.ops.size(); ++i) {
+            const std::uint32_t thunk = thunk_of(data_.ops[i]);
+            if (thunk == npos) continue;
+            const meaning& text = meaning_of(thunk);
+            const module_entry& module = module_at(places_[thunk].module);
+            std::string path = jitted_function(module.name);
+            if (!text.path.empty()) path += '/' + text.path;
+            const auto [known, is_new] = paths.try_emplace(path, static_cast<std::uint32_t>(out.paths.size()));
+            if (is_new) out.paths.push_back(path);
+            out.ops[i] = {known->second, text.kind_of_phase, module.has_backward};
+        }
+        return out;
+    }
+
+private:
+    // The innermost that has a name, in an execution of a program; of a command buffer's node where it was made.
+    std::uint32_t thunk_of(const gpu_op& op) {
+        std::uint32_t node = op.launch == npos ? npos : data_.api_calls[op.launch].open;
+        if (op.graph_node < data_.graph_nodes.size()) node = data_.graph_nodes[op.graph_node].open;
+        for (; node != npos; node = data_.open_nodes[node].below) {
+            const std::uint32_t range = data_.open_nodes[node].range;
+            const place& here = places_[range];
+            if (here.in_compilation || here.module == npos || here.module == range) return npos;
+            if (!is_xla(data_.ranges[range])) continue;
+            const meaning& text = meaning_of(range);
+            if (text.kind == xla_range_kind::thunk && !text.is_container && text.is_named) return range;
+        }
+        return npos;
+    }
+
+    struct place {
+        std::uint32_t module = npos;  // the range of the program's execution that it is in, or is
+        bool in_compilation = false;
+        bool in_container = false;
+    };
+    enum class fate : std::uint8_t { kept, hidden, row };
+
+    // Lines of the module's, the operation's and its full name, with tabs between.
+    void read_kept_names() {
+        std::string_view text = data_.property("text.xla_operations");
+        while (!text.empty()) {
+            const std::string_view line = text.substr(0, text.find('\n'));
+            text.remove_prefix(std::min(text.size(), line.size() + 1));
+            const std::size_t first = line.find('\t');
+            const std::size_t second = line.find('\t', first + 1);
+            if (first == std::string_view::npos || second == std::string_view::npos) continue;
+            kept_names_.try_emplace({line.substr(0, first), line.substr(first + 1, second - first - 1)},
+                                    line.substr(second + 1));
+        }
+    }
+
+    bool is_xla(const timeline_range& range) const noexcept {
+        return range.domain == domain_ && range.style != range_style::start_end && range.takes_part();
+    }
+    const meaning& meaning_of(std::uint32_t range) {
+        const std::uint32_t module = places_[range].module;
+        const std::uint32_t module_name = module == npos || module == range ? 0 : data_.ranges[module].name;
+        const std::uint32_t name = data_.ranges[range].name;
+        const auto [found, is_new] = meanings_.try_emplace(std::uint64_t{module_name} << 32 | name);
+        if (is_new) found->second = read(data_.name(name), data_.name(module_name));
+        return found->second;
+    }
+
+    meaning read(std::string_view text, std::string_view program) {
+        meaning out;
+        const xla_range range = read_xla_range(text);
+        const xla_range of = read_xla_range(program);
+        out.kind = text.empty() ? xla_range_kind::thunk : range.kind;  // its name was lost: it counts where it is
+        out.compiles_function = text.starts_with("XlaCompile:");
+        if (range.kind == xla_range_kind::module) {
+            const auto [known, is_new] =
+                module_numbers_.try_emplace(std::string{range.module}, static_cast<std::uint32_t>(modules_.size()));
+            if (is_new) modules_.push_back({.name = known->first});
+            out.module = known->second;
+        }
+        if (range.kind == xla_range_kind::thunk) {
+            out.is_container = range.hlo_op.starts_with("command_buffer");
+            const auto kept = range.has_name ? kept_names_.end() : kept_names_.find({of.module, range.hlo_op});
+            out.is_named = range.has_name || kept != kept_names_.end();
+            const xla_operation operation = read_xla_operation(
+                kept == kept_names_.end() ? with_prefix(of.prefix, range.name) : std::string{kept->second});
+            out.is_backward = operation.phase == xla_phase::backward;
+            out.phase = operation.phase == xla_phase::none ? operation.scope() : to_string(operation.phase);
+            out.kind_of_phase = operation.phase;
+            out.path = operation.path;
+        }
+        return out;
+    }
+
+    // Parents stand before their children.
+    void place_ranges() {
+        places_.resize(data_.ranges.size());
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const timeline_range& range = data_.ranges[i];
+            place& here = places_[i];
+            if (range.parent != npos && range.parent < i) here = places_[range.parent];
+            if (!is_xla(range)) continue;
+            const meaning& text = meaning_of(i);
+            if (text.kind == xla_range_kind::compilation) here.in_compilation = true;
+            if (here.in_compilation) continue;
+            if (text.kind == xla_range_kind::module) here = {.module = i};
+            if (text.is_container) here.in_container = true;
+            if (text.kind != xla_range_kind::thunk || here.module == npos) continue;
+            module_entry& module = module_at(here.module);
+            module.has_phases = module.has_phases || !text.phase.empty();
+            module.has_backward = module.has_backward || text.is_backward;
+        }
+    }
+    module_entry& module_at(std::uint32_t range) { return modules_[meaning_of(range).module]; }
+
+    void weigh_modules() {
+        for (const gpu_op& op : data_.ops) {
+            if (op.launch == npos) continue;
+            const std::uint32_t open = data_.api_calls[op.launch].open;
+            const std::uint32_t module = open == npos ? npos : places_[data_.open_nodes[open].range].module;
+            if (module != npos) module_at(module).gpu_ns += op.end_ns - op.start_ns;
+        }
+    }
+
+    // Of the functions that compute gradients the one that takes most of the GPU's time; none where something better
+    // says where steps are.
+    std::uint32_t step_module() const {
+        if (!data_.property("step_range").empty() || data_.number("steps").value_or(0) > 0) return npos;
+        const std::uint32_t phases = find_domain(data_, phase_domain);
+        const auto is_step = [&](const timeline_range& range) {
+            return range.domain == phases && data_.name(range.name) == "step";
+        };
+        if (std::any_of(data_.ranges.begin(), data_.ranges.end(), is_step)) return npos;
+        std::uint32_t best = npos;
+        for (std::uint32_t i = 0; i < modules_.size(); ++i) {
+            if (!modules_[i].has_backward) continue;
+            if (best == npos || modules_[i].gpu_ns > modules_[best].gpu_ns) best = i;
+        }
+        return best;
+    }
+
+    void find_compiling() {
+        has_own_.assign(data_.threads.size(), 0);
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const timeline_range& range = data_.ranges[i];
+            if (range.style != range_style::push_pop || !range.takes_part()) continue;
+            if (!places_[i].in_compilation) has_own_[range.thread] = 1;
+            if (is_xla(range) && meaning_of(i).compiles_function && !in_compilation(range.parent)) {
+                compilations_.push_back(i);
+                has_own_[range.thread] = 1;
+            }
+        }
+        works_with_xla_.assign(data_.threads.size(), 0);
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const std::uint32_t thread = data_.ranges[i].thread;
+            if (places_[i].in_compilation && has_own_[thread] == 0) works_with_xla_[thread] = 1;
+        }
+    }
+    bool in_compilation(std::uint32_t range) const { return range != npos && places_[range].in_compilation; }
+
+    // The compilation that was under way, asked for in the order of time.
+    class compiling {
+    public:
+        compiling(const timeline& data, const std::vector<std::uint32_t>& compilations)
+            : data_(data), all_(compilations) {}
+        std::uint32_t at(std::int64_t time_ns) {
+            std::erase_if(open_, [&](std::uint32_t range) { return data_.ranges[range].end_ns <= time_ns; });
+            for (; next_ < all_.size() && data_.ranges[all_[next_]].start_ns <= time_ns; ++next_) {
+                if (data_.ranges[all_[next_]].end_ns <= time_ns) continue;
+                if (open_.size() == most_compiling) open_.erase(open_.begin());
+                open_.push_back(all_[next_]);
+            }
+            return open_.empty() ? npos : open_.back();
+        }
+
+    private:
+        const timeline& data_;
+        const std::vector<std::uint32_t>& all_;  // by start
+        std::vector<std::uint32_t> open_;
+        std::size_t next_ = 0;
+    };
+
+    void choose_rows(std::uint32_t steps) {
+        fates_.assign(data_.ranges.size(), fate::kept);
+        stands_for_.assign(data_.ranges.size(), npos);
+        row_names_.assign(data_.ranges.size(), 0);
+        added_host_ns_.assign(data_.ranges.size(), 0);
+        compiling under_way{data_, compilations_};
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const timeline_range& range = data_.ranges[i];
+            const place& here = places_[i];
+            const std::uint32_t compilation = under_way.at(range.start_ns);
+            if (!is_xla(range)) continue;
+            if (here.in_compilation) {
+                const bool is_part =
+                    in_compilation(range.parent) || (works_with_xla_[range.thread] != 0 && compilation != npos);
+                is_part ? hide(i) : make_row(i, xla_compilation_text);
+            } else if (here.module == i) {
+                const std::uint32_t module = meaning_of(i).module;
+                make_row(i, module == steps ? "step" : jitted_function(modules_[module].name));
+            } else if (here.module != npos && meaning_of(i).kind == xla_range_kind::thunk) {
+                choose_thunk(i);
+            }
+        }
+    }
+    void hide(std::uint32_t range) { fates_[range] = fate::hidden; }
+    void make_row(std::uint32_t range, std::string_view name) {
+        fates_[range] = fate::row;
+        stands_for_[range] = range;
+        row_names_[range] = name_id(name);
+    }
+
+    // A phase is one range in each execution, from the first of its operations on; as long as all of them together.
+    void choose_thunk(std::uint32_t i) {
+        const timeline_range& range = data_.ranges[i];
+        const place& here = places_[i];
+        const meaning& text = meaning_of(i);
+        hide(i);
+        if (text.is_container || !module_at(here.module).has_phases) return;
+        const std::uint32_t around = range.parent == here.module ? npos : thunk_phase(range.parent);
+        std::string_view phase = text.phase;
+        if (phase.empty()) phase = text.is_named ? other_text : unnamed_text;
+        const std::uint32_t name = !text.is_named && around != npos ? row_names_[around] : name_id(phase);
+        const auto [found, is_new] = first_of_phase_.try_emplace({here.module, here.in_container, name}, i);
+        if (is_new) make_row(i, data_.name(name));
+        stands_for_[i] = found->second;
+        if (around != found->second) added_host_ns_[found->second] += range.end_ns - range.start_ns;
+    }
+    std::uint32_t thunk_phase(std::uint32_t range) const { return range == npos ? npos : stands_for_[range]; }
+
+    // What was pushed while a command buffer was made, or made fit for other addresses, and launched nothing, is known
+    // for the sake of its nodes only.
+    void hide_records_of_replays() {
+        std::vector<std::uint8_t> has_nodes(data_.ranges.size(), 0);
+        std::vector<std::uint8_t> has_work(data_.ranges.size(), 0);
+        for (const timeline_graph_node& node : data_.graph_nodes) mark(has_nodes, node.open);
+        for (const timeline_api_call& call : data_.api_calls) {
+            if (call.op_count != 0) mark(has_work, call.open);
+        }
+        only_for_nodes_.assign(data_.ranges.size(), 0);
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const bool is_phase = fates_[i] == fate::row && places_[i].module != npos && places_[i].module != i;
+            const bool is_made = has_nodes[i] != 0 || places_[i].in_container;
+            only_for_nodes_[i] = is_phase && is_made && has_work[i] == 0 ? 1 : 0;
+        }
+    }
+    void mark(std::vector<std::uint8_t>& marks, std::uint32_t open) const {
+        if (open == npos) return;
+        const std::uint32_t stands = stands_for_[data_.open_nodes[open].range];
+        if (stands != npos) marks[stands] = 1;
+    }
+
+    void change_ranges() {
+        std::uint32_t phases = find_domain(data_, phase_domain);
+        if (phases == npos) {
+            phases = static_cast<std::uint32_t>(data_.domains.size());
+            data_.domains.push_back({.name = std::string{phase_domain}});
+        }
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            timeline_range& range = data_.ranges[i];
+            range.parent = shown_parent(i);
+            range.depth = range.parent == npos ? 0 : data_.ranges[range.parent].depth + 1;
+            if (fates_[i] == fate::hidden || only_for_nodes_[i] != 0) range.style = range_style::earlier;
+            if (fates_[i] != fate::row) continue;
+            const bool is_phase = places_[i].module != npos && places_[i].module != i;
+            if (is_phase) range.end_ns = range.start_ns + added_host_ns_[i];
+            range.name = row_names_[i];
+            range.domain = static_cast<std::uint16_t>(phases);
+            range.is_replayed_alike = is_phase;
+        }
+    }
+    // Not what is hidden; of a phase what is around all phases. The parents of those before it are changed already.
+    std::uint32_t shown_parent(std::uint32_t range) const {
+        const bool is_phase = fates_[range] != fate::kept && places_[range].module != npos &&
+                              places_[range].module != range && !places_[range].in_compilation;
+        std::uint32_t parent = data_.ranges[range].parent;
+        while (parent != npos) {
+            const bool is_part = fates_[parent] == fate::hidden;
+            if (is_part && !is_phase && stands_for_[parent] != npos) return stands_for_[parent];
+            if (!is_part && !(is_phase && is_thunk_row(parent))) break;
+            parent = data_.ranges[parent].parent;
+        }
+        return parent;
+    }
+    bool is_thunk_row(std::uint32_t range) const {
+        return fates_[range] == fate::row && places_[range].module != npos && places_[range].module != range;
+    }
+
+    std::uint32_t name_id(std::string_view text) {
+        const auto [found, is_new] = new_names_.try_emplace(std::string{text}, 0);
+        if (is_new) {
+            while (data_.name_table.contains(next_name_)) --next_name_;
+            found->second = next_name_;
+            data_.name_table.emplace(next_name_--, found->first);
+        }
+        return found->second;
+    }
+
+    // Each list without what is hidden; of operations within others the innermost alone.
+    void change_lists() {
+        const std::size_t count = data_.open_nodes.size();
+        shown_.assign(count, npos);
+        shown_on_thread_.assign(count, npos);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            open_node& node = data_.open_nodes[i];
+            const std::uint32_t below = node.below < i ? node.below : npos;
+            const std::uint32_t aside = below == npos && node.aside < i ? node.aside : npos;
+            const std::uint32_t on_thread = below == npos ? aside : below;
+            const std::uint32_t stands = stands_for_[node.range];
+            if (fates_[node.range] == fate::hidden && stands == npos) {
+                shown_[i] = below == npos ? npos : shown_[below];
+                shown_on_thread_[i] = on_thread == npos ? npos : shown_on_thread_[on_thread];
+                continue;
+            }
+            const bool is_phase = stands != npos && is_thunk_row(stands);
+            node.below = below == npos ? npos : shown_[below];
+            if (is_phase && node.below != npos && is_phase_node(node.below)) {
+                node.below = data_.open_nodes[node.below].below;
+            }
+            node.aside = node.below == npos && on_thread != npos ? shown_on_thread_[on_thread] : npos;
+            if (stands != npos) node.range = stands;
+            shown_[i] = shown_on_thread_[i] = i;
+        }
+        for (timeline_api_call& call : data_.api_calls) {
+            call.open = changed(call.open, shown_);
+            call.open_on_thread = changed(call.open_on_thread, shown_on_thread_);
+        }
+        for (work_parent& parent : data_.work_parents) parent.open = changed(parent.open, shown_);
+        for (timeline_graph_node& node : data_.graph_nodes) node.open = inside_program(changed(node.open, shown_));
+    }
+    bool is_phase_node(std::uint32_t node) const { return is_thunk_row(data_.open_nodes[node].range); }
+    static std::uint32_t changed(std::uint32_t node, const std::vector<std::uint32_t>& to) {
+        return node == npos ? npos : to[node];
+    }
+
+    // A command buffer is made in one execution and replayed in others: of its nodes only what is inside the program
+    // counts.
+    std::uint32_t inside_program(std::uint32_t head) {
+        if (head == npos) return npos;
+        const std::uint32_t range = data_.open_nodes[head].range;
+        if (places_[range].module == range) return npos;
+        if (!is_thunk_row(range)) return head;
+        const auto [found, is_new] = alone_.try_emplace(range, static_cast<std::uint32_t>(data_.open_nodes.size()));
+        if (is_new) data_.open_nodes.push_back({.range = range});
+        return found->second;
+    }
+
+    // The compiler's threads launch what it compares, for the thread that waits for the function.
+    void let_workers_work_for_compilations() {
+        std::unordered_map<std::uint32_t, std::uint32_t> nodes;  // range → its node, alone in its list
+        for (std::uint32_t i = 0; i < data_.open_nodes.size(); ++i) {
+            const std::uint32_t range = data_.open_nodes[i].range;
+            if (fates_[range] == fate::row && places_[range].in_compilation) nodes.try_emplace(range, i);
+        }
+        std::unordered_map<std::uint32_t, std::uint32_t> parents;  // range → work_parent
+        compiling under_way{data_, compilations_};
+        for (timeline_api_call& call : data_.api_calls) {
+            const std::uint32_t compilation = under_way.at(call.start_ns);
+            if (compilation == npos || works_with_xla_[call.thread] == 0 || call.works_for != npos) continue;
+            const auto [found, is_new] =
+                parents.try_emplace(compilation, static_cast<std::uint32_t>(data_.work_parents.size()));
+            if (is_new) {
+                const timeline_range& range = data_.ranges[compilation];
+                const auto node = nodes.find(compilation);
+                const std::uint32_t open = node == nodes.end() ? npos : node->second;
+                data_.work_parents.push_back({.time_ns = range.start_ns, .thread = range.thread, .open = open});
+            }
+            call.works_for = found->second;
+        }
+    }
+
+    timeline& data_;
+    std::uint32_t domain_;
+    std::unordered_map<std::uint64_t, meaning> meanings_;  // name of the execution's range << 32 | name
+    // Of operations that XLA's ranges do not name: module, operation → name. Parts of a property.
+    std::map<std::pair<std::string_view, std::string_view>, std::string_view> kept_names_;
+    std::map<std::string, std::uint32_t> module_numbers_;
+    std::vector<module_entry> modules_;
+    // Per range.
+    std::vector<place> places_;
+    std::vector<fate> fates_;
+    std::vector<std::uint32_t> stands_for_;  // the range whose row it is part of; npos: none of XLA's
+    std::vector<std::uint32_t> row_names_;
+    std::vector<std::int64_t> added_host_ns_;
+    std::vector<std::uint8_t> only_for_nodes_;
+    // The execution, whether in a command buffer, the row's name → the first range
+    std::map<std::tuple<std::uint32_t, bool, std::uint32_t>, std::uint32_t> first_of_phase_;
+    std::vector<std::uint32_t> compilations_;   // that a thread waits for, by start
+    std::vector<std::uint8_t> has_own_;         // per thread: ranges beside the compiler's parts
+    std::vector<std::uint8_t> works_with_xla_;  // per thread: it has nothing but these
+    std::unordered_map<std::string, std::uint32_t> new_names_;
+    std::uint32_t next_name_ = UINT32_MAX;
+    std::vector<std::uint32_t> shown_;  // per open node: the list as it is shown
+    std::vector<std::uint32_t> shown_on_thread_;
+    std::unordered_map<std::uint32_t, std::uint32_t> alone_;
+};
+
+}  // namespace
+
+std::string show_xla_phases(timeline& data) {
+    const std::uint32_t domain = find_domain(data, xla_domain);
+    return domain == npos ? std::string{} : xla_reader{data, domain}.run();
+}
+
+xla_operations find_xla_operations(const timeline& data) {
+    const std::uint32_t domain = find_domain(data, xla_domain);
+    if (domain == npos) return {};
+    timeline copy = data;  // the reader changes what it reads
+    return xla_reader{copy, domain}.operations();
+}
+
+shown_timeline::shown_timeline(const timeline& data, const projection_options& options) : original_(data) {
+    const bool is_wanted = options.fold_digits && options.attribution.domains.keeps(xla_domain);
+    if (!is_wanted || find_domain(data, xla_domain) == npos) return;
+    changed_ = data;
+    step_function_ = show_xla_phases(*changed_);
+}
+
+}  // namespace prof

@@ -1,0 +1,173 @@
+#include "analysis/reports/capture_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/reports/death.hpp"
+#include "analysis/steps/captured_steps.hpp"
+
+namespace prof {
+namespace {
+
+// "1 launch has" and "2 launches have" are what a note begins with.
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string gpus(const timeline& data) {
+    if (data.activities.is_empty()) return "GPU work not recorded";
+    if (data.devices.empty()) return data.ops.empty() ? "no GPU work" : "GPU unknown";
+    std::string out = fmt::format("{} GPU{}", data.devices.size(), data.devices.size() == 1 ? "" : "s");
+    const std::string_view name = data.name(data.devices.front().name);
+    const bool all_alike = std::all_of(data.devices.begin(), data.devices.end(),
+                                       [&](const device_record& device) { return data.name(device.name) == name; });
+    if (all_alike && !name.empty()) out += fmt::format(" ({})", name);
+    return out;
+}
+
+// What the program's own options left out, and what follows for the tables.
+std::string left_out(const timeline& data) {
+    const activity_set set = data.activities;
+    if (set == activity_set::all()) return {};
+    std::string out =
+        fmt::format("not recorded: {} (activities={})", activities_left_out(set), data.property("activities"));
+    if (set.has_gpu_work() && !set.has(activity::launches)) out += "; so GPU work is in no range";
+    const bool some_waits = set.has(activity::waits) || set.has(activity::allocations) ||
+                            (set.has(activity::copies) && set.has(activity::launches));
+    if (some_waits && !(set.has(activity::waits) && set.has(activity::allocations))) {
+        out += "; times of waiting are those of the calls that were recorded";
+    }
+    return out;
+}
+
+// Of a recording that keeps its latest part only.
+std::string trim(const timeline& data) {
+    const timeline_quality& quality = data.quality;
+    std::string out = fmt::format("only the latest {:.3f} s were kept (keep={}): {} before them and {} were let go",
+                                  static_cast<double>(data.end_ns - data.start_ns) * 1e-9, data.property("keep"),
+                                  counted(quality.trimmed_records, "record", "records"),
+                                  counted(quality.trimmed_gpu_records, "GPU record", "GPU records"));
+    if (quality.launched_before != 0) {
+        out += ", and with their launches " + counted(quality.launched_before, "operation", "operations") +
+               " that the GPU did later";
+    }
+    return out;
+}
+
+struct step_range {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+};
+
+// The steps of each window, of `steps` that were begun. A window that the program's end closed, a step later than its
+// last: that step is none. One that a death cut has all that are known of.
+std::vector<step_range> steps_of_windows(const timeline& data, std::uint64_t steps) {
+    std::vector<step_range> out;
+    for (const timeline_window& window : data.windows) {
+        step_range range{window.first_step, std::max(window.first_step, window.last_step)};
+        const bool is_cut = !data.quality.ended && !window.ends_with_step && &window == &data.windows.back();
+        if (is_cut && steps > range.last) range.last = steps - 1;
+        if (range.last == steps && range.last > range.first) --range.last;
+        out.push_back(range);
+    }
+    return out;
+}
+
+std::string listed(const std::vector<step_range>& ranges) {
+    constexpr std::size_t most = 4;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(ranges.size(), most); ++i) {
+        if (i != 0) out += ", ";
+        out += std::to_string(ranges[i].first);
+        if (ranges[i].last != ranges[i].first) out += fmt::format(" to {}", ranges[i].last);
+    }
+    return ranges.size() > most ? out + ", …" : out;
+}
+
+std::int64_t recorded_ns(const timeline& data) {
+    if (data.windows.size() < 2) return data.end_ns - data.start_ns;
+    std::int64_t sum = 0;
+    for (const timeline_window& window : data.windows) sum += window.end_ns - window.start_ns;
+    return sum;
+}
+
+}  // namespace
+
+std::string windows_line(const timeline& data) {
+    if (data.windows.size() < 2 && data.property("plan").empty()) return {};
+    // Its steps may have been dropped, and the window that has them not.
+    if (data.quality.is_latest_part) return {};
+    const std::string windows = fmt::format("in {} window{}", data.windows.size(), data.windows.size() == 1 ? "" : "s");
+    const std::uint64_t steps = steps_of_run(data);
+    if (steps == 0) return fmt::format("recorded {}", windows);
+    const std::vector<step_range> ranges = steps_of_windows(data, steps);
+    std::uint64_t recorded = 0;
+    std::uint64_t next = 0;  // a window may begin in the step in which the one before it ended
+    for (const step_range& range : ranges) {
+        if (range.last < next) continue;
+        recorded += range.last - std::max(range.first, next) + 1;
+        next = range.last + 1;
+    }
+    const bool is_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
+    return fmt::format("recorded {} of {}{} steps, {}: step{} {}", std::min(recorded, steps),
+                       knows_all_steps(data) ? "" : "at least ", steps, windows, is_one ? "" : "s", listed(ranges));
+}
+
+std::string capture_title(const timeline& data) {
+    std::string out = data.property("name");
+    if (out.empty()) out = "a process";
+    if (const std::string& rank = data.property("rank"); !rank.empty()) out += ", rank " + rank;
+    if (const std::string& pid = data.property("pid"); !pid.empty()) out += ", pid " + pid;
+    if (const std::string& host = data.property("hostname"); !host.empty()) out += " on " + host;
+    const double seconds = static_cast<double>(recorded_ns(data)) * 1e-9;
+    return out + fmt::format(": {:.3f} s recorded, {}", seconds, gpus(data));
+}
+
+std::vector<std::string> capture_notes(const timeline& data) {
+    const timeline_quality& quality = data.quality;
+    std::vector<std::string> out;
+    for (const char* key :
+         {"missing", "recording_notice", "cupti_notice", "cuda_graphs_notice", "device_launches_notice", "disk_notice",
+          "windows_notice", "keep_notice", "left_rings_notice"}) {
+        if (const std::string& notice = data.property(key); !notice.empty()) out.push_back(notice);
+    }
+    if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
+    if (!quality.ended) {
+        if (quality.died || quality.recovery.empty()) out.push_back(how_it_ended(data));
+        if (!quality.recovery.empty()) out.push_back(quality.recovery);
+    }
+    if (quality.damaged_bytes != 0) {
+        out.push_back(counted(quality.damaged_bytes, "byte of the file is damaged and was",
+                              "bytes of the file are damaged and were") +
+                      " passed over");
+    }
+    if (const std::string& reason = data.property("dump"); !reason.empty()) {
+        out.push_back("a dump of a recording that went on: " + reason);
+    }
+    if (quality.is_latest_part) out.push_back(trim(data));
+    if (quality.ranges_open_at_start != 0) {
+        out.push_back(counted(quality.ranges_open_at_start, "range was", "ranges were") +
+                      " open before what was kept and cut where that begins");
+    }
+    if (quality.ranges_open_at_end != 0) {
+        out.push_back(counted(quality.ranges_open_at_end, "range was", "ranges were") +
+                      " still open at the end and cut there");
+    }
+    if (quality.launches_without_completion != 0) {
+        out.push_back(counted(quality.launches_without_completion, "launch has", "launches have") +
+                      " no GPU record: the work had not completed, or its record was lost");
+    }
+    out.insert(out.end(), quality.notes.begin(), quality.notes.end());
+    return out;
+}
+
+std::string drops_line(const timeline& data) {
+    std::string out;
+    for (const auto& [cause, count] : data.quality.dropped) {
+        out += fmt::format("{}{} {}", out.empty() ? "dropped: " : ", ", count, cause);
+    }
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,48 @@
+// What the tables by name say of a set of durations.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "analysis/reports/kernels.hpp"
+#include "analysis/reports/table.hpp"
+#include "base/statistics.hpp"
+
+namespace prof {
+
+// `durations_ns` is not empty.
+inline duration_statistics summarize(const std::vector<std::int64_t>& durations_ns) {
+    const auto [shortest, longest] = std::minmax_element(durations_ns.begin(), durations_ns.end());
+    return {.instances = durations_ns.size(),
+            .total_ns = std::accumulate(durations_ns.begin(), durations_ns.end(), std::int64_t{0}),
+            .min_ns = *shortest,
+            .median_ns = median(durations_ns),
+            .mean_ns = mean(durations_ns),
+            .max_ns = *longest,
+            .stddev_ns = sample_stddev(durations_ns)};
+}
+
+inline double share_of(std::int64_t part_ns, std::int64_t total_ns) noexcept {
+    return total_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(total_ns);
+}
+
+// The columns that libprof's own tables have for them.
+inline void add_duration_columns(std::vector<table_column>& columns) {
+    columns.insert(columns.end(), {{"share", "%", quantity::share},
+                                   {"instances", "count", quantity::count},
+                                   {"total_ns", "total", quantity::time_ns},
+                                   {"min_ns", "min", quantity::time_ns, 4},
+                                   {"median_ns", "median", quantity::time_ns, 2},
+                                   {"mean_ns", "mean", quantity::time_ns, 1},
+                                   {"max_ns", "max", quantity::time_ns, 3},
+                                   {"stddev_ns", "stddev", quantity::time_ns, 6}});
+}
+
+inline void add_durations(std::vector<table_cell>& row, double share, const duration_statistics& time) {
+    row.insert(row.end(), {share, time.instances, time.total_ns, time.min_ns, time.median_ns, time.mean_ns, time.max_ns,
+                           time.stddev_ns});
+}
+
+}  // namespace prof

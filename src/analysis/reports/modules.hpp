@@ -1,0 +1,48 @@
+// What the modules of a PyTorch program cost on the host and on the GPU, as the tree that their attribute paths make,
+// for each of the phases that modules work in. docs/modules.md defines every column. A pure function of a timeline;
+// linear in its ranges and operations, but for the depth of the tree.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// The phases (docs/phases.md) of which the time goes to modules.
+enum class module_work : std::uint8_t { forward, evaluation, backward, recompute };
+inline constexpr std::array<const char*, 4> module_work_names = {"forward", "evaluation", "backward", "recompute"};
+
+struct module_time {
+    std::int64_t host_ns = 0;  // of backward: of the nodes that the module's calls made
+    std::int64_t gpu_ns = 0;
+    std::uint64_t ops = 0;
+};
+using module_times = std::array<module_time, module_work_names.size()>;  // by module_work
+
+struct module_row {
+    std::string path;        // "GPT2.transformer.h.*.attn"; or in parentheses what is no module's
+    std::string name;        // the part of it that the rows above do not have: "h.*"
+    std::string class_name;  // "" if it was never called
+    std::uint32_t depth = 0;
+    std::uint32_t parent = npos;  // index into rows
+    std::uint64_t modules = 1;    // that are in the row; numbered ones of a list, of one class, are one row
+    std::string slowest;          // of several: the one with the most GPU time
+    std::uint64_t calls = 0;
+    module_times total;  // with the modules within
+    module_times self;   // GPU time adds up to that of the phases, exactly
+};
+
+struct module_table {
+    std::vector<module_row> rows;  // preorder, siblings by first call; then what is no module's
+    module_times phases;           // all of them
+    bool is_recorded = false;      // else the rows are empty
+};
+
+module_table measure_modules(const timeline& data, const attribution& att, bool fold);
+
+}  // namespace prof

@@ -1,0 +1,66 @@
+// Every report that is a plain table, by name: libprof's own, and those that users know from Nsight Systems, with its
+// columns and definitions (docs/reports.md). Pure functions of a timeline; of Nsight's none knows adoption.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analysis/attribution/domain_filter.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/reports/kernel_names.hpp"
+#include "analysis/reports/table.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+struct report_input {
+    const timeline& data;
+    kernel_name_style names = kernel_name_style::full;
+    hidden_domains hidden{};
+    projection_options projected{};  // of reports that know adoption
+    // Of reports with a tree: rows below this depth are left out, and of deep ones as many as exceed `rows`.
+    std::uint32_t deepest = UINT32_MAX;
+    std::size_t rows = SIZE_MAX;
+    // What a CUDA call is called, by its domain and callback id.
+    std::function<std::string(api_domain, std::uint32_t)> call_name{};
+};
+
+struct report_kind {
+    std::string_view name;
+    std::string_view purpose;  // one line
+    table (*make)(const report_input& input);
+    bool is_nsight = true;  // has Nsight's columns, named as in its CSV
+};
+
+std::span<const report_kind> report_kinds() noexcept;
+// Null if there is none of that name.
+const report_kind* find_report(std::string_view name) noexcept;
+
+// kernels.cpp and transfers.cpp
+table kernels_report(const report_input& input);
+table copies_report(const report_input& input);
+// step_estimate.cpp
+table steps_report(const report_input& input);
+table cuda_gpu_kern_sum(const report_input& input);
+table cuda_gpu_mem_time_sum(const report_input& input);
+table cuda_gpu_mem_size_sum(const report_input& input);
+// launch_reports.cpp
+table cuda_api_sum(const report_input& input);
+table cuda_kern_exec_sum(const report_input& input);
+// death.cpp
+table death_report(const report_input& input);
+// pytorch_ops.cpp
+table pytorch_ops_report(const report_input& input);
+// modules.cpp
+table modules_report(const report_input& input);
+// nvtx_reports.cpp
+table nvtx_pushpop_sum(const report_input& input);
+table nvtx_kern_sum(const report_input& input);
+// nvtx_projection.cpp
+table nvtx_gpu_proj_sum(const report_input& input);
+table nvtx_gpu_proj_trace(const report_input& input);
+
+}  // namespace prof

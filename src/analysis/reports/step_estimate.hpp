@@ -1,0 +1,42 @@
+// What a step of the run costs on the GPU, range by range, estimated from the steps that were captured. The rows are
+// those of the GPU projection, with adoption. A pure function of a timeline; docs/budget.md describes the method.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/projection/projection.hpp"
+#include "analysis/reports/table.hpp"
+#include "analysis/steps/estimate.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+struct step_estimate_row {
+    std::string path;
+    std::uint32_t depth = 0;
+    row_kind kind = row_kind::range;
+    bool is_captured = false;
+    bool is_observed = false;
+    estimate gpu_ns;     // durations of the operations launched inside, a step
+    estimate instances;  // of the range that began, a step; of a captured one in launches of its graph
+};
+
+struct step_estimate {
+    std::uint64_t captured_steps = 0;     // those captured as a whole
+    std::uint64_t windows = 0;            // that have any
+    std::uint64_t all_steps = 0;          // of the run; 0 if none were counted
+    bool knows_all_steps = true;          // else there may have been more: the process died
+    std::uint64_t stood_for = 0;          // steps from which the windows were chosen at random; 0: they were not
+    std::vector<step_estimate_row> rows;  // as projection::rows, rows without any operation and instance left out
+    step_estimate_row total;              // all GPU work
+    std::uint64_t rows_left_out = 0;      // by who shows them
+};
+
+// The report `steps`.
+table steps_table(const step_estimate& of);
+
+step_estimate estimate_steps(const timeline& data, const attribution& att, bool fold_digits);
+
+}  // namespace prof

@@ -1,0 +1,119 @@
+#include "base/helper_thread.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace prof {
+namespace {
+
+// Those that are there for sure: each counts itself, from its first instruction to its last. One too many would hide
+// one of the program's.
+std::atomic<unsigned> helper_threads{0};
+
+// Those that this thread may run on; none if that cannot be known.
+cpu_set_t allowed_cores() noexcept {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) CPU_ZERO(&cores);
+    return cores;
+}
+
+const cpu_set_t cores_at_load = allowed_cores();
+
+// Where a thread that this one starts is to run, if not where this one does.
+bool choose_other_cores(cpu_set_t& cores) noexcept {
+    cores = allowed_cores();
+    if (CPU_COUNT(&cores) != 1) return false;
+    CPU_XOR(&cores, &cores, &cores_at_load);
+    CPU_AND(&cores, &cores, &cores_at_load);
+    return CPU_COUNT(&cores) != 0;
+}
+
+// Those that a faulting instruction raises on its own thread: blocked, they would end the process past all handlers.
+constexpr int signals_of_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+// A thread that calls abort() unblocks SIGABRT itself; sent to the process, it is the program's.
+sigset_t silenced_signals() noexcept {
+    sigset_t silenced;
+    sigfillset(&silenced);
+    for (const int number : signals_of_faults) sigdelset(&silenced, number);
+    return silenced;
+}
+
+struct beginning {
+    void* (*run)(void*);
+    void* argument;
+};
+
+void* run_counted(void* what) noexcept {
+    helper_threads.fetch_add(1);
+    const beginning begun = *static_cast<beginning*>(what);
+    delete static_cast<beginning*>(what);
+    void* const result = begun.run(begun.argument);
+    helper_threads.fetch_sub(1);
+    return result;
+}
+
+int create_elsewhere(pthread_t& thread, beginning* begun) noexcept {
+    pthread_attr_t attributes;
+    cpu_set_t cores;
+    if (!choose_other_cores(cores) || pthread_attr_init(&attributes) != 0) {
+        return pthread_create(&thread, nullptr, run_counted, begun);
+    }
+    int result = pthread_attr_setaffinity_np(&attributes, sizeof cores, &cores);
+    if (result == 0) result = pthread_create(&thread, &attributes, run_counted, begun);
+    pthread_attr_destroy(&attributes);
+    // The process may have been kept from those cores since it began.
+    return result == EINVAL ? pthread_create(&thread, nullptr, run_counted, begun) : result;
+}
+
+// No descriptor is opened for it: a program that closes and opens its standard streams counts on their numbers.
+bool main_thread_has_ended() noexcept {
+    char path[64];
+    char target[1];
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/cwd", static_cast<int>(getpid()));
+    return readlink(path, target, sizeof target) < 0;
+}
+
+bool only_ours_are_left() noexcept {
+    constexpr unsigned links_of_a_directory = 2;
+    struct stat tasks {};
+    const unsigned ours = helper_threads.load();
+    if (stat("/proc/self/task", &tasks) != 0 || helper_threads.load() != ours) return false;
+    return tasks.st_nlink == links_of_a_directory + 1 + ours && main_thread_has_ended();
+}
+
+}  // namespace
+
+int create_helper_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept {
+    auto* const begun = new (std::nothrow) beginning{run, argument};
+    if (begun == nullptr) return ENOMEM;
+    const sigset_t silenced = silenced_signals();
+    sigset_t before;
+    pthread_sigmask(SIG_SETMASK, &silenced, &before);  // the new thread inherits it
+    const int result = create_elsewhere(thread, begun);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (result != 0) delete begun;
+    return result;
+}
+
+void forget_helper_threads() noexcept { helper_threads.store(0); }
+
+void exit_if_alone() noexcept {
+    static std::atomic<bool> is_ending{false};
+    if (is_ending || !only_ours_are_left() || is_ending.exchange(true)) return;
+    // Not on this thread: exit handlers wait for it.
+    pthread_t ending{};
+    const auto end = [](void*) -> void* { std::exit(0); };
+    if (create_helper_thread(ending, end, nullptr) == 0) pthread_detach(ending);
+}
+
+}  // namespace prof

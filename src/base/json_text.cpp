@@ -1,0 +1,158 @@
+#include "base/json_text.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace prof {
+namespace {
+
+constexpr std::string_view hex_digits = "0123456789ABCDEF";
+
+bool is_hex_digit(char c) noexcept {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+}
+
+unsigned hex_value(char c) noexcept {
+    if (c <= '9') return static_cast<unsigned>(c - '0');
+    return static_cast<unsigned>((c | 0x20) - 'a') + 10;
+}
+
+bool starts_byte_escape(std::string_view text) noexcept {
+    return text.size() >= 4 && text[0] == '\\' && text[1] == 'x' && is_hex_digit(text[2]) && is_hex_digit(text[3]);
+}
+
+std::uint8_t byte_at(std::string_view text, std::size_t at) noexcept { return static_cast<std::uint8_t>(text[at]); }
+
+// Hands on what the name is made of: text that stays, or single bytes that must be escaped as \xNN.
+template <typename TText, typename TByte>
+void split(std::string_view name, TText&& keep, TByte&& escape) {
+    std::size_t kept_from = 0;
+    std::size_t at = 0;
+    while (at < name.size()) {
+        const std::size_t length = utf8_sequence_length(name.substr(at));
+        if (length != 0 && !(name[at] == '\\' && starts_byte_escape(name.substr(at)))) {
+            at += length;
+            continue;
+        }
+        keep(name.substr(kept_from, at - kept_from));
+        escape(byte_at(name, at));
+        kept_from = ++at;
+    }
+    keep(name.substr(kept_from));
+}
+
+void append_byte_escape(std::string& out, std::uint8_t byte) {
+    out += "\\x";
+    out += hex_digits[byte >> 4];
+    out += hex_digits[byte & 15];
+}
+
+void append_json_text(std::string& out, std::string_view text) {
+    for (const char c : text) {
+        switch (c) {
+            case '"':
+                out += "\\\"";
+                break;
+            case '\\':
+                out += "\\\\";
+                break;
+            case '\n':
+                out += "\\n";
+                break;
+            case '\t':
+                out += "\\t";
+                break;
+            case '\r':
+                out += "\\r";
+                break;
+            default:
+                if (static_cast<std::uint8_t>(c) >= 0x20) {
+                    out += c;
+                } else {
+                    out += "\\u00";
+                    out += hex_digits[static_cast<std::uint8_t>(c) >> 4];
+                    out += hex_digits[static_cast<std::uint8_t>(c) & 15];
+                }
+        }
+    }
+}
+
+}  // namespace
+
+std::size_t utf8_sequence_length(std::string_view text) noexcept {
+    if (text.empty()) return 0;
+    const std::uint8_t first = byte_at(text, 0);
+    if (first < 0x80) return 1;
+    if (first < 0xC2 || first > 0xF4) return 0;
+    const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (text.size() < length) return 0;
+    // The second byte's range is narrower where a wider one would be overlong, a surrogate, or beyond U+10FFFF.
+    const std::uint8_t lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    const std::uint8_t highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    if (byte_at(text, 1) < lowest || byte_at(text, 1) > highest) return 0;
+    for (std::size_t i = 2; i < length; ++i) {
+        if ((byte_at(text, i) & 0xC0) != 0x80) return 0;
+    }
+    return length;
+}
+
+std::string printable(std::string_view name) {
+    std::string out;
+    out.reserve(name.size());
+    split(
+        name, [&](std::string_view text) { out += text; }, [&](std::uint8_t byte) { append_byte_escape(out, byte); });
+    return out;
+}
+
+std::string terminal_safe(std::string_view name) {
+    const std::string text = printable(name);
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const std::uint8_t byte = byte_at(text, at);
+        if (byte < 0x20 || byte == 0x7F) {
+            append_byte_escape(out, byte);
+        } else if (byte == 0xC2 && byte_at(text, at + 1) < 0xA0) {
+            // U+0080 to U+009F are control characters too, for some terminals.
+            append_byte_escape(out, byte);
+            append_byte_escape(out, byte_at(text, ++at));
+        } else {
+            out += text[at];
+        }
+    }
+    return out;
+}
+
+std::string original_bytes(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size();) {
+        if (starts_byte_escape(text.substr(at))) {
+            out += static_cast<char>(hex_value(text[at + 2]) << 4 | hex_value(text[at + 3]));
+            at += 4;
+        } else {
+            out += text[at++];
+        }
+    }
+    return out;
+}
+
+void append_json_string(std::string& out, std::string_view name) {
+    out += '"';
+    split(
+        name, [&](std::string_view text) { append_json_text(out, text); },
+        [&](std::uint8_t byte) {
+            out += '\\';  // the escape's own backslash, escaped for JSON
+            append_byte_escape(out, byte);
+        });
+    out += '"';
+}
+
+std::string json_string(std::string_view name) {
+    std::string out;
+    out.reserve(name.size() + 2);
+    append_json_string(out, name);
+    return out;
+}
+
+}  // namespace prof

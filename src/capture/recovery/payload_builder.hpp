@@ -1,0 +1,34 @@
+// The payload of a chunk that is recovered, put together part by part.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "capture/recovery/recovery.hpp"
+
+namespace prof {
+
+class payload_builder {
+public:
+    void append(const void* bytes, std::size_t count) {
+        words_.resize((bytes_ + count + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+        if (count != 0) std::memcpy(reinterpret_cast<std::byte*>(words_.data()) + bytes_, bytes, count);
+        bytes_ += count;
+    }
+    std::size_t size() const noexcept { return bytes_; }
+
+    recovered_chunk finish(format::chunk_type type, std::uint64_t aux) {
+        recovered_chunk done{type, aux, std::move(words_), bytes_};
+        *this = {};
+        return done;
+    }
+
+private:
+    std::vector<std::uint64_t> words_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace prof

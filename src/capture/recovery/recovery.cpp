@@ -1,0 +1,399 @@
+#include "capture/recovery/recovery.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <span>
+#include <unordered_set>
+
+#include "base/error.hpp"
+#include "capture/input_file.hpp"
+#include "capture/payload.hpp"
+#include "capture/recovery/gpu_recovery.hpp"
+#include "capture/recovery/name_recovery.hpp"
+#include "capture/recovery/payload_builder.hpp"
+#include "capture/recovery/unwritten.hpp"
+#include "record/drop.hpp"
+#include "record/label.hpp"
+#include "record/name_table.hpp"
+#include "record/passing_names.hpp"
+#include "record/record.hpp"
+#include "ring/region_layout.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::uint64_t chunk_bytes = 1U << 20;  // of the names and records put into one chunk
+
+// More than any region has; what says more is no region.
+constexpr std::uint32_t most_rings = 1U << 16;
+constexpr std::uint32_t most_labels = 1U << 20;
+constexpr std::uint64_t largest_buffer_bytes = 1U << 28;
+constexpr std::uint32_t most_buffers = 1U << 12;
+
+// GPU work of a capture lies between its clock snapshots, or not far from them.
+constexpr std::uint64_t day_ns = 86'400'000'000'000;
+
+template <typename TField>
+TField field(std::span<const std::byte> bytes, std::size_t offset) noexcept {
+    TField value{};
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+// The oldest position of a ring that is not, and is not being, overwritten. While the tail has not passed a slot the
+// thread keeps off it; after that, the slot at head may be half written.
+std::uint64_t oldest_whole(std::span<const std::byte> ring) noexcept {
+    const auto capacity = field<std::uint32_t>(ring, offsetof(ring_header, capacity));
+    const auto head = field<std::uint64_t>(ring, offsetof(ring_header, counters.head));
+    const auto tail = field<std::uint64_t>(ring, offsetof(ring_header, counters.tail));
+    if (head < capacity) return 0;
+    return tail <= head - capacity ? head - capacity : head - capacity + 1;
+}
+
+recovered_chunk thread_chunk(std::span<const std::byte> ring) {
+    format::thread_entry thread;
+    thread.uid = field<std::uint64_t>(ring, offsetof(ring_header, thread_uid));
+    thread.tid = field<std::uint32_t>(ring, offsetof(ring_header, tid));
+    thread.name = field<std::array<char, 32>>(ring, offsetof(ring_header, name));
+    payload_builder payload;
+    payload.append(&thread, sizeof thread);
+    return payload.finish(format::chunk_type::thread, 0);
+}
+
+// The file of one region. Its numbers are checked as they are used: every read is bounded by the file.
+class rings_file {
+public:
+    rings_file(const std::string& path, const std::array<std::uint8_t, 16>& id, const std::function<void()>& copied)
+        : file_(path), copied_(copied) {
+        const auto header = at(0, sizeof(region_header));
+        if (field<std::array<char, 8>>(header, offsetof(region_header, magic)) != region_magic ||
+            field<std::uint32_t>(header, offsetof(region_header, version)) != region_version ||
+            field<std::uint32_t>(header, offsetof(region_header, header_bytes)) != sizeof(region_header)) {
+            throw error("it is not of this version's kind");
+        }
+        if (field<std::array<std::uint8_t, 16>>(header, offsetof(region_header, id)) != id) {
+            throw error("it belongs to another capture");
+        }
+        names_offset_ = field<std::uint64_t>(header, offsetof(region_header, names_offset));
+        passing_names_offset_ = field<std::uint64_t>(header, offsetof(region_header, passing_names_offset));
+        passing_arena_offset_ = field<std::uint64_t>(header, offsetof(region_header, passing_arena_offset));
+        labels_offset_ = field<std::uint64_t>(header, offsetof(region_header, labels_offset));
+        rings_offset_ = field<std::uint64_t>(header, offsetof(region_header, rings_offset));
+        ring_count_ = field<std::uint32_t>(header, offsetof(region_header, ring_count));
+        label_count_ = std::min(field<std::uint32_t>(header, offsetof(region_header, labels_reserved)),
+                                field<std::uint32_t>(header, offsetof(region_header, label_capacity)));
+        if (ring_count_ > most_rings || label_count_ > most_labels) throw error("its header is damaged");
+        add_drops(header, offsetof(region_header, drops));
+    }
+
+    void unwritten(recovery_basis& contents, recovery& found);
+    void names(recovery& found);
+    void labels(recovery& found);
+    void ring(std::uint32_t index, const recovery_basis& contents, recovery& found);
+    void drops(const recovery_basis& contents, recovery& found) const;
+    void gpu_buffers(const recovery_basis& contents, recovery& found);
+
+    std::uint32_t ring_count() const noexcept { return ring_count_; }
+    std::uint64_t records() const noexcept { return records_; }
+    std::uint64_t gpu_records() const noexcept { return gpu_records_; }
+
+private:
+    // Exactly the bytes that were asked for.
+    std::span<const std::byte> at(std::uint64_t offset, std::size_t bytes) {
+        const auto found = file_.view(offset, bytes);
+        if (found.size() < bytes) throw error("it ends too early");
+        return found;
+    }
+
+    // The same, as they are now, not as they were when they were read ahead.
+    void read_now(std::uint64_t offset, std::span<std::byte> to) const {
+        if (file_.read(offset, to) < to.size()) throw error("it ends too early");
+    }
+
+    void keep(recovered_chunk&& made, recovery& found) {
+        kept_bytes_ += made.bytes;
+        if (kept_bytes_ > largest_recovery_bytes) throw error("it says that it holds more than a gigabyte");
+        // Each record and each name lies in it once; what is made of it has a few bytes more.
+        if (kept_bytes_ > chunk_bytes + 2 * file_.size()) throw error("it says that it holds more than it can");
+        found.chunks.push_back(std::move(made));
+    }
+
+    std::vector<std::byte> arena(std::uint64_t offset, std::uint64_t bytes) const;
+    void keep_names(const std::vector<recovered_name>& read, std::uint64_t from_position, recovery& found);
+    void gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu_buffer_rules& rules,
+                    const recovery_basis& contents, recovery& found);
+    // Those beyond the first `known`.
+    template <typename TElement>
+    void keep_array(format::chunk_type type, std::uint64_t aux, const std::vector<TElement>& items, std::uint64_t known,
+                    recovery& found) {
+        constexpr std::size_t most = chunk_bytes / sizeof(TElement);
+        for (std::size_t at = known; at < items.size(); at += most) {
+            payload_builder payload;
+            payload.append(items.data() + at, std::min(most, items.size() - at) * sizeof(TElement));
+            keep(payload.finish(type, aux), found);
+        }
+    }
+
+    void add_drops(std::span<const std::byte> bytes, std::size_t offset) noexcept {
+        for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
+            drops_[cause] += field<std::uint64_t>(bytes, offset + cause * sizeof(std::uint64_t));
+        }
+    }
+
+    input_file file_;
+    const std::function<void()>& copied_;
+    std::uint64_t names_offset_ = 0;
+    std::uint64_t passing_names_offset_ = 0;
+    std::uint64_t passing_arena_offset_ = 0;
+    std::unordered_set<std::uint32_t> names_found_;  // ids
+    std::uint64_t labels_offset_ = 0;
+    std::uint64_t rings_offset_ = 0;
+    std::uint32_t ring_count_ = 0;
+    std::uint32_t label_count_ = 0;
+    std::array<std::uint64_t, drop_cause_count> drops_{};
+    std::uint64_t records_ = 0;
+    std::uint64_t gpu_records_ = 0;
+    std::size_t kept_bytes_ = 0;
+};
+
+// What the process had taken out of rings and buffers, or had from elsewhere, and the file has not: before these.
+void rings_file::unwritten(recovery_basis& contents, recovery& found) {
+    unwritten_chunks unwritten = read_unwritten(file_, contents);
+    if (unwritten.is_of_later) throw error("the process has gone on to another capture with them");
+    found.has_next_chunk = unwritten.has_next;
+    for (recovered_chunk& made : unwritten.chunks) {
+        const chunk added = made.view();
+        contents.add(added);
+        const std::uint64_t records = records_in(added.type, added.payload.size());
+        if (added.type == format::chunk_type::records) {
+            records_ += records;
+        } else if (added.type != format::chunk_type::earlier) {
+            gpu_records_ += records;
+        }
+        keep(std::move(made), found);
+    }
+}
+
+void rings_file::gpu_buffers(const recovery_basis& contents, recovery& found) {
+    const auto header = at(0, sizeof(region_header));
+    const auto offset = field<std::uint64_t>(header, offsetof(region_header, buffers_offset));
+    const auto bytes = field<std::uint64_t>(header, offsetof(region_header, buffer_bytes));
+    const auto stride = field<std::uint64_t>(header, offsetof(region_header, buffer_stride));
+    const auto count = field<std::uint32_t>(header, offsetof(region_header, buffer_count));
+    if (count == 0) return;
+    if (count > most_buffers || bytes > largest_buffer_bytes || stride < bytes || stride > 2 * largest_buffer_bytes ||
+        offset > UINT64_MAX / 2) {
+        throw error("its header is damaged");
+    }
+    gpu_buffer_rules rules;
+    rules.version = field<std::uint32_t>(header, offsetof(region_header, cupti_version));
+    rules.epoch = field<std::uint32_t>(header, offsetof(region_header, cupti_epoch));
+    rules.since_ns = field<std::uint64_t>(header, offsetof(region_header, cupti_since_ns));
+    if (contents.first_gpu_ns > day_ns) rules.earliest_ns = contents.first_gpu_ns - day_ns;
+    if (contents.last_gpu_ns != 0) rules.latest_ns = std::min(contents.last_gpu_ns, UINT64_MAX - day_ns) + day_ns;
+    for (std::uint32_t i = 0; i < count; ++i) gpu_buffer(offset + i * stride, bytes, rules, contents, found);
+}
+
+// What CUPTI has, and what it has handed back and the file does not hold.
+void rings_file::gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu_buffer_rules& rules,
+                            const recovery_basis& contents, recovery& found) {
+    std::array<std::byte, sizeof(buffer_header)> header;
+    read_now(offset, header);
+    const auto state = field<std::uint32_t>(header, offsetof(buffer_header, state));
+    const auto number = field<std::uint64_t>(header, offsetof(buffer_header, number));
+    if (state != static_cast<std::uint32_t>(buffer_state::taken) &&
+        state != static_cast<std::uint32_t>(buffer_state::completed)) {
+        return;
+    }
+    if (offset > file_.size() || bytes > file_.size() - offset) throw error("it ends too early");
+    std::vector<std::byte> copied(bytes);
+    read_now(offset + sizeof(buffer_header), copied);
+    if (copied_) copied_();
+
+    // In a live process it may have been wiped and taken anew meanwhile.
+    std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+    read_now(offset, header);
+    if (field<std::uint64_t>(header, offsetof(buffer_header, number)) != number ||
+        field<std::uint32_t>(header, offsetof(buffer_header, state)) ==
+            static_cast<std::uint32_t>(buffer_state::free)) {
+        return;
+    }
+    gpu_buffer_records read = read_gpu_buffer(copied, rules);
+    gpu_record_counts known;
+    if (const auto in_file = contents.buffers.find(number); in_file != contents.buffers.end()) known = in_file->second;
+    const auto beyond = [](const auto& items, std::uint64_t first) {
+        return items.size() - std::min(items.size(), first);
+    };
+    gpu_records_ += beyond(read.kernels, known.kernels) + beyond(read.transfers, known.transfers) +
+                    beyond(read.graphs, known.graphs);
+    keep_array(format::chunk_type::kernels, number, read.kernels, known.kernels, found);
+    keep_array(format::chunk_type::transfers, number, read.transfers, known.transfers, found);
+    keep_array(format::chunk_type::graphs, number, read.graphs, known.graphs, found);
+    keep_array(format::chunk_type::devices, number, read.devices, known.devices, found);
+}
+
+std::vector<std::byte> rings_file::arena(std::uint64_t offset, std::uint64_t bytes) const {
+    if (offset > file_.size() || bytes > std::min<std::uint64_t>(file_.size() - offset, largest_recovery_bytes)) {
+        throw error("it ends too early");
+    }
+    std::vector<std::byte> copied(bytes);
+    read_now(offset, copied);
+    return copied;
+}
+
+// Those that are kept, and those of ranges.
+void rings_file::names(recovery& found) {
+    std::array<std::byte, sizeof(name_table_header)> header;
+    read_now(names_offset_, header);
+    const auto slot_count = field<std::uint32_t>(header, offsetof(name_table_header, slot_count));
+    const auto used = std::min(field<std::uint32_t>(header, offsetof(name_table_header, used)),
+                               field<std::uint32_t>(header, offsetof(name_table_header, arena_bytes)));
+    const auto kept = arena(names_offset_ + name_table::arena_offset(slot_count), used);
+    keep_names(read_kept_names(kept), 0, found);
+
+    std::array<std::byte, sizeof(passing_names_header)> before;
+    read_now(passing_names_offset_, before);
+    const auto passing =
+        arena(passing_arena_offset_, field<std::uint32_t>(before, offsetof(passing_names_header, arena_bytes)));
+    std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+    std::array<std::byte, sizeof(passing_names_header)> after;
+    read_now(passing_names_offset_, after);
+    // In a live process other names may stand by now where those before this stood.
+    const auto freed = field<std::uint64_t>(after, offsetof(passing_names_header, freed));
+    keep_names(read_passing_names(passing, field<std::uint64_t>(before, offsetof(passing_names_header, end))), freed,
+               found);
+}
+
+void rings_file::keep_names(const std::vector<recovered_name>& read, std::uint64_t from_position, recovery& found) {
+    payload_builder names;
+    for (const recovered_name& name : read) {
+        if (name.position < from_position || !names_found_.insert(name.id).second) continue;
+        const std::uint32_t head[2] = {name.id, static_cast<std::uint32_t>(name.text.size())};
+        constexpr std::uint32_t zeros = 0;
+        names.append(head, sizeof head);
+        names.append(name.text.data(), name.text.size());
+        names.append(&zeros, (4 - name.text.size() % 4) % 4);
+        if (names.size() >= chunk_bytes) keep(names.finish(format::chunk_type::names, 0), found);
+    }
+    if (names.size() != 0) keep(names.finish(format::chunk_type::names, 0), found);
+}
+
+void rings_file::labels(recovery& found) {
+    payload_builder labels;
+    for (std::uint32_t i = 0; i < label_count_; ++i) {
+        const auto entry = field<label>(at(labels_offset_ + i * sizeof(label), sizeof(label)), 0);
+        if (entry.kind != label_kind::none) labels.append(&entry, sizeof entry);
+    }
+    if (labels.size() != 0) keep(labels.finish(format::chunk_type::labels, 0), found);
+}
+
+// The thread that holds the ring, if it has records that the file has not, and those.
+void rings_file::ring(std::uint32_t index, const recovery_basis& contents, recovery& found) {
+    const std::uint64_t header_offset = rings_offset_ + index * sizeof(ring_header);
+    std::array<std::byte, sizeof(ring_header)> header;
+    read_now(header_offset, header);
+    add_drops(header, offsetof(ring_header, drops));
+    const auto uid = field<std::uint64_t>(header, offsetof(ring_header, thread_uid));
+    const auto state = field<std::uint32_t>(header, offsetof(ring_header, state));
+    const auto capacity = field<std::uint32_t>(header, offsetof(ring_header, capacity));
+    if (uid == 0 || state == static_cast<std::uint32_t>(ring_state::free) || capacity == 0 ||
+        (capacity & (capacity - 1)) != 0) {
+        return;
+    }
+    const auto head = field<std::uint64_t>(header, offsetof(ring_header, counters.head));
+    const auto tail = field<std::uint64_t>(header, offsetof(ring_header, counters.tail));
+    const auto slots = field<std::uint64_t>(header, offsetof(ring_header, slots_offset));
+    if (tail > head || head - tail > capacity) return;
+    // The drain thread moves the tail once the records before it are in the file. Of a thread the file knows, go on
+    // from there: in a live process what was drained since we read the file may still be whole in the ring.
+    const auto known = contents.next_number.find(uid);
+    std::uint64_t position = known == contents.next_number.end() ? tail : std::max(known->second, oldest_whole(header));
+    if (position < head && !contents.threads.contains(uid)) keep(thread_chunk(header), found);
+    while (position < head) {
+        // A stretch that does not wrap, of a chunk's size.
+        const std::uint64_t slot = position & (capacity - 1);
+        std::vector<record> copied(
+            std::min<std::uint64_t>({head - position, capacity - slot, chunk_bytes / sizeof(record)}));
+        read_now(slots + slot * sizeof(record), std::as_writable_bytes(std::span{copied}));
+        if (copied_) copied_();
+
+        // In a live process the thread has gone on writing: what it may have overwritten by now is left out, and all
+        // if the ring has changed hands, since its header was not read in one instant.
+        std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+        read_now(header_offset, header);
+        if (field<std::uint64_t>(header, offsetof(ring_header, thread_uid)) != uid) return;
+        const std::uint64_t whole_from = oldest_whole(header);
+        const std::uint64_t overwritten =
+            whole_from > position ? std::min<std::uint64_t>(whole_from - position, copied.size()) : 0;
+        const auto kept = std::span{copied}.subspan(overwritten);
+        if (!kept.empty()) {
+            const std::uint64_t number = position + overwritten;
+            payload_builder payload;
+            payload.append(&number, sizeof number);
+            payload.append(kept.data(), kept.size_bytes());
+            keep(payload.finish(format::chunk_type::records, uid), found);
+            records_ += kept.size();
+        }
+        position += copied.size();
+    }
+}
+
+// Drops only ever grow: the higher of two counts is the later.
+void rings_file::drops(const recovery_basis& contents, recovery& found) const {
+    payload_builder payload;
+    for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
+        format::drop_entry entry{static_cast<std::uint32_t>(cause), 0, drops_[cause]};
+        if (const auto before = contents.drops_before.find(entry.cause); before != contents.drops_before.end()) {
+            entry.count -= std::min(entry.count, before->second);
+        }
+        const auto known = contents.drops.find(entry.cause);
+        if (entry.count > (known == contents.drops.end() ? 0 : known->second)) payload.append(&entry, sizeof entry);
+    }
+    if (payload.size() != 0) found.chunks.push_back(payload.finish(format::chunk_type::drops, 0));
+}
+
+}  // namespace
+
+chunk recovered_chunk::view() const noexcept { return {type, aux, std::as_bytes(std::span{words}).first(bytes), true}; }
+
+recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_basis& contents,
+                       const std::function<void()>& copied) {
+    recovery found;
+    if (contents.rings_path.empty()) {
+        found.outcome = "the capture was not closed, and names no rings to recover from";
+        return found;
+    }
+    const std::string not_closed = "the capture was not closed; ";
+    std::string counts;
+    std::string trouble;
+    recovery_basis known = contents;
+    try {
+        rings_file rings(contents.rings_path, id, copied);
+        rings.unwritten(known, found);
+        // Names after the records, too: in a live process the names they carry are there by then; and before, since
+        // those of records that are drained meanwhile may be freed.
+        try {
+            rings.names(found);
+            for (std::uint32_t i = 0; i < rings.ring_count(); ++i) {
+                rings.ring(i, known, found);
+            }
+            rings.names(found);
+            rings.labels(found);
+            rings.gpu_buffers(known, found);
+        } catch (const error& problem) {
+            trouble = std::string{", then "} + problem.what();
+        }
+        rings.drops(known, found);
+        counts = std::to_string(rings.records()) + " records";
+        if (rings.gpu_records() != 0) counts += " and " + std::to_string(rings.gpu_records()) + " GPU records";
+    } catch (const error& problem) {
+        found.outcome =
+            not_closed + "nothing was recovered from its rings, " + contents.rings_path + ": " + problem.what();
+        return found;
+    }
+    found.outcome = not_closed + counts + " were recovered from its rings, " + contents.rings_path + trouble;
+    return found;
+}
+
+}  // namespace prof

@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <string_view>
+#include <system_error>
+
+#include "base/clock.hpp"
+#include "base/number.hpp"
+#include "capture/payload.hpp"
+#include "capture/recovery/recovery.hpp"
+#include "record/gpu_record.hpp"
+
+namespace prof {
+namespace {
+
+// "cause:count cause:count"; what is damaged counts nothing.
+std::map<std::uint32_t, std::uint64_t> read_counts(std::string_view text) {
+    std::map<std::uint32_t, std::uint64_t> counts;
+    while (!text.empty()) {
+        const auto cause = take_number<std::uint32_t>(text);
+        if (!cause || !text.starts_with(':')) break;
+        text.remove_prefix(1);
+        const auto count = take_number<std::uint64_t>(text);
+        if (!count) break;
+        counts[*cause] = *count;
+        if (!text.empty()) text.remove_prefix(1);
+    }
+    return counts;
+}
+
+}  // namespace
+
+void recovery_basis::add(const chunk& delivered) {
+    switch (delivered.type) {
+        case format::chunk_type::properties:
+            for_each_property(delivered.payload, [this](std::string_view key, std::string_view value) {
+                if (key == "rings_path") rings_path = value;
+                if (key == "drops_before") drops_before = read_counts(value);
+            });
+            break;
+        case format::chunk_type::thread:
+            threads.insert(elements<format::thread_entry>(delivered.payload).front().uid);
+            break;
+        case format::chunk_type::records: {
+            const record_block block = records_of(delivered.payload);
+            std::uint64_t& next = next_number[delivered.aux];
+            next = std::max(next, block.first_number + block.records.size());
+            break;
+        }
+        case format::chunk_type::drops:
+            for (const format::drop_entry& entry : elements<format::drop_entry>(delivered.payload)) {
+                drops[entry.cause] = entry.count;
+            }
+            break;
+        case format::chunk_type::kernels:
+            buffers[delivered.aux].kernels += elements<kernel_record>(delivered.payload).size();
+            break;
+        case format::chunk_type::transfers:
+            buffers[delivered.aux].transfers += elements<transfer_record>(delivered.payload).size();
+            break;
+        case format::chunk_type::graphs:
+            buffers[delivered.aux].graphs += elements<graph_record>(delivered.payload).size();
+            break;
+        case format::chunk_type::devices:
+            buffers[delivered.aux].devices += elements<device_record>(delivered.payload).size();
+            break;
+        case format::chunk_type::clocks:
+            for (const clock_snapshot& snapshot : elements<clock_snapshot>(delivered.payload)) {
+                const std::uint64_t now = snapshot.cupti_ns != 0 ? snapshot.cupti_ns : snapshot.realtime_ns;
+                if (first_gpu_ns == 0) first_gpu_ns = now;
+                last_gpu_ns = std::max(last_gpu_ns, now);
+            }
+            break;
+        case format::chunk_type::end:
+            closed = true;
+            break;
+        default:
+            break;
+    }
+}
+
+}  // namespace prof

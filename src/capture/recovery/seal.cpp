@@ -1,0 +1,244 @@
+#include "capture/recovery/seal.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "capture/codec.hpp"
+#include "capture/opening.hpp"
+#include "capture/reader.hpp"
+#include "ring/region_layout.hpp"
+
+namespace prof {
+namespace {
+
+class locked_file {
+public:
+    // Not open where there is no such file. What a capture names as its rings may be a device, which may do something
+    // when it is opened.
+    locked_file(const std::string& path, int flags) noexcept {
+        struct stat status {};
+        if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+            errno = EINVAL;
+            return;
+        }
+        descriptor_ = open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        is_locked_ = descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+    }
+    ~locked_file() {
+        if (descriptor_ >= 0) close(descriptor_);
+    }
+    locked_file(const locked_file&) = delete;
+    locked_file& operator=(const locked_file&) = delete;
+
+    bool is_open() const noexcept { return descriptor_ >= 0; }
+    bool is_locked() const noexcept { return is_locked_; }
+    int descriptor() const noexcept { return descriptor_; }
+
+private:
+    int descriptor_ = -1;
+    bool is_locked_ = false;
+};
+
+// Whether the process that made the capture is there still, as far as its number shows: one that was started after the
+// capture was made is another, and of a zombie only the number is left. (A few seconds: what the kernel counts in
+// ticks.)
+bool is_in_proc(std::uint32_t pid, std::uint64_t created_realtime_ns) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    std::FILE* const file = std::fopen(path, "re");
+    if (file == nullptr) return false;
+    char text[1024];
+    const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
+    std::fclose(file);
+    text[size] = 0;
+    char state = 0;
+    unsigned long long start_ticks = 0;
+    const char* const after_name = std::strrchr(text, ')');
+    if (after_name == nullptr || std::sscanf(after_name,
+                                             ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                             "%*s %*s %llu",
+                                             &state, &start_ticks) != 2) {
+        return true;
+    }
+    const auto ticks_per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    const std::uint64_t since_boot_ns = start_ticks * (1'000'000'000 / ticks_per_second);
+    const std::uint64_t boot_realtime_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+    constexpr std::uint64_t slack_ns = 2'000'000'000;
+    return state != 'Z' && boot_realtime_ns + since_boot_ns <= created_realtime_ns + slack_ns;
+}
+
+bool is_this_host(const std::string& name) {
+    char own[256] = {};
+    return name.empty() || (gethostname(own, sizeof own - 1) == 0 && name == own);
+}
+
+bool belongs_to(const locked_file& rings, const std::array<std::uint8_t, 16>& id) {
+    std::array<std::uint8_t, 16> found{};
+    std::array<char, 8> magic{};
+    const auto bytes = [&](void* to, std::size_t size, std::size_t offset) {
+        return pread(rings.descriptor(), to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+    };
+    return bytes(magic.data(), magic.size(), offsetof(region_header, magic)) && magic == region_magic &&
+           bytes(found.data(), found.size(), offsetof(region_header, id)) && found == id;
+}
+
+// What a capture says of its process.
+struct process_of_capture {
+    std::array<std::uint8_t, 16> id{};
+    std::uint32_t pid = 0;
+    std::uint64_t created_realtime_ns = 0;
+    std::string host;
+    std::string rings_path;
+};
+
+process_of_capture read_process(const std::string& path) {
+    capture_reader reader(path);
+    const format::file_header& header = reader.header();
+    const property_map said = opening_properties(reader);
+    const auto value = [&](const char* key) {
+        const auto found = said.find(key);
+        return found == said.end() ? std::string() : found->second;
+    };
+    return {header.id, header.pid, header.created_realtime_ns, value("hostname"), value("rings_path")};
+}
+
+// The rings of a capture, and whether its process is there still.
+class rings_of {
+public:
+    explicit rings_of(const process_of_capture& process)
+        : path_(process.rings_path), file_(process.rings_path, O_RDWR) {
+        exist_ = file_.is_open() && belongs_to(file_, process.id);
+        runs_ = (exist_ && !file_.is_locked()) ||
+                (is_this_host(process.host) && is_in_proc(process.pid, process.created_realtime_ns));
+    }
+    bool exist() const noexcept { return exist_; }
+    bool process_runs() const noexcept { return runs_; }
+    void remove() const noexcept { unlink(path_.c_str()); }
+
+private:
+    const std::string& path_;
+    locked_file file_;
+    bool exist_ = false;
+    bool runs_ = false;
+};
+
+// Writes chunks behind those that are there. If one cannot be written the file is cut to what it was.
+class appender {
+public:
+    appender(const std::string& path, int descriptor, const capture_reader::append_point& from)
+        : path_(path), descriptor_(descriptor), begin_(from.offset), at_(from.offset), sequence_(from.sequence) {
+        if (ftruncate(descriptor_, static_cast<off_t>(begin_)) != 0) fail();
+    }
+    void chunk(format::chunk_type type, std::uint64_t aux, std::span<const std::byte> payload) {
+        format::chunk_header header;
+        header.type = static_cast<std::uint32_t>(type);
+        header.sequence = sequence_++;
+        header.aux = aux;
+        header.raw_bytes = header.stored_bytes = static_cast<std::uint32_t>(payload.size());
+        header.payload_crc32 = crc32_of(payload);
+        const auto bytes = std::as_bytes(std::span{&header, 1});
+        header.header_crc32 = crc32_of(bytes.first(offsetof(format::chunk_header, header_crc32)));
+        write(bytes);
+        write(payload);
+        constexpr std::array<std::byte, 8> zeros{};
+        write(std::span{zeros}.first((8 - payload.size() % 8) % 8));
+    }
+    void property(std::string_view key, std::string_view value) {
+        const std::array<std::uint32_t, 2> sizes = {static_cast<std::uint32_t>(key.size()),
+                                                    static_cast<std::uint32_t>(value.size())};
+        std::string payload(reinterpret_cast<const char*>(sizes.data()), sizeof sizes);
+        payload.append(key).append(value);
+        chunk(format::chunk_type::properties, 0, std::as_bytes(std::span{payload}));
+    }
+
+private:
+    void write(std::span<const std::byte> bytes) {
+        while (!bytes.empty()) {
+            const ssize_t written = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at_));
+            if (written < 0 && errno == EINTR) continue;
+            if (written <= 0) fail();
+            at_ += static_cast<std::uint64_t>(written);
+            bytes = bytes.subspan(static_cast<std::size_t>(written));
+        }
+    }
+    [[noreturn]] void fail() {
+        const int why = errno;
+        (void)!ftruncate(descriptor_, static_cast<off_t>(begin_));
+        throw error("cannot seal " + path_ + ": " + std::strerror(why) + "; make room, then prof seal it");
+    }
+
+    const std::string& path_;
+    int descriptor_;
+    std::uint64_t begin_;
+    std::uint64_t at_;
+    std::uint32_t sequence_;
+};
+
+// What the process was writing beside its captures when it died (copies, dumps, traces), under names that nobody else
+// uses: NAME….tmp-PID, where NAME.prof is the capture.
+void remove_unfinished(const std::string& capture, std::uint32_t pid) {
+    const std::filesystem::path path(capture);
+    const std::string stem = path.stem().string() + ".";
+    const std::string ending = ".tmp-" + std::to_string(pid);
+    std::error_code failed;
+    const auto directory = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    std::filesystem::directory_iterator entries(directory, failed);
+    for (; !failed && entries != std::filesystem::directory_iterator(); entries.increment(failed)) {
+        const std::string name = entries->path().filename().string();
+        if (name.starts_with(stem) && name.ends_with(ending)) unlink(entries->path().c_str());
+    }
+}
+
+}  // namespace
+
+sealing seal_capture(const std::string& path, std::uint32_t how) {
+    const process_of_capture process = read_process(path);
+    const locked_file file(path, O_RDWR);
+    if (!file.is_open()) throw error("cannot seal " + path + ": " + std::strerror(errno));
+    if (!file.is_locked()) return {seal_result::is_running, path + " is being sealed by another process"};
+    const rings_of rings(process);
+    if (rings.process_runs()) {
+        return {seal_result::is_running, "process " + std::to_string(process.pid) + " of " + path + " still runs"};
+    }
+
+    capture_reader reader(path);
+    chunk next;
+    bool closed = false;
+    while (!closed && reader.next(next) && !next.recovered) closed = next.type == format::chunk_type::end;
+    if (closed) return {seal_result::was_closed, path + " was closed already"};
+    if (!rings.exist() && !is_this_host(process.host)) {
+        throw error("cannot seal " + path + ": its process ran on " + process.host + ", and so must prof seal");
+    }
+    appender out(path, file.descriptor(), reader.where_to_append());
+    for (bool more = next.recovered; more; more = reader.next(next)) out.chunk(next.type, next.aux, next.payload);
+    out.property("recovery", reader.recovery_outcome());
+    const format::end_entry end{format::end_reason::died, how, clock_ns(CLOCK_REALTIME)};
+    out.chunk(format::chunk_type::end, 0, std::as_bytes(std::span{&end, 1}));
+    if (rings.exist()) rings.remove();
+    remove_unfinished(path, process.pid);
+    return {seal_result::sealed, reader.recovery_outcome()};
+}
+
+void remove_rings(const std::string& path) {
+    const process_of_capture process = read_process(path);
+    const rings_of rings(process);
+    if (rings.process_runs()) return;
+    if (rings.exist()) rings.remove();
+    if (is_this_host(process.host)) remove_unfinished(path, process.pid);
+}
+
+}  // namespace prof

@@ -1,0 +1,309 @@
+#include "collect/history/graph_history.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace prof {
+namespace {
+
+// A place nobody works for yet is kept while it is one of the latest so many.
+constexpr std::uint64_t recent_places = 4096;
+
+// Ids of copies that only this memory makes; CUPTI gives none that high.
+constexpr std::uint64_t own_id_bit = std::uint64_t{1} << 63;
+
+record copy_record(std::uint64_t ticks, std::uint64_t id, std::uint64_t original_id) {
+    record r;
+    r.ticks = ticks;
+    r.value = id;
+    r.name = static_cast<std::uint32_t>(original_id);
+    r.color = static_cast<std::uint32_t>(original_id >> 32);
+    r.kind = record_kind::graph_clone;
+    return r;
+}
+
+void sort_unique(std::vector<std::uint64_t>& values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+}  // namespace
+
+// --- hearing --------------------------------------------------------------------------------------------------------
+
+// Where the process has no memory left, all is forgotten, and counted: the program goes on.
+void graph_history::hear(std::uint64_t uid, std::span<const record> records, bool in_capture) try {
+    thread_log& log = threads_[uid];
+    log.facts.uid = uid;
+    const std::size_t before = log.records.size();
+    for (const record& r : records) hear(log, uid, r, in_capture);
+    records_ += log.records.size() - before;  // modulo 2^64 where it has become less
+    log.settled = std::min(log.settled, log.records.size());
+} catch (const std::bad_alloc&) {
+    forget_all();
+}
+
+void graph_history::hear(thread_log& log, std::uint64_t uid, const record& r, bool in_capture) {
+    observed_record kept{.r = r, .emitted_in = in_capture ? capture_ : 0};
+    switch (r.kind) {
+        case record_kind::graph_node:
+        case record_kind::graph_clone:
+        case record_kind::graph_node_gone:
+            return observe_node(log, uid, r, kept.emitted_in);
+        case record_kind::api_enter:
+            if (!begins_graph_capture(r)) return;
+            kept.r.value = 0;  // no launch of it will be looked for
+            break;
+        case record_kind::window:
+            log.observed_only = is_observed_only(r.value);
+            kept.r.value = observed_epoch_bit | r.value;
+            break;
+        case record_kind::parent_here:
+            latest_place_ = std::max(latest_place_, r.value);
+            break;
+        case record_kind::range_push:
+        case record_kind::range_pop:
+        case record_kind::adopt_push:
+        case record_kind::adopt_pop:
+            break;
+        default:
+            return;
+    }
+    log.records.push_back(kept);
+}
+
+void graph_history::observe_node(thread_log& log, std::uint64_t uid, const record& r, std::uint32_t emitted_in) {
+    event heard{r, 0, uid, emitted_in};
+    if (r.kind == record_kind::graph_node) {
+        heard.serial = next_serial_++;
+        log.records.push_back({r, heard.serial, emitted_in});
+    } else if (r.kind == record_kind::graph_clone && r.flags != replaces_what_it_was && !log.records.empty()) {
+        // CUPTI reported it as a node just before.
+        const record& latest = log.records.back().r;
+        if (latest.kind == record_kind::graph_node && latest.value == r.value) log.records.pop_back();
+    }
+    events_.push_back(heard);
+    latest_ticks_ = std::max(latest_ticks_, r.ticks);
+}
+
+// What had happened before an event that was heard in an earlier round has been heard by now.
+void graph_history::settle_events() {
+    std::stable_sort(events_.begin(), events_.end(),
+                     [](const event& a, const event& b) { return a.r.ticks < b.r.ticks; });
+    auto next = events_.begin();
+    for (; next != events_.end() && next->r.ticks <= settled_ticks_; ++next) {
+        if (next->r.kind == record_kind::graph_node) add_node(*next);
+        if (next->r.kind == record_kind::graph_clone) add_copy(*next);
+        if (next->r.kind == record_kind::graph_node_gone) nodes_.erase(next->r.value);
+    }
+    events_.erase(events_.begin(), next);
+    settled_ticks_ = latest_ticks_;
+}
+
+void graph_history::add_node(const event& made) {
+    if (nodes_.size() >= limits_.most_nodes && !nodes_.contains(made.r.value)) {
+        region_.count_drop(drop_cause::graph_memory_full);
+        return;
+    }
+    nodes_[made.r.value] = {
+        .serial = made.serial, .ticks = made.r.ticks, .thread = made.thread, .emitted_in = made.emitted_in};
+    has_news_ = has_news_ || !is_emitted(made.emitted_in);
+}
+
+void graph_history::add_copy(const event& made) {
+    auto itself = nodes_.find(made.r.value);
+    if (itself == nodes_.end() && made.r.flags == replaces_what_it_was) {  // what it was is not known
+        if (!nodes_.contains(original_node(made.r))) return;
+        add_node(made);
+        itself = nodes_.find(made.r.value);
+    }
+    if (itself == nodes_.end()) return;  // there was no room for it
+    const auto original = nodes_.find(original_node(made.r));
+    if (original == nodes_.end()) {
+        nodes_.erase(itself);
+        return;
+    }
+    const node& of = original->second;
+    itself->second = {.serial = of.serial,
+                      .original_id = of.is_copy ? of.original_id : original->first,
+                      .copied_ticks = of.is_copy ? of.copied_ticks : made.r.ticks,
+                      .ticks = made.r.ticks,
+                      .thread = made.thread,
+                      .emitted_in = made.emitted_in,
+                      .is_copy = true};
+    has_news_ = has_news_ || !is_emitted(made.emitted_in);
+}
+
+void graph_history::hold_names(std::uint64_t end) {
+    held_.hold(region_, end, [this](auto&& use) {
+        for (const auto& [uid, log] : threads_) {
+            for (const observed_record& each : log.records) use(each.r.name);
+        }
+    });
+}
+
+void graph_history::end_thread(std::uint64_t uid, std::uint64_t ticks) {
+    const auto found = threads_.find(uid);
+    if (found != threads_.end()) found->second.ended_ticks = ticks;
+}
+
+void graph_history::end_round() try {
+    settle_events();
+    if (records_ >= std::max(sweep_at_, limits_.sweep_from)) {
+        if (sweep() > limits_.most_records) forget_all();
+        sweep_at_ = 2 * records_;
+    }
+    for (auto& [uid, log] : threads_) {
+        log.settled = log.records.size();
+        log.is_over = log.ended_ticks != 0;
+    }
+} catch (const std::bad_alloc&) {
+    forget_all();
+}
+
+// --- what matters ---------------------------------------------------------------------------------------------------
+
+void graph_history::forget_all() {
+    const auto waiting =
+        std::count_if(events_.begin(), events_.end(), [](const event& each) { return each.serial != 0; });
+    region_.count_drop(drop_cause::graph_memory_full, nodes_.size() + static_cast<std::uint64_t>(waiting));
+    nodes_.clear();
+    events_.clear();
+    for (auto& [uid, log] : threads_) {
+        std::vector<observed_record>().swap(log.records);
+        log.settled = 0;
+    }
+    records_ = 0;
+}
+
+bool graph_history::observed_only(std::uint64_t uid) const {
+    const auto found = threads_.find(uid);
+    return found != threads_.end() && found->second.observed_only;
+}
+
+wanted_records graph_history::what_matters(bool only_news) const {
+    wanted_records wanted;
+    if (only_news) wanted.emitted_capture = capture_;
+    for (const auto& [id, n] : nodes_) {
+        if (!only_news || !is_emitted(n.emitted_in)) wanted.serials.push_back(n.serial);
+    }
+    for (const event& each : events_) {
+        if (!only_news && each.serial != 0) wanted.serials.push_back(each.serial);
+    }
+    sort_unique(wanted.serials);
+    // Those that somebody works for, and those that somebody may work for yet.
+    for (const auto& [uid, log] : threads_) {
+        for (const observed_record& each : log.records) {
+            const bool is_recent =
+                each.r.kind == record_kind::parent_here && each.r.value + recent_places > latest_place_ && !only_news;
+            if (each.r.kind == record_kind::adopt_push || is_recent) wanted.places.push_back(each.r.value);
+        }
+    }
+    sort_unique(wanted.places);
+    add_holds(wanted);
+    return wanted;
+}
+
+// The moments at which what was open matters.
+void graph_history::add_holds(wanted_records& wanted) const {
+    for (const auto& [uid, log] : threads_) {
+        for (const observed_record& each : log.records) {
+            const bool may_hold = each.r.kind == record_kind::graph_node || each.r.kind == record_kind::parent_here;
+            if (may_hold && wanted.wants(each)) wanted.holds.push_back(each.r.ticks);
+        }
+    }
+    sort_unique(wanted.holds);
+}
+
+// Returns how many records were kept because they matter; those of the latest round stay besides.
+std::size_t graph_history::sweep() {
+    const wanted_records wanted = what_matters(false);
+    records_ = 0;
+    std::size_t mattering = 0;
+    for (auto at = threads_.begin(); at != threads_.end();) {
+        thread_log& log = at->second;
+        const log_selection selected(log.records, wanted, log.settled, log.ended_ticks, log.is_over);
+        std::size_t to = 0;
+        for (std::size_t i = 0; i < log.records.size(); ++i) {
+            if (!selected.keeps(i)) continue;
+            log.records[to++] = log.records[i];
+            mattering += i < log.settled ? 1 : 0;
+        }
+        log.records.resize(to);
+        records_ += to;
+        at = to == 0 && log.is_over ? threads_.erase(at) : std::next(at);
+    }
+    return mattering;
+}
+
+// --- telling --------------------------------------------------------------------------------------------------------
+
+void graph_history::begin_capture() noexcept {
+    ++capture_;
+    has_news_ = !nodes_.empty();
+}
+
+bool graph_history::expects_news() const noexcept {
+    return std::any_of(events_.begin(), events_.end(), [&](const event& each) {
+        return each.r.kind != record_kind::graph_node_gone && !is_emitted(each.emitted_in);
+    });
+}
+
+// By thread, in order of time.
+std::map<std::uint64_t, std::vector<record>> graph_history::emit_copies() {
+    std::map<std::uint64_t, std::vector<record>> copies;
+    for (auto& [id, n] : nodes_) {
+        if (is_emitted(n.emitted_in)) continue;
+        n.emitted_in = capture_;
+        if (!n.is_copy) continue;
+        std::vector<record>& of_thread = copies[n.thread];
+        if (n.copied_ticks == n.ticks) {
+            of_thread.push_back(copy_record(n.ticks, id, n.original_id));
+        } else {
+            // What had the original's id then may be gone, and another node have it.
+            const std::uint64_t between = own_id_bit | n.serial;
+            of_thread.push_back(copy_record(n.copied_ticks, between, n.original_id));
+            of_thread.push_back(copy_record(n.ticks, id, between));
+        }
+    }
+    for (auto& [uid, records] : copies) {
+        std::sort(records.begin(), records.end(), [](const record& a, const record& b) { return a.ticks < b.ticks; });
+    }
+    return copies;
+}
+
+std::vector<record> graph_history::section_of(thread_log& log, const wanted_records& wanted,
+                                              std::span<const record> copies) {
+    const log_selection selected(log.records, wanted, log.records.size(), log.ended_ticks, log.is_over);
+    std::vector<record> section(1);
+    // In order of time: where several nodes had an id one after the other, a copy is of the one that had it then.
+    auto copy = copies.begin();
+    for (std::size_t i = 0; i < log.records.size(); ++i) {
+        if (!selected.keeps(i)) continue;
+        const record& r = log.records[i].r;
+        for (; copy != copies.end() && copy->ticks < r.ticks; ++copy) section.push_back(*copy);
+        section.push_back(r);
+        log.records[i].emitted_in = capture_;
+    }
+    section.insert(section.end(), copy, copies.end());
+    section.front().kind = record_kind::window;
+    section.front().value = observed_epoch_bit;
+    if (section.size() > 1) section.front().ticks = section[1].ticks;
+    return section;
+}
+
+void graph_history::tell(const listener& to) try {
+    has_news_ = false;
+    const wanted_records wanted = what_matters(true);
+    const auto copies = emit_copies();
+    for (auto& [uid, log] : threads_) {
+        const auto own = copies.find(uid);
+        const std::vector<record> section = section_of(
+            log, wanted, own == copies.end() ? std::span<const record>{} : std::span<const record>{own->second});
+        if (section.size() > 1) to(log.facts, section);
+    }
+} catch (const std::bad_alloc&) {
+    forget_all();
+}
+
+}  // namespace prof

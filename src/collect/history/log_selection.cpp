@@ -1,0 +1,147 @@
+#include "collect/history/log_selection.hpp"
+
+#include <algorithm>
+
+namespace prof {
+namespace {
+
+// Which stack an opening or closing record belongs to: a domain's, or that of the declared parents.
+constexpr int stack_of(const record& r) noexcept {
+    const bool is_range = r.kind == record_kind::range_push || r.kind == record_kind::range_pop;
+    return is_range ? r.domain : UINT16_MAX + 1;
+}
+
+}  // namespace
+
+bool wanted_records::wants(const observed_record& each) const noexcept {
+    const bool is_node = each.r.kind == record_kind::graph_node;
+    const std::vector<std::uint64_t>& among = is_node ? serials : places;
+    return std::binary_search(among.begin(), among.end(), is_node ? each.serial : each.r.value) && !is_emitted(each);
+}
+
+bool wanted_records::holds_any(std::uint64_t from_ticks, std::uint64_t to_ticks) const noexcept {
+    const auto first = std::lower_bound(holds.begin(), holds.end(), from_ticks);
+    return first != holds.end() && *first <= to_ticks;
+}
+
+log_selection::log_selection(std::span<const observed_record> records, const wanted_records& wanted,
+                             std::size_t settled, std::uint64_t ended_ticks, bool is_over)
+    : records_(records),
+      wanted_(wanted),
+      settled_(settled),
+      kept_(records.size(), 0),
+      capture_begin_(records.size()),
+      may_be_worked_for_(!is_over || (!records.empty() && wanted.holds_any(records.front().r.ticks, ended_ticks))),
+      last_own_(records.size(), records.size()) {
+    for (std::size_t i = 0; i < records.size(); ++i) visit(i);
+    keep_ends();
+    const bool lives = ended_ticks == 0;
+    end_open(lives ? UINT64_MAX : ended_ticks, lives && !is_emitting());
+    keep_outlived();
+    drop_idle_windows();
+}
+
+void log_selection::visit(std::size_t i) {
+    const observed_record& each = records_[i];
+    switch (each.r.kind) {
+        case record_kind::range_push:
+        case record_kind::adopt_push:
+            open(i);
+            break;
+        case record_kind::range_pop:
+        case record_kind::adopt_pop:
+            close(i);
+            break;
+        case record_kind::graph_node:
+        case record_kind::parent_here:
+            kept_[i] = wanted_.wants(each) ? 1 : 0;
+            break;
+        case record_kind::api_enter:
+            end_capture_begin(each.r.ticks);
+            capture_begin_ = i;
+            break;
+        case record_kind::window:
+            end_open(each.r.ticks, !is_settled(i));
+            kept_[i] = 1;
+            break;
+        default:
+            break;
+    }
+}
+
+bool log_selection::is_held(std::size_t from, std::uint64_t until_ticks) const noexcept {
+    return wanted_.holds_any(records_[from].r.ticks, until_ticks);
+}
+
+void log_selection::open(std::size_t i) {
+    const bool adopts = records_[i].r.kind == record_kind::adopt_push;
+    const bool is_own = !adopts && (open_.empty() || open_.back().is_own);
+    open_.push_back({i, is_own});
+    // A thread that may be worked for is one between its first range and its last: those stay, whatever they hold.
+    if (!is_own || any_own_ || !may_be_worked_for_) return;
+    any_own_ = true;
+    kept_[i] = wanted_.is_emitted(records_[i]) ? 0 : 1;
+}
+
+void log_selection::close(std::size_t i) {
+    const record& r = records_[i].r;
+    const auto found = std::find_if(open_.rbegin(), open_.rend(),
+                                    [&](const opened& each) { return stack_of(records_[each.at].r) == stack_of(r); });
+    if (found == open_.rend()) {
+        kept_[i] = is_settled(i) ? 0 : 1;
+        return;
+    }
+    const opened closed = *found;
+    open_.erase(std::next(found).base());
+    if (kept_[closed.at] != 0 || !is_settled(i) || is_held(closed.at, r.ticks)) {
+        kept_[closed.at] = kept_[i] = 1;
+    } else if (!open_.empty() && open_.back().at > closed.at) {
+        outlived& pair = outlived_.emplace_back(outlived{closed.at, i, {}});
+        for (auto above = open_.rbegin(); above != open_.rend() && above->at > closed.at; ++above) {
+            pair.by.push_back(above->at);
+        }
+    }
+    if (closed.is_own) last_own_ = {closed.at, i};
+}
+
+void log_selection::end_open(std::uint64_t ticks, bool keep_all) {
+    for (const opened& each : open_) {
+        if (keep_all || is_held(each.at, ticks)) kept_[each.at] = 1;
+    }
+    open_.clear();
+}
+
+// The latest before a node is the one that counts.
+void log_selection::end_capture_begin(std::uint64_t ticks) {
+    if (capture_begin_ != records_.size() && is_held(capture_begin_, ticks)) kept_[capture_begin_] = 1;
+}
+
+void log_selection::keep_ends() {
+    if (may_be_worked_for_ && last_own_.first != records_.size() && !wanted_.is_emitted(records_[last_own_.first])) {
+        kept_[last_own_.first] = kept_[last_own_.second] = 1;
+    }
+    end_capture_begin(UINT64_MAX);
+    if (!is_emitting() && capture_begin_ != records_.size()) kept_[capture_begin_] = 1;
+}
+
+// A range hangs where it was opened, also when it outlives that (another domain's range, or work for another thread):
+// as long as it is kept, so is what it hangs under. Latest first, since what outlives may be outlived in its turn.
+void log_selection::keep_outlived() {
+    for (auto pair = outlived_.rbegin(); pair != outlived_.rend(); ++pair) {
+        const bool matters = std::any_of(pair->by.begin(), pair->by.end(), [&](std::size_t i) { return keeps(i); });
+        if (matters) kept_[pair->opening] = kept_[pair->closing] = 1;
+    }
+}
+
+// A window's record says what ended there: with nothing before it, it says nothing.
+void log_selection::drop_idle_windows() {
+    bool says_nothing = true;
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+        if (kept_[i] == 0) continue;
+        const bool is_window = records_[i].r.kind == record_kind::window;
+        if (is_window && says_nothing && is_settled(i)) kept_[i] = 0;
+        says_nothing = is_window;
+    }
+}
+
+}  // namespace prof

@@ -1,0 +1,61 @@
+// What a capture of which only the latest part is kept needs beside its records: what was said so far and still holds,
+// to be said again in a key frame. Belongs to the drain thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/writer.hpp"
+#include "collect/history/key_frames.hpp"
+#include "collect/history/open_records.hpp"
+
+namespace prof {
+
+using property_list = std::vector<std::pair<std::string, std::string>>;
+
+class retention {
+public:
+    // `said`: the properties that stand in the capture already.
+    retention(const keep_limits& limits, const property_list& said);
+
+    void note_property(const std::string& key, const std::string& value) { properties_[key] = value; }
+    void note_window(const format::window_entry& window) {
+        windows_[window.epoch] = window;
+        open_.cut(std::max(window.begin_ticks, window.end_ticks));
+    }
+    void note_records(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records);
+    void note_gpu_records(std::uint64_t count) noexcept { gpu_records_ += count; }
+    void note_devices(std::span<const device_record> devices);
+    void note_clock(const clock_snapshot& now) noexcept { clock_ = now; }
+    open_records& open() noexcept { return open_; }
+    const std::map<std::uint32_t, device_record>& devices() const noexcept { return devices_; }
+
+    // Whether it is time for one, and there is something new to keep.
+    bool wants_key_frame(std::uint64_t now_ns, const capture_writer& out) const noexcept;
+    // The key frame, but for names, labels, threads and drops. `begin_ticks` as format::key_frame_entry says.
+    void begin_key_frame(std::uint64_t begin_ticks, std::uint64_t now_ns, const open_by_thread& open,
+                         capture_writer& out);
+    void end_key_frame(capture_writer& out);
+    // Lets go of what need not be kept. REQUIRES: `out` is flushed.
+    void trim(std::uint64_t now_ns, capture_writer& out);
+
+private:
+    key_frames frames_;
+    open_records open_;
+    std::map<std::string, std::string> properties_;
+    std::map<std::uint32_t, format::window_entry> windows_;  // by epoch
+    std::map<std::uint32_t, device_record> devices_;
+    clock_snapshot clock_;
+    std::uint64_t records_ = 0;
+    std::uint64_t gpu_records_ = 0;
+    std::uint64_t in_latest_frame_ = 0;  // of both, before it
+    std::uint64_t frame_ns_ = 0;         // of the one that is being written
+    std::uint64_t frame_position_ = 0;
+};
+
+}  // namespace prof

@@ -1,0 +1,124 @@
+// The GPUs' part of a Chrome trace: the operations of each stream, and the ranges projected on it.
+#include "analysis/reports/kernels.hpp"
+#include "base/json_text.hpp"
+#include "export/chrome/kernel_shape.hpp"
+#include "export/chrome/trace_parts.hpp"
+
+namespace prof {
+namespace {
+
+class gpu_part_writer : trace_part {
+public:
+    using trace_part::trace_part;
+
+    void write_stream(const gpu_stream_rows& stream) {
+        auto range = stream.ranges.begin();
+        for (std::size_t i = 0; i < stream.ops.size(); ++i) {
+            const gpu_op& op = data_.ops[stream.ops[i]];
+            // A range begins with its first operation: before it in the file, it is drawn around it.
+            for (; range != stream.ranges.end() && range->start_ns <= op.start_ns; ++range) {
+                write_projected_range(*range, gpu_row(stream, range->row));
+            }
+            write_op(stream.ops[i], gpu_row(stream, stream.op_row[i]));
+        }
+    }
+
+private:
+    // A captured range has one in each launch of its graph.
+    std::uint64_t replayed_id(std::uint32_t replayed) const { return data_.ranges.size() + replayed + 1; }
+
+    void write_projected_range(const projected_range& projected, trace_row row) {
+        const timeline_range& range = data_.ranges[projected.range];
+        events_.complete("gpu_user_annotation", names_.name(range.name), row, projected.start_ns, projected.end_ns);
+        events_.arg("External id",
+                    projected.replayed == npos ? external_id(projected.range) : replayed_id(projected.replayed));
+        if (range.domain != 0) events_.arg_text("domain", names_.domain(range.domain));
+        if (projected.replayed != npos) events_.arg("captured", true);
+        events_.arg("ops", projected.ops);
+        events_.arg("gpu sum (ns)", projected.gpu_sum_ns);
+        events_.end();
+        ++counts_.projected_ranges;
+    }
+
+    void write_op(std::uint32_t index, trace_row row) {
+        const gpu_op& op = data_.ops[index];
+        switch (op.kind) {
+            case op_kind::kernel:
+                write_kernel(index, op, row);
+                break;
+            case op_kind::memcpy:
+            case op_kind::memset:
+                write_transfer(index, op, row);
+                break;
+            case op_kind::graph:
+                write_graph(index, op, row);
+                break;
+        }
+        ++counts_.gpu_ops;
+        if (op.launch != npos) events_.flow_end(flow_id(index), row, op.start_ns);
+    }
+
+    void op_args(std::uint32_t index, const gpu_op& op) {
+        if (att_.captured[index] != npos) {
+            events_.arg("External id", replayed_id(att_.captured[index]));
+        } else if (is_range(att_.owner[index])) {
+            events_.arg("External id", external_id(att_.owner[index]));
+        }
+        events_.arg("device", op.device);
+        events_.arg("context", op.context);
+        events_.arg("stream", op.stream);
+        events_.arg("correlation", trace_correlation(op.correlation));
+    }
+
+    void closing_op_args(std::uint32_t index, std::uint32_t graph_id, std::uint64_t graph_node_id) {
+        if (graph_id != 0) events_.arg("graph id", graph_id);
+        if (graph_node_id != 0) events_.exact_arg("graph node id", graph_node_id);
+        if (att_.adopted[index] != 0) events_.arg("adopted", true);
+        events_.end();
+    }
+
+    void write_kernel(std::uint32_t index, const gpu_op& op, trace_row row) {
+        const kernel_record& kernel = data_.kernels[op.detail];
+        events_.complete("kernel", names_.kernel(kernel.name), row, op.start_ns, op.end_ns);
+        op_args(index, op);
+        events_.arg("queued", kernel.queued_ns / 1000);
+        events_.args(shapes_.of(kernel, to_.device(op.device)));
+        closing_op_args(index, kernel.graph_id, kernel.graph_node_id);
+    }
+
+    void write_transfer(std::uint32_t index, const gpu_op& op, trace_row row) {
+        const transfer_record& transfer = data_.transfers[op.detail];
+        events_.complete(op.kind == op_kind::memset ? "gpu_memset" : "gpu_memcpy", json_string(transfer_name(transfer)),
+                         row, op.start_ns, op.end_ns);
+        op_args(index, op);
+        if (transfer.kind == transfer_kind::memcpy_peer) {
+            events_.arg("fromDevice", transfer.source_device);
+            events_.arg("toDevice", transfer.destination_device);
+        }
+        events_.exact_arg("bytes", transfer.bytes);
+        const std::int64_t duration_ns = op.end_ns - op.start_ns;
+        // A byte a nanosecond is a gigabyte a second.
+        events_.arg("memory bandwidth (GB/s)",
+                    duration_ns == 0 ? 0.0 : static_cast<double>(transfer.bytes) / static_cast<double>(duration_ns));
+        closing_op_args(index, transfer.graph_id, transfer.graph_node_id);
+    }
+
+    // Tools know kernels, and take what they find under that category for work of the GPU's.
+    void write_graph(std::uint32_t index, const gpu_op& op, trace_row row) {
+        const graph_record& graph = data_.graphs[op.detail];
+        events_.complete("kernel", json_string(graph_name(graph)), row, op.start_ns, op.end_ns);
+        op_args(index, op);
+        closing_op_args(index, graph.graph_id, 0);
+    }
+
+    kernel_shape_args shapes_;
+};
+
+}  // namespace
+
+void write_trace_gpu(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu) {
+    gpu_part_writer writer(to);
+    for (const gpu_stream_rows& stream : gpu) writer.write_stream(stream);
+}
+
+}  // namespace prof

@@ -1,0 +1,112 @@
+#include "export/chrome/trace_header.hpp"
+
+#include <map>
+#include <string>
+
+#include "analysis/reports/capture_notes.hpp"
+#include "base/json_text.hpp"
+#include "base/version.hpp"
+
+namespace prof {
+namespace {
+
+// Texts are kept for reports, and long.
+std::map<std::string, std::string> described(const timeline& data) {
+    std::map<std::string, std::string> out = data.properties;
+    std::erase_if(out, [](const auto& property) { return property.first.starts_with("text."); });
+    return out;
+}
+
+std::string device_properties(const timeline& data) {
+    std::string out = "[";
+    for (const device_record& device : data.devices) {
+        out += out.size() == 1 ? "\n    {\"id\": " : ",\n    {\"id\": ";
+        out += std::to_string(device.device);
+        out += ", \"name\": ";
+        append_json_string(out, data.name(device.name));
+        const auto field = [&](const char* key, std::uint64_t value) {
+            out.append(", \"").append(key).append("\": ").append(std::to_string(value));
+        };
+        field("totalGlobalMem", device.global_memory_bytes);
+        field("computeMajor", device.compute_capability_major);
+        field("computeMinor", device.compute_capability_minor);
+        field("maxThreadsPerBlock", device.max_threads_per_block);
+        field("maxThreadsPerMultiprocessor", device.max_threads_per_multiprocessor);
+        field("regsPerBlock", device.registers_per_block);
+        field("regsPerMultiprocessor", device.registers_per_multiprocessor);
+        field("warpSize", device.warp_size);
+        field("sharedMemPerBlock", device.shared_bytes_per_block);
+        field("sharedMemPerMultiprocessor", device.shared_bytes_per_multiprocessor);
+        field("numSms", device.multiprocessors);
+        out += '}';
+    }
+    out += data.devices.empty() ? "]" : "\n  ]";
+    return out;
+}
+
+// HTA finds the rank by a pattern that wants the blank after the colon.
+std::string distributed_info(const timeline& data) {
+    std::string out = "{\"rank\": " + std::to_string(data.number("rank").value_or(0));
+    if (const auto world_size = data.number("world_size")) {
+        out += ", \"world_size\": " + std::to_string(*world_size);
+    }
+    return out + "}";
+}
+
+// {"key": value, …} of a map whose values to_json turns into JSON.
+template <typename TMap, typename TToJson>
+std::string json_object(const TMap& map, TToJson&& to_json) {
+    std::string out = "{";
+    for (const auto& [key, value] : map) {
+        if (out.size() > 1) out += ", ";
+        append_json_string(out, key);
+        out.append(": ").append(to_json(value));
+    }
+    return out + "}";
+}
+
+std::string quality(const timeline& data) {
+    std::string notes = "[";
+    for (const std::string& note : capture_notes(data)) {
+        if (notes.size() > 1) notes += ", ";
+        append_json_string(notes, note);
+    }
+    notes += ']';
+    std::string out = std::string("{\"version\": \"") + library_version + "\"";
+    out += ",\n    \"capture\": " + json_object(described(data), [](const std::string& s) { return json_string(s); });
+    out +=
+        ",\n    \"dropped\": " + json_object(data.quality.dropped, [](std::uint64_t n) { return std::to_string(n); });
+    const auto field = [&](const char* key, const std::string& value) {
+        out.append(",\n    \"").append(key).append("\": ").append(value);
+    };
+    field("ended", data.quality.ended ? "true" : "false");
+    field("ranges_open_at_end", std::to_string(data.quality.ranges_open_at_end));
+    field("launches_without_completion", std::to_string(data.quality.launches_without_completion));
+    field("recovered_records", std::to_string(data.quality.recovered_records));
+    field("damaged_bytes", std::to_string(data.quality.damaged_bytes));
+    field("notes", notes);
+    return out + "}";
+}
+
+}  // namespace
+
+std::string process_name(const timeline& data) {
+    const std::string& path = data.property("executable");
+    return path.empty() ? "process" : path.substr(path.find_last_of('/') + 1);
+}
+
+void write_trace_header(trace_events& out, const timeline& data, std::int64_t base_ns, std::string_view trace_name) {
+    out.raw("{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": ");
+    out.raw(device_properties(data));
+    out.raw(",\n  \"distributedInfo\": ");
+    out.raw(distributed_info(data));
+    out.raw(",\n  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": ");
+    out.raw(std::to_string(base_ns));
+    out.raw(",\n  \"traceName\": ");
+    out.raw(json_string(trace_name));
+    out.raw(",\n  \"libprof\": ");
+    out.raw(quality(data));
+    out.raw(",\n  \"traceEvents\": [\n");
+}
+
+}  // namespace prof

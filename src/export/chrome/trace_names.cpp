@@ -1,0 +1,67 @@
+#include "export/chrome/trace_names.hpp"
+
+#include "analysis/reports/kernel_names.hpp"
+#include "base/json_text.hpp"
+#include "export/chrome/api_names.hpp"
+#include "export/chrome/runtime_names.hpp"
+
+namespace prof {
+namespace {
+
+// Ids are given from 1 on, and a name that stands in many events had an early one.
+constexpr std::uint64_t direct_ids = 1U << 16;
+
+}  // namespace
+
+template <typename TMake>
+std::string_view trace_names::cache::get(std::uint64_t key, TMake&& make) {
+    if (key < direct_ids && key >= direct_.size()) direct_.resize(key + 1);
+    std::string& text = key < direct_ids ? direct_[key] : others_[key];
+    if (text.empty()) text = json_string(make());  // which has quotes at least
+    return text;
+}
+
+std::string api_call_name(api_domain domain, std::uint32_t callback_id) {
+    const std::string_view known = api_name(domain, callback_id);
+    if (!known.empty()) return std::string(known);
+    return (domain == api_domain::driver ? "driver call " : "runtime call ") + std::to_string(callback_id);
+}
+
+std::string_view trace_names::name(std::uint32_t id) {
+    return names_.get(id, [&] {
+        const std::string_view text = data_.name(id);
+        return text.empty() ? std::string_view("(unnamed)") : text;
+    });
+}
+
+std::string_view trace_names::kernel(std::uint32_t id) {
+    return kernels_.get(id, [&] { return kernel_name(data_.name(id), kernel_name_style::full); });
+}
+
+std::string_view trace_names::api_call(api_domain domain, std::uint32_t callback_id) {
+    const auto key = static_cast<std::uint64_t>(domain) << 32 | callback_id;
+    return api_calls_.get(key, [&] { return api_call_name(domain, callback_id); });
+}
+
+std::string_view trace_names::shown_call(api_domain domain, std::uint32_t callback_id) {
+    if (domain != api_domain::driver || !has_driver_calls_only_) return api_call(domain, callback_id);
+    return shown_calls_.get(callback_id, [&] {
+        const std::string_view runtime = runtime_counterpart(api_name(domain, callback_id));
+        return runtime.empty() ? api_call_name(domain, callback_id) : std::string(runtime);
+    });
+}
+
+std::string_view trace_names::category(std::uint16_t domain, std::uint32_t category) {
+    const auto key = static_cast<std::uint64_t>(domain) << 32 | category;
+    return categories_.get(key, [&] {
+        const auto found = data_.category_names.find(key);
+        return found == data_.category_names.end() ? std::to_string(category) : std::string(data_.name(found->second));
+    });
+}
+
+std::string_view trace_names::domain(std::uint16_t domain) {
+    return domains_.get(
+        domain, [&] { return domain < data_.domains.size() ? data_.domains[domain].name : std::to_string(domain); });
+}
+
+}  // namespace prof

@@ -1,0 +1,135 @@
+#include "export/report/text_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace prof {
+namespace {
+
+constexpr std::size_t gap = 2;
+constexpr std::size_t least_name_width = 20;
+
+bool is_continuation(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// The first (or last) `width` cells of `text`.
+std::string_view head(std::string_view text, std::size_t width) {
+    std::size_t at = 0;
+    for (; at < text.size(); ++at) {
+        if (!is_continuation(text[at]) && width-- == 0) break;
+    }
+    return text.substr(0, at);
+}
+
+std::string_view tail(std::string_view text, std::size_t width) {
+    std::size_t at = text.size();
+    while (at > 0 && width > 0) {
+        if (!is_continuation(text[--at])) --width;
+    }
+    return text.substr(at);
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) noexcept {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+    if (display_width(text) <= width) return std::string(text);
+    if (width <= 1) return width == 0 ? "" : "…";
+    const std::size_t kept = width - 1;
+    return std::string(head(text, kept - kept / 3)) + "…" + std::string(tail(text, kept / 3));
+}
+
+std::string with_thousands(std::uint64_t value) {
+    std::string digits = std::to_string(value);
+    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+    return digits;
+}
+
+time_unit time_unit::for_largest(std::int64_t largest_ns) noexcept {
+    if (largest_ns >= 1'000'000'000'000) return {"s", 1e9};
+    if (largest_ns >= 10'000'000) return {"ms", 1e6};
+    return {"us", 1e3};
+}
+
+std::string time_unit::format(double value_ns) const {
+    const auto thousandths = static_cast<std::uint64_t>(std::llround(std::max(0.0, value_ns) / ns * 1000));
+    return fmt::format("{}.{:03}", with_thousands(thousandths / 1000), thousandths % 1000);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+std::string text_table::render(std::size_t width) const {
+    std::vector<std::size_t> widths(columns_.size());
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        widths[i] = display_width(columns_[i].title);
+        for (const auto& row : rows_) {
+            if (!row.empty()) widths[i] = std::max(widths[i], display_width(row[i]));
+        }
+    }
+
+    std::vector<bool> shown(columns_.size(), true);
+    const auto total = [&](std::size_t name_width_limit) {
+        std::size_t sum = 0;
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            if (!shown[i]) continue;
+            sum += columns_[i].flexible ? std::min(widths[i], name_width_limit) : widths[i];
+            ++count;
+        }
+        return sum + gap * (count - 1);
+    };
+    int most = 0;  // the number of the least important columns still shown
+    for (const column& c : columns_) most = std::max(most, c.importance);
+    for (; most > 0 && total(least_name_width * 2) > width; --most) {
+        for (std::size_t i = 0; i < columns_.size(); ++i) shown[i] = shown[i] && columns_[i].importance < most;
+    }
+    std::vector<std::size_t> flexible;  // narrowest first: what those leave the wider ones share
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        if (columns_[i].flexible && shown[i]) flexible.push_back(i);
+    }
+    std::stable_sort(flexible.begin(), flexible.end(),
+                     [&](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
+    const std::size_t others = total(0);
+    std::size_t left = width > others ? width - others : 0;
+    for (std::size_t i = 0; i < flexible.size(); ++i) {
+        std::size_t& of = widths[flexible[i]];
+        of = std::min(of, std::max(left / (flexible.size() - i), least_name_width));
+        left -= std::min(left, of);
+    }
+
+    std::string out;
+    const auto line = [&](const auto& cell_of) {
+        std::string text;
+        bool is_first = true;
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            if (!shown[i]) continue;
+            if (!is_first) text.append(gap, ' ');
+            is_first = false;
+            const std::string cell = shortened(cell_of(i), widths[i]);
+            const std::size_t padding = widths[i] - display_width(cell);
+            if (!columns_[i].flexible) text.append(padding, ' ');
+            text += cell;
+            if (columns_[i].flexible) text.append(padding, ' ');
+        }
+        text.erase(text.find_last_not_of(' ') + 1);
+        out += text + '\n';
+    };
+    const auto rule = [&] { line([&](std::size_t i) { return std::string(widths[i], '-'); }); };
+    line([&](std::size_t i) { return columns_[i].title; });
+    rule();
+    for (const auto& row : rows_) {
+        if (row.empty()) {
+            rule();
+        } else {
+            line([&](std::size_t i) { return row[i]; });
+        }
+    }
+    return out;
+}
+
+}  // namespace prof

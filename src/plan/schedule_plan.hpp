@@ -1,0 +1,52 @@
+// Windows by steps: torch.profiler's schedule, and a single stretch "steps N to M".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plan/window_plan.hpp"
+
+namespace prof {
+
+// As torch.profiler.schedule has them: skip_first steps, then cycles of wait + warmup + active steps. repeat = 0: for
+// ever.
+struct step_schedule {
+    std::uint64_t wait = 0;
+    std::uint64_t warmup = 0;
+    std::uint64_t active = 0;
+    std::uint64_t repeat = 0;
+    std::uint64_t skip_first = 0;
+    std::uint64_t skip_first_wait = 0;
+};
+
+// "wait=1,warmup=1,active=3,repeat=2,skip_first=10", in any order, each once; what is missing is 0, but active must
+// be there.
+bool parse_schedule(const std::string& text, step_schedule& out);
+// "10-12" or "10".
+bool parse_steps(const std::string& text, step_schedule& out);
+
+class schedule_plan final : public window_plan {
+public:
+    // `step_0_is_under_way`: it begins with the recording, else with the first event.
+    schedule_plan(const step_schedule& schedule, bool step_0_is_under_way)
+        : schedule_(schedule), step_0_is_under_way_(step_0_is_under_way) {}
+
+    plan_action begin() override;
+    plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) override;
+    void took(plan_action, std::uint64_t) override {}
+
+private:
+    enum class phase : std::uint8_t { idle, warmup, active, over };
+    struct place {
+        phase in = phase::idle;
+        std::uint64_t cycle = 0;
+    };
+    place place_of(std::uint64_t step) const noexcept;
+    plan_action go_to(place next) noexcept;
+
+    step_schedule schedule_;
+    bool step_0_is_under_way_;
+    place now_;
+};
+
+}  // namespace prof

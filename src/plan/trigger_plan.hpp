@@ -1,0 +1,34 @@
+// Windows by capture ranges, as `nsys profile --capture-range` has them: a window opens where the program says so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plan/window_plan.hpp"
+
+namespace prof {
+
+// What the end of a capture range means.
+struct range_end {
+    bool ends = true;           // false: the window stays open until the recording ends
+    std::uint64_t windows = 1;  // that there may be; 0: any number
+};
+
+// "none", "stop", "repeat" or "repeat:N".
+bool parse_range_end(const std::string& text, range_end& out);
+
+class trigger_plan final : public window_plan {
+public:
+    explicit trigger_plan(range_end end) : end_(end) {}
+
+    plan_action begin() override { return plan_action::none; }
+    plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) override;
+    void took(plan_action, std::uint64_t) override {}
+
+private:
+    range_end end_;
+    std::uint64_t opened_ = 0;
+    bool is_open_ = false;
+};
+
+}  // namespace prof

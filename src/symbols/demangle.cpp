@@ -1,0 +1,21 @@
+#include "symbols/demangle.hpp"
+
+#include "symbols/parser.hpp"
+
+namespace prof {
+
+std::optional<demangled_name> demangle(std::string_view symbol) {
+    constexpr std::size_t longest_symbol = 256U << 10;
+    // The names of types are mangled too ("i" is int): a C function's name is none of its business.
+    if (!symbol.starts_with("_Z") || symbol.size() > longest_symbol) return std::nullopt;
+    try {
+        symbol_tree nodes;
+        const symbol_node* const root = symbol_parser{symbol, nodes}.parse();
+        return demangled_name{print_symbol(*root, symbol.size()),
+                              print_symbol(*symbol_parser::base_name(root), symbol.size())};
+    } catch (const symbol_not_understood&) {
+        return std::nullopt;
+    }
+}
+
+}  // namespace prof

@@ -1,0 +1,393 @@
+// What the memory of graphs tells a capture, beside a capture that has everything: the nodes that live are attributed
+// alike, however the threads' records came to the memory and however often it swept.
+#include "collect/history/graph_history.hpp"
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "analysis/attribution/attribution.hpp"
+#include "timeline/capture_builder.hpp"
+
+namespace prof::test::graph_history_test {
+namespace {
+
+region_options small_region() {
+    region_options options;
+    options.place = "memory";
+    options.large_rings = 1;
+    options.medium_rings = 0;
+    options.small_rings = 1;
+    return options;
+}
+
+// Threads that open ranges, capture nodes, copy and destroy graphs, and work for each other; a tick for each act.
+class graph_program {
+public:
+    explicit graph_program(std::uint32_t seed) : random_(seed) {
+        for (const char* name : {"trainer a", "trainer b", "pt_autograd_0", "pool"}) capture_.thread(name);
+        const std::uint32_t acts = 20 + below(300);
+        for (std::uint32_t i = 0; i < acts; ++i) act();
+        for (std::size_t t = 0; t < thread_count; ++t) before_window_.push_back(thread(t).records().size());
+        if (below(2) == 0) retired_ = 3;
+        finish();
+    }
+
+    // All records in one capture, which has a window for what was heard and one for the replays.
+    timeline whole() const { return build_timeline(with_windows(capture_.contents())); }
+
+    // A capture of the replays alone, and what the memory says.
+    timeline told(const graph_history::limits& bounds) {
+        region where(small_region());
+        graph_history memory(where, bounds);
+        hear_all(memory);
+        memory.begin_capture();
+        capture_contents contents = with_windows(capture_.contents());
+        for (record_run& run : contents.runs) {
+            const auto heard = static_cast<std::ptrdiff_t>(before_window_.at(run.thread_uid - 1));
+            run.records.erase(run.records.begin(), run.records.begin() + heard);
+        }
+        contents.windows.erase(1);
+        memory.tell([&](const format::thread_entry& thread, std::span<const record> section) {
+            contents.earlier.push_back({thread.uid, 0, {section.begin(), section.end()}});
+        });
+        kept = memory.record_count();
+        nodes = memory.node_count();
+        return build_timeline(std::move(contents));
+    }
+
+    // As far as anybody could hear.
+    std::size_t live_nodes() const { return live_.size() + gone_unheard_.size(); }
+    std::size_t kept = 0;
+    std::size_t nodes = 0;
+
+private:
+    static constexpr std::size_t thread_count = 4;
+
+    std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
+    thread_script& thread(std::size_t index) { return capture_.thread_at(index); }
+
+    // None that lives has it. One that is gone may have had it.
+    std::uint64_t unused_id() {
+        if (gone_.empty() || below(2) == 0) return ++last_id_;
+        const std::uint64_t id = gone_.back();
+        gone_.pop_back();
+        std::erase(gone_unheard_, id);
+        return id;
+    }
+
+    void act() {
+        thread_script& by = thread(below(thread_count));
+        const std::uint64_t now = now_++;
+        const auto domain = static_cast<std::uint16_t>(below(2));
+        switch (below(17)) {
+            case 0:
+            case 1:
+            case 2:
+            case 3:
+                by.push(now, "range " + std::string(1, static_cast<char>('a' + below(6))), domain);
+                break;
+            case 4:
+            case 5:
+            case 6:
+            case 7:
+                by.pop(now, domain);
+                break;
+            case 8:
+            case 9:
+                live_.push_back(unused_id());
+                by.node(now, live_.back());
+                break;
+            case 10:
+                if (live_.empty()) break;
+                live_.push_back(unused_id());
+                by.copy(now, live_.back(), live_[below(static_cast<std::uint32_t>(live_.size() - 1))]);
+                break;
+            case 11:
+            case 12: {
+                if (live_.empty()) break;
+                const std::size_t which = below(static_cast<std::uint32_t>(live_.size()));
+                if (below(8) == 0) {  // while CUPTI was let go of
+                    gone_unheard_.push_back(live_[which]);
+                } else {
+                    by.add({.ticks = now, .value = live_[which], .kind = record_kind::graph_node_gone});
+                }
+                gone_.push_back(live_[which]);
+                live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(which));
+                break;
+            }
+            case 13:
+                by.begin_capture(now, 1000 + now);
+                break;
+            case 14:
+                by.here(now, ++last_place_);
+                break;
+            case 15:
+                if (live_.size() < 2) break;
+                std::swap(live_.back(), live_[below(static_cast<std::uint32_t>(live_.size()))]);
+                by.update(now, live_.back(), live_[below(static_cast<std::uint32_t>(live_.size() - 1))]);
+                break;
+            default:
+                if (last_place_ == 0 || below(2) == 0) {
+                    by.leave(now);
+                } else {
+                    by.adopt(now, 1 + below(static_cast<std::uint32_t>(last_place_)));
+                }
+        }
+    }
+
+    // Every thread enters the second window; each node that lives is replayed, on a stream that the trainers know.
+    void finish() {
+        window_ = now_ += 10;
+        for (std::size_t t = 0; t < thread_count; ++t) {
+            thread(t).add({.ticks = now_++, .value = 2, .kind = record_kind::window});
+        }
+        for (const std::size_t trainer : {std::size_t{0}, std::size_t{1}}) {
+            thread(trainer).push(now_, "tail").launch(now_ + 1, correlation(++launches_)).pop(now_ + 5);
+            capture_.kernel(correlation(launches_), now_ + 2, now_ + 3);
+            now_ += 10;
+        }
+        for (const std::uint64_t id : live_) {
+            thread(0).push(now_, "iteration").launch(now_ + 1, correlation(++launches_), "").pop(now_ + 3);
+            capture_.kernel(correlation(launches_), now_ + 4, now_ + 5, {.graph_node = id});
+            now_ += 10;
+        }
+    }
+    static std::uint64_t correlation(std::uint32_t id) { return correlation_key(2, id); }
+
+    capture_contents with_windows(capture_contents contents) const {
+        contents.windows[1] = {.epoch = 1, .end_ticks = window_ - 5};
+        contents.windows[2] = {.epoch = 2, .begin_ticks = window_ - 5, .end_ticks = now_};
+        return contents;
+    }
+
+    // Rings are looked at one after the other, the program goes on meanwhile.
+    void hear_all(graph_history& memory) {
+        std::vector<std::size_t> heard(thread_count, 0);
+        for (std::uint64_t now = 0; now < window_ + 200; now += 1 + below(30)) {
+            std::vector<std::size_t> order{0, 1, 2, 3};
+            std::shuffle(order.begin(), order.end(), random_);
+            for (const std::size_t t : order) {
+                now += below(4);
+                const std::vector<record>& records = thread(t).records();
+                const std::size_t from = heard[t];
+                while (heard[t] < before_window_[t] && records[heard[t]].ticks <= now) ++heard[t];
+                memory.hear(t + 1, std::span(records).subspan(from, heard[t] - from), false);
+                if (t == retired_ && heard[t] == before_window_[t]) {
+                    memory.end_thread(t + 1, std::min(now, window_ - 5));
+                }
+            }
+            memory.end_round();
+        }
+    }
+
+    std::mt19937 random_;
+    capture_builder capture_;
+    std::vector<std::size_t> before_window_;  // records of each thread
+    std::vector<std::uint64_t> live_;
+    std::vector<std::uint64_t> gone_;
+    std::vector<std::uint64_t> gone_unheard_;
+    std::uint64_t last_id_ = 0;
+    std::uint64_t last_place_ = 0;
+    std::uint64_t now_ = 1;
+    std::uint64_t window_ = 0;
+    std::uint32_t launches_ = 0;
+    std::size_t retired_ = thread_count;
+};
+
+// Of each operation the captured ranges it counts for, with the moments they were opened.
+std::vector<std::string> captured_paths(const timeline& data) {
+    const attribution att = attribute(data);
+    std::vector<std::string> paths;
+    for (std::size_t op = 0; op < data.ops.size(); ++op) {
+        std::string path = data.ops[op].graph_node == graph_capture_unseen ? "unseen" : "";
+        for_each_replayed_range(att, op, [&](std::uint32_t i) {
+            const timeline_range& range = data.ranges[att.replayed[i].range];
+            path += std::string(data.name(range.name)) + '@' + std::to_string(range.start_ns) + ' ';
+        });
+        paths.push_back(path);
+    }
+    paths.push_back("ambiguous: " + std::to_string(att.ops_of_ambiguous_captures));
+    return paths;
+}
+
+TEST(GraphMemory, TellsWhatACaptureOfEverythingWouldShow) {
+    std::size_t nodes = 0;
+    std::size_t in_ranges = 0;
+    for (std::uint32_t seed = 1; seed <= 2'000; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        graph_program program(seed);
+        const auto expected = captured_paths(program.whole());
+        const timeline told = program.told({.sweep_from = 1 + seed % 40});
+        ASSERT_EQ(captured_paths(told), expected);
+        ASSERT_EQ(program.nodes, program.live_nodes());
+        nodes += program.live_nodes();
+        for (const std::string& path : expected) in_ranges += path.find('@') != std::string::npos ? 1 : 0;
+    }
+    EXPECT_GT(nodes, 10'000U);
+    EXPECT_GT(in_ranges, 5'000U);
+}
+
+struct GraphMemoryLimits : testing::Test {
+    region where{small_region()};
+    std::uint64_t ticks = 0;
+
+    record made(record_kind kind, std::uint64_t value = 0) { return {.ticks = ++ticks, .value = value, .kind = kind}; }
+    void hear(graph_history& memory, const std::vector<record>& records) {
+        memory.hear(1, records, false);
+        memory.end_round();
+    }
+    std::uint64_t dropped() const { return where.drops()[static_cast<std::size_t>(drop_cause::graph_memory_full)]; }
+};
+
+TEST_F(GraphMemoryLimits, StaySmallWhileNothingIsCaptured) {
+    graph_history memory(where, {.sweep_from = 64});
+    record other = made(record_kind::range_push);
+    for (int i = 0; i < 10'000; ++i) {
+        // The ranges of two domains interleave.
+        other.ticks = ++ticks;
+        other.kind = record_kind::range_push;
+        other.domain = 1;
+        const std::vector<record> some = {made(record_kind::range_push), other, made(record_kind::range_pop)};
+        hear(memory, some);
+        other.ticks = ++ticks;
+        other.kind = record_kind::range_pop;
+        hear(memory, {other});
+    }
+    EXPECT_LE(memory.record_count(), 64U);
+    memory.begin_capture();
+    EXPECT_FALSE(memory.has_news());
+}
+
+// A thread for each request or task, for months, beside a graph that lives.
+TEST_F(GraphMemoryLimits, ForgetThreadsThatHaveEnded) {
+    constexpr std::uint64_t threads = 20'000;
+    graph_history memory(where, {.most_records = 4096, .sweep_from = 512});
+    hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, 77), made(record_kind::range_pop)});
+    for (std::uint64_t uid = 2; uid < 2 + threads; ++uid) {
+        const auto push = record_kind::range_push;
+        const auto pop = record_kind::range_pop;
+        const std::vector<record> two_ranges = {made(push), made(pop), made(push), made(pop)};
+        memory.describe({.uid = uid, .tid = static_cast<std::uint32_t>(uid)});
+        memory.hear(uid, two_ranges, false);
+        memory.end_thread(uid, ++ticks);
+        if (uid % 10 == 0) memory.end_round();
+        ASSERT_LE(memory.record_count(), 1200U) << uid;
+        ASSERT_LE(memory.thread_count(), 300U) << uid;
+    }
+    EXPECT_EQ(memory.node_count(), 1U);
+    EXPECT_EQ(dropped(), 0U);
+    EXPECT_FALSE(memory.knows(2));
+    memory.end_round();
+    memory.end_round();
+    memory.begin_capture();
+    std::vector<std::uint64_t> told;
+    memory.tell([&](const format::thread_entry& thread, std::span<const record>) { told.push_back(thread.uid); });
+    EXPECT_EQ(told, std::vector<std::uint64_t>{1});
+}
+
+TEST_F(GraphMemoryLimits, CountNodesBeyondThem) {
+    graph_history memory(where, {.most_nodes = 10});
+    for (std::uint64_t id = 1; id <= 13; ++id) hear(memory, {made(record_kind::graph_node, id)});
+    hear(memory, {made(record_kind::graph_node_gone, 4)});
+    hear(memory, {made(record_kind::graph_node, 14)});
+    hear(memory, {});
+    EXPECT_EQ(memory.node_count(), 10U);
+    EXPECT_EQ(dropped(), 3U);
+}
+
+TEST_F(GraphMemoryLimits, CountAllThatIsForgottenWhereRangesAreTooMany) {
+    graph_history memory(where, {.most_records = 100, .sweep_from = 16});
+    for (std::uint64_t id = 1; id <= 80; ++id) {
+        hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, id), made(record_kind::range_pop)});
+    }
+    hear(memory, {});
+    hear(memory, {made(record_kind::parent_here, 1)});
+    EXPECT_GT(dropped(), 0U);
+    EXPECT_EQ(dropped() + memory.node_count(), 80U);
+    EXPECT_LE(memory.record_count(), 200U);
+}
+
+// So many bytes as docs/overhead.md says, whatever is made.
+TEST_F(GraphMemoryLimits, BoundTheMemoryTaken) {
+    const auto allocated = [] {
+        const auto all = mallinfo2();
+        return all.uordblks + all.hblkhd;
+    };
+    for (const std::uint64_t nodes_a_range : {8U, 100U}) {
+        for (const bool copied : {false, true}) {
+            graph_history memory(where);
+            const std::size_t before = allocated();
+            std::size_t most = 0;
+            for (std::uint64_t id = 1; id <= 300'000;) {
+                std::vector<record> some;
+                for (int range = 0; range < 100; ++range) {
+                    some.push_back(made(record_kind::range_push));
+                    for (std::uint64_t i = 0; i < nodes_a_range; ++i, ++id) {
+                        some.push_back(made(record_kind::graph_node, id));
+                        if (!copied) continue;
+                        some.push_back(made(record_kind::graph_node, 1'000'000 + id));
+                        some.push_back(made(record_kind::graph_clone, 1'000'000 + id));
+                        some.back().name = static_cast<std::uint32_t>(id);
+                        some.push_back(made(record_kind::graph_node_gone, id));
+                    }
+                    some.push_back(made(record_kind::range_pop));
+                }
+                hear(memory, some);
+                if (allocated() > before) most = std::max(most, allocated() - before);
+            }
+            EXPECT_LT(most, 64'000'000U) << nodes_a_range << (copied ? ", copied" : "");
+        }
+    }
+    EXPECT_GT(dropped(), 0U);
+}
+
+// One that was instantiated unheard is known from its first update on; not if there is no room.
+TEST_F(GraphMemoryLimits, HoldForUpdatesToo) {
+    graph_history memory(where, {.most_nodes = 3});
+    const auto update = [&](std::uint64_t id, std::uint32_t by) {
+        record r = made(record_kind::graph_clone, id);
+        r.name = by;
+        r.flags = replaces_what_it_was;
+        return r;
+    };
+    hear(memory, {made(record_kind::graph_node, 1), made(record_kind::graph_node, 2), update(71, 1), update(72, 99)});
+    hear(memory, {});
+    EXPECT_EQ(memory.node_count(), 3U);
+    hear(memory, {update(71, 2), update(73, 2)});
+    hear(memory, {});
+    EXPECT_EQ(memory.node_count(), 3U);
+    EXPECT_EQ(dropped(), 1U);
+    hear(memory, {update(71, 98)});
+    hear(memory, {});
+    EXPECT_EQ(memory.node_count(), 2U) << "nobody knows what it stands for";
+}
+
+TEST_F(GraphMemoryLimits, TellEachCaptureOnce) {
+    graph_history memory(where);
+    memory.begin_capture();
+    const std::vector<record> in_capture = {made(record_kind::graph_node, 1)};
+    memory.hear(1, in_capture, true);
+    hear(memory, {made(record_kind::graph_node, 2)});
+    hear(memory, {});
+    std::vector<std::uint64_t> told;
+    const auto ask = [&] {
+        told.clear();
+        memory.tell([&](const format::thread_entry&, std::span<const record> section) {
+            for (const record& r : section.subspan(1)) told.push_back(r.value);
+        });
+        return told;
+    };
+    EXPECT_TRUE(memory.has_news());
+    EXPECT_EQ(ask(), std::vector<std::uint64_t>{2});
+    EXPECT_FALSE(memory.has_news());
+    EXPECT_TRUE(ask().empty());
+    memory.begin_capture();
+    EXPECT_EQ(ask(), (std::vector<std::uint64_t>{1, 2}));
+}
+
+}  // namespace
+}  // namespace prof::test::graph_history_test

@@ -1,0 +1,174 @@
+#include "options/options.hpp"
+
+#include "options/keep.hpp"
+#include "ring/producer.hpp"
+#include "session/memory_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+namespace prof::options_test {
+namespace {
+
+TEST(Options, TakeEveryNameOfTheTable) {
+    session_options out;
+    EXPECT_EQ(set_option(out, "output_dir", "/tmp/x"), "");
+    EXPECT_EQ(out.output_dir, "/tmp/x");
+    for (const auto& [text, bytes] : std::map<std::string, std::uint64_t>{
+             {"16M", 16U << 20}, {"16384K", 16U << 20}, {"33554432", 32U << 20}, {"4G", 4ULL << 30}}) {
+        EXPECT_EQ(set_option(out, "memory", text), "");
+        EXPECT_EQ(out.memory, bytes);
+    }
+    EXPECT_EQ(set_option(out, "export", "summary"), "");
+    EXPECT_FALSE(out.export_trace);
+    EXPECT_TRUE(out.export_summary);
+    EXPECT_EQ(set_option(out, "export", "none"), "");
+    EXPECT_FALSE(out.export_summary);
+    EXPECT_EQ(set_option(out, "export", "trace,summary"), "");
+    EXPECT_TRUE(out.export_trace && out.export_summary);
+    for (const char* how_much : {"60s", "10m", "168h", "8M", "500MB", "1T", "60s,500M", "2G,1h"}) {
+        EXPECT_EQ(set_option(out, "keep", how_much), "");
+        EXPECT_EQ(out.keep, how_much);
+    }
+    keep_limits limits;
+    EXPECT_TRUE(parse_keep("10m,500MB", limits));
+    EXPECT_EQ(limits.time_ns, 600'000'000'000U);
+    EXPECT_EQ(limits.bytes, 524'288'000U);
+    for (const char* what : {"ranges", "ops", "off"}) {
+        EXPECT_EQ(set_option(out, "pytorch", what), "");
+        EXPECT_EQ(out.pytorch, what);
+    }
+    EXPECT_EQ(set_option(out, "nvtx_domain_exclude", "NCCL,cu*"), "");
+    EXPECT_EQ(out.nvtx_domain_exclude, "NCCL,cu*");
+}
+
+TEST(Options, RefuseBadValuesAndNameTheAcceptedOnes) {
+    const std::pair<const char*, const char*> bad[] = {
+        {"memory", "100"},
+        {"memory", "8M"},
+        {"memory", "48M"},
+        {"memory", "8G"},
+        {"memory", "-1"},
+        {"memory", "64Q"},
+        {"memory", "64Mx"},
+        {"memory", ""},
+        {"memory", "99999999999999999999"},
+        {"memory", "17179869184G"},
+        {"compress", "yes"},
+        {"keep", "60"},
+        {"keep", "0s"},
+        {"keep", "169h"},
+        {"keep", "7M"},
+        {"keep", "2T"},
+        {"keep", "60s,70s"},
+        {"keep", "60s,"},
+        {"keep", "60s,500M,1G"},
+        {"keep", "18446744073709551615s"},
+        {"autostart", ""},
+        {"export", "pdf"},
+        {"export", "trace,,"},
+        {"rank", "one"},
+        {"rank", "-1"},
+        {"cuda_graphs", "edges"},
+        {"api_calls", "both"},
+        {"name", "a/b"},
+        {"name", "a\nb"},
+        {"output_dir", ""},
+        {"pytorch", "all"},
+        {"pytorch", ""},
+        {"nvtx_domain_include", "a,,b"},
+        {"nvtx_domain_exclude", ""},
+        {"schedule", "wait=1"},
+        {"step_range", "@domain"},
+        {"capture_range", "cudaprofilerapi"},
+        {"nvtx_capture", ""},
+        {"steps", "9-8"},
+        {"capture_range_end", "repeat-shutdown:2"},
+        {"export_each", "cycle"},
+    };
+    for (const auto& [name, value] : bad) {
+        session_options out;
+        const session_options before = out;
+        const std::string line = set_option(out, name, value);
+        EXPECT_NE(line.find("it takes "), std::string::npos) << name << "=" << value << ": " << line;
+        EXPECT_EQ(line.find('\n', line.find("it takes")), std::string::npos);
+        EXPECT_EQ(out.memory, before.memory);
+    }
+}
+
+TEST(Options, NameAllOptionsWhenOneIsUnknown) {
+    session_options out;
+    const std::string line = set_option(out, "colour", "red");
+    EXPECT_NE(line.find("there is no option \"colour\""), std::string::npos);
+    for (const option& known : option_table()) EXPECT_NE(line.find(std::string(known.name)), std::string::npos);
+}
+
+TEST(Options, ComeFromTheEnvironmentAndBadOnesKeepTheDefault) {
+    setenv("PROF_OUTPUT_DIR", "/somewhere", 1);
+    setenv("PROF_MEMORY", "many", 1);
+    setenv("PROF_UNRELATED", "of another program", 1);
+    std::string complaint;
+    const session_options out = options_from_environment(complaint);
+    EXPECT_EQ(out.output_dir, "/somewhere");
+    EXPECT_EQ(out.memory, session_options{}.memory);
+    EXPECT_EQ(complaint, "PROF_MEMORY: \"many\" is not accepted; it takes a power of two from 16M to 4G");
+    // Set to nothing is not set.
+    setenv("PROF_MEMORY", "", 1);
+    complaint.clear();
+    EXPECT_EQ(options_from_environment(complaint).memory, session_options{}.memory);
+    EXPECT_EQ(complaint, "");
+    unsetenv("PROF_OUTPUT_DIR");
+    unsetenv("PROF_MEMORY");
+    unsetenv("PROF_UNRELATED");
+}
+
+// The parts are added up here from the sizes that come out, not from the plan's own fractions.
+TEST(Memory, IsDividedSoThatTheSumStaysBelowIt) {
+    for (std::uint64_t bytes = least_memory_bytes; bytes <= most_memory_bytes; bytes *= 2) {
+        SCOPED_TRACE(bytes);
+        region_options rings;
+        tracer_options cupti;
+        divide_memory(bytes, rings, cupti);
+        const std::uint64_t count = std::uint64_t{rings.large_rings} + rings.medium_rings + rings.small_rings;
+        const std::uint64_t ring_slots = std::uint64_t{rings.large_rings} * rings.large_ring_bytes +
+                                         std::uint64_t{rings.medium_rings} * rings.medium_ring_bytes +
+                                         std::uint64_t{rings.small_rings} * rings.small_ring_bytes;
+        const std::uint64_t headers = count * sizeof(ring_header) + rings.label_capacity * sizeof(shared_label);
+        const std::uint64_t names = name_table::bytes_needed(rings.name_slots, rings.name_bytes) +
+                                    passing_names::table_bytes(rings.passing_name_slots) + rings.passing_name_bytes;
+        const std::uint64_t threads = count * sizeof(producer);
+        // Of one buffer's bytes come at most 2.2 times as many in the drain thread's three arrays together.
+        const std::uint64_t buffers = (cupti.buffer_count + 3) * (cupti.buffer_bytes + 4096);
+        constexpr std::uint64_t writer = 256U << 10;
+        EXPECT_LE(ring_slots + headers + names + threads + buffers + writer, bytes);
+        for (const std::uint32_t ring : {rings.large_ring_bytes, rings.medium_ring_bytes, rings.small_ring_bytes}) {
+            EXPECT_EQ(ring & (ring - 1), 0U);
+            EXPECT_GE(ring, 4096U);
+        }
+        EXPECT_EQ(rings.name_slots & (rings.name_slots - 1), 0U);
+    }
+}
+
+// The default, worked by hand.
+TEST(Memory, OfTheDefaultHasRoomForAThousandThreads) {
+    region_options rings;
+    tracer_options cupti;
+    divide_memory(session_options{}.memory, rings, cupti);
+    EXPECT_EQ(rings.large_rings, 8U);
+    EXPECT_EQ(rings.large_ring_bytes, 1U << 20);
+    EXPECT_EQ(rings.medium_rings, 128U);
+    EXPECT_EQ(rings.medium_ring_bytes, 64U << 10);
+    EXPECT_EQ(rings.small_rings, 1024U);
+    EXPECT_EQ(rings.small_ring_bytes, 8U << 10);
+    EXPECT_EQ(rings.name_bytes, 2U << 20);
+    EXPECT_EQ(rings.passing_name_bytes, 2U << 20);
+    EXPECT_EQ(rings.name_slots, 1U << 15);
+    EXPECT_EQ(cupti.buffer_bytes, 1U << 20);
+    EXPECT_EQ(cupti.buffer_count, 20U);
+}
+
+}  // namespace
+}  // namespace prof::options_test
