@@ -4,7 +4,7 @@
 
 #include "analysis/reports/capture_notes.hpp"
 #include "analysis/steps/capture_start.hpp"
-#include "base/atomic_file.hpp"
+#include "export/atomic_file.hpp"
 #include "export/chrome/trace_header.hpp"
 #include "export/chrome/trace_parts.hpp"
 

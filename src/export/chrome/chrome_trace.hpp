@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "analysis/attribution/attribution.hpp"
-#include "base/byte_sink.hpp"
+#include "export/byte_sink.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -30,7 +30,7 @@ struct trace_counts {
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
                                 std::string_view trace_name);
 
-// To a file that appears whole or not at all, compressed if `path` ends in ".gz" (base/atomic_file.hpp).
+// To a file that appears whole or not at all, compressed if `path` ends in ".gz" (export/atomic_file.hpp).
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path);
 
 }  // namespace prof

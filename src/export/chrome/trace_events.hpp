@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/byte_sink.hpp"
+#include "export/byte_sink.hpp"
 
 namespace prof {
 

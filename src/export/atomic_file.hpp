@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/byte_sink.hpp"
 #include "base/own_descriptor.hpp"
+#include "export/byte_sink.hpp"
 
 namespace prof {
 
