@@ -57,7 +57,7 @@ std::vector<std::string> usual_places(const std::vector<std::string>& toolkits) 
     return places;
 }
 
-// Fills `out` from the loaded library. Returns "" or one line that says what is wrong with it.
+// Fills `out` from the loaded library. Returns "" or one line that names the problem.
 std::string take(void* handle, const std::string& name, cupti_library& out) {
     Dl_info info{};
     decltype(&cuptiGetVersion) version = nullptr;

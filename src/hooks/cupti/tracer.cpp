@@ -184,7 +184,7 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
         tells_of_unloading =
             tells_of_unloading && switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, true) == CUPTI_SUCCESS;
     }
-    symbol_generation = tells_of_unloading ? 1 : 0;  // 1: no producer has symbols of a generation yet
+    symbol_generation = tells_of_unloading ? 1 : 0;  // 1: producers of the new epoch have no symbols yet
     (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, module_loaded, true);
     return any ? CUPTI_SUCCESS : refusal;
 }
