@@ -237,6 +237,7 @@ inline void mark(const char* name, const range_attributes& attributes = {}) noex
     nvtxDomainMarkEx(tool.domain, &e);
 }
 
+// Gives a category of the domain "prof" its name.
 inline void name_category(std::uint32_t category, const char* name) noexcept {
     nvtxDomainNameCategoryA(detail::the_tool().domain, category, name);
 }

@@ -128,6 +128,7 @@ public:
         recording_ = true;
     }
 
+    // Ends the recording: see prof_stop for what it waits for.
     void stop() {
         recording_ = false;
         check(prof_stop());
@@ -145,14 +146,17 @@ public:
     void dump() { check(prof_dump(nullptr)); }
     void dump(const std::string& path) { check(prof_dump(path.c_str())); }
 
+    // Marks the beginning of the next step (prof_step).
     void step() { check(prof_step()); }
 
+    // The path of the current capture, or of the last one; "" if there is none.
     std::string capture_path() const {
         std::string path(prof_capture_path(nullptr, 0), '\0');
         prof_capture_path(path.data(), path.size() + 1);
         return path;
     }
 
+    // The GPU projection of what was recorded until now. Throws session_error if it is refused (prof_summary_open).
     session_summary summary() const {
         prof_summary* const open = prof_summary_open();
         if (open == nullptr) throw session_error(prof_last_error());

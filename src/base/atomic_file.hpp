@@ -25,6 +25,7 @@ public:
     atomic_file& operator=(const atomic_file&) = delete;
 
     void write(std::string_view bytes) override;
+    // Moves the file to its place. REQUIRES: it is the last call.
     void commit();
 
 private:

@@ -7,7 +7,7 @@
 
 namespace prof {
 
-// Sets `key` to the stream_key(). Returns false if CUPTI does not know the stream.
+// Sets `key` to the stream_key(). Returns false if the stream is unknown to CUPTI.
 inline std::atomic<bool (*)(void* stream, std::uint64_t& key) noexcept> stream_key_lookup{nullptr};
 
 }  // namespace prof

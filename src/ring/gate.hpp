@@ -97,6 +97,7 @@ inline void set_gate(std::atomic<std::uint32_t>& gate, std::uint32_t epoch) noex
     set_gate<std::atomic<std::uint32_t>>(gate, epoch);
     follow_gate();
 }
+// Sets whether any range is watched. While one is, every range takes the slow path.
 inline void watch_all_ranges(bool watched) noexcept {
     all_gate_words.ranges_are_watched.store(watched);
     follow_gate();

@@ -34,6 +34,7 @@ class alignas(64) producer {
     };
 
 public:
+    // Binds this producer to a ring and an epoch, and clears its state.
     void attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept;
     // Like attach(), for a ring of which this is the first record. In an epoch in which ranges are only observed, that
     // record is a `window` record with the epoch.
@@ -53,7 +54,7 @@ public:
             drop(drop_cause::ring_full);
     }
 
-    // push() and pop() return the 0-based level of the range, as NVTX wants it. `fill` writes the record directly to
+    // push() and pop() return the 0-based level of the range, as NVTX requires. `fill` writes the record directly to
     // its slot in the ring, and is not called for a record that is dropped. (Building a record elsewhere field by field
     // and copying it costs about 10 ns more, because the processor cannot forward the small stores to the wide loads.)
     template <typename TFill>

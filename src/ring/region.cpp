@@ -148,8 +148,8 @@ bool region::map_file(const std::string& directory, bool is_asked_for) {
         return false;
     }
     fd_ = fd;
-    // Held for as long as the file is open: a process that can take the lock exclusively knows that this one is gone.
-    // On a file system without locks the pid has to serve for that.
+    // Held for as long as the file is open. A process that can take the lock exclusively can infer that this one is
+    // gone. On a file system without locks the pid has to serve for that.
     (void)flock(fd, LOCK_SH | LOCK_NB);
     base_ = static_cast<std::byte*>(base);
     path_ = path;

@@ -13,7 +13,7 @@ __thread thread_words this_thread __attribute__((tls_model("initial-exec")));
 
 namespace {
 
-// The epoch in which this thread found no ring. It does not look for one again at every record.
+// The epoch in which this thread found no ring. It does not search again at every record.
 __thread std::uint32_t ringless_epoch __attribute__((tls_model("initial-exec"))) = 0;
 
 // The name that this thread gave itself, as an id in the region's name table. It becomes a label when the thread gets a

@@ -59,9 +59,10 @@ region* installed_region() noexcept;  // also null in a child for which no handl
 // thread that names itself before it records anything has the name from its first record on.
 void name_thread(region& where, std::uint32_t tid, std::uint32_t name) noexcept;
 
-// From here to end_preparation(), a thread that brings a record or a name calls `wait`. That returns when the session
-// is prepared, or at once on the thread that prepares it. Does nothing if the gate is open. A child that is forked
-// meanwhile is in the same state as its parent: it prepares a session of its own. Any thread, also several at once.
+// From here to end_preparation(), a thread that has a record or a name to store calls `wait`. That returns when the
+// session is prepared, or at once on the thread that prepares it. Does nothing if the gate is open. A child that is
+// forked meanwhile is in the same state as its parent: it prepares a session of its own. Any thread, also several at
+// once.
 void begin_preparation(void (*wait)() noexcept) noexcept;
 void end_preparation() noexcept;
 
@@ -90,8 +91,8 @@ void put_off_first_use(void (*first_use)() noexcept) noexcept;
 bool first_use_was_met() noexcept;
 
 // Slow path of recording_producer(). Null while hooks only watch ranges, in a forked child that cannot record, and for
-// a thread that finds no free ring. In the last case each call counts one record as no_ring, and the thread looks for a
-// ring again in the next epoch.
+// a thread that finds no free ring. In the last case each call counts one record as no_ring, and the thread tries again
+// in the next epoch.
 producer* attach_this_thread(std::uint32_t epoch) noexcept;
 
 // This thread's producer; null while nothing is recorded. `counts`: whether to count a lost record if there is no

@@ -145,8 +145,8 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
         pop_own_late(number_of(handle));
 }
 
-// Answers the requests of <prof/range.hpp>. It asks for the address of the gate, which it then reads before each call,
-// and for the two functions above. (The header declares the gate for itself, as a plain word of 32 bits.)
+// Answers the requests of <prof/range.hpp>. It requests the address of the gate, to read it before each call, and the
+// two functions above. (The header declares the gate for itself, as a plain word of 32 bits.)
 void answer(nvtxDomainHandle_t domain, const nvtxResourceAttributes_t& question) noexcept {
     using gate_word = std::remove_reference_t<decltype(recording_epoch)>;
     static_assert(sizeof(gate_word) == sizeof(std::uint32_t) && gate_word::is_always_lock_free);
