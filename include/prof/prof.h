@@ -5,7 +5,7 @@
  * one of the codes below. prof_last_error() then returns one line: what failed, where, and what to do.
  *
  * Threads: any thread may call any function, but not from a callback of CUPTI or NVTX. Unless a comment says otherwise,
- * a function takes locks and allocates memory, so a signal handler must not call it, and it may wait for another such
+ * a function takes locks and allocates memory. So a signal handler must not call it, and it may wait for another such
  * call that is under way.
  *
  * Times are in nanoseconds. Strings are UTF-8 as the process gave them (names are not checked). */

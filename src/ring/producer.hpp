@@ -8,10 +8,11 @@
 //     with a reserved slot for its closing record.
 //  2. If a push is dropped, so is everything in its domain until its pop. Pairs are dropped whole, and counted.
 //
-// A program that forgets its pops would reserve the whole ring in the end. So when the ring is full and more than half
-// of it is reserved, the domain with the most open ranges gives most of its reserved slots back (see leak). Its pops
-// then take a free slot when they come, and the last few use slots that are still reserved. If a pop finds no slot at
-// all, the thread begins anew with its next record, and the ranges that it had open end there.
+// A program that forgets its pops would reserve the whole ring in the end. To prevent this, the domain with the most
+// open ranges gives most of its reserved slots back (see leak). That happens when the ring is full and more than half
+// of it is reserved. Pops of that domain then take a free slot, and the last few use slots that are still reserved.
+// If a pop finds no slot at all, the thread begins anew with its next record, and the ranges that it had open end
+// there.
 #pragma once
 
 #include <array>

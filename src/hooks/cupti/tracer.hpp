@@ -81,7 +81,7 @@ public:
     // buffers must be read before detach() finalizes CUPTI, because the kernel names in them are CUPTI's memory.
     void disable() noexcept;
 
-    // Call it after disable(). Waits until no thread can still be in a callback, and then flushes again, since a thread
+    // Call it after disable(). Waits until no thread can still be in a callback. Then flushes again, since a thread
     // that was in one may have added a record or a buffer. Returns false, perhaps at once, if CUPTI must not be
     // finalized. Only the first call waits; later calls return the same result until detach().
     bool wait_until_left() noexcept;

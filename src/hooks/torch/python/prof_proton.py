@@ -8,8 +8,8 @@ import tempfile
 # The variables that name Proton's CUPTI folder: from Triton 3.6 on, the second for newer versions on Blackwell. Before
 # 3.6 the folder is an argument.
 CUPTI_FOLDERS = ("TRITON_CUPTI_LIB_PATH", "TRITON_CUPTI_LIB_BLACKWELL_PATH")
-# With these versions of CUPTI, once a copy of the library has been subscribed to, no other copy in the process can be,
-# not even after the first was finalized. Measured: this holds for 13.0 to 13.2, and not for 13.5.
+# With these versions of CUPTI, only one copy of the library in a process can be subscribed to. That holds even after
+# the first copy was finalized. Measured: this holds for 13.0 to 13.2, and not for 13.5.
 EXCLUSIVE = range(130000, 130500)
 
 
