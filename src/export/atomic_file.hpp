@@ -1,8 +1,11 @@
-// A file that appears whole or not at all: written as `<path>.tmp-<pid>` (mode 0600) beside its place, renamed there by
-// commit(), removed by the destructor if commit() was not reached. Where the program that it is in closes it, it fails,
-// and what has its number then stays as it is. What stood at `path` before stays until then. A terminal, pipe or device
-// (/dev/null) is written in place. A name that ends in ".gz" is compressed. One thread at a time; every failure is a
-// prof::error that names the file.
+// A file that appears as a whole or not at all.
+//
+// It is written as `<path>.tmp-<pid>` (mode 0600) in the same directory, and commit() renames it to `path`. A file that
+// exists at `path` stays unchanged until then. Without a commit() the destructor removes the temporary file. A
+// terminal, pipe or device (/dev/null) is written in place. If the name ends in ".gz" the content is compressed.
+//
+// If the program closes the descriptor, writing fails, and another file that has the same number by then is not
+// touched. One thread at a time. Every failure is a prof::error that names the file.
 #pragma once
 
 #include <memory>
@@ -22,6 +25,7 @@ public:
     atomic_file& operator=(const atomic_file&) = delete;
 
     void write(std::string_view bytes) override;
+    // Moves the file to its place. REQUIRES: it is the last call.
     void commit();
 
 private:
@@ -31,7 +35,7 @@ private:
     [[noreturn]] void fail(const char* what, int error_number) const;
 
     std::string path_;
-    std::string temporary_path_;  // empty: written in place
+    std::string temporary_path_;  // empty: the file is written in place
     int descriptor_ = -1;
     file_identity file_;
     std::unique_ptr<gzip_stream> gzip_;
