@@ -24,8 +24,8 @@ std::span<const TElement> elements(std::span<const std::byte> payload) noexcept 
 }
 
 struct record_block {
-    std::uint64_t first_number =
-        0;  // number of the first record; the numbers of a thread are consecutive, and need not begin at 0
+    // Number of the first record; the numbers of a thread are consecutive, and need not begin at 0.
+    std::uint64_t first_number = 0;
     std::span<const record> records;
 };
 

@@ -48,8 +48,8 @@ struct timeline_range {
     // operators only, since it is not one of the program's own ranges.
     std::uint32_t parent = npos;
     std::uint32_t depth = 0;  // 0 for a range with no parent
-    std::uint32_t works_for =
-        npos;                 // index into work_parents: declared explicitly where its root opened (push_pop only)
+    // Index into work_parents: declared explicitly where its root opened (push_pop only).
+    std::uint32_t works_for = npos;
     std::uint32_t color = 0;  // ARGB; 0: none
     std::uint32_t category = 0;
     std::uint16_t domain = 0;  // index into domains
