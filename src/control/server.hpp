@@ -96,8 +96,8 @@ private:
     std::string path_;  // of the socket; "": there is none
     dev_t device_ = 0;
     ino_t inode_ = 0;
-    std::chrono::steady_clock::time_point
-        deaf_until_;  // until then no client is accepted, since no descriptor was left for one
+    // Until then no client is accepted, since no descriptor was left for one.
+    std::chrono::steady_clock::time_point deaf_until_;
     std::array<client, most_control_clients> clients_;
     std::mutex answers_mutex_;
     std::vector<std::pair<client*, control_answer>> answers_;
