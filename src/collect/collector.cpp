@@ -189,7 +189,7 @@ std::string_view collector::held_name(std::uint32_t id) const {
     return open.empty() && memory_ != nullptr ? memory_->held_name(id) : open;
 }
 
-// The factor 2: at least half of the arena is free after each round.
+// As a share of the free memory for names. The factor 2: at least half of the arena is free after each round.
 double collector::used_up_names() noexcept {
     const std::uint64_t end = region_.passing().end();
     const double bytes = static_cast<double>(end - names_end_);

@@ -46,8 +46,8 @@ public:
 
     struct round_result {
         std::uint64_t records = 0;  // records taken from rings, plus GPU records
-        // How full the fullest ring was when it was read, 0 … 1. If the share of the name arena that was used up since
-        // the previous round is larger, that share.
+        // How full the fullest ring was when it was read, 0 … 1; or, if larger, the share of the free name memory that
+        // was used up since the previous round.
         double fullest = 0;
     };
     round_result round();

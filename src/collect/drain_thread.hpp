@@ -2,8 +2,9 @@
 // called. The pause between rounds follows the load. The thread blocks every signal that is sent from outside
 // (base/helper_thread.hpp).
 //
-// Only this thread waits for the storage. While it creates the capture or waits for a disk that does not answer,
-// nothing is drained: records that find no room in rings and buffers are counted there as dropped.
+// This thread, and no thread of the program, waits for the storage. While it creates the capture or waits for a disk
+// that does not answer, nothing is drained: records that find no room in rings and buffers are counted there as
+// dropped.
 #pragma once
 
 #include <pthread.h>

@@ -58,7 +58,7 @@ std::string with_captured(std::string shown, bool is_captured);
 std::string path_below(std::string_view above, std::string_view segment);
 
 // Limits the memory for the paths and names of a report. Names may be megabytes long and nest a thousand deep. Once the
-// limit is used up, which only a hostile capture causes, texts are shortened to their ends.
+// limit is used up, which only a hostile capture causes, just the end of a longer text is kept, after "…".
 class text_budget {
 public:
     std::string of(std::string text);

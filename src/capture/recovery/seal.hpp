@@ -30,9 +30,9 @@ struct sealing {
 // Throws prof::error if the file is no capture or cannot be written; then it is unchanged.
 sealing seal_capture(const std::string& path, std::uint32_t how);
 
-// Removes the rings at `path` of a process that died between two recordings or during an export, so that its captures
-// are closed. The rings of a running process are left alone. REQUIRES: each capture of the process is closed; what the
-// rings hold for an open one is lost. Throws prof::error.
+// Removes the rings, and unfinished files beside the captures, of a process that died between two recordings or during
+// an export. `path`: one of its captures. Does nothing if the process is running. REQUIRES: each capture of the process
+// is closed; what the rings hold for an open one is lost. Throws prof::error.
 void remove_rings(const std::string& path);
 
 }  // namespace prof

@@ -31,6 +31,7 @@ public:
     static constexpr std::size_t most_places = 256;  // on one thread; the latest are kept
     static constexpr std::size_t most_started = 65'536;
 
+    // Follows the thread's next records, of which the first has the number `first_number`.
     void follow(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records);
     // The thread has ended. Of what it left open, only start/end ranges can still be closed, by other threads.
     void end_thread(std::uint64_t thread);
