@@ -1,8 +1,8 @@
 // Finds the captured node of a CUDA graph by the node id that an operation of a replay carries.
 //
-// What is launched are copies: instantiating a graph copies its nodes, and so does cloning it or making it another
-// graph's child. Threads record nodes and copies as they make them (record_kind::graph_node, graph_clone).
-// find_origin() follows the copies back, in O(log n) a step.
+// A launch runs copies: instantiating a graph copies its nodes, and so does cloning it or making it another graph's
+// child. Threads record nodes and copies as they make them (record_kind::graph_node, graph_clone). find_origin()
+// follows the copies back, in O(log n) a step.
 #pragma once
 
 #include <cstdint>

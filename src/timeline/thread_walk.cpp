@@ -371,8 +371,8 @@ void thread_walk::skip_hole() {
     forget_open();
 }
 
-// The pops in the time without recording are unknown, so everything open ended with the previous window. What was only
-// observed before ends here, since the thread did nothing in between.
+// The pops in the time without recording are unknown, so everything open ended with the previous window. Ranges that
+// were only observed end here, since the thread did nothing in between.
 void thread_walk::enter_window(const record& r) {
     if (is_earlier_) {
         end_open([&](timeline_range& range) { range.end_ns = now_ns_; });

@@ -11,7 +11,7 @@
 
 namespace prof {
 
-// What the reading depends on, for one process.
+// The parameters for reading the buffers of one process.
 struct gpu_buffer_rules {
     std::uint32_t version = 0;  // CUPTI's version
     std::uint32_t epoch = 0;
