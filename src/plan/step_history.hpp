@@ -1,5 +1,5 @@
 // The lengths of a program's latest steps, and predictions of how long a step should have been. The prediction comes
-// from plain steps (those without a window) before it.
+// from plain steps before it: steps that are neither captured nor right after a window.
 //
 // Many programs have a long step at regular distances (an evaluation, an optimizer step after accumulating gradients).
 // So a step is compared with those 1, 2, 3, … *lags* before it, where the lag is the distance that predicts plain steps
