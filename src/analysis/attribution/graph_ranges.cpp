@@ -95,7 +95,7 @@ std::uint32_t graph_ranges::state_of(const timeline_graph_node& node, const capt
         }
     }
     std::reverse(made.ranges.begin(), made.ranges.end());
-    // Time alone can distinguish the two: beginning a capture takes longer than a step of the clock.
+    // Enclosing ranges are recognised by time alone, since beginning a capture takes longer than a step of the clock.
     const auto is_enclosing = [&](std::uint32_t range) {
         return data_.ranges[range].start_ns <= began_ns && !data_.ranges[range].is_replayed_alike;
     };

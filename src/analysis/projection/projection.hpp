@@ -73,7 +73,7 @@ struct projection {
 };
 
 projection project(const timeline& data, const attribution& att, const projection_options& options = {});
-// The same, with the phases of a JAX program, unless fold_digits is off (xla_phases.hpp).
+// The same, with the phases of a JAX program, unless fold_digits is off or XLA's domain is hidden (xla_phases.hpp).
 projection project(const timeline& data, const projection_options& options = {});
 
 }  // namespace prof
