@@ -79,8 +79,7 @@ tidy() {
         cp "$file" "$(dirname "$file")/UnifiedSource$(basename "$file" .cxx).cpp"
     done
     sed -i 's/\(unity_[0-9]*_cxx\)\.cxx/UnifiedSource\1.cpp/g' build/tidy/compile_commands.json
-    run-clang-tidy-16 -quiet -p build/tidy -j "$jobs" -checks=-bugprone-suspicious-include -extra-arg=-Wno-shadow \
-        "^$PWD/(build/tidy/)?src/"
+    tests/tidy.py build/tidy "$jobs" -checks=-bugprone-suspicious-include -extra-arg=-Wno-shadow
 }
 
 quickstart_without_toolkit() {
