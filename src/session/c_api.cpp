@@ -12,17 +12,18 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/projection/xla_phases.hpp"
 #include "analysis/reports/step_estimate.hpp"
+#include "base/outcome.hpp"
 #include "base/version.hpp"
 #include "options/plans.hpp"
 #include "session/control.hpp"
 #include "session/export_bound.hpp"
+#include "session/export_symbol.hpp"
 #include "session/exports.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
+#include "session/warn_once.hpp"
 #include "timeline/timeline.hpp"
-
-#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
 
 struct prof_summary {
     prof::projection projection;
@@ -77,16 +78,16 @@ recording_session& begun_session() {
     return session;
 }
 
-int as_result(session_result result, const std::string& problem) {
-    switch (result) {
-        case session_result::ok:
+int as_result(const outcome& of) {
+    switch (of.code()) {
+        case outcome_code::ok:
             return PROF_OK;
-        case session_result::wrong_state:
-            return fail(PROF_WRONG_STATE, problem);
-        case session_result::failed:
+        case outcome_code::wrong_state:
+            return fail(PROF_WRONG_STATE, of.message());
+        case outcome_code::failed:
             break;
     }
-    return fail(PROF_FAILED, problem);
+    return fail(PROF_FAILED, of.message());
 }
 
 prof_summary_row public_row(const projection_row& row) noexcept {
@@ -170,49 +171,37 @@ PROF_EXPORT int prof_start(const char* const* settings) {
             const std::string problem = set_from_text(options, *settings);
             if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
         }
-        std::string problem = plan_problem(options);
-        if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
-        if (!session.recording()) problem = session.make_place(options);
-        if (!problem.empty()) return fail(PROF_FAILED, problem);
-        const session_result result = session.start(options, requester::program, problem);
-        if (result == session_result::ok) open_control();
-        return as_result(result, problem);
+        if (const std::string problem = plan_problem(options); !problem.empty()) {
+            return fail(PROF_INVALID_ARGUMENT, problem);
+        }
+        if (!session.recording()) {
+            const outcome prepared = session.prepare_directory(options);
+            if (!prepared.ok()) return as_result(prepared);
+        }
+        const outcome started = session.start(options, requester::program);
+        if (started.ok()) open_control();
+        return as_result(started);
     });
 }
 
 PROF_EXPORT int prof_stop() {
-    return guarded([] {
-        std::string problem;
-        return as_result(recording_session::instance().stop(problem), problem);
-    });
+    return guarded([] { return as_result(recording_session::instance().stop()); });
 }
 
 PROF_EXPORT int prof_pause() {
-    return guarded([] {
-        std::string problem;
-        return as_result(begun_session().pause(problem), problem);
-    });
+    return guarded([] { return as_result(begun_session().pause()); });
 }
 
 PROF_EXPORT int prof_resume() {
-    return guarded([] {
-        std::string problem;
-        return as_result(begun_session().resume(problem), problem);
-    });
+    return guarded([] { return as_result(begun_session().resume()); });
 }
 
 PROF_EXPORT int prof_sync() {
-    return guarded([] {
-        std::string problem;
-        return as_result(begun_session().sync(problem), problem);
-    });
+    return guarded([] { return as_result(begun_session().sync()); });
 }
 
 PROF_EXPORT int prof_before_exit() {
-    return guarded([] {
-        std::string problem;
-        return as_result(recording_session::instance().before_exit(problem), problem);
-    });
+    return guarded([] { return as_result(recording_session::instance().before_exit()); });
 }
 
 PROF_EXPORT int prof_keep_text(const char* key, const char* text) {
@@ -227,11 +216,8 @@ PROF_EXPORT int prof_keep_text(const char* key, const char* text) {
 }
 
 PROF_EXPORT int prof_dump(const char* path) {
-    return guarded([&]() -> int {
-        std::string text;
-        const session_result result = begun_session().dump(path == nullptr ? "" : path, false, text);
-        return as_result(result, text);
-    });
+    return guarded(
+        [&]() -> int { return as_result(begun_session().dump(path == nullptr ? "" : path, false).failure()); });
 }
 
 PROF_EXPORT int prof_step() {
@@ -263,10 +249,7 @@ PROF_EXPORT prof_summary* prof_summary_open() {
     std::unique_ptr<prof_summary> summary;
     (void)guarded([&]() -> int {
         recording_session& session = begun_session();
-        std::string problem;
-        if (const session_result result = session.sync(problem); result != session_result::ok) {
-            return as_result(result, problem);
-        }
+        if (const outcome synced = session.sync(); !synced.ok()) return as_result(synced);
         const std::string path = session.absolute_capture_path();
         if (const std::string why = too_large_to_read(path, session.options().compress); !why.empty()) {
             return fail(PROF_FAILED, "no summary is made in the program of " + path + ": " + why +

@@ -15,9 +15,11 @@
 
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "session/export_symbol.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
@@ -96,9 +98,7 @@ int enter(const char* name, int (*)(TArguments...), TAction&& action, TArguments
 
 #define PROF_ENTER(function, ...) prof::enter(#function, function, __VA_ARGS__)
 
-extern "C" {
-
-[[gnu::visibility("default")]] int InitializeInjection() {
+PROF_EXPORT int InitializeInjection() {
     // The driver wants to hear 1, or it gives up; a failure of ours is no reason for that.
     (void)PROF_ENTER(InitializeInjection, [] {
         prof::recording_session::on_cuda_init();
@@ -107,13 +107,13 @@ extern "C" {
     return 1;
 }
 
-[[gnu::visibility("default")]] int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
+PROF_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
     return PROF_ENTER(
         InitializeInjectionNvtx2,
         [&] {
             prof::note_nvtx_attached();
             prof::recording_session& session = prof::recording_session::instance();
-            session.hold_for_preparation();
+            session.hold_hooks();
             // NVTX has whoever makes a range meanwhile wait until this has returned, also a signal's handler on this
             // thread, and a child that is forked now, which it will never be in: not those that find the hooks.
             const bool has_hooks = prof::install_nvtx_hooks(get_export_table);
@@ -123,9 +123,7 @@ extern "C" {
         get_export_table);
 }
 
-[[gnu::visibility("default")]] int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+PROF_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
     return PROF_ENTER(
         InitializeInjectionNvtxExtension, [&] { return prof::answer_nvtx_extension(module); }, module);
 }
-
-}  // extern "C"

@@ -9,7 +9,7 @@
 
 #include "base/short_file.hpp"
 #include "session/exports.hpp"
-#include "session/process.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "session/end_thread.hpp"
-#include "session/process.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {

@@ -4,7 +4,7 @@
 #include <exception>
 #include <new>
 
-#include "session/process.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 

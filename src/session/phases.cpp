@@ -8,11 +8,12 @@
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/registry.hpp"
+#include "session/export_symbol.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
-
-#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
+#include "session/step_counter.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
@@ -38,7 +39,7 @@ using namespace prof;
 PROF_EXPORT int prof_phase_push(const char* name, uint32_t category) {
     if (name == nullptr) return PROF_INVALID_ARGUMENT;
     if (!is_ready()) return PROF_WRONG_STATE;
-    if (recording_session::program_counts_steps() && std::string_view{name} == "step") return PROF_WRONG_STATE;
+    if (step_counter::program_counts() && std::string_view{name} == "step") return PROF_WRONG_STATE;
     return push_phase(name, category) ? PROF_OK : PROF_WRONG_STATE;
 }
 

@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
-
-#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
+#include "session/export_symbol.hpp"
 
 namespace prof {
 namespace {

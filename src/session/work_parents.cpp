@@ -6,8 +6,7 @@
 
 #include "base/clock.hpp"
 #include "ring/registry.hpp"
-
-#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
+#include "session/export_symbol.hpp"
 
 namespace prof {
 namespace {
