@@ -48,7 +48,7 @@ int fail(prof_result code, std::string_view line) noexcept {
     return code;
 }
 
-// Runs `action`, which returns a prof_result; turns whatever it throws into one.
+// Runs `action`, which returns a prof_result; turns an exception into one.
 template <typename TAction>
 int guarded(TAction&& action) noexcept {
     try {
@@ -71,7 +71,7 @@ int guarded(TAction&& action) noexcept {
     }
 }
 
-// The session, for what there is nothing to do to before a forked child's recording has begun.
+// The session, after the recording of a forked child has begun.
 recording_session& begun_session() {
     recording_session& session = recording_session::instance();
     session.begin_inherited();
@@ -138,8 +138,8 @@ prof_summary_step_row public_row(const step_estimate_row& row) noexcept {
     return out;
 }
 
-// To a caller that was compiled with this or another version of the struct: fields are only added, at the end.
-// `first_version`: its size then.
+// For a caller that was compiled with this or another version of the struct: fields are only added, at the end.
+// `first_version`: the size of the first version.
 template <std::size_t first_version, typename TStruct>
 int hand_out(const TStruct& from, const char* type, TStruct* out, std::size_t size) {
     static_assert(sizeof(TStruct) == first_version);
@@ -257,7 +257,7 @@ PROF_EXPORT prof_summary* prof_summary_open() {
         }
         auto made = std::make_unique<prof_summary>();
         timeline data = load_timeline(path);
-        // A capture that is not closed does not say how many steps there were.
+        // A capture that is not closed does not have the number of steps.
         data.properties.try_emplace("steps", std::to_string(session.steps()));
         const projection_options options = projection_options_of(session.options());
         const shown_timeline shown{data, options};

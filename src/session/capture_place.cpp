@@ -10,7 +10,7 @@
 namespace prof {
 namespace {
 
-// What comes from outside must not lead out of the output directory.
+// A name from outside must not lead out of the output directory.
 std::string as_file_name(std::string text) {
     for (char& c : text) {
         if (c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '_';

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <exception>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/annotated_mutex.hpp"
 #include "base/clock.hpp"
 #include "base/outcome.hpp"
 #include "base/version.hpp"
@@ -61,7 +61,7 @@ private:
 
     control_server server_;
     background_thread worker_{"prof-command"};
-    std::mutex starting_;  // held while this or a recording is started, so that neither begins at the end
+    annotated_mutex starting_;  // held while this or a recording starts, so that neither begins at exit
     std::atomic<bool> ends_{false};
     std::uint64_t opened_ns_ = 0;
     process_facts facts_;
@@ -82,7 +82,7 @@ process_control::process_control()
                .signalled = [this] { worker_.post([this] { toggle(); }); }}) {}
 
 void process_control::open() {
-    const std::lock_guard lock(starting_);
+    const annotated_lock lock(starting_);
     if (ends_) return;
     const session_options options = recording_session::instance().environment_options();
     opened_ns_ = clock_ns(CLOCK_MONOTONIC);
@@ -93,7 +93,7 @@ void process_control::open() {
         const std::string directory = make_control_directory(problem);
         if (!directory.empty()) problem = server_.listen_in(directory, getpid());
         has_socket = problem.empty();
-        // By default nobody is bothered where there can be no socket.
+        // By default no line is written where there can be no socket.
         if (!has_socket && options.control == "on") warn_once("control=on: " + problem);
     }
     const int signal = signal_number(options.control_signal);
@@ -103,17 +103,17 @@ void process_control::open() {
         return;
     }
     if (signal == 0) return;
-    const std::string problem = watch_signal(signal, server_);
-    if (!problem.empty()) warn_once("control_signal=" + options.control_signal + ": " + problem);
+    const outcome watched = watch_signal(signal, server_);
+    if (!watched.ok()) warn_once("control_signal=" + options.control_signal + ": " + watched.message());
 }
 
-// Whoever starts a recording may be waiting for one to end, and that for a GPU which does not.
+// A thread that starts a recording may wait for another recording to end, and that one for a GPU which does not.
 void process_control::refuse() {
     ends_ = true;
-    if (lock_within(starting_, longest_wait_for_a_start)) starting_.unlock();
+    if (lock_within(starting_.native(), longest_wait_for_a_start)) starting_.native().unlock();
 }
 
-// Whoever waits for a command that is done is to hear so.
+// A client that waits for a command which is done still gets its answer.
 void process_control::close() {
     worker_.wait_until_idle(longest_wait_for_answers);
     server_.stop();
@@ -175,7 +175,7 @@ control_answer process_control::execute(const control_request& request) {
 }
 
 control_answer process_control::start(const control_request& request) {
-    const std::lock_guard lock(starting_);
+    const annotated_lock lock(starting_);
     if (ends_) return {control_result::refused, "the process is about to end"};
     recording_session& session = recording_session::instance();
     session_options options = session.environment_options();
@@ -224,7 +224,7 @@ void open_control() noexcept {
     try {
         process_control::instance().open();
     } catch (const std::bad_alloc&) {
-        // It goes on without control. What this costs the recording is the line to say.
+        // It goes on without control. The line on stderr is left for what this costs the recording.
     } catch (const std::exception& failure) {
         warn_once(failure.what());
     }

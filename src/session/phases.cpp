@@ -1,4 +1,4 @@
-// The C interface by which a program's phases and ranges are said from outside (prof/prof.h). Hot path: no lock, no
+// The C interface by which code outside the program reports its phases and ranges (prof/prof.h). Hot path: no lock, no
 // allocation but a thread's first, no error text.
 #include <prof/prof.h>
 
@@ -18,7 +18,8 @@
 namespace prof {
 namespace {
 
-// Whether this copy of libprof has the process's session. The first phase may come before the first range.
+// Whether this copy of libprof has the process's session. Prepares it, since the first phase may come before the first
+// range.
 bool is_ready() noexcept {
     if (installed_region() != nullptr) [[likely]]
         return true;

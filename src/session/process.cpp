@@ -14,7 +14,7 @@
 namespace prof {
 namespace {
 
-// The first of these that holds a whole number.
+// The value of the first variable that holds a whole number; "" if none does.
 std::string number_from_environment(std::initializer_list<const char*> variables) {
     for (const char* variable : variables) {
         const char* value = std::getenv(variable);

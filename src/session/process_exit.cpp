@@ -21,8 +21,6 @@ constexpr timespec between_checks_of_progress{0, 200'000};
 
 }  // namespace
 
-__thread unsigned session_mutexes_held __attribute__((tls_model("initial-exec"))) = 0;
-
 void process_exit::register_handler() noexcept { std::atexit(functions_.on_exit); }
 
 // A signal's handler may exit on a thread that is inside the session, or in the middle of a call to CUDA or to the
