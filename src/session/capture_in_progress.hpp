@@ -2,8 +2,9 @@
 // capture of its own, to the moment when it is taken out to be completed.
 //
 // A capture is made at the first record, and not before, by a thread that may be in the middle of anything while
-// another thread holds window_control's lock for long. So this state has a lock of its own, which is held for short:
-// nobody waits under it for a disk, for the GPU or for a thread. Any thread; it is taken after window_control's lock.
+// another thread holds window_control's lock for long. So this state has a lock of its own. It is held for a short
+// time: no function waits under it for a disk, the GPU or a thread. Any thread; it is taken after window_control's
+// lock.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The end of a wait that must not last for ever. By a clock that nobody sets: set back, the system's clock would make
-// "five seconds at most" hours.
+// The end of a wait that must not last for ever. It uses the steady clock: if the system's clock were set back, "five
+// seconds at most" would become hours.
 #pragma once
 
 #include <chrono>

@@ -57,8 +57,7 @@ outcome dump_writer::write(drain_thread& drain, const session_options& options, 
     try {
         (void)settling_.wait_until_idle(longest_wait_for_window);
         drain.dump(path, reason);
-        std::string problem = write_bounded_exports(options, path);
-        return problem.empty() ? outcome{} : outcome::failed(std::move(problem));
+        return write_bounded_exports(options, path);
     } catch (const std::exception& failure) {
         return outcome::failed(failure.what());
     }

@@ -48,7 +48,7 @@ void end_thread::start() {
     is_there_.store(true);
 }
 
-// By a clock that nobody sets, except under the thread sanitizer, which does not follow that call.
+// By the monotonic clock, except under the thread sanitizer, which does not follow that call.
 int end_thread::wait_for_a_while() noexcept {
     timespec end{};
 #ifdef PROF_THREAD_SANITIZER

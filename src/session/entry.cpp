@@ -1,5 +1,5 @@
-// The ways in: the constructor (linked, LD_PRELOAD), and the functions that CUDA's driver and NVTX look for. However
-// many of them lead here, there is one session per process.
+// The entry points: the constructor (linked, LD_PRELOAD), and the functions that CUDA's driver and NVTX search for.
+// However many of them are called, there is one session per process.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/auxv.h>

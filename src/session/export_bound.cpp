@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/short_file.hpp"
 #include "session/exports.hpp"
@@ -112,10 +113,13 @@ std::string too_large_to_read(const std::string& capture_path, bool is_compresse
     return too_large_to_read(static_cast<std::uint64_t>(status.st_blocks) * block, is_compressed, memory_left());
 }
 
-std::string write_bounded_exports(const session_options& options, const std::string& capture_path) {
+outcome write_bounded_exports(const session_options& options, const std::string& capture_path) {
     if (!options.export_trace && !options.export_summary) return {};
     const std::string why = too_large_to_read(capture_path, options.compress);
-    if (why.empty()) return write_exports(options, capture_path);
+    if (why.empty()) {
+        std::string problem = write_exports(options, capture_path);
+        return problem.empty() ? outcome{} : outcome::failed(std::move(problem));
+    }
     warn_once("no exports are made in the program of " + capture_path + ": " + why +
               "; `prof export` and `prof report` make them from it");
     return {};

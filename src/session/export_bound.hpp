@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/outcome.hpp"
 #include "options/options.hpp"
 
 namespace prof {
@@ -20,6 +21,6 @@ std::string too_large_to_read(const std::string& capture_path, bool is_compresse
 
 // As write_exports(), unless the capture is too large. Then the command can make the exports, and one line on stderr
 // states that.
-std::string write_bounded_exports(const session_options& options, const std::string& capture_path);
+outcome write_bounded_exports(const session_options& options, const std::string& capture_path);
 
 }  // namespace prof

@@ -5,12 +5,16 @@
 
 namespace prof {
 
-void export_thread::post_exports(recording_settings::snapshot options, std::string path, std::string problem) {
-    if (problem.empty() && !options->export_trace && !options->export_summary) return;
-    thread_.post([this, options = std::move(options), path = std::move(path), problem = std::move(problem)]() mutable {
-        if (problem.empty()) problem = write_bounded_exports(*options, path);
-        if (!problem.empty()) note_problem(problem);
+void export_thread::post_exports(recording_settings::snapshot options, std::string path) {
+    if (!options->export_trace && !options->export_summary) return;
+    thread_.post([this, options = std::move(options), path = std::move(path)] {
+        if (const outcome written = write_bounded_exports(*options, path); !written.ok())
+            note_problem(written.message());
     });
+}
+
+void export_thread::post_problem(std::string problem) {
+    thread_.post([this, problem = std::move(problem)] { note_problem(problem); });
 }
 
 std::string export_thread::problem() {

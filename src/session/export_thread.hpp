@@ -18,9 +18,10 @@ namespace prof {
 
 class export_thread {
 public:
-    // Makes the exports of the capture at `path` that the options ask for. `problem`: why the capture is not complete;
-    // then none are made.
-    void post_exports(recording_settings::snapshot options, std::string path, std::string problem);
+    // Makes the exports of the capture at `path` that the options ask for.
+    void post_exports(recording_settings::snapshot options, std::string path);
+    // Instead, where the capture is not complete: its problem is one of the recording's exports.
+    void post_problem(std::string problem);
     // Runs on this thread after all earlier tasks (background.hpp).
     void post(std::function<void()> task) { thread_.post(std::move(task)); }
 

@@ -1,10 +1,10 @@
-// A forked child. Of its parent's session, threads, locks and file it has copies that nobody goes on with: it leaves
-// them alone and makes a session of its own. That begins at the child's first range, or its first use of CUDA where its
-// parent had none: a child without any costs nothing and leaves nothing.
+// A forked child. It has copies of its parent's session, threads, locks and file, but it does not use them: it makes a
+// session of its own. That begins at the child's first range, or at its first use of CUDA where its parent had not used
+// it. A child without either costs nothing and leaves nothing.
 //
-// The recording that it begins is the parent's at the moment of the fork: it has its options, but for those that follow
-// the parent's steps. The parent has left beforehand what the child needs for this (heritage.hpp), so that no fork
-// waits for a lock.
+// The child continues the recording that its parent had at the moment of the fork, in a capture of its own. It has the
+// parent's options, except those that depend on the parent's steps. The parent publishes beforehand what the child needs
+// for this (heritage.hpp), so that no fork waits for a lock.
 #include <atomic>
 #include <exception>
 #include <memory>

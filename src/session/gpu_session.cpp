@@ -58,7 +58,8 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     std::string problem;
     try {
         make_tracer(*options);
-        // Another thread may have called exit since libcupti was loaded, before our handler stood in front of its own.
+        // Another thread may have called exit since libcupti was loaded, before libprof's handler stood in front of
+        // libcupti's.
         if (exit_.has_begun()) return;
         const bool whole_graphs = options->cuda_graphs == "graphs" && cuda_is_new;
         problem = tracer_->attach(epoch, what, whole_graphs, options->api_calls == "runtime");

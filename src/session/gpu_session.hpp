@@ -1,11 +1,11 @@
 // CUPTI as the session uses it: whether CUDA is in the process, when CUPTI is attached to, and when it is detached
 // from.
 //
-// CUPTI is used by one thread at a time, and no lock says which: a wait for the GPU must not block the program's
-// threads. A function marked "one user" is called
+// CUPTI is used by one thread at a time. No lock guards that, since a thread waits for the GPU while it uses CUPTI, and
+// the program's threads must not wait for it. A function marked "one user" is called
 //   - on the settling thread (settling_thread.hpp), for a window that has ended, or
 //   - with window_control's lock, while the settling thread has nothing to do or a window is open, or
-//   - when the recording is completed, after the settling thread.
+//   - when the recording is completed, after the settling thread is done.
 // Other functions are for any thread.
 #pragma once
 

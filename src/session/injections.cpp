@@ -43,7 +43,7 @@ std::string set_unless_taken(const char* variable, const std::string& own_path) 
     return is_libprof(set) ? std::string{} : std::string{set};
 }
 
-// The program, or a tool that was loaded after us, may have set it since.
+// The program, or a tool that was loaded after libprof, may have set it since.
 std::string taken_until_now(const char* variable, const std::string& at_first) {
     const char* const set = std::getenv(variable);
     return set == nullptr || is_libprof(set) ? at_first : std::string{set};

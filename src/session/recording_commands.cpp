@@ -32,8 +32,8 @@ outcome recording_commands::stop() {
     return completed;
 }
 
-// A program that ends is not held up by another thread that waits for a GPU which does not end: then nobody completes
-// the capture, and it is as after a crash.
+// A program that ends is not held up by another thread that waits for a GPU which does not end. Then no thread
+// completes the capture, and it is as after a crash.
 bool recording_commands::lock_at_exit() {
     std::uint64_t worked_ns = parts_.exports.cpu_ns();
     while (!mutex_.try_lock_for(longest_standstill)) {
@@ -130,7 +130,7 @@ outcome recording_commands::complete_recording(bool was_recording, const std::sh
         const session_lock state(parts_.windows.mutex());
         parts_.idle.begin();
     }
-    if (drain != nullptr && closed.ok()) parts_.exports.post_exports(options, parts_.capture.absolute_path(), {});
+    if (drain != nullptr && closed.ok()) parts_.exports.post_exports(options, parts_.capture.absolute_path());
     if (!parts_.exports.wait_while_it_works(longest_standstill)) {
         if (!closed.ok()) return closed;
         return outcome::failed("exports or a dump wait for a disk that does not answer; the recording has ended");

@@ -171,7 +171,8 @@ void recording_windows::complete_capture(drain_thread& drain, recording_settings
     });
     std::string problem = drain.finish(format::end_reason::stopped);
     parts_.capture.keep_totals(drain);
-    parts_.exports.post_exports(std::move(options), parts_.capture.absolute_path(), std::move(problem));
+    if (!problem.empty()) return parts_.exports.post_problem(std::move(problem));
+    parts_.exports.post_exports(std::move(options), parts_.capture.absolute_path());
 }
 
 void recording_windows::begin_warm_up() {

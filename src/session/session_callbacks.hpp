@@ -1,5 +1,5 @@
-// Functions of the session that others call by a plain function pointer: hooks, exit handlers, threads. Each looks up
-// the process's session, since a forked child has another one.
+// Functions of the session that hooks, exit handlers and threads call by a plain function pointer. Each gets the
+// process's session first, since a forked child has another one.
 #pragma once
 
 #include "hooks/nvtx/watched_ranges.hpp"

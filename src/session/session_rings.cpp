@@ -21,7 +21,7 @@ namespace {
 std::array<std::uint8_t, 16> random_id() noexcept {
     std::array<std::uint8_t, 16> id{};
     if (getrandom(id.data(), id.size(), GRND_NONBLOCK) != static_cast<ssize_t>(id.size())) {
-        // Early in boot: time and process tell two captures apart well enough.
+        // Early in boot: time and process distinguish two captures well enough.
         const std::uint64_t now = clock_ns(CLOCK_REALTIME);
         const auto pid = static_cast<std::uint64_t>(getpid());
         std::memcpy(id.data(), &now, sizeof now);

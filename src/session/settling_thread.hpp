@@ -1,7 +1,8 @@
 // The thread that settles windows which have ended: it waits for the GPU, brings in the window's last records, and
 // detaches from CUPTI (gpu_session::settle). A window is opened only when it has nothing to do.
 //
-// Its lock is one of the last (lock_order.hpp). Any thread.
+// Its tasks never take window_control's lock, since a thread that holds that lock may wait for them. Its own lock is one
+// of the last (lock_order.hpp). Any thread.
 #pragma once
 
 #include <atomic>
