@@ -14,6 +14,8 @@ target_compile_options(prof_build_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow
     # GCC 12 takes std::string's own code for overlapping copies (GCC bug 105651) and for out of bounds.
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds>"
+    # Locks, as they are annotated (base/thread_annotations.hpp).
+    "$<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>"
     $<$<BOOL:${PROF_WERROR}>:-Werror>)
 if(PROF_SANITIZE)
     target_compile_options(prof_build_flags INTERFACE

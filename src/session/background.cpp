@@ -10,7 +10,6 @@
 
 namespace prof {
 
-// REQUIRES: mutex_ is held.
 bool background_thread::start() {
     if (has_thread_) return true;
     pthread_t thread{};
@@ -30,9 +29,10 @@ void* background_thread::enter(void* self) noexcept {
 }
 
 void background_thread::run() {
-    std::unique_lock lock(mutex_);
+    const auto has_task = [&]() PROF_REQUIRES(mutex_) { return !tasks_.empty(); };
+    annotated_lock lock(mutex_);
     for (;;) {
-        while (!changed_.wait_for(lock, between_looks_whether_alone, [&] { return !tasks_.empty(); })) {
+        while (!changed_.wait_for(lock.native(), between_looks_whether_alone, has_task)) {
             exit_if_alone();
         }
         const std::function<void()> task = std::move(tasks_.front());
@@ -48,7 +48,7 @@ void background_thread::run() {
 
 void background_thread::post(std::function<void()> task) {
     {
-        const std::lock_guard lock(mutex_);
+        const annotated_lock lock(mutex_);
         if (start()) {
             tasks_.push_back(std::move(task));
             changed_.notify_all();
@@ -59,34 +59,34 @@ void background_thread::post(std::function<void()> task) {
 }
 
 bool background_thread::is_idle() {
-    const std::lock_guard lock(mutex_);
+    const annotated_lock lock(mutex_);
     return has_done_all();
 }
 
 bool background_thread::wait_until_idle(std::chrono::milliseconds longest) {
-    std::unique_lock lock(mutex_);
-    const auto idle = [&] { return has_done_all(); };
+    const auto idle = [&]() PROF_REQUIRES(mutex_) { return has_done_all(); };
+    annotated_lock lock(mutex_);
     if (longest == std::chrono::milliseconds::max()) {
-        changed_.wait(lock, idle);
+        changed_.wait(lock.native(), idle);
         return true;
     }
-    return changed_.wait_for(lock, longest, idle);
+    return changed_.wait_for(lock.native(), longest, idle);
 }
 
 bool background_thread::wait_while_it_works(std::chrono::milliseconds standstill) {
-    constexpr std::chrono::milliseconds between_looks{50};
+    constexpr std::chrono::milliseconds between_checks{50};
     std::uint64_t worked_ns = cpu_ns();
     auto since = std::chrono::steady_clock::now();
     {
-        const std::lock_guard lock(mutex_);
+        const annotated_lock lock(mutex_);
         if (stood_still_at_ns_ == worked_ns) since = stands_still_since_;
     }
-    while (!wait_until_idle(between_looks)) {
+    while (!wait_until_idle(between_checks)) {
         const auto now = std::chrono::steady_clock::now();
         const std::uint64_t before_ns = std::exchange(worked_ns, cpu_ns());
         if (before_ns != worked_ns) since = now;
         if (now - since < standstill) continue;
-        const std::lock_guard lock(mutex_);
+        const annotated_lock lock(mutex_);
         stood_still_at_ns_ = worked_ns;
         stands_still_since_ = since;
         return false;

@@ -1,6 +1,6 @@
-// A thread of ours for what would hold up the program: waiting for the GPU at the end of a window, exports. Tasks run
-// one after the other, in the order in which they were given. It blocks every signal, so that no handler of the program
-// ever runs on it, and exists only once there was a task.
+// A thread for work that would hold up the program: to wait for the GPU at the end of a window, to make exports. Tasks
+// run one after the other, in the order in which they were posted. The thread blocks every signal, so that no handler
+// of the program ever runs on it. It is made by the first task.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,8 @@
 #include <ctime>
 #include <deque>
 #include <functional>
-#include <mutex>
+
+#include "base/annotated_mutex.hpp"
 
 namespace prof {
 
@@ -21,36 +22,36 @@ public:
     background_thread(const background_thread&) = delete;
     background_thread& operator=(const background_thread&) = delete;
 
-    // If there can be no thread, the task runs here and now. One that throws has its line (out_of_memory.hpp).
-    void post(std::function<void()> task);
+    // If there can be no thread, the task runs here and now. What a task throws is reported (out_of_memory.hpp).
+    void post(std::function<void()> task) PROF_EXCLUDES(mutex_);
 
-    // Returns when all tasks given so far are done; false if that takes longer than `longest`;
+    // Returns when all tasks posted so far are done; false if that takes longer than `longest`;
     // max(): however long it takes.
-    bool wait_until_idle(std::chrono::milliseconds longest);
-    bool is_idle();
-    // As wait_until_idle(), but false once the thread has had nothing of the processor for as long as `standstill`: who
-    // comes after that, while it still stands, does not wait so long again.
-    bool wait_while_it_works(std::chrono::milliseconds standstill);
-    // What the thread has had of the processor. Any thread.
+    bool wait_until_idle(std::chrono::milliseconds longest) PROF_EXCLUDES(mutex_);
+    bool is_idle() PROF_EXCLUDES(mutex_);
+    // As wait_until_idle(), but false once the thread has used no processor time for as long as `standstill`. A later
+    // call does not wait so long again, while the thread still stands.
+    bool wait_while_it_works(std::chrono::milliseconds standstill) PROF_EXCLUDES(mutex_);
+    // The processor time that the thread has used. Any thread.
     std::uint64_t cpu_ns() const noexcept;
 
 private:
     static void* enter(void* self) noexcept;
-    void run();
-    bool start();
-    bool has_done_all() const { return tasks_.empty() && !busy_; }  // REQUIRES: mutex_ is held
+    void run() PROF_EXCLUDES(mutex_);
+    bool start() PROF_REQUIRES(mutex_);
+    bool has_done_all() const PROF_REQUIRES(mutex_) { return tasks_.empty() && !busy_; }
 
     const char* const name_;
-    std::mutex mutex_;
+    annotated_mutex mutex_;
     std::condition_variable changed_;
-    std::deque<std::function<void()>> tasks_;
-    bool busy_ = false;        // with a task that is no longer in tasks_
-    bool has_thread_ = false;  // it ends with the process
+    std::deque<std::function<void()>> tasks_ PROF_GUARDED_BY(mutex_);
+    bool busy_ PROF_GUARDED_BY(mutex_) = false;        // with a task that is no longer in tasks_
+    bool has_thread_ PROF_GUARDED_BY(mutex_) = false;  // it ends with the process
     static constexpr clockid_t no_clock = -1;
     std::atomic<clockid_t> clock_{no_clock};
-    // When a wait was given up: what the thread had had of the processor, and since when.
-    std::uint64_t stood_still_at_ns_ = UINT64_MAX;
-    std::chrono::steady_clock::time_point stands_still_since_;
+    // When a wait was given up: the processor time used until then, and since when the thread stands still.
+    std::uint64_t stood_still_at_ns_ PROF_GUARDED_BY(mutex_) = UINT64_MAX;
+    std::chrono::steady_clock::time_point stands_still_since_ PROF_GUARDED_BY(mutex_);
 };
 
 }  // namespace prof

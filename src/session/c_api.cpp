@@ -12,17 +12,18 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/projection/xla_phases.hpp"
 #include "analysis/reports/step_estimate.hpp"
+#include "base/outcome.hpp"
 #include "base/version.hpp"
 #include "options/plans.hpp"
 #include "session/control.hpp"
 #include "session/export_bound.hpp"
+#include "session/export_symbol.hpp"
 #include "session/exports.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
+#include "session/warn_once.hpp"
 #include "timeline/timeline.hpp"
-
-#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
 
 struct prof_summary {
     prof::projection projection;
@@ -47,7 +48,7 @@ int fail(prof_result code, std::string_view line) noexcept {
     return code;
 }
 
-// Runs `action`, which returns a prof_result; turns whatever it throws into one.
+// Runs `action`, which returns a prof_result; turns an exception into one.
 template <typename TAction>
 int guarded(TAction&& action) noexcept {
     try {
@@ -70,23 +71,23 @@ int guarded(TAction&& action) noexcept {
     }
 }
 
-// The session, for what there is nothing to do to before a forked child's recording has begun.
+// The session, after the recording of a forked child has begun.
 recording_session& begun_session() {
     recording_session& session = recording_session::instance();
     session.begin_inherited();
     return session;
 }
 
-int as_result(session_result result, const std::string& problem) {
-    switch (result) {
-        case session_result::ok:
+int as_result(const outcome& of) {
+    switch (of.code()) {
+        case outcome_code::ok:
             return PROF_OK;
-        case session_result::wrong_state:
-            return fail(PROF_WRONG_STATE, problem);
-        case session_result::failed:
+        case outcome_code::wrong_state:
+            return fail(PROF_WRONG_STATE, of.message());
+        case outcome_code::failed:
             break;
     }
-    return fail(PROF_FAILED, problem);
+    return fail(PROF_FAILED, of.message());
 }
 
 prof_summary_row public_row(const projection_row& row) noexcept {
@@ -137,8 +138,8 @@ prof_summary_step_row public_row(const step_estimate_row& row) noexcept {
     return out;
 }
 
-// To a caller that was compiled with this or another version of the struct: fields are only added, at the end.
-// `first_version`: its size then.
+// For a caller that was compiled with this or another version of the struct: fields are only added, at the end.
+// `first_version`: the size of the first version.
 template <std::size_t first_version, typename TStruct>
 int hand_out(const TStruct& from, const char* type, TStruct* out, std::size_t size) {
     static_assert(sizeof(TStruct) == first_version);
@@ -170,49 +171,37 @@ PROF_EXPORT int prof_start(const char* const* settings) {
             const std::string problem = set_from_text(options, *settings);
             if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
         }
-        std::string problem = plan_problem(options);
-        if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
-        if (!session.recording()) problem = session.make_place(options);
-        if (!problem.empty()) return fail(PROF_FAILED, problem);
-        const session_result result = session.start(options, requester::program, problem);
-        if (result == session_result::ok) open_control();
-        return as_result(result, problem);
+        if (const std::string problem = plan_problem(options); !problem.empty()) {
+            return fail(PROF_INVALID_ARGUMENT, problem);
+        }
+        if (!session.recording()) {
+            const outcome prepared = session.prepare_directory(options);
+            if (!prepared.ok()) return as_result(prepared);
+        }
+        const outcome started = session.start(options, requester::program);
+        if (started.ok()) open_control();
+        return as_result(started);
     });
 }
 
 PROF_EXPORT int prof_stop() {
-    return guarded([] {
-        std::string problem;
-        return as_result(recording_session::instance().stop(problem), problem);
-    });
+    return guarded([] { return as_result(recording_session::instance().stop()); });
 }
 
 PROF_EXPORT int prof_pause() {
-    return guarded([] {
-        std::string problem;
-        return as_result(begun_session().pause(problem), problem);
-    });
+    return guarded([] { return as_result(begun_session().pause()); });
 }
 
 PROF_EXPORT int prof_resume() {
-    return guarded([] {
-        std::string problem;
-        return as_result(begun_session().resume(problem), problem);
-    });
+    return guarded([] { return as_result(begun_session().resume()); });
 }
 
 PROF_EXPORT int prof_sync() {
-    return guarded([] {
-        std::string problem;
-        return as_result(begun_session().sync(problem), problem);
-    });
+    return guarded([] { return as_result(begun_session().sync()); });
 }
 
 PROF_EXPORT int prof_before_exit() {
-    return guarded([] {
-        std::string problem;
-        return as_result(recording_session::instance().before_exit(problem), problem);
-    });
+    return guarded([] { return as_result(recording_session::instance().before_exit()); });
 }
 
 PROF_EXPORT int prof_keep_text(const char* key, const char* text) {
@@ -227,11 +216,8 @@ PROF_EXPORT int prof_keep_text(const char* key, const char* text) {
 }
 
 PROF_EXPORT int prof_dump(const char* path) {
-    return guarded([&]() -> int {
-        std::string text;
-        const session_result result = begun_session().dump(path == nullptr ? "" : path, false, text);
-        return as_result(result, text);
-    });
+    return guarded(
+        [&]() -> int { return as_result(begun_session().dump(path == nullptr ? "" : path, false).failure()); });
 }
 
 PROF_EXPORT int prof_step() {
@@ -263,10 +249,7 @@ PROF_EXPORT prof_summary* prof_summary_open() {
     std::unique_ptr<prof_summary> summary;
     (void)guarded([&]() -> int {
         recording_session& session = begun_session();
-        std::string problem;
-        if (const session_result result = session.sync(problem); result != session_result::ok) {
-            return as_result(result, problem);
-        }
+        if (const outcome synced = session.sync(); !synced.ok()) return as_result(synced);
         const std::string path = session.absolute_capture_path();
         if (const std::string why = too_large_to_read(path, session.options().compress); !why.empty()) {
             return fail(PROF_FAILED, "no summary is made in the program of " + path + ": " + why +
@@ -274,7 +257,7 @@ PROF_EXPORT prof_summary* prof_summary_open() {
         }
         auto made = std::make_unique<prof_summary>();
         timeline data = load_timeline(path);
-        // A capture that is not closed does not say how many steps there were.
+        // A capture that is not closed does not have the number of steps.
         data.properties.try_emplace("steps", std::to_string(session.steps()));
         const projection_options options = projection_options_of(session.options());
         const shown_timeline shown{data, options};

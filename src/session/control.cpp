@@ -4,13 +4,14 @@
 
 #include <atomic>
 #include <exception>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/annotated_mutex.hpp"
 #include "base/clock.hpp"
+#include "base/outcome.hpp"
 #include "base/version.hpp"
 #include "control/place.hpp"
 #include "control/server.hpp"
@@ -19,17 +20,20 @@
 #include "session/control_signal.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
+#include "session/session_mutex.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::chrono::milliseconds status_patience{1000};
 constexpr std::chrono::milliseconds longest_wait_for_answers{1000};
-constexpr std::chrono::seconds longest_wait_for_start{5};
+constexpr std::chrono::seconds longest_wait_for_a_start{5};
 
-control_answer as_answer(session_result result, std::string text) {
-    if (result == session_result::ok) return {control_result::done, std::move(text)};
-    return {result == session_result::failed ? control_result::failed : control_result::refused, std::move(text)};
+// `done`: the text of the answer where all is well.
+control_answer as_answer(const outcome& of, std::string done = {}) {
+    if (of.ok()) return {control_result::done, std::move(done)};
+    return {of.code() == outcome_code::failed ? control_result::failed : control_result::refused, of.message()};
 }
 
 class process_control {
@@ -57,7 +61,7 @@ private:
 
     control_server server_;
     background_thread worker_{"prof-command"};
-    std::mutex starting_;  // held while this or a recording is started, so that neither begins at the end
+    annotated_mutex starting_;  // held while this or a recording starts, so that neither begins at exit
     std::atomic<bool> ends_{false};
     std::uint64_t opened_ns_ = 0;
     process_facts facts_;
@@ -78,7 +82,7 @@ process_control::process_control()
                .signalled = [this] { worker_.post([this] { toggle(); }); }}) {}
 
 void process_control::open() {
-    const std::lock_guard lock(starting_);
+    const annotated_lock lock(starting_);
     if (ends_) return;
     const session_options options = recording_session::instance().environment_options();
     opened_ns_ = clock_ns(CLOCK_MONOTONIC);
@@ -89,7 +93,7 @@ void process_control::open() {
         const std::string directory = make_control_directory(problem);
         if (!directory.empty()) problem = server_.listen_in(directory, getpid());
         has_socket = problem.empty();
-        // By default nobody is bothered where there can be no socket.
+        // By default no line is written where there can be no socket.
         if (!has_socket && options.control == "on") warn_once("control=on: " + problem);
     }
     const int signal = signal_number(options.control_signal);
@@ -99,17 +103,17 @@ void process_control::open() {
         return;
     }
     if (signal == 0) return;
-    const std::string problem = watch_signal(signal, server_);
-    if (!problem.empty()) warn_once("control_signal=" + options.control_signal + ": " + problem);
+    const outcome watched = watch_signal(signal, server_);
+    if (!watched.ok()) warn_once("control_signal=" + options.control_signal + ": " + watched.message());
 }
 
-// Whoever starts a recording may be waiting for one to end, and that for a GPU which does not.
+// A thread that starts a recording may wait for another recording to end, and that one for a GPU which does not.
 void process_control::refuse() {
     ends_ = true;
-    if (lock_within(starting_, longest_wait_for_start)) starting_.unlock();
+    if (lock_within(starting_.native(), longest_wait_for_a_start)) starting_.native().unlock();
 }
 
-// Whoever waits for a command that is done is to hear so.
+// A client that waits for a command which is done still gets its answer.
 void process_control::close() {
     worker_.wait_until_idle(longest_wait_for_answers);
     server_.stop();
@@ -157,52 +161,45 @@ control_answer process_control::execute(const control_request& request) {
     }
     if (ends_) return {control_result::refused, "the process is about to end"};
     recording_session& session = recording_session::instance();
-    std::string problem;
     if (request.command == "start") return start(request);
     if (request.command == "stop") return stop();
     if (request.command == "set") return set(request);
-    session_result result = session_result::ok;
+    if (request.command == "pause") return as_answer(session.pause());
+    if (request.command == "resume") return as_answer(session.resume());
     if (request.command == "dump") {
-        result = session.dump("", true, problem);
-    } else if (request.command == "pause") {
-        result = session.pause(problem);
-    } else if (request.command == "resume") {
-        result = session.resume(problem);
-    } else {
-        result = session.sync(problem);
-        if (result == session_result::ok) problem = session.absolute_capture_path();
+        const result<std::string> dumped = session.dump("", true);
+        return as_answer(dumped.failure(), dumped.ok() ? dumped.value() : "");
     }
-    return as_answer(result, problem);
+    const outcome synced = session.sync();
+    return as_answer(synced, session.absolute_capture_path());
 }
 
 control_answer process_control::start(const control_request& request) {
-    const std::lock_guard lock(starting_);
+    const annotated_lock lock(starting_);
     if (ends_) return {control_result::refused, "the process is about to end"};
     recording_session& session = recording_session::instance();
     session_options options = session.environment_options();
-    std::string problem = session.merge(request.words, options);
-    if (problem.empty()) problem = plan_problem(options);
-    if (!problem.empty()) return {control_result::refused, problem};
-    if (!session.recording()) problem = session.make_place(options);
-    if (!problem.empty()) return {control_result::failed, problem};
-    const session_result result = session.start(options, requester::command, problem);
-    return as_answer(result, problem);
+    if (const outcome merged = session.merge(request.words, options); !merged.ok()) return as_answer(merged);
+    if (std::string problem = plan_problem(options); !problem.empty()) {
+        return {control_result::refused, std::move(problem)};
+    }
+    if (!session.recording()) {
+        const outcome prepared = session.prepare_directory(options);
+        if (!prepared.ok()) return as_answer(prepared);
+    }
+    return as_answer(session.start(options, requester::command));
 }
 
 control_answer process_control::stop() {
-    std::string problem;
     recording_session& session = recording_session::instance();
-    const session_result result = session.stop(problem);
-    if (result != session_result::ok) return as_answer(result, problem);
+    if (const outcome stopped = session.stop(); !stopped.ok()) return as_answer(stopped);
     const std::string path = session.absolute_capture_path();
     return {control_result::done, path.empty() ? "nothing was recorded: there is no capture" : path};
 }
 
 control_answer process_control::set(const control_request& request) {
     if (request.words.empty()) return {control_result::refused, "set takes name=value"};
-    std::string problem;
-    const session_result result = recording_session::instance().set(request.words, problem);
-    return as_answer(result, problem);
+    return as_answer(recording_session::instance().set(request.words));
 }
 
 control_answer process_control::status(const control_request& request) {
@@ -212,7 +209,7 @@ control_answer process_control::status(const control_request& request) {
     out.command = facts_.command;
     out.version = library_version;
     out.loaded_ns = clock_ns(CLOCK_MONOTONIC) - opened_ns_;
-    if (!recording_session::instance().look(out, status_patience)) {
+    if (!recording_session::instance().describe(out, status_patience)) {
         return {control_result::failed, "the process is opening or ending a window just now: try again"};
     }
     const std::string form = request.words.empty() ? "text" : request.words.front();
@@ -227,7 +224,7 @@ void open_control() noexcept {
     try {
         process_control::instance().open();
     } catch (const std::bad_alloc&) {
-        // It goes on without control. What this costs the recording is the line to say.
+        // It goes on without control. The line on stderr is left for what this costs the recording.
     } catch (const std::exception& failure) {
         warn_once(failure.what());
     }

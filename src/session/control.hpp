@@ -1,8 +1,8 @@
 // Control of the running process from outside, as docs/guide/control.md describes: `prof ctl` over a private socket
 // (control/server.hpp), and a signal that starts and stops.
 //
-// Commands run on a thread of ours, one after the other; a status is answered at once. The program's threads wait for
-// none of it.
+// Commands run on a thread of libprof's, one after the other; a status is answered at once. The program's threads wait
+// for none of it.
 #pragma once
 
 namespace prof {
@@ -11,13 +11,13 @@ namespace prof {
 // and a thread. Any thread.
 void open_control() noexcept;
 
-// At exit, in this order around the end of the recording: no command begins any more; then what is ready is answered,
-// and the socket is removed.
+// At exit, in this order, before and after the recording is completed: no command begins any more; then answers that
+// are ready are sent, and the socket is removed.
 void refuse_control();
 void close_control();
-// As close_control(), but nobody is waited for unless a command is under way.
+// As close_control(), but waits only if a command is under way.
 void hurry_control();
-// Instead, where a signal's handler exits: the socket goes, and nobody is answered any more. Takes no lock.
+// Instead, where a signal's handler exits: removes the socket, and answers nothing any more. Takes no lock.
 void leave_control() noexcept;
 
 // In a forked child, from pthread_atfork: the socket and the signal stay the parent's. The child has neither.

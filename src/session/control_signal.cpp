@@ -9,13 +9,13 @@
 namespace prof {
 namespace {
 
-std::atomic<control_server*> told{nullptr};
+std::atomic<control_server*> signalled_server{nullptr};
 std::atomic<int> observed_signal{0};
 
-// On any thread of the program, in the midst of anything.
+// On any thread of the program, in the middle of anything.
 void on_signal(int) {
     const int before = errno;
-    if (control_server* const server = told.load()) server->raise();
+    if (control_server* const server = signalled_server.load()) server->raise();
     errno = before;
 }
 
@@ -25,22 +25,24 @@ bool is_default(const struct sigaction& action) noexcept {
 
 }  // namespace
 
-std::string watch_signal(int signal, control_server& server) {
+outcome watch_signal(int signal, control_server& server) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
-    if (!is_default(before)) return "the program has a handler of its own for that signal, or ignores it";
-    told.store(&server);
+    if (!is_default(before)) {
+        return outcome::failed("the program has a handler of its own for that signal, or ignores it");
+    }
+    signalled_server.store(&server);
     struct sigaction ours {};
     ours.sa_handler = on_signal;
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
     sigemptyset(&ours.sa_mask);
-    if (sigaction(signal, &ours, nullptr) != 0) return std::strerror(errno);
+    if (sigaction(signal, &ours, nullptr) != 0) return outcome::failed(std::strerror(errno));
     observed_signal.store(signal);
     return {};
 }
 
 void leave_signal_in_child() noexcept {
-    told.store(nullptr);
+    signalled_server.store(nullptr);
     const int signal = observed_signal.load();
     struct sigaction now {};
     if (signal == 0 || sigaction(signal, nullptr, &now) != 0 || now.sa_handler != on_signal) return;

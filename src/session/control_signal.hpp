@@ -1,17 +1,17 @@
 // A signal that starts the recording, or stops it (option control_signal).
 #pragma once
 
-#include <string>
-
+#include "base/outcome.hpp"
 #include "control/server.hpp"
 
 namespace prof {
 
-// From now on the signal makes `server` call its `signalled`. Refused if the program has a handler of its own for it,
-// or ignores it; one that it sets later takes the signal away from us. Returns "" or one line. Once; `server` stays.
-std::string watch_signal(int signal, control_server& server);
+// From now on the signal makes `server` call its `signalled`. Fails if the program has a handler of its own for the
+// signal, or ignores it. A handler that the program sets later replaces libprof's. REQUIRES: called once; `server`
+// lives for ever.
+outcome watch_signal(int signal, control_server& server);
 
-// The signal does again what it did before.
+// In a forked child: the signal has its default action again. Takes no lock.
 void leave_signal_in_child() noexcept;
 
 }  // namespace prof

@@ -37,6 +37,7 @@ _Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
 }  // namespace
 
 void end_thread::start() {
+    const session_lock lock(starting_);
     if (is_there_) return;
     sem_init(&asked_, 0, 0);
     pthread_t thread{};
@@ -47,7 +48,7 @@ void end_thread::start() {
     is_there_.store(true);
 }
 
-// By a clock that nobody sets, but for the thread sanitizer, which does not follow that call.
+// By the monotonic clock, except under the thread sanitizer, which does not follow that call.
 int end_thread::wait_for_a_while() noexcept {
     timespec end{};
 #ifdef PROF_THREAD_SANITIZER

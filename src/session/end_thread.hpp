@@ -1,7 +1,7 @@
 // A thread that sleeps until the process ends, and then completes the recording for a thread that may not: a signal's
-// handler that exits may have interrupted anything, the allocator with its locks included. So whoever exits there asks
-// and looks without a lock, an allocation or a call that could want either. Once a second it looks whether it is the
-// program's last but others of ours (exit_if_alone).
+// handler that exits may have interrupted anything, the allocator with its locks included. The thread that exits there
+// asks, and checks the progress, without a lock, an allocation or a call that could need one. Once a second the end
+// thread checks whether only threads of libprof's are left (exit_if_alone).
 #pragma once
 
 #include <semaphore.h>
@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 #include <ctime>
+
+#include "session/session_mutex.hpp"
 
 namespace prof {
 
@@ -19,14 +21,14 @@ public:
     end_thread(const end_thread&) = delete;
     end_thread& operator=(const end_thread&) = delete;
 
-    // Makes the thread, if there is none yet. Throws prof::error. By one thread at a time.
-    void start();
+    // Makes the thread, if there is none yet. Throws prof::error. Any thread.
+    void start() PROF_EXCLUDES(starting_);
     bool is_there() const noexcept { return is_there_.load(); }
 
-    // The rest is for signal handlers, too. REQUIRES: is_there().
-    // Has the work done, once for each call.
+    // The functions below are for signal handlers, too. REQUIRES: is_there().
+    // The thread does the work once for each call.
     void ask() noexcept { sem_post(&asked_); }
-    // What the thread has had of the processor: it is at work while that grows.
+    // The processor time that the thread has used: it works while that grows.
     std::uint64_t cpu_ns() const noexcept;
 
 private:
@@ -34,13 +36,14 @@ private:
     int wait_for_a_while() noexcept;  // 0: asked
 
     void (*const work_)() noexcept;
-    sem_t asked_{};
-    clockid_t clock_ = CLOCK_MONOTONIC;
+    session_mutex starting_;
+    sem_t asked_{};                      // written before is_there_
+    clockid_t clock_ = CLOCK_MONOTONIC;  // likewise
     std::atomic<bool> is_there_{false};
 };
 
-// Whether this thread is in a signal's handler, or in what that called. Of what the handler called only the latest 64
-// calls are looked through.
+// Whether this thread is in a signal's handler, or in a function that the handler called. Checks the innermost 64
+// calls.
 bool is_in_signal_handler() noexcept;
 
 }  // namespace prof

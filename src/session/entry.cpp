@@ -1,5 +1,5 @@
-// The ways in: the constructor (linked, LD_PRELOAD), and the functions that CUDA's driver and NVTX look for. However
-// many of them lead here, there is one session per process.
+// The entry points: the constructor (linked, LD_PRELOAD), and the functions that CUDA's driver and NVTX search for.
+// However many of them are called, there is one session per process.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -15,9 +15,11 @@
 
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "session/export_symbol.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
@@ -43,7 +45,7 @@ std::string own_path() {
 }
 
 // libprof.so changes the environment here and nowhere else: when the process starts no other thread reads it. NVTX and
-// the driver look at these variables at their first use. A variable that is set belongs to another tool, and stays.
+// the driver read these variables at their first use. A variable that is set belongs to another tool, and stays.
 [[gnu::constructor]] void on_load() noexcept {
     if (has_more_rights_than_its_user()) return;
     try {
@@ -61,11 +63,11 @@ std::string own_path() {
         if (path.empty()) return;
         take_injection_variables(path);
     } catch (...) {
-        // No memory at start-up: the program goes on without us.
+        // No memory at start-up: the program goes on without libprof.
     }
 }
 
-// What fails has its line.
+// Runs `action`; a failure is reported on stderr.
 template <typename TAction>
 void attempt(TAction&& action) noexcept {
     try {
@@ -77,10 +79,11 @@ void attempt(TAction&& action) noexcept {
     }
 }
 
-// What a way in does. Where another copy of libprof has the session, that one's does it.
+// Runs the action of an entry point. Where another copy of libprof has the session, calls that copy's entry point
+// instead.
 template <typename TAction, typename... TArguments>
 int enter(const char* name, int (*)(TArguments...), TAction&& action, TArguments... arguments) noexcept {
-    // The first: a child that pthread_atfork's handlers have not seen.
+    // The first condition: a child that pthread_atfork's handlers have not seen.
     if (gate_was_wiped() || has_more_rights_than_its_user()) return 0;
     if (first_copy() != nullptr) {
         const auto first = reinterpret_cast<int (*)(TArguments...)>(function_of_first_copy(name));
@@ -96,10 +99,8 @@ int enter(const char* name, int (*)(TArguments...), TAction&& action, TArguments
 
 #define PROF_ENTER(function, ...) prof::enter(#function, function, __VA_ARGS__)
 
-extern "C" {
-
-[[gnu::visibility("default")]] int InitializeInjection() {
-    // The driver wants to hear 1, or it gives up; a failure of ours is no reason for that.
+PROF_EXPORT int InitializeInjection() {
+    // The driver gives up unless it gets 1, and a failure of libprof's is no reason for that.
     (void)PROF_ENTER(InitializeInjection, [] {
         prof::recording_session::on_cuda_init();
         return true;
@@ -107,25 +108,24 @@ extern "C" {
     return 1;
 }
 
-[[gnu::visibility("default")]] int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
+PROF_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
     return PROF_ENTER(
         InitializeInjectionNvtx2,
         [&] {
             prof::note_nvtx_attached();
             prof::recording_session& session = prof::recording_session::instance();
-            session.hold_for_preparation();
-            // NVTX has whoever makes a range meanwhile wait until this has returned, also a signal's handler on this
-            // thread, and a child that is forked now, which it will never be in: not those that find the hooks.
+            session.hold_hooks();
+            // A thread that makes a range meanwhile waits in NVTX until this function has returned. For a signal's
+            // handler on this thread that never happens, nor for a child that is forked now. A thread that finds the
+            // hooks does not wait there, so they are installed first.
             const bool has_hooks = prof::install_nvtx_hooks(get_export_table);
-            prof::attempt([&] { session.prepare(); });  // they stay: a later attempt may succeed
+            prof::attempt([&] { session.prepare(); });  // the hooks stay: a later attempt may succeed
             return has_hooks;
         },
         get_export_table);
 }
 
-[[gnu::visibility("default")]] int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+PROF_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
     return PROF_ENTER(
         InitializeInjectionNvtxExtension, [&] { return prof::answer_nvtx_extension(module); }, module);
 }
-
-}  // extern "C"

@@ -6,10 +6,11 @@
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/short_file.hpp"
 #include "session/exports.hpp"
-#include "session/process.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::uint64_t megabyte = 1U << 20;
 
 // Some five seconds of one processor for a trace and a summary.
 constexpr std::uint64_t largest_capture = 256 * megabyte;
-// 2.2 bytes were measured for a byte of the capture, which is a ninth of that where it is compressed.
+// Measured: 2.2 bytes of memory for a byte of the capture. A compressed capture has a ninth of its bytes.
 constexpr std::uint64_t memory_for_two_bytes = 5;
 constexpr std::uint64_t bytes_for_a_compressed_one = 10;
 constexpr std::uint64_t share_of_memory = 4;  // a quarter
@@ -31,7 +32,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
     return number;
 }
 
-// Of lines with a word, perhaps a colon, and a number.
+// The number in the line that begins with the word. Lines have a word, perhaps a colon, and a number.
 std::optional<std::uint64_t> number_after(const std::string& path, const std::string& word) {
     std::istringstream in(text_of_file(path));
     for (std::string line; std::getline(in, line);) {
@@ -46,7 +47,7 @@ std::optional<std::uint64_t> number_after(const std::string& path, const std::st
 struct group_files {
     const char* limit;
     const char* usage;
-    const char* reclaimable;  // of memory.stat: files' pages that are given back where memory is short
+    const char* reclaimable;  // in memory.stat: pages of files, which are freed where memory is short
 };
 constexpr group_files unified = {"/memory.max", "/memory.current", "inactive_file"};
 constexpr group_files separate = {"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"};
@@ -61,7 +62,8 @@ std::uint64_t left_in_group(const std::string& directory, const group_files& fil
     return *limit > used ? *limit - used : 0;
 }
 
-// And in those that it is in. Of the group's name a container may not see the beginning: then the mount is the group.
+// In the group and in all groups around it. A container may not see the beginning of the group's name: then the mount
+// is the group.
 std::uint64_t left_in_groups(const std::string& mount, std::string group, const group_files& files) {
     std::uint64_t left = left_in_group(mount, files);
     while (!group.empty() && group != "/") {
@@ -103,7 +105,7 @@ std::string too_large_to_read(std::uint64_t stored_bytes, bool is_compressed, st
     return "it has " + size + ", and " + std::to_string(left / megabyte) + " MB of memory are left";
 }
 
-// A capture of which only the latest part is kept has a hole.
+// By its blocks: a capture of which only the latest part is kept has a hole.
 std::string too_large_to_read(const std::string& capture_path, bool is_compressed) {
     constexpr std::uint64_t block = 512;
     struct stat status {};
@@ -111,10 +113,13 @@ std::string too_large_to_read(const std::string& capture_path, bool is_compresse
     return too_large_to_read(static_cast<std::uint64_t>(status.st_blocks) * block, is_compressed, memory_left());
 }
 
-std::string write_bounded_exports(const session_options& options, const std::string& capture_path) {
+outcome write_bounded_exports(const session_options& options, const std::string& capture_path) {
     if (!options.export_trace && !options.export_summary) return {};
     const std::string why = too_large_to_read(capture_path, options.compress);
-    if (why.empty()) return write_exports(options, capture_path);
+    if (why.empty()) {
+        std::string problem = write_exports(options, capture_path);
+        return problem.empty() ? outcome{} : outcome::failed(std::move(problem));
+    }
     warn_once("no exports are made in the program of " + capture_path + ": " + why +
               "; `prof export` and `prof report` make them from it");
     return {};

@@ -1,7 +1,10 @@
-// What a session leaves to children that are forked from now on: whole at any moment, since a fork may come in the
-// midst of anything and a child has no use for its parent's locks.
+// What a session leaves to children that are forked from now on. It is complete at any moment: a fork may happen in the
+// middle of anything, and a child must not wait for a lock of its parent's.
 #pragma once
 
+#include <sys/types.h>
+
+#include <memory>
 #include <string>
 
 #include "options/options.hpp"
@@ -10,19 +13,31 @@ namespace prof {
 
 struct heritage {
     session_options environment;  // of recordings that are started without options
-    session_options options;      // of the one under way, or of the latest
-    std::string folder;           // where it began; "": not known
-    bool records = false;         // a recording is under way
+    session_options options;      // of the present recording, or of the latest
+    std::string directory;        // where it began; "": not known
+    bool records = false;         // a recording runs
     bool is_paused = false;       // by prof_pause, not by its plan
 };
 
-// In a forked child: what its parent has left, if anything.
-const heritage* inherited() noexcept;
+// Publishes the heritage. By one thread at a time; any number of threads may fork meanwhile.
+class heritage_publisher {
+public:
+    void publish(std::unique_ptr<const heritage> now) noexcept;
 
-// False in a child of a process in which CUDA was, or was about to be.
-bool has_gpu_of_its_own() noexcept;
+private:
+    std::unique_ptr<const heritage> latest_;
+    std::unique_ptr<const heritage> before_;  // a fork may have begun before there was a newer one
+};
 
-// Those of a child's recording: what depends on steps and ranges of the parent's is left out.
+// What this process has published last; null: nothing.
+const heritage* published_heritage() noexcept;
+
+// In a forked child, from pthread_atfork: what the parent has left, if anything.
+void inherit(const heritage* left) noexcept;
+const heritage* inherited() noexcept;  // null in a process that is no such child
+pid_t parent_of_child() noexcept;
+
+// The options of a child's recording: options that depend on the parent's steps and ranges are left out.
 session_options options_of_child(const session_options& parents, bool may_use_gpu);
 
 }  // namespace prof

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "session/end_thread.hpp"
-#include "session/process.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* nvtx_variable = "NVTX_INJECTION64_PATH";
 constexpr const char* cuda_variable = "CUDA_INJECTION64_PATH";
 
-// Another tool's path; "" if we have the variable. Written by the constructor alone.
+// Another tool's path; "" if the variable names libprof. Written by the constructor alone.
 std::string& nvtx_tool() {
     static auto* const path = new std::string;
     return *path;
@@ -29,7 +29,7 @@ std::atomic<bool> has_nvtx{false};
 
 const std::string* first_path = nullptr;  // written by the constructor alone
 
-// This one, or a copy, which hands on to the one that has the session.
+// This copy, or another one, which passes calls on to the copy that has the session.
 bool is_libprof(const std::string& path) {
     return path.substr(path.rfind('/') + 1).starts_with("libprof.so") && access(path.c_str(), R_OK) == 0;
 }
@@ -43,15 +43,15 @@ std::string set_unless_taken(const char* variable, const std::string& own_path) 
     return is_libprof(set) ? std::string{} : std::string{set};
 }
 
-// The program, or a tool that was loaded after us, may have set it since.
+// The program, or a tool that was loaded after libprof, may have set it since.
 std::string taken_until_now(const char* variable, const std::string& at_first) {
     const char* const set = std::getenv(variable);
     return set == nullptr || is_libprof(set) ? at_first : std::string{set};
 }
 
-// With both taken nobody calls us: all that can be done is to say so, where the process did use CUDA. (The driver is
-// loaded at its first use. It is not asked: it may be gone.) A signal's handler that exits must not come into dlopen:
-// it may have interrupted that, or the allocator.
+// With both variables taken libprof is never called: it can only report that, where the process did use CUDA. (The
+// driver is loaded at its first use. It is not called: it may be gone.) A signal's handler that exits must not call
+// dlopen: it may have interrupted that, or the allocator.
 void report_nothing_recorded() {
     if (has_nvtx || is_in_signal_handler() || dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr) return;
     warn_once(std::string{"nothing is recorded: "} + nvtx_variable + " and " + cuda_variable + " name another tool, " +

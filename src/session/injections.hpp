@@ -1,24 +1,26 @@
-// The variables by which NVTX and CUDA's driver find the tool that they load: ours, unless they are another's.
+// The environment variables by which NVTX and CUDA's driver find the tool that they load: libprof, unless a variable
+// names another tool.
 #pragma once
 
 #include <string>
 
 namespace prof {
 
-// This copy of libprof came second: another, from the file `path`, has the session of this process, and gets what the
-// driver and NVTX hand to this one.
+// This copy of libprof was loaded second: another copy, from the file `path`, has the session of this process. Calls of
+// the driver and of NVTX to this copy are passed on to it.
 void yield_to_first_copy(const char* path);
 const char* first_copy() noexcept;  // null if this one has the session
-// Null if it cannot be found any more.
+// A function of the first copy; null if it cannot be found any more.
 void* function_of_first_copy(const char* name) noexcept;
 
-// When the library is loaded, by its constructor: sets those that are not set. What is set stays.
+// When the library is loaded, by its constructor: sets the variables that are not set. A variable that is set stays.
 void take_injection_variables(const std::string& own_path);
 
-// NVTX has found us, by whatever way.
+// NVTX has loaded libprof, in any way.
 void note_nvtx_attached() noexcept;
 
-// "" or one line: what another tool's variable keeps from the recording. `wants_gpu`: it lacks GPU work that it wants.
+// "" or one line: what is not recorded because a variable names another tool. `wants_gpu`: GPU work was to be recorded,
+// and is not.
 std::string taken_by_others(bool wants_gpu);
 
 }  // namespace prof

@@ -17,7 +17,7 @@
 namespace prof {
 namespace {
 
-// Of libprof-PID-XXXXXXXX.rings (ring/region.cpp).
+// The PID in libprof-PID-XXXXXXXX.rings (ring/region.cpp).
 std::optional<pid_t> pid_in(std::string_view name) {
     constexpr std::string_view prefix = "libprof-";
     if (!name.starts_with(prefix) || !name.ends_with(".rings")) return std::nullopt;
@@ -30,7 +30,7 @@ bool is_dead(pid_t pid) noexcept { return kill(pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
-// Not by std::filesystem's iterator: where there is no memory for a path that one ends the process.
+// Not by std::filesystem's iterator, which ends the process where there is no memory for a path.
 std::string left_rings_notice(const std::string& own) {
     constexpr std::uint64_t block = 512;
     constexpr std::uint64_t megabyte = 1U << 20;

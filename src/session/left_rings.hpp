@@ -1,4 +1,4 @@
-// Files of rings that processes which died have left: memory, mostly, that nobody gives back before their captures are
+// Files of rings that dead processes have left. They are memory, mostly, and it is freed only when their captures are
 // sealed.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace prof {
 
-// One line on those of this user's processes that stand beside the file `own`; "" if there are none. Whose process is
-// another's that lives is not reported; a container may not see all of them.
+// One line on such files of this user's processes beside the file `own`; "" if there are none. A file whose process
+// number belongs to a living process is not reported, and a container may not see all processes.
 std::string left_rings_notice(const std::string& own);
 
 }  // namespace prof

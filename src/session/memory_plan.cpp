@@ -28,7 +28,7 @@ void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& c
 
 void divide_childs_memory(region& parent, region_options& rings) noexcept {
     constexpr std::uint32_t least_names = 256U << 10;
-    constexpr std::uint32_t usual_name_bytes = 32;  // with what stands in front of each
+    constexpr std::uint32_t usual_name_bytes = 32;  // with the header in front of each
     rings.large_rings = 2;
     rings.medium_rings = 16;
     rings.small_rings = 64;
@@ -37,7 +37,7 @@ void divide_childs_memory(region& parent, region_options& rings) noexcept {
     rings.small_ring_bytes = 16U << 10;
     rings.name_bytes = least_names + (parent.names().used_bytes() + 4095U) / 4096U * 4096U;
     rings.name_slots = std::min(2 * std::bit_floor(rings.name_bytes / usual_name_bytes), 1U << 20);
-    // relaxed: those of before the fork are there.
+    // relaxed: labels from before the fork are visible.
     const std::uint32_t labels = parent.header().labels_reserved.load(std::memory_order_relaxed);
     rings.label_capacity = 1024 + std::min(labels, parent.header().label_capacity);
     rings.passing_name_bytes = least_names;

@@ -1,15 +1,15 @@
-// What a recording leaves to be done is done as far as there is memory for it.
+// For work that must go on after a failure: what is left to be done at the end of a recording.
 #pragma once
 
 #include <exception>
 #include <new>
 
-#include "session/process.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 
-// Runs `action`. Where that throws, libprof's line says why, and what follows is done all the same: a drain thread that
-// nobody finishes would go on with memory that is no longer its own.
+// Runs `action`. Where that throws, libprof's line on stderr states why, and the caller goes on: a drain thread that is
+// not finished would use memory that is no longer its own.
 template <typename TAction>
 void do_as_far_as_memory_goes(TAction&& action) noexcept {
     try {

@@ -1,4 +1,4 @@
-// The C interface by which a program's phases and ranges are said from outside (prof/prof.h). Hot path: no lock, no
+// The C interface by which code outside the program reports its phases and ranges (prof/prof.h). Hot path: no lock, no
 // allocation but a thread's first, no error text.
 #include <prof/prof.h>
 
@@ -8,16 +8,18 @@
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/registry.hpp"
+#include "session/export_symbol.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
-
-#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
+#include "session/step_counter.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
 
-// Whether this copy of libprof has the process's session. The first phase may come before the first range.
+// Whether this copy of libprof has the process's session. Prepares it, since the first phase may come before the first
+// range.
 bool is_ready() noexcept {
     if (installed_region() != nullptr) [[likely]]
         return true;
@@ -38,7 +40,7 @@ using namespace prof;
 PROF_EXPORT int prof_phase_push(const char* name, uint32_t category) {
     if (name == nullptr) return PROF_INVALID_ARGUMENT;
     if (!is_ready()) return PROF_WRONG_STATE;
-    if (recording_session::program_counts_steps() && std::string_view{name} == "step") return PROF_WRONG_STATE;
+    if (step_counter::program_counts() && std::string_view{name} == "step") return PROF_WRONG_STATE;
     return push_phase(name, category) ? PROF_OK : PROF_WRONG_STATE;
 }
 

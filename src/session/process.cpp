@@ -1,34 +1,20 @@
 #include "session/process.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/auxv.h>
-#include <sys/random.h>
-#include <sys/select.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <cerrno>
 #include <climits>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
-#include <span>
-
-#include "base/clock.hpp"
-#include "base/file_size_signal.hpp"
 
 namespace prof {
 namespace {
 
-// The first of these that holds a whole number.
+// The value of the first variable that holds a whole number; "" if none does.
 std::string number_from_environment(std::initializer_list<const char*> variables) {
     for (const char* variable : variables) {
         const char* value = std::getenv(variable);
@@ -74,15 +60,6 @@ std::string link_target(const char* path) {
     return bytes > 0 ? std::string(target, static_cast<std::size_t>(bytes)) : std::string{};
 }
 
-// What comes from outside must not lead out of the output directory.
-std::string as_file_name(std::string text) {
-    for (char& c : text) {
-        if (c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '_';
-    }
-    if (text.size() > 128) text.resize(128);
-    return text;
-}
-
 }  // namespace
 
 environment_facts read_environment_facts() {
@@ -120,100 +97,6 @@ process_facts read_process_facts(const session_options& options, const environme
     facts.world_size = environment.world_size;
     facts.local_rank = environment.local_rank;
     return facts;
-}
-
-bool is_taken(const std::string& path) noexcept {
-    return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-std::string unused_capture_path(const session_options& options, const process_facts& facts) {
-    const std::string stem = options.output_dir + "/" + as_file_name(facts.name) + "." + facts.rank + "." +
-                             as_file_name(facts.hostname) + "-" + std::to_string(getpid());
-    std::string path = stem + ".prof";
-    for (int number = 2; is_taken(path); ++number) {
-        path = stem + "." + std::to_string(number) + ".prof";
-    }
-    return path;
-}
-
-std::string make_directories(const std::string& path) {
-    for (std::size_t at = 0; at != std::string::npos;) {
-        at = path.find('/', at + 1);
-        const std::string part = path.substr(0, at);
-        if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-            const int reason = errno;
-            struct stat status {};
-            if (stat(part.c_str(), &status) == 0) continue;  // there, though we may not make it (a read-only mount)
-            return "cannot make the directory " + part + ": " + std::strerror(reason);
-        }
-    }
-    return {};
-}
-
-std::string prepare_directory(const std::string& path) {
-    std::string problem = make_directories(path);
-    if (!problem.empty()) return problem;
-    struct stat status {};
-    int reason = stat(path.c_str(), &status) == 0 ? 0 : errno;
-    if (reason == 0 && !S_ISDIR(status.st_mode)) reason = ENOTDIR;
-    if (reason == 0 && faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) != 0) reason = errno;
-    if (reason != 0) problem = "cannot make captures in " + path + ": " + std::strerror(reason);
-    return problem;
-}
-
-std::array<std::uint8_t, 16> random_id() noexcept {
-    std::array<std::uint8_t, 16> id{};
-    if (getrandom(id.data(), id.size(), GRND_NONBLOCK) != static_cast<ssize_t>(id.size())) {
-        // Early in boot: time and process tell two captures apart well enough.
-        const std::uint64_t now = clock_ns(CLOCK_REALTIME);
-        const auto pid = static_cast<std::uint64_t>(getpid());
-        std::memcpy(id.data(), &now, sizeof now);
-        std::memcpy(id.data() + sizeof now, &pid, sizeof pid);
-    }
-    return id;
-}
-
-namespace {
-
-// False where it would wait: for who reads a full pipe, or for a terminal that is stopped.
-bool write_at_once(int descriptor, std::span<const iovec> parts) noexcept {
-    // SIGTTOU would stop a program in the background of a terminal.
-    const signal_guard guard({SIGPIPE, SIGXFSZ, SIGTTOU});
-    struct stat status {};
-    if (fstat(descriptor, &status) != 0) return false;
-    const int count = static_cast<int>(parts.size());
-    if (S_ISSOCK(status.st_mode)) {
-        msghdr message{};
-        message.msg_iov = const_cast<iovec*>(parts.data());
-        message.msg_iovlen = parts.size();
-        return sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-    }
-    if (S_ISFIFO(status.st_mode)) {
-        if (pwritev2(descriptor, parts.data(), count, -1, RWF_NOWAIT) >= 0) return true;
-        if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
-    }
-    // Not poll(), which refuses where the limit on open files is 0.
-    if (descriptor >= FD_SETSIZE) return false;
-    fd_set asked;
-    FD_ZERO(&asked);
-    FD_SET(descriptor, &asked);
-    timeval at_once{};
-    return select(descriptor + 1, nullptr, &asked, nullptr, &at_once) == 1 &&
-           writev(descriptor, parts.data(), count) >= 0;
-}
-
-}  // namespace
-
-void warn_once(std::string_view line) noexcept {
-    static std::atomic<bool> said{false};
-    if (said.exchange(true)) return;
-    const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
-    // One write, and no longer than a pipe takes at once: it cannot be torn by the program's own output.
-    constexpr std::string_view before = "libprof: ";
-    constexpr std::string_view after = "\n";
-    line = line.substr(0, PIPE_BUF - before.size() - after.size());
-    const std::array parts = {part(before), part(line), part(after)};
-    if (!write_at_once(STDERR_FILENO, parts)) said = false;
 }
 
 }  // namespace prof

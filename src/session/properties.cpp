@@ -12,7 +12,7 @@
 namespace prof {
 namespace {
 
-// "580.159.04" from the first line of the kernel module's own words; "" where there is none.
+// "580.159.04", the first line of the kernel module's version file; "" where there is none.
 std::string driver_version() {
     std::ifstream in("/sys/module/nvidia/version");
     std::string version;
@@ -48,7 +48,7 @@ property_list capture_properties(const session_options& options, const process_f
     put("plan", plan_text(options));
     put("activities", options.activities);
     put("keep", options.keep);
-    put("run_id", options.run_id);  // last: `prof run` reads so far
+    put("run_id", options.run_id);  // last: `prof run` reads up to this one
     return out;
 }
 

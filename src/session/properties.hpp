@@ -1,4 +1,4 @@
-// What a capture says about its process, as text properties (docs/reference/capture-format.md lists them).
+// The text properties of a capture that describe its process (docs/reference/capture-format.md lists them).
 #pragma once
 
 #include "collect/history/retention.hpp"

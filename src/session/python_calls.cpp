@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
-
-#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
+#include "session/export_symbol.hpp"
 
 namespace prof {
 namespace {
@@ -19,16 +18,16 @@ namespace {
 // Set once, before the first event; the interpreter's lock orders it.
 prof_python_runtime runtime{};
 
-// What a thread has under way: how deep modules call modules, in the innermost of the other watched calls. Deeper calls
-// than there is place for share a count.
+// The watched calls that a thread has under way: how deep modules call modules, within the innermost of the other
+// watched calls. Calls deeper than `most` share a count.
 struct calls_under_way {
     static constexpr std::uint32_t most = 12;
     std::uint32_t modules = 0;
     std::uint32_t others = 0;
     std::array<std::uint16_t, most> modules_around{};
-    std::ptrdiff_t seen_by_python = 0;  // modules' calls in modules' calls are not
-    bool has_failed_at_end = false;     // an exception of Python's end of a call leaves that call now
-    // Of all calls of modules, one in another: which have a range to be ended. Deeper ones have none.
+    std::ptrdiff_t seen_by_python = 0;  // all but modules' calls within modules' calls
+    bool has_failed_at_end = false;     // on_end raised an exception, which leaves the call now
+    // Which calls of modules, one within another, have a range to be ended. Calls deeper than `deepest` have none.
     static constexpr std::uint32_t deepest = 1024;
     std::uint32_t depth = 0;
     std::array<std::uint64_t, deepest / 64> has_range{};
@@ -52,8 +51,8 @@ known_modules& known() {
     return modules;
 }
 
-// Null, and Python has an exception, if that is the program's: of a signal handler, which Python runs in any function.
-// That there is no room for one more function is none.
+// Null, with an exception set in Python, if the program raised it: in a signal handler, which Python runs in any
+// function. An exception because there is no room for one more function is cleared.
 template <typename... TArguments>
 void* call_python(void* callable, TArguments... arguments) noexcept {
     void* const result = runtime.call(callable, arguments..., nullptr);
@@ -93,7 +92,7 @@ const known_module* find(const void* module) noexcept {
     return found == known().by_module.end() ? nullptr : &found->second;
 }
 
-// False as call_python's null.
+// False where call_python() is null.
 bool name_called(const calls_under_way& at, void* module, bool is_outermost) noexcept {
     void* const around = is_outermost ? runtime.none : runtime.address(at.outermost);
     if (around == nullptr) {
@@ -118,7 +117,7 @@ void enter_module(calls_under_way& at) noexcept {
     if (depth < calls_under_way::deepest) at.has_range[depth / 64] &= ~(std::uint64_t{1} << depth % 64);
 }
 
-// False as call_python's null.
+// False where call_python() is null.
 bool begin_module(calls_under_way& at) noexcept {
     const std::uint32_t depth = at.depth - 1;
     if (depth >= calls_under_way::deepest) return true;
@@ -129,10 +128,11 @@ bool begin_module(calls_under_way& at) noexcept {
     if (is_to_be_named(find(module), is_outermost)) is_good = name_called(at, module, is_outermost);
     if (is_outermost) at.outermost = module;
     const known_module* const found = is_good ? find(module) : nullptr;
-    runtime.release(module);  // the frame has it, too
+    runtime.release(module);  // the frame has a reference, too
     const char* const begun = std::exchange(at.begun, nullptr);
     if (found == nullptr || found->name == nullptr || *found->name == '\0') return is_good;
-    if ((found->what & module_is_wrapped) != 0 && begun == found->name) return true;  // the wrapper's range is its own
+    if ((found->what & module_is_wrapped) != 0 && begun == found->name)
+        return true;  // the wrapper's range stands for it
     if (push_module(found->name, next_sequence())) {
         at.has_range[depth / 64] |= std::uint64_t{1} << depth % 64;
         at.begun = found->name;
@@ -211,7 +211,7 @@ void* on_end(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     return result;
 }
 
-// Of any function that an exception leaves.
+// For any function that an exception leaves.
 void* on_unwind(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 1 || (arguments[0] != runtime.module_call && !is_watched(arguments[0]))) return runtime.none;
     calls_under_way& at = under_way;
@@ -219,7 +219,7 @@ void* on_unwind(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     return finish(at, arguments[0]);
 }
 
-// A phase may wait for a window to open, and other threads are to run meanwhile.
+// A phase may wait for a window to open; other threads run meanwhile.
 template <typename TCall>
 void without_interpreter(TCall call) noexcept {
     void* const state = runtime.save_thread == nullptr ? nullptr : runtime.save_thread();
@@ -266,7 +266,7 @@ constexpr prof_python_functions functions{on_start, on_end,       on_unwind,   p
 }  // namespace
 }  // namespace prof
 
-// Private to libprof's own Python files, and theirs to change. The arrays that `given` names must live for ever.
+// Private to libprof's own Python files, and may change with them. The arrays in `given` must live for ever.
 PROF_EXPORT const prof_python_functions* prof_python_calls(const prof_python_runtime* given) {
     prof::runtime = *given;
     return &prof::functions;

@@ -1,4 +1,4 @@
-// What a process records, for people and scripts: `prof ctl PID status`. Any thread.
+// The state of a process's recording, for people and scripts: `prof ctl PID status`. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace prof {
 
-// In the order in which they follow each other. `paused` is without a plan, `between_windows` with one; a recording
-// that has been stopped is `completing` until its capture and its exports are.
+// In the order in which they follow each other. `paused` is without a plan, `between_windows` with one. A recording
+// that has been stopped is `completing` until its capture and its exports are complete.
 enum class recording_state { idle, recording, paused, between_windows, warming_up, completing };
 
 std::string_view to_string(recording_state state) noexcept;
@@ -20,7 +20,7 @@ struct session_status {
     std::string hostname;
     std::string command;
     std::string version;
-    std::uint64_t loaded_ns = 0;  // for how long libprof has known that this process is one to record
+    std::uint64_t loaded_ns = 0;  // since control was opened in this process
     recording_state state = recording_state::idle;
     std::uint64_t state_ns = 0;  // for how long it has been in that state
     std::uint64_t steps = 0;     // begun in the recording

@@ -6,13 +6,12 @@
 
 #include "base/clock.hpp"
 #include "ring/registry.hpp"
-
-#define PROF_EXPORT extern "C" [[gnu::visibility("default")]]
+#include "session/export_symbol.hpp"
 
 namespace prof {
 namespace {
 
-// Not begun anew with a recording: a number from an earlier one is to be unknown in the next.
+// Not reset when a recording begins: a number from an earlier recording must be unknown in the next.
 std::atomic<std::uint64_t> next_place{1};
 
 record adoption_record(record_kind kind, std::uint64_t place) noexcept {

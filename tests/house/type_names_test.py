@@ -10,8 +10,8 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DEFINITION = re.compile(r"^(?:struct|class|union|enum(?: class)?) (?:\[\[[^\]]*\]\] |alignas\([^)]*\) )?(\w+)[^;()]*\{",
-                        re.MULTILINE)
+DEFINITION = re.compile(r"^(?:struct|class|union|enum(?: class)?) (?:\[\[[^\]]*\]\] |alignas\([^)]*\) |"
+                        r"PROF_\w+(?:\([^)]*\))? )?(\w+)[^;()]*\{", re.MULTILINE)
 
 
 def headers_by_type(texts):
@@ -35,8 +35,9 @@ class TypeNames(unittest.TestCase):
         self.assertEqual(repeated(headers), {})
 
     def test_check_notices_a_name_that_stands_twice(self):
-        twice = {"a.hpp": "struct contents {\n};\n", "b.hpp": "class contents final : public base {\n"}
-        self.assertEqual(repeated(twice), {"contents": ["a.hpp", "b.hpp"]})
+        twice = {"a.hpp": "struct contents {\n};\n", "b.hpp": "class contents final : public base {\n",
+                 "c.hpp": "class PROF_SCOPED_CAPABILITY lock {\n", "d.hpp": "class PROF_CAPABILITY(\"m\") lock {\n"}
+        self.assertEqual(repeated(twice), {"contents": ["a.hpp", "b.hpp"], "lock": ["c.hpp", "d.hpp"]})
 
     def test_check_passes_over_declarations(self):
         self.assertEqual(repeated({"a.hpp": "struct contents {};", "b.hpp": "struct contents;\n"}), {})

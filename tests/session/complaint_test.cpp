@@ -1,4 +1,4 @@
-// libprof's line on stderr (session/process.hpp), wherever that leads: it never ends the program, and never holds it
+// libprof's line on stderr (session/warn_once.hpp), wherever that leads: it never ends the program, and never holds it
 // up.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <climits>
 #include <string>
 
-#include "session/process.hpp"
+#include "session/warn_once.hpp"
 
 namespace prof::test {
 namespace {

@@ -1,0 +1,45 @@
+// The thread that makes exports and dumps, so that the program does not wait for them: they take as long as reading and
+// writing the capture does. When the program ends it waits for them as long as they make progress.
+//
+// Its lock is one of the last (lock_order.hpp). Any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "session/background.hpp"
+#include "session/recording_settings.hpp"
+#include "session/session_mutex.hpp"
+
+namespace prof {
+
+class export_thread {
+public:
+    // Makes the exports of the capture at `path` that the options ask for.
+    void post_exports(recording_settings::snapshot options, std::string path);
+    // Instead, where the capture is not complete: its problem is one of the recording's exports.
+    void post_problem(std::string problem);
+    // Runs on this thread after all earlier tasks (background.hpp).
+    void post(std::function<void()> task) { thread_.post(std::move(task)); }
+
+    bool is_idle() { return thread_.is_idle(); }
+    std::uint64_t cpu_ns() const noexcept { return thread_.cpu_ns(); }
+    // Returns when all tasks are done; false if the thread makes no progress for as long as `standstill`.
+    bool wait_while_it_works(std::chrono::milliseconds standstill) { return thread_.wait_while_it_works(standstill); }
+
+    // The first problem of the recording's exports; "": there was none.
+    std::string problem() PROF_EXCLUDES(mutex_);
+    void forget_problem() PROF_EXCLUDES(mutex_);
+
+private:
+    void note_problem(const std::string& problem) PROF_EXCLUDES(mutex_);
+
+    background_thread thread_{"prof-export"};
+    session_mutex mutex_;
+    std::string problem_ PROF_GUARDED_BY(mutex_);
+};
+
+}  // namespace prof

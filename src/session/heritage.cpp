@@ -1,0 +1,55 @@
+#include "session/heritage.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <utility>
+
+namespace prof {
+namespace {
+
+std::atomic<const heritage*> latest_heritage{nullptr};
+
+// In a forked child.
+const heritage* left_by_parent = nullptr;
+pid_t parent_pid = 0;
+
+}  // namespace
+
+void heritage_publisher::publish(std::unique_ptr<const heritage> now) noexcept {
+    latest_heritage.store(now.get());
+    before_ = std::move(latest_);
+    latest_ = std::move(now);
+}
+
+const heritage* published_heritage() noexcept { return latest_heritage.load(); }
+
+void inherit(const heritage* left) noexcept {
+    left_by_parent = left;
+    parent_pid = getppid();
+}
+
+const heritage* inherited() noexcept { return left_by_parent; }
+
+pid_t parent_of_child() noexcept { return parent_pid; }
+
+session_options options_of_child(const session_options& parents, bool may_use_gpu) {
+    session_options out = parents;
+    const session_options none;
+    out.schedule = none.schedule;
+    out.step_range = none.step_range;
+    out.capture_range = none.capture_range;
+    out.nvtx_capture = none.nvtx_capture;
+    out.steps = none.steps;
+    out.capture_range_end = none.capture_range_end;
+    out.budget = none.budget;
+    out.dump_on_slow_step = none.dump_on_slow_step;
+    out.export_each = none.export_each;
+    out.idle_graph_nodes = false;
+    out.export_trace = false;
+    out.export_summary = false;
+    if (!may_use_gpu) out.activities = "none";
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,58 @@
+#include "session/session_callbacks.hpp"
+
+#include <exception>
+#include <new>
+
+#include "ring/registry.hpp"
+#include "session/recording.hpp"
+#include "session/warn_once.hpp"
+
+namespace prof {
+
+void session_callbacks::on_first_use() noexcept {
+    // In a signal's handler, on a thread that may hold what this waits for.
+    if (session_mutexes_held != 0 && is_in_signal_handler()) return put_off_first_use(on_first_use);
+    try {
+        recording_session& session = recording_session::instance();
+        session.idle_.begin_drain();
+        session.capture_.begin();
+        return;
+    } catch (const std::bad_alloc&) {
+        record_nothing("no memory for a recording");
+    } catch (const std::exception& failure) {
+        record_nothing(failure.what());
+    }
+    recording_session::instance().capture_.note_refusal();
+}
+
+bool session_callbacks::on_watched_range(range_use use, bool begins) noexcept {
+    try {
+        return recording_session::instance().windows_.on_watched_range(use, begins);
+    } catch (const std::exception& failure) {
+        warn_once(failure.what());
+    }
+    return false;
+}
+
+void session_callbacks::on_profiler_call(bool starts) noexcept {
+    if (gate_was_wiped()) return;
+    try {
+        recording_session::instance().windows_.on_profiler_call(starts);
+    } catch (const std::exception& failure) {
+        warn_once(failure.what());
+    }
+}
+
+void session_callbacks::await_preparation() noexcept {
+    try {
+        recording_session::instance().prepare();
+    } catch (const std::exception&) {
+        // Reported by the thread that came first; nothing is recorded.
+    }
+}
+
+void session_callbacks::end_here() noexcept { recording_session::instance().exit_.end_here(); }
+
+void session_callbacks::complete_at_exit() { recording_session::instance().commands_.complete_at_exit(); }
+
+}  // namespace prof

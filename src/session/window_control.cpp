@@ -1,0 +1,283 @@
+#include "session/window_control.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "hooks/nvtx/nvtx_hooks.hpp"
+#include "options/plans.hpp"
+#include "ring/gate.hpp"
+#include "ring/registry.hpp"
+#include "session/child_family.hpp"
+#include "session/patience.hpp"
+#include "session/warn_once.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::chrono::milliseconds longest_wait_in_callback{100};
+
+}  // namespace
+
+window_control::window_control(const parts& of, const heritage* inherited, range_observer on_range)
+    : parts_(of),
+      inherited_(inherited),
+      is_recording_(inherited != nullptr && inherited->records),
+      windows_({of.settings, of.rings, of.capture, of.gpu, of.idle, of.settling, of.exports, steps_}, is_recording_,
+               on_range) {}
+
+void window_control::make_rings(const session_options& options) {
+    if (parts_.rings.are_made()) return;
+    parts_.rings.make(options, parts_.gpu.may_use_gpu(), parts_.gpu.sizes());
+    windows_.note_change();
+    if (!parts_.rings.inherits()) parts_.exit.register_handler();  // else the parent's is there
+}
+
+void window_control::prepare() {
+    const session_lock lock(mutex_);
+    const recording_settings::snapshot environment = parts_.settings.environment();
+    parts_.settings.read_environment();
+    make_rings(*environment);
+    windows_.leave_to_children();
+    split_torch_texts(environment->pytorch != "off");
+    if (is_recording()) return;  // start() came first, and waits for its first record
+    parts_.rings.install_unobserved();
+    if (!environment->autostart) parts_.idle.begin();
+}
+
+outcome window_control::begin(const session_options& options, requester who) {
+    if (who == requester::program) parts_.settings.read_environment();
+    if (parts_.exit.has_begun()) return outcome::failed("the process is about to end");
+    if (is_recording()) return outcome::wrong_state("a recording is running already");
+    try {
+        make_rings(options);
+    } catch (const std::exception& failure) {
+        return outcome::failed(failure.what());
+    }
+    if (std::string problem = plan_problem(options); !problem.empty()) return outcome::failed(std::move(problem));
+    if (!observes_idle_graphs(options)) {
+        parts_.idle.stop();
+        parts_.rings.forget_history();
+        parts_.gpu.stop_observing();
+    }
+    parts_.settings.begin(options);
+    is_completing_ = false;
+    split_torch_texts(options.pytorch != "off");
+    parts_.settling.forget_skipped_windows();
+    parts_.exports.forget_problem();
+    parts_.capture.reset();
+    steps_.begin(!options.step_range.empty());
+    parts_.rings.install();
+    is_recording_ = true;
+    windows_.note_change();
+    windows_.begin_plan(parts_.dumps.begin());
+    windows_.leave_to_children();
+    return {};
+}
+
+bool window_control::end(bool exits) {
+    if (is_recording() || exits) windows_.leave_plan();
+    if (windows_.is_open()) windows_.close(steps_.current(), false);
+    windows_.shut();
+    const bool was_recording = is_recording_.exchange(false);
+    is_completing_ = was_recording || exits;
+    if (was_recording) windows_.note_change();
+    // Not at exit: then it may be the allocator that the program stands still in.
+    if (!exits) windows_.leave_to_children();
+    return was_recording;
+}
+
+void window_control::note_completed() {
+    if (std::exchange(is_completing_, false)) windows_.note_change();
+}
+
+bool window_control::begin_in_child() {
+    const session_lock lock(mutex_);
+    parts_.settings.read_environment();
+    make_rings(*parts_.settings.options());
+    if (!is_recording()) {
+        parts_.rings.install_unobserved();
+        return true;
+    }
+    if (!child_family::may_begin_capture()) {
+        parts_.rings.install_unobserved();
+        return false;
+    }
+    parts_.settings.begin_in_child(inherited_->directory);
+    parts_.rings.install();
+    if (!inherited_->is_paused) windows_.open();
+    windows_.leave_to_children();
+    return true;
+}
+
+void window_control::refuse_in_child() noexcept {
+    is_recording_ = false;
+    set_gate(recording_epoch, 0);
+    parents_region()->count_drop(drop_cause::forked_child);
+}
+
+void window_control::on_cuda(bool is_new) {
+    constexpr const char* held_up =
+        "CUDA began while libprof was held up: GPU work is recorded from the next window on";
+    // As in preparation::run(): the thread that holds the lock may wait for a lock that this one holds.
+    if (!mutex_.try_lock_for(longest_wait_for_preparation)) return warn_once(held_up);
+    const session_lock lock(mutex_, std::adopt_lock);
+    try {
+        parts_.settings.read_environment();  // the rank may have been set since
+    } catch (const std::bad_alloc&) {
+        // Then it is what it was before.
+    }
+    if (windows_.is_open()) return windows_.attach_gpu(is_new);
+    const bool is_warming_up = windows_.state() == window_state::warming_up && is_new;
+    if (!is_warming_up && is_completing_) return;  // the thread that completes the recording observes afterwards
+    // For what the last window has left to be done.
+    const bool waits = is_warming_up || observes_idle_graphs(*parts_.settings.options());
+    if (waits && !parts_.settling.wait_until_idle(longest_wait_for_preparation)) return warn_once(held_up);
+    if (is_warming_up) return windows_.attach_gpu(is_new);
+    if (windows_.observes_profiler()) parts_.gpu.observe_profiler_calls();
+    parts_.idle.observe_graphs();
+}
+
+outcome window_control::pause() {
+    const session_lock lock(mutex_);
+    if (windows_.has_plan() || !windows_.is_open()) return windows_.refusal("the recording is paused already");
+    windows_.end(steps_.current(), false, parts_.settings.options()->export_each == "window");
+    windows_.leave_to_children();
+    return {};
+}
+
+outcome window_control::resume() {
+    if (!lock_settled(longest_wait_for_disk)) {
+        return outcome::failed("the capture's disk does not answer: the window before is not taken in yet");
+    }
+    const session_lock lock(mutex_, std::adopt_lock);
+    if (windows_.has_plan() || !is_recording() || windows_.is_open())
+        return windows_.refusal("the recording is not paused");
+    windows_.open();
+    windows_.leave_to_children();
+    return {};
+}
+
+fixed_settings window_control::what_is_fixed() const noexcept {
+    return {.rings = parts_.rings.are_made(), .cupti = parts_.gpu.has_tracer()};
+}
+
+outcome window_control::set(std::span<const std::string> settings) {
+    const session_lock lock(mutex_);
+    outcome changed = parts_.settings.set(settings, what_is_fixed(), is_recording());
+    if (changed.ok()) windows_.leave_to_children();
+    return changed;
+}
+
+void window_control::count_step() {
+    switch (steps_.use()) {
+        case step_use::opens_windows: {
+            const session_lock lock(mutex_);
+            return count_observed_step();
+        }
+        case step_use::compared:
+            if (!mutex_.try_lock()) break;
+            {
+                const session_lock lock(mutex_, std::adopt_lock);
+                return count_observed_step();
+            }
+        case step_use::counted:
+            break;
+    }
+    if (is_recording()) record_mark("step", steps_.number_of(steps_.count()));
+}
+
+void window_control::count_observed_step() {
+    if (!is_recording()) return;
+    const std::uint64_t begun = steps_.count();
+    if (windows_.is_open()) {
+        parts_.dumps.note_step(steps_.current() - 1);
+    } else {
+        parts_.dumps.skip_step();
+    }
+    windows_.apply(plan_event::step);
+    record_mark("step", steps_.number_of(begun));
+}
+
+bool window_control::on_watched_range(range_use use, bool begins) {
+    if (use == range_use::step) {
+        count_step();
+        return false;
+    }
+    const session_lock lock(mutex_);
+    if (!is_recording()) return false;
+    const bool was_open = windows_.is_open();
+    windows_.apply(begins ? plan_event::trigger_begin : plan_event::trigger_end);
+    return !was_open && windows_.is_open();
+}
+
+void window_control::on_profiler_call(bool starts) {
+    const auto pass_over = [starts] {
+        warn_once(std::string(starts ? "cudaProfilerStart" : "cudaProfilerStop") +
+                  " was passed over: it came while the window before was still being read");
+    };
+    if (!mutex_.try_lock_for(longest_wait_in_callback)) return pass_over();
+    const session_lock lock(mutex_, std::adopt_lock);
+    if (!windows_.observes_profiler()) return;  // the plan is over
+    // A window that opens has to wait for the one before; one that ends has not.
+    if (starts && !parts_.settling.wait_until_idle(longest_wait_in_callback)) return pass_over();
+    if (!starts && !windows_.is_open() && windows_.epoch() != 0) {
+        warn_once(
+            "cudaProfilerStop without a cudaProfilerStart: one that follows a window's end within "
+            "milliseconds, while CUPTI is let go of, is not heard");
+    }
+    windows_.apply(starts ? plan_event::trigger_begin : plan_event::trigger_end);
+}
+
+bool window_control::lock_settled(std::chrono::nanoseconds patience) {
+    for (;;) {
+        if (!parts_.settling.await(patience)) return false;
+        mutex_.lock();
+        if (parts_.settling.is_idle()) return true;
+        mutex_.unlock();
+    }
+}
+
+bool window_control::keep_text(const std::string& key, const std::string& text) {
+    if (!mutex_.try_lock_for(longest_standstill)) return false;
+    const session_lock lock(mutex_, std::adopt_lock);
+    const std::shared_ptr<drain_thread> drain = parts_.capture.drain();
+    if (drain != nullptr) drain->set_property(key, text);
+    return drain != nullptr;
+}
+
+result<window_control::recorded> window_control::find_recorded() {
+    const session_lock lock(mutex_);
+    if (!is_recording()) return outcome::wrong_state("no recording is running");
+    std::shared_ptr<drain_thread> drain = parts_.capture.drain();
+    if (drain == nullptr) return outcome::wrong_state("nothing was recorded yet");
+    return recorded{std::move(drain), parts_.settings.options()};
+}
+
+recording_state window_control::state() const {
+    if (is_completing_) return recording_state::completing;
+    if (!is_recording()) return recording_state::idle;
+    if (windows_.is_open()) return recording_state::recording;
+    if (windows_.state() == window_state::warming_up) return recording_state::warming_up;
+    return windows_.has_plan() ? recording_state::between_windows : recording_state::paused;
+}
+
+bool window_control::describe(session_status& out, std::chrono::milliseconds patience) {
+    const bool uses_cuda = parts_.gpu.has_cuda();
+    if (!mutex_.try_lock_for(patience)) return false;
+    const session_lock lock(mutex_, std::adopt_lock);
+    out.state = state();
+    out.state_ns = clock_ns(CLOCK_MONOTONIC) - windows_.changed_ns();
+    out.steps = steps_.begun();
+    out.plan = is_recording() ? plan_text(*parts_.settings.options()) : "";
+    out.memory = parts_.settings.environment()->memory;
+    out.rings = parts_.rings.are_made() ? parts_.rings.memory().path() : "";
+    parts_.capture.describe(out, is_recording(), uses_cuda);
+    return true;
+}
+
+}  // namespace prof
