@@ -27,7 +27,7 @@
 #include "lab/bench/range_subject.hpp"
 #include "lab/bench/session_control.hpp"
 #include "lab/bench/windows.hpp"
-#include "scratch_directory.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::bench {
 namespace {
