@@ -4,7 +4,7 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/projection.hpp"
 #include "analysis/rows.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::adoption_test {
 namespace {

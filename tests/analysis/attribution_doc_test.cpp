@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/projection/projection.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::attribution_doc_test {
 namespace {

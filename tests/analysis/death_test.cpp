@@ -6,7 +6,7 @@
 #include "analysis/reports/reports.hpp"
 #include "analysis/tables.hpp"
 #include "capture/recovery/seal.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::death_test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "analysis/projection/projection.hpp"
 #include "analysis/rows.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::domain_filter_test {
 namespace {

@@ -5,7 +5,7 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/projection.hpp"
 #include "analysis/rows.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::explicit_parent_test {
 namespace {

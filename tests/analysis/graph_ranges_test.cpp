@@ -7,7 +7,7 @@
 
 #include "analysis/reports/kernels.hpp"
 #include "analysis/rows.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::graph_ranges_test {
 namespace {

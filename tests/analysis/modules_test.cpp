@@ -13,7 +13,7 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/reports.hpp"
 #include "record/label.hpp"
-#include "timeline/torch_records.hpp"
+#include "support/torch_records.hpp"
 
 namespace prof::modules_test {
 namespace {

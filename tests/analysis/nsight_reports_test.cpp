@@ -7,7 +7,7 @@
 #include "analysis/reports/nvtx_projection.hpp"
 #include "analysis/reports/reports.hpp"
 #include "analysis/tables.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::nsight_reports_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "record/label.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::numbered_steps_test {
 namespace {

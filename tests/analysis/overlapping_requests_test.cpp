@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::overlapping_requests_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/rows.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::projection_test {
 namespace {

@@ -15,7 +15,7 @@
 #include "analysis/reports/reports.hpp"
 #include "analysis/rows.hpp"
 #include "analysis/steps/step_figures.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::property_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "analysis/projection/projection.hpp"
-#include "timeline/torch_records.hpp"
+#include "support/torch_records.hpp"
 
 namespace prof::pytorch_ops_test {
 namespace {

@@ -11,7 +11,7 @@
 #include "analysis/reports/reports.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "analysis/tables.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::step_estimate_test {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "analysis/steps/captured_steps.hpp"
 #include "record/label.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::step_figures_test {
 namespace {

@@ -12,7 +12,7 @@
 #include "analysis/rows.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "record/label.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::xla_phases_test {
 namespace {

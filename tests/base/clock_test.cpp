@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/tick_source.hpp"
-#include "scratch_directory.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::clock_test {
 namespace {

@@ -1,4 +1,4 @@
-// For tests of and with capture files: a folder of one's own, files as bytes, captures as lists of chunks.
+// For tests of and with capture files: files as bytes, captures as lists of chunks.
 #pragma once
 
 #include <sys/mman.h>
@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -16,26 +15,11 @@
 #include <vector>
 
 #include "capture/reader.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::test {
 
-class temporary_folder {
-public:
-    temporary_folder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "prof-capture-XXXXXX").string();
-        if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-        path_ = pattern;
-    }
-    ~temporary_folder() { std::filesystem::remove_all(path_); }
-    temporary_folder(const temporary_folder&) = delete;
-    temporary_folder& operator=(const temporary_folder&) = delete;
-
-    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
+using temporary_folder = scratch_directory;
 
 using byte_string = std::vector<unsigned char>;
 

@@ -74,7 +74,7 @@ TEST_F(InputFile, ShowsWhatIsLeftOfAFileThatShrank) {
 
 // What a capture names as its rings may be anything: of a device to open it may be harm enough.
 TEST_F(InputFile, OpensNothingButFiles) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string fifo = folder / "fifo";
     ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
     const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -96,7 +96,7 @@ TEST_F(InputFile, OpensNothingButFiles) {
 
 // A process that was killed while it made a copy, a dump or a trace.
 TEST(Seal, RemovesWhatWasBeingWrittenBesideTheCapture) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const pid_t child = fork();
     if (child == 0) {
         capture_writer writer(folder / "a.prof", {});

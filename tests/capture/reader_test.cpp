@@ -64,7 +64,7 @@ protected:
                value_at<std::uint32_t>(bytes_, offsets_[index] + offsetof(format::chunk_header, stored_bytes));
     }
 
-    temporary_folder folder_;
+    scratch_directory folder_;
     memory_file changed_;
     byte_string bytes_;
     std::vector<std::size_t> offsets_;  // of the chunks, and the end
@@ -380,8 +380,7 @@ TEST_P(CaptureReader, SaysInOneLineWhatItCannotRead) {
                                                "that wrote it");
     EXPECT_EQ(error_of(folder_ / "odd"), "cannot read " + (folder_ / "odd") + ": its header says that it has 63 bytes");
     EXPECT_EQ(error_of(folder_ / "fifo"), "cannot read " + (folder_ / "fifo") + ": it is not a regular file");
-    EXPECT_EQ(error_of(folder_.path()),
-              "cannot read " + folder_.path().string() + ": it is a directory; name the files in it");
+    EXPECT_EQ(error_of(folder_.path), "cannot read " + folder_.path + ": it is a directory; name the files in it");
 }
 
 }  // namespace

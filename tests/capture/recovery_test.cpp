@@ -45,7 +45,7 @@ std::vector<std::uint64_t> from_to(std::uint64_t begin, std::uint64_t end) {
 }
 
 TEST(Recovery, FindsWhatAKilledProcessHadNotWritten) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const pid_t child = fork();
     if (child == 0) {
         region rings(small_region(folder));
@@ -79,8 +79,7 @@ TEST(Recovery, FindsWhatAKilledProcessHadNotWritten) {
     EXPECT_THAT(numbers_in(chunks, false), ElementsAre(Pair(1, from_to(0, 7))));
     EXPECT_THAT(numbers_in(chunks, true), ElementsAre(Pair(1, from_to(7, 10)), Pair(2, from_to(0, 3))));
     EXPECT_EQ(reader.damage().bytes, 0U);
-    EXPECT_THAT(reader.recovery_outcome(),
-                HasSubstr("6 records were recovered from its rings, " + folder.path().string()));
+    EXPECT_THAT(reader.recovery_outcome(), HasSubstr("6 records were recovered from its rings, " + folder.path));
 
     std::vector<std::pair<std::uint32_t, std::string>> names;
     std::vector<std::uint32_t> label_names;
@@ -130,7 +129,7 @@ protected:
         writer_.flush();
     }
 
-    temporary_folder folder_;
+    scratch_directory folder_;
     capture_writer_options sharing() {
         capture_writer_options options = writer_options();
         options.shared_memory = rings_.writing_area();

@@ -14,9 +14,9 @@ namespace prof::test {
 
 inline constexpr std::array<std::uint8_t, 16> id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-inline region_options small_region(const temporary_folder& folder) {
+inline region_options small_region(const scratch_directory& folder) {
     region_options options;
-    options.place = folder.path().string();
+    options.place = folder.path;
     options.large_ring_bytes = 4096;  // 128 records
     options.large_rings = 3;
     options.small_ring_bytes = 512;  // 16 records

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t frame_records = 1000;  // 32 KB of them before each key frame
 
 struct LetGo : testing::Test {
-    temporary_folder folder;
+    scratch_directory folder;
     std::string path = folder / "a.prof";
     std::vector<std::uint64_t> frames;  // where the key frames are
     std::unique_ptr<capture_writer> writer = std::make_unique<capture_writer>(path, capture_writer_options{});
@@ -214,7 +214,7 @@ struct WithoutHoles : LetGo {
             EXPECT_EQ(result.first_numbers[i], (numbered - result.first_numbers.size() + i) * frame_records);
         }
         EXPECT_EQ(result.begun, 1U);
-        EXPECT_EQ(list(folder.path()), (std::vector<std::string>{"a.prof"}));
+        EXPECT_EQ(list(folder.path), (std::vector<std::string>{"a.prof"}));
     }
     static std::vector<std::string> list(const std::filesystem::path& where) {
         std::vector<std::string> out;
@@ -300,7 +300,7 @@ TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerWaitsForWhoNeedsItsFront) {
 // The program is elsewhere by then.
 TEST_F(WithoutHoles, ThePlaceIsWhereTheFileWasMade) {
     const std::filesystem::path before = std::filesystem::current_path();
-    std::filesystem::current_path(folder.path());
+    std::filesystem::current_path(folder.path);
     writer.reset();
     std::filesystem::remove(path);
     writer = std::make_unique<capture_writer>("a.prof", capture_writer_options{.punch = no_holes});
@@ -330,7 +330,7 @@ TEST_F(WithoutHoles, AFileThatCannotBeCopiedStaysAndGoesOn) {
     const found result = read(path);
     expect_undamaged(result.damage);
     EXPECT_EQ(result.first_numbers.size(), 101U);
-    EXPECT_EQ(list(folder.path()), (std::vector<std::string>{"a.prof"}));
+    EXPECT_EQ(list(folder.path), (std::vector<std::string>{"a.prof"}));
 }
 
 // Who removed the file does not get another one.
@@ -339,7 +339,7 @@ TEST_F(WithoutHoles, AFileThatWasRemovedIsNotPutBack) {
     for (int n = 0; n < 100; ++n) write_one();
     std::filesystem::remove(path);
     EXPECT_EQ(writer->trim(frames[90]), ENOENT);
-    EXPECT_TRUE(list(folder.path()).empty());
+    EXPECT_TRUE(list(folder.path).empty());
 }
 
 // Who moved the file away and put one of his own there keeps both.
@@ -357,7 +357,7 @@ TEST_F(WithoutHoles, AnothersFileInItsPlaceIsLeftAlone) {
     const found result = read(folder / "moved.prof");
     expect_undamaged(result.damage);
     EXPECT_EQ(result.first_numbers.size(), 101U);
-    EXPECT_EQ(list(folder.path()).size(), 2U);
+    EXPECT_EQ(list(folder.path).size(), 2U);
 }
 
 // Copies are of the open file: by its name another's may be found.

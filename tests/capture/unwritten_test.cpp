@@ -48,7 +48,7 @@ protected:
         return chunks;
     }
 
-    temporary_folder folder_;
+    scratch_directory folder_;
     region rings_{small_region(folder_)};
     capture_writer writer_{folder_ / "a.prof", sharing()};
     std::string outcome_;

@@ -49,7 +49,7 @@ byte_string hex(std::string_view text) {
 
 // Worked by hand from docs/reference/capture-format.md; the checksums by another program (Python's zlib).
 TEST(CaptureWriter, WritesTheDocumentedBytes) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "golden.prof";
     capture_writer_options options;
     for (std::uint8_t i = 0; i < 16; ++i) options.id[i] = static_cast<std::uint8_t>(0x10 + i);
@@ -95,7 +95,7 @@ TEST(CaptureWriter, WritesTheDocumentedBytes) {
 }
 
 TEST(CaptureWriter, MakesAFileThatOnlyItsOwnerMayRead) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "a.prof";
     const mode_t before = umask(0);
     const capture_writer writer(path, {});
@@ -106,7 +106,7 @@ TEST(CaptureWriter, MakesAFileThatOnlyItsOwnerMayRead) {
 }
 
 TEST(CaptureWriter, NeverTouchesWhatIsThere) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     write_bytes(folder / "mine", {'m', 'e'});
     ASSERT_EQ(symlink((folder / "mine").c_str(), (folder / "link").c_str()), 0);
     ASSERT_EQ(symlink((folder / "nowhere").c_str(), (folder / "dangling").c_str()), 0);
@@ -119,7 +119,7 @@ TEST(CaptureWriter, NeverTouchesWhatIsThere) {
 }
 
 TEST(CaptureWriter, SaysInOneLineWhyItCannotCreate) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     EXPECT_THAT(error_of(folder / "no/such/folder.prof"),
                 AllOf(HasSubstr("cannot create capture"), HasSubstr("No such file or directory"),
                       HasSubstr("choose a directory"), ::testing::Not(HasSubstr("\n"))));
@@ -127,18 +127,18 @@ TEST(CaptureWriter, SaysInOneLineWhyItCannotCreate) {
 }
 
 TEST(CaptureWriter, CannotCreateInAFolderThatIsNotWritable) {
-    const temporary_folder folder;
-    ASSERT_EQ(chmod(folder.path().c_str(), 0555), 0);
+    const scratch_directory folder;
+    ASSERT_EQ(chmod(folder.path.c_str(), 0555), 0);
     const uid_t before = geteuid();
     constexpr uid_t nobody = 65534;  // root may write everywhere
     ASSERT_EQ(before == 0 ? seteuid(nobody) : 0, 0);
     EXPECT_THAT(error_of(folder / "a.prof"), HasSubstr("Permission denied"));
     ASSERT_EQ(seteuid(before), 0);
-    chmod(folder.path().c_str(), 0700);
+    chmod(folder.path.c_str(), 0700);
 }
 
 TEST(CaptureWriter, KeepsOffTheStandardDescriptors) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "a.prof";
     const pid_t child = fork();
     if (child == 0) {
@@ -154,7 +154,7 @@ TEST(CaptureWriter, KeepsOffTheStandardDescriptors) {
 }
 
 TEST(CaptureWriter, LeavesOthersFilesAloneWhenTheProgramClosesItsDescriptor) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const pid_t child = fork();
     if (child == 0) {
         close_range(3, ~0U, 0);
@@ -177,7 +177,7 @@ TEST(CaptureWriter, LeavesOthersFilesAloneWhenTheProgramClosesItsDescriptor) {
 }
 
 TEST(CaptureWriter, WritesNothingInAForkedChild) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "a.prof";
     {
         capture_writer writer(path, {});
@@ -198,7 +198,7 @@ TEST(CaptureWriter, WritesNothingInAForkedChild) {
 }
 
 TEST(CaptureWriter, SplitsSpansThatDoNotFitItsBuffer) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "a.prof";
     std::vector<record> records(1000);
     for (std::size_t i = 0; i < records.size(); ++i) records[i].ticks = i;
@@ -223,7 +223,7 @@ TEST(CaptureWriter, SplitsSpansThatDoNotFitItsBuffer) {
 }
 
 TEST(CaptureWriter, CutsATextThatDoesNotFitItsBuffer) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "a.prof";
     const std::string endless(100'000, 'x');
     capture_writer_options options;
@@ -253,7 +253,7 @@ TEST(CaptureWriter, CutsATextThatDoesNotFitItsBuffer) {
 }
 
 TEST(CaptureWriter, DeflatesWhatGetsSmallerByIt) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     capture_writer_options options;
     options.deflate = true;
     {
@@ -294,7 +294,7 @@ capture_writer_options with_script(std::vector<ssize_t> steps) {
 }
 
 TEST(CaptureWriter, GoesOnAfterInterruptedAndShortWrites) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     {
         capture_writer writer(folder / "a.prof", with_script({-EINTR, 10, -EINTR, 54, 1, -EINTR, 2, 3}));
         write_sample(writer);
@@ -308,7 +308,7 @@ TEST(CaptureWriter, GoesOnAfterInterruptedAndShortWrites) {
 }
 
 TEST(CaptureWriter, StopsAtAFailureAndCountsWhatIsLost) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::vector<record> ten(10);
     const std::vector<kernel_record> three(3);
     const std::vector<transfer_record> two(2);
@@ -340,14 +340,14 @@ TEST(CaptureWriter, StopsAtAFailureAndCountsWhatIsLost) {
 }
 
 TEST(CaptureWriter, LeavesNoFileWhenNotEvenTheHeaderCanBeWritten) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const auto options = with_script({-ENOSPC});
     EXPECT_THROW(capture_writer(folder / "a.prof", options), error);
     EXPECT_FALSE(std::filesystem::exists(folder / "a.prof"));
 }
 
 TEST(CaptureWriter, DoesNotSpinOnAWriteThatTakesNothing) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     capture_writer writer(folder / "a.prof", with_script({64, 0}));
     writer.property("key", "value");
     writer.flush();
@@ -356,7 +356,7 @@ TEST(CaptureWriter, DoesNotSpinOnAWriteThatTakesNothing) {
 
 // Past the limit write(2) raises SIGXFSZ, which ends a process by default.
 TEST(CaptureWriter, OutlivesAFileSizeLimit) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const pid_t child = fork();
     if (child == 0) {
         signal(SIGXFSZ, SIG_DFL);
@@ -379,13 +379,13 @@ TEST(CaptureWriter, OutlivesAFileSizeLimit) {
 }
 
 TEST(CaptureWriter, OutlivesAFullDisk) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     constexpr int no_namespace = 77;
     const pid_t child = fork();
     if (child == 0) {
         const bool mounted = unshare(CLONE_NEWNS) == 0 &&
                              mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                             mount("none", folder.path().c_str(), "tmpfs", 0, "size=65536") == 0;
+                             mount("none", folder.path.c_str(), "tmpfs", 0, "size=65536") == 0;
         if (!mounted) _exit(no_namespace);
         capture_writer writer(folder / "a.prof", {});
         writer.records(1, 0, std::vector<record>(1000));

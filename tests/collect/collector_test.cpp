@@ -23,7 +23,7 @@ using format::chunk_type;
 constexpr std::uint32_t no_such_tid = 2'000'000'000;
 
 struct Collector : testing::Test {
-    temporary_folder folder;
+    scratch_directory folder;
     region rings{small_region(folder)};
     std::string path = folder / "a.prof";
 

@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint32_t no_such_tid = 2'000'000'000;
 
 struct DrainThread : testing::Test {
-    temporary_folder folder;
+    scratch_directory folder;
     region rings{small_region(folder)};
     std::string path = folder / "a.prof";
 
@@ -41,7 +41,7 @@ struct DrainThread : testing::Test {
     std::uint64_t records_in_file() const { return records_in(read_contents(path)); }
     std::vector<std::string> captures() const {
         std::vector<std::string> out;
-        for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+        for (const auto& entry : std::filesystem::directory_iterator(folder.path)) {
             const std::string name = entry.path().filename();
             if (name.find(".prof") != std::string::npos) out.push_back(name);
         }

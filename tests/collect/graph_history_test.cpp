@@ -10,7 +10,7 @@
 #include <string>
 
 #include "analysis/attribution/attribution.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::test::graph_history_test {
 namespace {

@@ -175,7 +175,7 @@ void check_suffix(const std::string& path, const timeline& whole, const frame_pl
 }
 
 TEST(KeptSuffix, SaysOfTheRestWhatTheWholeSays) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "a.prof";
     coverage met;
     for (std::uint32_t i = 0; i < program_count(programs); ++i) {

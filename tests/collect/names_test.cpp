@@ -23,9 +23,9 @@ std::uint64_t many() {
     return wanted == nullptr ? 150'000 : std::strtoull(wanted, nullptr, 10);
 }
 
-region_options options_in(const temporary_folder& folder) {
+region_options options_in(const scratch_directory& folder) {
     region_options options;
-    options.place = folder.path().string();
+    options.place = folder.path;
     options.large_rings = 2;
     options.large_ring_bytes = 64U << 10;
     options.medium_rings = options.small_rings = 0;
@@ -39,7 +39,7 @@ region_options options_in(const temporary_folder& folder) {
 
 // The recording of a program whose iterations are numbered, and each has a range "work".
 struct Names : testing::Test {
-    temporary_folder folder;
+    scratch_directory folder;
     region where{options_in(folder)};
     ring_header* ring = where.claim_ring(2'000'000'000);
     producer out;

@@ -133,7 +133,7 @@ TEST_F(OpenRecords, SayLastThatAThreadIsHeardOnly) {
     const auto heard = "15:" + std::to_string(observed_epoch_bit | 3);
     EXPECT_EQ(of_thread(), (texts{"12:50", heard}));
 
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "a.prof";
     {
         capture_writer out(path, {});

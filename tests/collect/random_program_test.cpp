@@ -48,7 +48,7 @@ struct coverage {
 };
 
 TEST(RandomPrograms, AreReportedAsTheyRanHoweverTheyAreDrained) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const std::string path = folder / "a.prof";
     const std::uint32_t count = program_count(quick_count);
     coverage met;

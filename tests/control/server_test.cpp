@@ -21,7 +21,7 @@
 #include "control/client.hpp"
 #include "control/place.hpp"
 #include "control/socket_address.hpp"
-#include "scratch_directory.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::server_test {
 namespace {

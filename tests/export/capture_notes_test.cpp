@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::capture_notes_test {
 namespace {

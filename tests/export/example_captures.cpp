@@ -4,59 +4,27 @@
 #include <random>
 
 #include "record/label.hpp"
-#include "timeline/torch_records.hpp"
+#include "support/torch_records.hpp"
 
 namespace prof {
 namespace {
 
-constexpr std::uint32_t cuda_launch_kernel = 211;
-constexpr std::uint32_t cuda_memcpy_async = 41;
-constexpr std::uint32_t cuda_memset_async = 51;
-constexpr std::uint32_t cuda_graph_launch = 311;
-constexpr std::uint32_t cu_launch_kernel = 307;
-constexpr std::uint32_t cu_memcpy_htod_async = 277;
+constexpr cuda_function cuda_launch_kernel{api_domain::runtime, 211};
+constexpr cuda_function cuda_memcpy_async{api_domain::runtime, 41};
+constexpr cuda_function cuda_memset_async{api_domain::runtime, 51};
+constexpr cuda_function cuda_graph_launch{api_domain::runtime, 311};
+constexpr cuda_function cuda_begin_capture{api_domain::runtime, 315, api_class::begins_graph_capture};
+constexpr cuda_function cu_launch_kernel{api_domain::driver, 307};
+constexpr cuda_function cu_memcpy_htod_async{api_domain::driver, 277};
 
-// A call of the CUDA runtime from `ns` to `ns + length`.
-void call(thread_script& thread, std::uint64_t ns, std::uint64_t length, std::uint64_t correlation, std::uint32_t cbid,
-          api_domain domain = api_domain::runtime, std::uint32_t kernel_name = 0) {
-    record enter{.ticks = ns, .value = correlation, .name = kernel_name, .category = cbid};
-    enter.domain = static_cast<std::uint16_t>(domain);
-    enter.kind = record_kind::api_enter;
-    thread.add(enter);
-    thread.add({.ticks = ns + length, .value = correlation, .kind = record_kind::api_exit});
-}
-
+// A copy from the host, or between devices.
 transfer_record transfer(transfer_kind kind, std::uint64_t correlation, std::uint64_t start_ns, std::uint64_t end_ns,
                          std::uint64_t bytes, std::uint32_t stream) {
-    transfer_record t;
-    t.kind = kind;
-    t.correlation = correlation;
-    t.start_ns = start_ns;
-    t.end_ns = end_ns;
-    t.bytes = bytes;
-    t.context = 1;
-    t.stream = stream;
+    transfer_record t = transfer_between(kind, start_ns, end_ns, correlation, bytes, {.stream = stream});
     t.copy_kind = kind == transfer_kind::memcpy_peer ? 10 : 1;
     t.source_kind = kind == transfer_kind::memcpy_peer ? 3 : 1;
     t.destination_kind = 3;
     return t;
-}
-
-device_record h200(capture_builder& capture) {
-    device_record d;
-    d.name = capture.name("NVIDIA H200");
-    d.global_memory_bytes = 150'000'000'000;
-    d.compute_capability_major = 9;
-    d.multiprocessors = 132;
-    d.max_threads_per_block = 1024;
-    d.max_threads_per_multiprocessor = 2048;
-    d.max_blocks_per_multiprocessor = 32;
-    d.registers_per_block = 65536;
-    d.registers_per_multiprocessor = 65536;
-    d.shared_bytes_per_block = 49152;
-    d.shared_bytes_per_multiprocessor = 233472;
-    d.warp_size = 32;
-    return d;
 }
 
 void describe(capture_builder& capture, const char* rank) {
@@ -67,7 +35,7 @@ void describe(capture_builder& capture, const char* rank) {
                                   {"world_size", "8"},
                                   {"command", "python train.py"},
                                   {"executable", "/usr/bin/python3.11"}};
-    capture.parts().devices.push_back(h200(capture));
+    capture.h200();
 }
 
 }  // namespace
@@ -90,34 +58,33 @@ timeline eventful_capture() {
               .category = 9,
               .kind = record_kind::range_push,
               .flags = static_cast<std::uint8_t>(payload_type::f64)});
-    call(main, 1200, 50, key(1), cuda_launch_kernel, api_domain::runtime, capture.name("_Z4gemmPf"));
-    call(main, 1300, 50, key(2), cuda_memcpy_async);
+    main.call(1200, 1250, key(1), cuda_launch_kernel, "_Z4gemmPf");
+    main.call(1300, 1350, key(2), cuda_memcpy_async);
     main.push(2000, "batch", other);
     main.push(2100, "decode", other);
-    call(main, 2200, 100, key(3), cuda_graph_launch);
+    main.call(2200, 2300, key(3), cuda_graph_launch);
     main.pop(3000);         // forward
     main.pop(3500, other);  // decode
     main.pop(4000, other);  // batch
     main.mark(4100, "checkpoint");
     main.push(4200, hostile_name);
-    call(main, 4300, 40, key(4), cuda_memset_async);
-    call(main, 4400, 40, key(5), cu_launch_kernel, api_domain::driver, capture.name(hostile_name));
+    main.call(4300, 4340, key(4), cuda_memset_async);
+    main.call(4400, 4440, key(5), cu_launch_kernel, hostile_name);
     main.pop(4500);
     main.start(4600, "prefetch", 77);
     main.push(5000, "backward");
     // Autograd launches for backward, with a range of its own.
     autograd.push(5100, "checkpoint recompute");
-    call(autograd, 5200, 30, key(6), cuda_launch_kernel, api_domain::runtime, capture.name("backward_kernel"));
+    autograd.call(5200, 5230, key(6), cuda_launch_kernel, "backward_kernel");
     autograd.pop(5300);
     main.pop(6000);
     main.pop(9000);
     // After a second attachment of CUPTI the correlation ids begin anew.
-    call(main, 9200, 60, key(1, 2), cuda_launch_kernel, api_domain::runtime, capture.name("late_kernel"));
+    main.call(9200, 9260, key(1, 2), cuda_launch_kernel, "late_kernel");
     // One whose work never completed, one that never returned, and one with a number we do not know.
-    call(main, 9300, 20, key(7), cuda_launch_kernel, api_domain::runtime, capture.name("lost_kernel"));
-    call(main, 9400, 20, key(8), 99'999);
-    main.add(
-        {.ticks = 9450, .value = key(10), .category = cuda_memcpy_async, .domain = 2, .kind = record_kind::api_enter});
+    main.call(9300, 9320, key(7), cuda_launch_kernel, "lost_kernel");
+    main.call(9400, 9420, key(8), {api_domain::runtime, 99'999});
+    main.add(enter_record(9450, key(10), cuda_memcpy_async));
     autograd.end(9500, 77);
 
     // Stream 7: gemm [2000, 5000); the graph's three kernels [5000, 5500), [5500, 6500) and, beside it, [6000, 7000).
@@ -162,7 +129,7 @@ timeline dense_capture() {
     for (std::uint32_t i = 1; i <= 2'000; ++i) {
         if (i % 10 == 1) main.push(host_ns, "step " + std::to_string(i / 10));
         const std::uint64_t length = 1 + random() % 400;
-        call(main, host_ns, length, correlation_key(1, i), cuda_launch_kernel);
+        main.call(host_ns, host_ns + length, correlation_key(1, i), cuda_launch_kernel);
         host_ns += length;
         if (i % 10 == 0) main.pop(host_ns);
         const std::uint64_t end_ns = gpu_ns + random() % 3000;
@@ -176,22 +143,15 @@ timeline graph_capture() {
     capture_builder capture;
     describe(capture, "0");
     thread_script& main = capture.thread("python");
-    constexpr std::uint32_t begin_capture = 315;
     const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
     main.push(0, "prepare");
-    record begin{.ticks = 10,
-                 .value = key(1),
-                 .category = begin_capture,
-                 .flags = static_cast<std::uint8_t>(api_class::begins_graph_capture)};
-    begin.domain = static_cast<std::uint16_t>(api_domain::runtime);
-    begin.kind = record_kind::api_enter;
-    main.add(begin).exit(20, key(1));
+    main.call(10, 20, key(1), cuda_begin_capture);
     main.push(30, "forward").node(40, 1).node(50, 2).pop(60).push(70, "backward").node(80, 3).pop(90);
     main.copy(100, 11, 1).copy(110, 12, 2).copy(120, 13, 3).pop(200);
     for (std::uint32_t step = 1; step <= 2; ++step) {
         const std::uint64_t t = std::uint64_t{step} * 1000;
         main.push(t, "step " + std::to_string(step));
-        call(main, t + 10, 20, key(1 + step), cuda_graph_launch);
+        main.call(t + 10, t + 30, key(1 + step), cuda_graph_launch);
         main.pop(t + 50);
         capture.kernel(key(1 + step), t + 100, t + 200, {.graph_node = 11}, "attention");
         capture.kernel(key(1 + step), t + 200, t + 250, {.graph_node = 12}, "mlp");
@@ -199,7 +159,7 @@ timeline graph_capture() {
     }
     for (kernel_record& kernel : capture.parts().kernels) kernel.graph_id = 6;
     main.push(3000, "whole");
-    call(main, 3010, 20, key(9), cuda_graph_launch);
+    main.call(3010, 3030, key(9), cuda_graph_launch);
     main.pop(3050);
     capture.graph(key(9), 3100, 3400, 7);
     return capture.build();
@@ -214,10 +174,10 @@ timeline edge_capture() {
     capture.parts().labels.push_back({label_kind::stream, capture.name("copies"), stream_key(2, 7)});
     // As captures had it before they knew contexts.
     capture.parts().labels.push_back({label_kind::stream, capture.name("either"), 13});
-    call(main, 10, 5, key(1), cuda_launch_kernel);
-    call(main, 20, 5, key(2), cuda_launch_kernel);
-    call(main, 30, 5, key(3), cuda_launch_kernel);
-    call(main, 40, 5, key(4), cuda_launch_kernel);
+    main.call(10, 15, key(1), cuda_launch_kernel);
+    main.call(20, 25, key(2), cuda_launch_kernel);
+    main.call(30, 35, key(3), cuda_launch_kernel);
+    main.call(40, 45, key(4), cuda_launch_kernel);
     capture.kernel(key(1), 100, 200).kernel(key(2), 110, 210, {.context = 2});
     capture.kernel(key(3), 300, 400, {.stream = 13, .context = 2})
         .kernel(key(4), 300, 400, {.device = 1, .context = 3});
@@ -252,7 +212,7 @@ timeline hta_capture() {
     const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
     constexpr std::uint64_t us = 1000;
     const auto launch = [&](std::uint64_t at_us, std::uint32_t id, const char* kernel) {
-        call(main, at_us * us, 10 * us, key(id), cu_launch_kernel, api_domain::driver, capture.name(kernel));
+        main.call(at_us * us, (at_us + 10) * us, key(id), cu_launch_kernel, kernel);
     };
 
     // All in microseconds. Stream 7 computes: a [100, 200), a [220, 320), b [400, 500); stream 20 communicates:
@@ -260,7 +220,7 @@ timeline hta_capture() {
     main.push(0, "forward");
     main.add(torch_push(capture, 5 * us, "aten::mm"));
     launch(10, 1, "kernel_a");
-    call(main, 30 * us, 10 * us, key(2), cu_memcpy_htod_async, api_domain::driver);
+    main.call(30 * us, 40 * us, key(2), cu_memcpy_htod_async);
     launch(50, 3, "kernel_a");
     main.pop(65 * us).pop(70 * us);
     main.push(80 * us, "backward");
@@ -289,7 +249,7 @@ timeline steps_capture(unsigned rank) {
     const auto launch = [&](std::uint64_t at, std::uint64_t start, std::uint64_t end, std::uint32_t stream,
                             const char* kernel) {
         const std::uint64_t key = correlation_key(1, ++id);
-        call(main, at * us, 10 * us, key, cu_launch_kernel, api_domain::driver, capture.name(kernel));
+        main.call(at * us, (at + 10) * us, key, cu_launch_kernel, kernel);
         capture.kernel(key, start * us, end * us, {.stream = stream}, kernel);
     };
     main.push(0, "startup", phases);

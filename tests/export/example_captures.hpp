@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

@@ -10,7 +10,7 @@
 
 #include "export/layout/gpu_rows.hpp"
 #include "export/layout/host_rows.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::rows_test {
 namespace {

@@ -27,7 +27,7 @@
 #include "capture/format.hpp"
 #include "faults/expectation.hpp"
 #include "faults/scenario.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 
 namespace prof::test {
 namespace {

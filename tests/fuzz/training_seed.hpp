@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/writer.hpp"
-#include "timeline/capture_builder.hpp"
-#include "timeline/torch_records.hpp"
+#include "support/capture_builder.hpp"
+#include "support/torch_records.hpp"
 
 namespace prof::test {
 
@@ -37,13 +36,8 @@ inline capture_contents training_contents() {
     capture.kernel(key(2), 400, 450).kernel(key(3), 450, 500, {}, "_Z4gemmPf").kernel(key(4), 480, 520, {.stream = 8});
     capture.kernel(key(5), 520, 530).kernel(key(6), 600, 650, {.graph_node = 11}).kernel(key(1, 2), 1040, 1050);
     capture.kernel(key(8), 530, 540).kernel(key(9), 540, 550).kernel(key(99), 700, 710).graph(key(6), 600, 660, 4);
-    transfer_record copy;
-    copy.start_ns = 460;
-    copy.end_ns = 470;
-    copy.correlation = key(3);
-    copy.bytes = 4096;
+    transfer_record copy = transfer_between(transfer_kind::memcpy, 460, 470, key(3), 4096, {});
     copy.copy_kind = 1;
-    copy.kind = transfer_kind::memcpy;
     capture.transfer(copy);
     capture.parts().properties = {{"rank", "0"}, {"command", "python train.py"}};
     capture.parts().clocks = {{0, 0, 1'000'000, 0, 0}, {2000, 2000, 1'002'000, 2000, 0}};
@@ -52,28 +46,10 @@ inline capture_contents training_contents() {
     return capture.contents(16);
 }
 
-inline void write_contents(capture_writer& out, const capture_contents& contents) {
-    for (const auto& [key, value] : contents.properties) out.property(key, value);
-    const std::vector<capture_writer::name_entry> names(contents.names.begin(), contents.names.end());
-    out.names(names);
-    out.labels(contents.labels);
-    for (const format::thread_entry& thread : contents.threads) out.thread(thread);
-    for (const record_run& run : contents.runs) out.records(run.thread_uid, run.first_number, run.records);
-    out.gpu<kernel_record>(contents.kernels);
-    out.gpu<transfer_record>(contents.transfers);
-    out.gpu<graph_record>(contents.graphs);
-    out.clocks(contents.clocks);
-    for (const auto& [epoch, window] : contents.windows) out.window(window);
-    for (const auto& [cause, count] : contents.drops) {
-        const std::pair<drop_cause, std::uint64_t> entry{static_cast<drop_cause>(cause), count};
-        out.drops({&entry, 1});
-    }
-    out.end(format::end_reason::exited);
-}
-
 inline void write_training(const std::string& path) {
     capture_writer writer(path, {});
     write_contents(writer, training_contents());
+    writer.end(format::end_reason::exited);
 }
 
 }  // namespace prof::test

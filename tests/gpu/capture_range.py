@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "lab"))
+
 import overhead
 import profiler_beside
 

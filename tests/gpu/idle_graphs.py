@@ -30,6 +30,8 @@ import sys
 import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "lab"))
+
 import capture_chunks
 import graphs
 import overhead

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "lab"))
+
 import overhead
 
 STEPS, FIRST, LAST = 30, 10, 19

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hooks/one_ring.hpp"
-#include "scratch_directory.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::buffers_test {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "ring/registry.hpp"
 #include "ring/storage.hpp"
-#include "scratch_directory.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::region_test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::graph_bodies_test {
 namespace {

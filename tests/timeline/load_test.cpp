@@ -1,6 +1,3 @@
-#include <unistd.h>
-
-#include <filesystem>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -8,7 +5,8 @@
 
 #include "base/error.hpp"
 #include "capture/writer.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
+#include "support/scratch_directory.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::load_test {
@@ -21,17 +19,10 @@ using testing::Pair;
 
 class TimelineFile : public testing::Test {
 protected:
-    void SetUp() override {
-        std::string pattern = testing::TempDir() + "prof-timeline-XXXXXX";
-        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-        folder_ = pattern;
-    }
-    void TearDown() override { std::filesystem::remove_all(folder_); }
-
     std::string path() const { return folder_ / "run.prof"; }
 
 private:
-    std::filesystem::path folder_;
+    const test::scratch_directory folder_;
 };
 
 TEST_F(TimelineFile, ShowsWhatTheWriterWrote) {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 #include "timeline/thread_walk.hpp"
 
 namespace prof::ranges_test {

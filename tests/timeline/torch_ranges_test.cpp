@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "timeline/torch_records.hpp"
+#include "support/torch_records.hpp"
 
 namespace prof::torch_ranges_test {
 namespace {

@@ -10,8 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "capture/writer.hpp"
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::test {
 

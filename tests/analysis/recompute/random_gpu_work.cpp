@@ -2,7 +2,6 @@
 #include "analysis/recompute/random_capture.hpp"
 
 #include <algorithm>
-#include <span>
 
 namespace prof::test {
 namespace {
@@ -57,13 +56,7 @@ std::size_t random_capture::enter(std::uint32_t thread, api_class kind, const ch
         kind == api_class::wait || kind == api_class::blocking_launch || kind == api_class::blocking_allocation;
     event["begins_graph_capture"] = kind == api_class::begins_graph_capture;
     event["kernel"] = kernel;
-    put(thread, {.ticks = now_,
-                 .value = correlations_.back(),
-                 .name = capture_.name(kernel),
-                 .category = called.cbid,
-                 .domain = static_cast<std::uint16_t>(called.domain),
-                 .kind = record_kind::api_enter,
-                 .flags = static_cast<std::uint8_t>(kind)});
+    put(thread, enter_record(now_, correlations_.back(), {called.domain, called.cbid, kind}, capture_.name(kernel)));
     return call;
 }
 
@@ -74,7 +67,7 @@ void random_capture::leave_call(std::uint32_t thread, std::size_t call) {
         return;
     }
     tell(thread, "return")["call"] = call;
-    put(thread, {.ticks = now_, .value = correlations_[call], .kind = record_kind::api_exit});
+    put(thread, exit_record(now_, correlations_[call]));
 }
 
 placement random_capture::some_stream() {
@@ -116,16 +109,8 @@ void random_capture::add_kernel(std::size_t call, std::uint64_t correlation, con
 
 void random_capture::add_transfer(std::size_t call, std::uint64_t correlation, const placement& on, bool is_set) {
     const auto [start, end] = some_time();
-    transfer_record t;
-    t.start_ns = start;
-    t.end_ns = end;
-    t.correlation = correlation;
-    t.bytes = below(1'000'000);
-    t.graph_node_id = on.graph_node;
-    t.device = on.device;
-    t.context = on.context;
-    t.stream = on.stream;
-    t.kind = is_set ? transfer_kind::memset : transfer_kind::memcpy;
+    const transfer_kind of = is_set ? transfer_kind::memset : transfer_kind::memcpy;
+    transfer_record t = transfer_between(of, start, end, correlation, below(1'000'000), on);
     const std::uint8_t directions[] = {1, 2, 8, 9};
     t.copy_kind = is_set ? std::uint8_t{0} : any_of(directions);
     t.source_kind = static_cast<std::uint8_t>(is_set ? 0 : 1 + below(3));
@@ -170,7 +155,7 @@ void random_capture::wait(std::uint32_t thread) {
         const std::size_t inner = enter(thread, api_class::allocation, "allocate in stream");
         ++now_;
         tell(thread, "return")["call"] = inner;
-        put(thread, {.ticks = now_, .value = correlations_[inner], .kind = record_kind::api_exit});
+        put(thread, exit_record(now_, correlations_[inner]));
     }
     leave_call(thread, call);
 }
@@ -193,7 +178,7 @@ void random_capture::capture_node(std::uint32_t thread) {
     }
     node_id id = (std::uint64_t{7} << 32) + next_id_++;
     tell(thread, "node")["node"] = id;
-    put(thread, {.ticks = now_, .value = id, .kind = record_kind::graph_node});
+    put(thread, node_record(now_, id));
     if (is_launch) leave_call(thread, call);
     for (std::uint32_t copies = is_in_call_[thread] ? 0 : below(3); copies > 0; --copies) {
         const node_id copy = (std::uint64_t{9} << 32) + next_id_++;
@@ -201,12 +186,8 @@ void random_capture::capture_node(std::uint32_t thread) {
         json& event = tell(thread, "copy node");
         event["node"] = copy;
         event["of"] = id;
-        put(thread, {.ticks = now_, .value = copy, .kind = record_kind::graph_node});
-        put(thread, {.ticks = now_,
-                     .value = copy,
-                     .name = static_cast<std::uint32_t>(id),
-                     .color = static_cast<std::uint32_t>(id >> 32),
-                     .kind = record_kind::graph_clone});
+        put(thread, node_record(now_, copy));
+        put(thread, clone_record(now_, copy, id));
         id = copy;
     }
     nodes_.push_back(id);
@@ -219,12 +200,7 @@ void random_capture::update_node(std::uint32_t thread) {
     json& event = tell(thread, "update node");
     event["node"] = id;
     event["of"] = by;
-    put(thread, {.ticks = now_,
-                 .value = id,
-                 .name = static_cast<std::uint32_t>(by),
-                 .color = static_cast<std::uint32_t>(by >> 32),
-                 .kind = record_kind::graph_clone,
-                 .flags = replaces_what_it_was});
+    put(thread, clone_record(now_, id, by, replaces_what_it_was));
 }
 
 void random_capture::launch_nodes(std::uint32_t thread) {
@@ -247,7 +223,7 @@ void random_capture::launch_graph(std::uint32_t thread) {
     const placement on = some_stream();
     const auto [start, end] = some_time();
     const std::uint32_t graph = 1 + below(3);
-    capture_.parts().graphs.push_back({start, end, correlations_[call], graph, on.device, on.context, on.stream});
+    capture_.graph(correlations_[call], start, end, graph, on);
     json& op = add_op("graph", call, correlations_[call], on);
     op["start"] = start;
     op["end"] = end;
@@ -258,19 +234,10 @@ void random_capture::launch_graph(std::uint32_t thread) {
 void random_capture::write(const std::string& path) const {
     capture_writer writer(path, {.deflate = emitted_["seed"].get<std::uint32_t>() % 2 == 0});
     capture_contents all = capture_.contents(40);
-    for (const auto& [key, value] : all.properties) writer.property(key, value);
-    std::vector<capture_writer::name_entry> names(all.names.begin(), all.names.end());
-    writer.names(names);
-    writer.labels(all.labels);
-    for (const format::thread_entry& entry : all.threads) writer.thread(entry);
     // Ticks are nanoseconds, whatever the clock.
     const std::uint64_t begin = emitted_["begin"].get<std::uint64_t>();
-    writer.clocks(std::vector<clock_snapshot>{{begin, begin, begin, begin, 0}, {now_, now_, now_, now_, 0}});
-    for (const auto& [epoch, window] : all.windows) writer.window(window);
-    for (const record_run& run : all.runs) writer.records(run.thread_uid, run.first_number, run.records);
-    writer.gpu<kernel_record>(all.kernels);
-    writer.gpu<transfer_record>(all.transfers);
-    writer.gpu<graph_record>(all.graphs);
+    all.clocks = {{begin, begin, begin, begin, 0}, {now_, now_, now_, now_, 0}};
+    write_contents(writer, all);
     if (emitted_["ending"] == "exited") writer.end(format::end_reason::exited);
     if (emitted_["ending"] == "died") writer.end(format::end_reason::died);
 }

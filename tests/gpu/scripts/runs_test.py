@@ -1,4 +1,4 @@
-"""The verdicts on programs that were run, and the documentation's table, on small inputs worked by hand. Needs no GPU."""
+"""The verdicts on programs that were run, on small inputs worked by hand. Needs no GPU."""
 
 import pathlib
 import sys
@@ -8,9 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import capture_range
 import profiler_beside
-import report_table
 import windows
-from rows import row
 
 
 class ProfilerBeside(unittest.TestCase):
@@ -60,44 +58,6 @@ class Windows(unittest.TestCase):
         self.assertEqual(windows.faults(0, two_of_two, 4 * 1900 - 1), ["7599 kernels are not as many in each of 4 steps"])
         self.assertEqual(windows.faults(0, two_of_two, 0), ["0 kernels are not as many in each of 4 steps"])
         self.assertEqual(windows.faults(0, [], 0), ["there is no window"])
-
-
-class ReportTable(unittest.TestCase):
-    def report(self, scale):
-        rows = []
-        for iteration, host_ms in enumerate((900, 900, 900, 7, 8, 9)):
-            rows.append(row(f"iteration {iteration}", host_ns=scale * host_ms * 4_000_000, gpu_sum_ns=scale * 38_000_000))
-            for name in report_table.RANGES:
-                rows.append(
-                    row(
-                        f"iteration {iteration}/{name}",
-                        host_ns=scale * host_ms * 1_000_000,
-                        gpu_sum_ns=scale * 26_000_000,
-                        ops=200,
-                        adopted_ops=150 if name == "backward" else 0,
-                    )
-                )
-        return {"rows": rows}
-
-    def test_figures_are_medians_after_the_warm_up(self):
-        figures = report_table.figures(self.report(1), skip=3)
-        self.assertEqual(figures["forward"]["host_ns"], 8_000_000)
-        self.assertEqual(figures["iteration"]["host_ns"], 32_000_000)
-        self.assertEqual(report_table.figures(self.report(1), skip=0)["forward"]["host_ns"], 454_500_000)
-
-    def test_the_table_sets_amp_beside_no_amp_with_the_larger_batch_first(self):
-        runs = {
-            (batch, kind): report_table.figures(self.report(scale), skip=3)
-            for batch, kind, scale in ((16, "amp", 1), (16, "noamp", 3), (2, "amp", 1), (2, "noamp", 2))
-        }
-        text = report_table.table(runs)
-        self.assertIn("| `forward` | 8.00 | 26.00 | 24.00 | 78.00 |", text)
-        self.assertIn("holds 200 GPU operations a step, of which 150 (75.0 %)", text)
-        self.assertLess(text.index("Batch 16"), text.index("Batch 2,"))
-
-    def test_a_run_that_is_all_warm_up_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "no iteration from 6 on"):
-            report_table.figures(self.report(1), skip=6)
 
 
 if __name__ == "__main__":

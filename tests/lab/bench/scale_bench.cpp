@@ -27,7 +27,7 @@
 #include "capture/reader.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
-#include "synthetic_capture.hpp"
+#include "lab/bench/synthetic_capture.hpp"
 #include "timeline/build.hpp"
 
 namespace prof::bench {

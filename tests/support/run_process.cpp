@@ -1,4 +1,4 @@
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 
 #include <fcntl.h>
 #include <spawn.h>

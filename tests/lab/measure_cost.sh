@@ -1,7 +1,7 @@
 #!/bin/bash
 # Measures what libprof costs on one GPU, beside others. Needs a build of this tree, PyTorch and a GPU.
 #
-#   tests/gpu/measure_cost.sh OUTDIR [STAGE…]     stages: launchbound gpubound graphs residue
+#   tests/lab/measure_cost.sh OUTDIR [STAGE…]     stages: launchbound gpubound graphs residue
 #                                                 budget startstop rate export
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
@@ -74,7 +74,7 @@ stage_graphs() {
         --roles plain,control,whole-graphs --seconds 40 --json "$out/residue-graphs.json"
 }
 stage_residue() {
-    measure residue-launches 160 "${residue[@]}" --launch-turns "$build/tests/gpu/launch_cost/launch_turns" \
+    measure residue-launches 160 "${residue[@]}" --launch-turns "$build/tests/lab/launch_cost/launch_turns" \
         --seconds 110 --json "$out/residue-launches.json"
     measure residue 150 "${residue[@]}" --workloads graph-replay,two-threads --processes 3 --seconds 100 \
         --json "$out/residue.json"
@@ -98,7 +98,7 @@ stage_rate() {
     done
 }
 stage_export() {
-    local reader=$build/tests/bench/scale_bench
+    local reader=$build/tests/lab/bench/scale_bench
     measure export 90 python3 "$here/export_speed.py" --prof "$build/bin/prof" --steps 60 \
         $([ -e "$reader" ] && echo --reader "$reader") --json "$out/export.json"
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "timeline/capture_builder.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof {
 

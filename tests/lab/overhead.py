@@ -130,7 +130,7 @@ class Modules(Phases):
 
 
 class Client:
-    """tests/bench/discarding_client.cpp: the floor of everything that is built on CUPTI."""
+    """tests/lab/bench/discarding_client.cpp: the floor of everything that is built on CUPTI."""
 
     library_path = None
     ATTRIBUTES = {"device_buffer": (0, 8, 3_200_000), "pinned": (8, 1, 0)}  # CUPTI's number, bytes, what it is else

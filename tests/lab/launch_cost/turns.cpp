@@ -1,4 +1,4 @@
-// A process that launches when it is its turn, for tests/gpu/residue.py.
+// A process that launches when it is its turn, for tests/lab/residue.py.
 //
 //   launch_turns CHANGE [LIBPROF [CLIENT_LIBRARY]]      CHANGE: none, join, start-stop
 //

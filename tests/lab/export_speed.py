@@ -5,7 +5,7 @@
 
 The same steps are recorded by each, in a process of its own. Of torch.profiler only the export is timed, which writes
 what it holds in memory; of libprof the whole command, which reads the capture first, and the export alone
-(tests/bench/scale_bench). Events are counted in the files: a line with "ph" is one.
+(tests/lab/bench/scale_bench). Events are counted in the files: a line with "ph" is one.
 """
 
 import argparse

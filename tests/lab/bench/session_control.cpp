@@ -1,4 +1,4 @@
-#include "bench/session_control.hpp"
+#include "lab/bench/session_control.hpp"
 
 #include <dlfcn.h>
 

@@ -24,10 +24,10 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "bench/range_subject.hpp"
-#include "bench/session_control.hpp"
-#include "bench/windows.hpp"
-#include "scratch_directory.hpp"
+#include "lab/bench/range_subject.hpp"
+#include "lab/bench/session_control.hpp"
+#include "lab/bench/windows.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::bench {
 namespace {

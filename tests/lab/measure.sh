@@ -3,7 +3,7 @@
 # torch.profiler, what CUPTI itself does, and what it all costs a step. Needs a build of this tree,
 # PyTorch and a GPU; takes about nine minutes.
 #
-#   tests/gpu/measure.sh OUTDIR [SECTION…]      sections: trainer waysin train recording torch conformance overhead
+#   tests/lab/measure.sh OUTDIR [SECTION…]      sections: trainer waysin train recording torch conformance overhead
 #                                               and, only when named: activities truth variants ranks
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
@@ -16,6 +16,7 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+gpu=$root/tests/gpu
 if [ $# -lt 1 ]; then
     sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
     exit 2
@@ -143,7 +144,7 @@ section_trainer() {
     step trainer-check 60 "$trainer" --check --device gpu
     step trainer-bare 60 "$trainer" --device gpu --steps 60
     profiled trainer 60 "$trainer" --device gpu --steps 60
-    step trainer-projection 20 python3 "$here/check_projection.py" "$results/trainer.projection.json"
+    step trainer-projection 20 python3 "$gpu/check_projection.py" "$results/trainer.projection.json"
 }
 
 section_waysin() {
@@ -153,7 +154,7 @@ section_waysin() {
         step "way-$way" 60 bash -c 'in_folder "$@"' bash "$captures/way-$way" env "$way=$library" "${short[@]}"
         find_capture "$captures/way-$way" || continue
         step "way-$way-reports" 30 bash -c "reports '$capture' 'way-$way'"
-        step "way-$way-projection" 20 python3 "$here/check_projection.py" --adopted "$results/way-$way.projection.json"
+        step "way-$way-projection" 20 python3 "$gpu/check_projection.py" --adopted "$results/way-$way.projection.json"
     done
 }
 
@@ -171,7 +172,7 @@ section_train() {
         read -r name options <<<"$run"
         # shellcheck disable=SC2086  # the options are words
         profiled "$name" 90 python3 "$train" $options
-        step "$name-projection" 20 python3 "$here/check_projection.py" --adopted "$results/$name.projection.json"
+        step "$name-projection" 20 python3 "$gpu/check_projection.py" --adopted "$results/$name.projection.json"
     done
     step table 20 python3 "$here/report_table.py" "$results"
 }
@@ -182,14 +183,14 @@ section_torch() {
         read -r name options <<<"$run"
         # shellcheck disable=SC2086
         step "$name-torch" 90 python3 "$train" $options --profile-with torch --profile-output "$results/$name.torch.json"
-        step "$name-compare" 20 python3 "$here/compare_torch.py" --prof "$results/$name.kernels.json" \
+        step "$name-compare" 20 python3 "$gpu/compare_torch.py" --prof "$results/$name.kernels.json" \
             --torch "$results/$name.torch.json" --json "$results/$name.verdict.json"
     done
 }
 
 section_conformance() {
     mkdir -p "$results/conformance"
-    step conformance 90 env PROF_BUILD="$build" bash "$here/conformance/run.sh" "$results/conformance"
+    step conformance 90 env PROF_BUILD="$build" bash "$gpu/conformance/run.sh" "$results/conformance"
 }
 
 # Small captures to ship with the repository, and traces for the viewers. A capture tells where its program lay and was
@@ -220,7 +221,7 @@ section_overhead() {
     local workload tools=none,client,client+callbacks,prof
     step launch-cost 60 bash -c 'in_folder "$@"' bash "$work/launch-cost" \
         env LD_PRELOAD="$library" PROF_AUTOSTART=0 PROF_EXPORT=none \
-        "$build/tests/gpu/launch_cost/launch_cost" "$client" 30
+        "$build/tests/lab/launch_cost/launch_cost" "$client" 30
     for workload in launch-bound gpu-bound graph-replay; do
         step "overhead-$workload" 150 bash -c 'in_folder "$@"' bash "$work/overhead-$workload" \
             env LD_PRELOAD="$library" PROF_AUTOSTART=0 PROF_EXPORT=none \
@@ -254,9 +255,9 @@ section_activities() {
 
 # Known work under known ranges, CUDA events beside them; with two GPUs also copies between those.
 section_truth() {
-    step truth 90 bash "$here/truth/run.sh" "$results/truth" "$prof" "$build/tests/gpu/truth/truth_gpu"
+    step truth 90 bash "$gpu/truth/run.sh" "$results/truth" "$prof" "$build/tests/gpu/truth/truth_gpu"
     step truth-one-gpu 60 env CUDA_VISIBLE_DEVICES=0 \
-        bash "$here/truth/run.sh" "$results/truth-one-gpu" "$prof" "$build/tests/gpu/truth/truth_gpu"
+        bash "$gpu/truth/run.sh" "$results/truth-one-gpu" "$prof" "$build/tests/gpu/truth/truth_gpu"
 }
 
 # The ways of training that profilers find hard, against torch.profiler.
@@ -264,7 +265,7 @@ section_variants() {
     local variant name
     for variant in eager amp streams graph compile reduce-overhead; do
         name=variant-$variant
-        local command=(python3 "$here/train_variants.py" --variant "$variant")
+        local command=(python3 "$gpu/train_variants.py" --variant "$variant")
         case $variant in
             compile | reduce-overhead)
                 step "$name" 150 "$prof" run --autostart 0 -o "$captures/$name" -- "${command[@]}" --profile-with prof
@@ -274,14 +275,14 @@ section_variants() {
         find_capture "$captures/$name" && step "$name-reports" 60 bash -c "reports '$capture' '$name'"
         case $variant in
             eager | amp | streams | compile)
-                step "$name-projection" 20 python3 "$here/check_projection.py" --adopted \
+                step "$name-projection" 20 python3 "$gpu/check_projection.py" --adopted \
                     "$results/$name.projection.json" ;;
             graph)
-                step "$name-projection" 20 python3 "$here/check_projection.py" \
+                step "$name-projection" 20 python3 "$gpu/check_projection.py" \
                     "$results/$name.projection.json" --ranges data_to_device replay ;;
         esac
         step "$name-torch" 150 "${command[@]}" --profile-with torch --profile-output "$results/$name.torch.json"
-        step "$name-compare" 20 python3 "$here/compare_torch.py" --prof "$results/$name.kernels.json" \
+        step "$name-compare" 20 python3 "$gpu/compare_torch.py" --prof "$results/$name.kernels.json" \
             --torch "$results/$name.torch.json" --json "$results/$name.verdict.json"
     done
 }
@@ -306,12 +307,12 @@ section_ranks() {
         say "not run      ranks: one GPU only"
         return
     fi
-    step ranks-outside 120 "$prof" run -o "$captures/ranks-outside" -- "${launch[@]}" "$here/train_ddp.py"
+    step ranks-outside 120 "$prof" run -o "$captures/ranks-outside" -- "${launch[@]}" "$gpu/train_ddp.py"
     step ranks-inside 120 "${launch[@]}" --no-python "$prof" run -o "$captures/ranks-inside" -- \
-        python3 "$here/train_ddp.py"
+        python3 "$gpu/train_ddp.py"
     for name in ranks-outside ranks-inside; do
         step "$name-reports" 60 bash -c "rank_reports '$captures/$name' '$name'"
-        step "$name-check" 60 python3 "$here/check_ranks.py" "$results/$name" --ranks 2 --steps 10
+        step "$name-check" 60 python3 "$gpu/check_ranks.py" "$results/$name" --ranks 2 --steps 10
         rm -f "$results/$name"/rank*.trace.json
     done
 }

@@ -18,6 +18,7 @@ import capture_chunks
 import export_speed
 import launch_rate
 import overhead
+import report_table
 import start_stop
 
 
@@ -271,6 +272,40 @@ class OtherMeasurements(unittest.TestCase):
             path.write_text('{"traceEvents": [\n{"ph":"X"},\n{"ph": "i"}, {"ph":"s"}\n]}\n')
             self.assertEqual(export_speed.count_events(path), 3)
             self.assertAlmostEqual(export_speed.speed(path, 0.5, 0.4)["events_per_s"], 6)
+
+
+class ReportTable(unittest.TestCase):
+    def row(self, path, host_ns, gpu_sum_ns, ops=0, adopted_ops=0):
+        return {"path": path, "host_ns": host_ns, "gpu_sum_ns": gpu_sum_ns, "ops": ops, "adopted_ops": adopted_ops}
+
+    def report(self, scale):
+        rows = []
+        for iteration, host_ms in enumerate((900, 900, 900, 7, 8, 9)):
+            rows.append(self.row(f"iteration {iteration}", scale * host_ms * 4_000_000, scale * 38_000_000))
+            for name in report_table.RANGES:
+                path, adopted = f"iteration {iteration}/{name}", 150 if name == "backward" else 0
+                rows.append(self.row(path, scale * host_ms * 1_000_000, scale * 26_000_000, 200, adopted))
+        return {"rows": rows}
+
+    def test_figures_are_medians_after_the_warm_up(self):
+        figures = report_table.figures(self.report(1), skip=3)
+        self.assertEqual(figures["forward"]["host_ns"], 8_000_000)
+        self.assertEqual(figures["iteration"]["host_ns"], 32_000_000)
+        self.assertEqual(report_table.figures(self.report(1), skip=0)["forward"]["host_ns"], 454_500_000)
+
+    def test_the_table_sets_amp_beside_no_amp_with_the_larger_batch_first(self):
+        runs = {
+            (batch, kind): report_table.figures(self.report(scale), skip=3)
+            for batch, kind, scale in ((16, "amp", 1), (16, "noamp", 3), (2, "amp", 1), (2, "noamp", 2))
+        }
+        text = report_table.table(runs)
+        self.assertIn("| `forward` | 8.00 | 26.00 | 24.00 | 78.00 |", text)
+        self.assertIn("holds 200 GPU operations a step, of which 150 (75.0 %)", text)
+        self.assertLess(text.index("Batch 16"), text.index("Batch 2,"))
+
+    def test_a_run_that_is_all_warm_up_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "no iteration from 6 on"):
+            report_table.figures(self.report(1), skip=6)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-#include "synthetic_capture.hpp"
+#include "lab/bench/synthetic_capture.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "capture/writer.hpp"
+#include "support/capture_builder.hpp"
 
 namespace prof::bench {
 namespace {
 
+constexpr cuda_function cuda_launch_kernel{api_domain::runtime, 211};
 constexpr std::uint64_t ns_a_call = 2500;
 constexpr std::uint64_t ns_a_kernel = 1900;
 constexpr std::uint64_t gpu_lag_ns = 20'000;
@@ -28,25 +29,15 @@ public:
         file_.property("pid", "4242");
         file_.property("command", "synthetic");
         clock();
-        device_record gpu;
+        device_record gpu = h200_properties();
         gpu.name = name("NVIDIA H200");
-        gpu.compute_capability_major = 9;
-        gpu.multiprocessors = 132;
-        gpu.max_threads_per_multiprocessor = 2048;
-        gpu.max_blocks_per_multiprocessor = 32;
-        gpu.registers_per_multiprocessor = 65536;
-        gpu.shared_bytes_per_multiprocessor = 228U << 10;
-        gpu.warp_size = 32;
         file_.gpu<device_record>({&gpu, 1});
     }
 
     std::size_t add_thread(std::string_view system_name) {
-        format::thread_entry entry;
-        entry.uid = threads_.size() + 1;
-        entry.tid = static_cast<std::uint32_t>(4242 + threads_.size());
-        system_name.copy(entry.name.data(), entry.name.size() - 1);
-        file_.thread(entry);
-        threads_.push_back({.uid = entry.uid, .written = 0, .records = {}});
+        const std::uint64_t uid = threads_.size() + 1;
+        file_.thread(thread_entry_of(uid, static_cast<std::uint32_t>(4241 + uid), system_name));
+        threads_.push_back({.uid = uid, .written = 0, .records = {}});
         return threads_.size() - 1;
     }
 
@@ -75,9 +66,7 @@ public:
     void end(std::size_t thread, std::uint64_t id) {
         add(thread, {.ticks = now_, .value = id, .kind = record_kind::range_end});
     }
-    void node(std::size_t thread, std::uint64_t id) {
-        add(thread, {.ticks = now_, .value = id, .kind = record_kind::graph_node});
-    }
+    void node(std::size_t thread, std::uint64_t id) { add(thread, node_record(now_, id)); }
 
     // A long kernel beside others, on a stream of its own. CUPTI tells of it when it has ended, after those.
     void launch_beside(std::size_t thread, std::uint32_t symbol, std::uint32_t stream) {
@@ -98,15 +87,13 @@ public:
     void copy(std::size_t thread) {
         call(thread, 0);
         const std::uint64_t start_ns = gpu_turn();
-        copies_.push_back({.start_ns = start_ns,
-                           .end_ns = start_ns + ns_a_kernel,
-                           .correlation = correlation_key(1, correlation_),
-                           .bytes = 1U << 20,
-                           .context = 1,
-                           .stream = 7,
-                           .copy_kind = 1,
-                           .source_kind = 2,
-                           .destination_kind = 3});
+        const std::uint64_t key = correlation_key(1, correlation_);
+        transfer_record copy =
+            transfer_between(transfer_kind::memcpy, start_ns, start_ns + ns_a_kernel, key, 1U << 20, {.stream = 7});
+        copy.copy_kind = 1;
+        copy.source_kind = 2;
+        copy.destination_kind = 3;
+        copies_.push_back(copy);
         ++counts_.records;
         ++counts_.copies;
     }
@@ -138,14 +125,9 @@ private:
 
     void call(std::size_t thread, std::uint32_t symbol) {
         const std::uint64_t key = correlation_key(1, ++correlation_);
-        add(thread, {.ticks = now_,
-                     .value = key,
-                     .name = symbol,
-                     .category = 211,
-                     .domain = static_cast<std::uint16_t>(api_domain::runtime),
-                     .kind = record_kind::api_enter});
+        add(thread, enter_record(now_, key, cuda_launch_kernel, symbol));
         now_ += ns_a_call;
-        add(thread, {.ticks = now_, .value = key, .kind = record_kind::api_exit});
+        add(thread, exit_record(now_, key));
     }
 
     // One thing after another on the main stream, and nothing before it was ordered.
@@ -157,13 +139,8 @@ private:
 
     kernel_record kernel_of(std::uint32_t symbol, std::uint32_t stream, std::uint64_t start_ns,
                             std::uint64_t ns) const {
-        kernel_record k;
-        k.start_ns = start_ns;
-        k.end_ns = start_ns + ns;
-        k.correlation = correlation_key(1, correlation_);
-        k.name = symbol;
-        k.context = 1;
-        k.stream = stream;
+        const std::uint64_t key = correlation_key(1, correlation_);
+        kernel_record k = kernel_between(start_ns, start_ns + ns, key, symbol, {.stream = stream});
         k.grid[0] = static_cast<std::uint32_t>(256 + counts_.kernels % 16);
         k.grid[1] = k.grid[2] = k.block[1] = k.block[2] = 1;
         k.block[0] = 128;

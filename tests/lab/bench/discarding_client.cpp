@@ -1,7 +1,7 @@
 // The least that a client of CUPTI can do and still have kernels and copies traced: it hands CUPTI its buffers again
 // unread. What it costs a program is the floor of any profiler built on CUPTI's activity records. It may also learn of
 // launches in one of several ways, and do nothing with what it learns: what a way costs is then the floor of a profiler
-// that uses it. tests/gpu/overhead.py and tests/gpu/launch_cost measure libprof beside it, in one process.
+// that uses it. tests/lab/overhead.py and tests/lab/launch_cost measure libprof beside it, in one process.
 //
 // Loaded at run time. client_start() and client_stop() are called by one thread; only one client may have CUPTI at a
 // time. Uses libprof's own table of libcupti's functions and its list of launching calls, so that both enable the same.

@@ -1,4 +1,4 @@
-// As large as libprof.so, with as much storage in each thread, and does nothing: what tests/gpu/residue.py finds of a
+// As large as libprof.so, with as much storage in each thread, and does nothing: what tests/lab/residue.py finds of a
 // library that is merely there.
 #include <array>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "bench/range_subject.hpp"
+#include "lab/bench/range_subject.hpp"
 
 #include <nvtx3/nvToolsExt.h>
 #include <prof/range.hpp>

@@ -4,7 +4,7 @@
     plot_overhead.py docs/lab/launch-rate.json docs/lab/launch-rate.svg
     plot_overhead.py --join docs/lab/launch-rate.json rate-prof.json rate-torch-cuda.json …
 
-The second form joins what tests/gpu/launch_rate.py measured in several processes. Needs matplotlib to draw.
+The second form joins what tests/lab/launch_rate.py measured in several processes. Needs matplotlib to draw.
 """
 
 import json
