@@ -3,7 +3,7 @@
 #include <new>
 
 #include "analysis/reports/reports.hpp"
-#include "base/atomic_file.hpp"
+#include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
 #include "options/domain_list.hpp"

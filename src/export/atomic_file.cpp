@@ -1,4 +1,4 @@
-#include "base/atomic_file.hpp"
+#include "export/atomic_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,13 +17,13 @@
 namespace prof {
 namespace {
 
-// The fastest level: traces repeat themselves so much that the slower ones gain little.
+// The fastest level: traces are so repetitive that slower levels gain little.
 constexpr int gzip_level = 1;
-constexpr int gzip_memory_level = 8;  // tables that fit the cache of a core: faster than more
+constexpr int gzip_memory_level = 8;  // tables that fit into a core's cache, which is faster than larger ones
 constexpr std::size_t gzip_piece_bytes = 256U << 10;
-constexpr int gzip_header = 16;  // added to the window's bits: a gzip header instead of zlib's
+constexpr int gzip_header = 16;  // added to the window bits: selects a gzip header instead of zlib's
 
-// A terminal, a pipe, /dev/null: written in place, since a rename would put a file where it stood.
+// A terminal, a pipe or /dev/null. It is written in place, since a rename would replace it by a regular file.
 bool is_special_file(const struct stat& status) noexcept {
     return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
@@ -47,7 +47,7 @@ public:
         do {
             const std::string_view piece = bytes.substr(0, UINT32_MAX);  // zlib counts in 32 bits
             bytes.remove_prefix(piece.size());
-            // zlib's interface is older than const; it does not write through next_in.
+            // zlib's interface lacks const, but zlib does not write through next_in.
             stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
             stream_.avail_in = static_cast<uInt>(piece.size());
             const int flush = at_end && bytes.empty() ? Z_FINISH : Z_NO_FLUSH;
@@ -74,7 +74,7 @@ atomic_file::atomic_file(std::string path) : path_(std::move(path)) {
         descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     } else {
         temporary_path_ = path_ + ".tmp-" + std::to_string(getpid());
-        // Left by a process of the same number that was killed: nobody else writes under this name.
+        // A leftover of a killed process with the same pid. No other process uses this name.
         unlink(temporary_path_.c_str());
         descriptor_ = open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     }
@@ -123,7 +123,7 @@ void atomic_file::commit() {
     if (!file_.is_still(descriptor_)) fail("write", EBADF);
     const int descriptor = descriptor_;
     descriptor_ = -1;
-    // A network file system may report a full disk as late as here.
+    // A network file system may report a full disk only here.
     bool done = close(descriptor) == 0;
     if (temporary_path_.empty()) {
         if (!done) fail("write", errno);

@@ -1,4 +1,4 @@
-// Where an export goes: bytes in order, from one thread.
+// The destination of an export: bytes in order, from one thread.
 #pragma once
 
 #include <string_view>

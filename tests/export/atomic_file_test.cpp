@@ -1,4 +1,4 @@
-#include "base/atomic_file.hpp"
+#include "export/atomic_file.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
