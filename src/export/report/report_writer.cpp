@@ -10,6 +10,7 @@ constexpr report_format formats[] = {
     {"table", "(default)", true, make_text_writer},
     {"csv", "", false, make_csv_writer},
     {"json", "", false, make_json_writer},
+    {"markdown", "", true, make_markdown_writer},
 };
 
 }  // namespace
