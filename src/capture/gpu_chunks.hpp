@@ -8,8 +8,8 @@
 
 namespace prof {
 
-// `chunk`: the type of the chunks that hold arrays of the record. `is_work`: the record is a GPU operation, which counts
-// among the records of a capture; otherwise it describes something.
+// `chunk`: the type of the chunks that hold arrays of the record. `is_work`: the record is a GPU operation, which
+// counts among the records of a capture; otherwise it describes something.
 template <typename TRecord>
 struct gpu_chunk;
 

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/reports/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
+#include "export/report/report_writer.hpp"
 
 namespace prof {
 
@@ -20,8 +22,8 @@ public:
 
 private:
     std::vector<std::string> files_;
-    std::vector<std::string> reports_ = {"gpu-projection"};
-    std::string format_ = "table";
+    std::vector<std::string> reports_ = {std::string(report_kinds().front().name)};
+    std::string format_{report_formats().front().name};
     std::string output_;
     std::string kernel_names_ = "full";
     attribution_flags flags_;

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "analysis/reports/reports.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "capture/recovery/seal.hpp"
@@ -149,9 +150,8 @@ public:
         const std::size_t shown = children_are_counted_ ? own : captures.size();
         layout_.width = output_width(STDERR_FILENO);
         // Of many processes the outline; `prof report` has the rest.
-        if (shown > 1) layout_.deepest = 1;
+        if (shown > 1) deepest_ = 1;
         layout_.legend = shown == 1;
-        layout_.rows = options.rows;
     }
 
     void report(const run_capture& capture) {
@@ -165,8 +165,13 @@ public:
             }
             if (is_counted && data.ops.empty()) return count(capture);
             if (options_.export_summary) {
-                const attribution att = attribute(data, wanted_.attribution);
-                fmt::print(stderr, "\n{}", summary_text(data, att, wanted_, layout_));
+                const report_document summary = make_summary({.data = data,
+                                                              .capture = capture.path,
+                                                              .projected = wanted_,
+                                                              .for_people = true,
+                                                              .deepest = deepest_,
+                                                              .rows = options_.rows});
+                fmt::print(stderr, "\n{}", document_text(summary, layout_));
             }
             fmt::print(stderr, "\n");
             complain("capture: " + capture.path);
@@ -199,6 +204,7 @@ private:
     const session_options& options_;
     projection_options wanted_;
     text_layout layout_;
+    std::uint32_t deepest_ = UINT32_MAX;
     bool children_are_counted_ = false;
     std::size_t empty_count_ = 0;
     std::size_t child_count_ = 0;

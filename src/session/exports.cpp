@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "analysis/reports/reports.hpp"
 #include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
@@ -44,9 +45,13 @@ std::string write_exports(const session_options& options, const std::string& cap
         if (options.export_summary) {
             if (!wanted.attribution.domains.empty()) att = attribute(data, wanted.attribution);
             atomic_file out(stem + ".summary.txt");
-            text_layout layout;
-            layout.rows = options.rows;
-            out.write(summary_text(data, att, wanted, layout));
+            const report_document summary = make_summary({.data = data,
+                                                          .capture = capture_path,
+                                                          .projected = wanted,
+                                                          .att = &att,
+                                                          .for_people = true,
+                                                          .rows = options.rows});
+            out.write(document_text(summary, {}));
             out.commit();
         }
     } catch (const std::bad_alloc&) {

@@ -20,11 +20,13 @@ table death(const timeline& data, const domain_filter& domains = {}) {
         ADD_FAILURE() << "no such report";
         return {};
     }
-    return kind->make({.data = data,
-                       .names = kernel_name_style::full,
-                       .hidden = hidden_domains(data, domains),
-                       .projected = {.attribution = {.domains = domains}},
-                       .call_name = [](api_domain, std::uint32_t id) { return "call" + std::to_string(id); }});
+    return kind
+        ->make({.data = data,
+                .names = kernel_name_style::full,
+                .hidden = hidden_domains(data, domains),
+                .projected = {.attribution = {.domains = domains}},
+                .call_name = [](api_domain, std::uint32_t id) { return "call" + std::to_string(id); }})
+        .tables.front();
 }
 
 std::vector<std::string> rows(const table& of) {
@@ -68,7 +70,8 @@ TEST(DeathReport, HasOneRowForKernelsOfOneName) {
     capture.thread("python").launch(10, 1, "_Z4gemmIfEvPT_").launch(20, 2, "_Z4gemmIdEvPT_").push(30, "end").pop(40);
     const timeline data = capture.build();
     const report_input input{.data = data, .names = kernel_name_style::short_form};
-    EXPECT_THAT(rows(find_report("death")->make(input)), ElementsAre("unfinished launch 1001 python  gemm 2 30"));
+    EXPECT_THAT(rows(find_report("death")->make(input).tables.front()),
+                ElementsAre("unfinished launch 1001 python  gemm 2 30"));
 }
 
 TEST(DeathReport, SaysWhatWasOpenAndWhatHadNotCompleted) {

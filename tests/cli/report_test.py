@@ -46,7 +46,7 @@ class Report(CommandLine):
         self.assertEqual(sorted(documented), sorted(names))
         capture = self.capture()
         for name in names:
-            for form in ("table", "csv", "json"):
+            for form in ("table", "csv", "json", "markdown"):
                 result = self.prof("report", capture, "--report", name, "--format", form)
                 self.assertEqual((result.returncode, result.stderr), (0, ""), name)
 

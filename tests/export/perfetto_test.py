@@ -123,10 +123,24 @@ def check_steps(rows):
     }, shown
 
 
+def check_shared(rows, trace):
+    """Each capture has its processes, rows and arrows for itself, though all have the same pids and ids of their own."""
+    named = {(event["pid"], event["tid"]): event["args"]["name"] for event in trace["traceEvents"]
+             if event["name"] == "thread_name"}  # fmt: skip
+    shown = {(int(pid), int(tid)): name for name, tid, pid, *_ in rows["row"]}
+    assert {row: shown.get(row) for row in named} == named, shown
+    processes = {event["pid"] for event in trace["traceEvents"] if event["name"] == "process_name"}
+    assert len(processes) == 8, processes
+    pid_of = {track: int(pid) for track, _, pid, *_ in rows["track"]}
+    track_of = {slice_id: track for slice_id, _, _, track, *_ in rows["slice"]}
+    arrows = {(pid_of[track_of[slice_out]], pid_of[track_of[slice_in]]) for slice_out, slice_in, *_ in rows["flow"]}
+    assert len(arrows) == 4 and len({pid for pair in arrows for pid in pair}) == 8, arrows
+
+
 def main():
     program = trace_processor()
     traces = write_traces()
-    for name in ("eventful", "dense", "graphs", "edges", "steps"):
+    for name in ("eventful", "dense", "graphs", "edges", "steps", "shared"):
         path = pathlib.Path(traces.name, name + ".json")
         trace = json.loads(path.read_text())
         counts = json.loads(pathlib.Path(traces.name, name + ".counts.json").read_text())
@@ -141,6 +155,8 @@ def main():
             check_streams(rows)
         if name == "steps":
             check_steps(rows)
+        if name == "shared":
+            check_shared(rows, trace)
         compressed = load(program, path.with_suffix(".json.gz"))
         assert {kind: len(found) for kind, found in compressed.items()} == {
             kind: len(found) for kind, found in rows.items()

@@ -11,9 +11,7 @@
 #include "export/chrome/trace_names.hpp"
 #include "export/example_captures.hpp"
 #include "export/lines_of.hpp"
-#include "export/report/report_csv.hpp"
-#include "export/report/report_json.hpp"
-#include "export/report/report_text.hpp"
+#include "export/rendered.hpp"
 #include "export/report/text_table.hpp"
 
 namespace prof::report_test {
@@ -32,8 +30,9 @@ std::string line_with(const std::string& text, const std::string& word) {
 }
 
 table report(std::string_view name, const timeline& data) {
-    return find_report(name)->make(
-        {.data = data, .names = kernel_name_style::full, .hidden = {}, .call_name = api_call_name});
+    return find_report(name)
+        ->make({.data = data, .names = kernel_name_style::full, .hidden = {}, .call_name = api_call_name})
+        .tables.front();
 }
 
 TEST(ReportJson, HasTheKeysOfTheContract) {
@@ -245,7 +244,7 @@ TEST(Reports, TellRowsApartInEachFormat) {
 // hta_capture: of backward's 250 us 150 are NCCL's kernel.
 TEST(ReportText, HasColumnsForWaitsCommunicationAndBytesWhereThereAreAny) {
     projection projected = project(hta_capture());
-    text_layout layout;
+    people_layout layout;
     layout.width = 200;
     layout.legend = false;
     std::string text = projection_text(projected, layout);
@@ -433,7 +432,7 @@ TEST(ReportText, FoldsTheRowsThatDoNotFit) {
     projected.rows.emplace_back().kind = row_kind::no_range;
     projected.rows.back().path = "(no range)";
     projected.total_gpu_ns = 9'000;
-    text_layout layout;
+    people_layout layout;
     layout.rows = 4;
     const std::string text = projection_text(projected, layout);
     EXPECT_THAT(line_with(text, "  \\… 2 more rows"), HasSubstr("5.000   55.6 %"));
@@ -478,9 +477,9 @@ TEST(ReportText, HasNoMoreEstimatesThanRows) {
         }
     }
     const timeline data = capture.build();
-    text_layout layout;
+    people_layout layout;
     layout.rows = 10;
-    const std::string text = summary_text(data, attribute(data), {}, layout);
+    const std::string text = summary_text(data, layout);
     EXPECT_THAT(text, HasSubstr("\nstep: "));
     const auto estimates = lines_of(text.substr(text.find("GPU time a step")));
     EXPECT_EQ(
@@ -494,7 +493,7 @@ TEST(ReportText, HasNoMoreEstimatesThanRows) {
 TEST(ReportText, FitsTheTerminal) {
     const timeline data = eventful_capture();
     for (const std::size_t width : {60U, 80U, 100U, 132U, 200U}) {
-        text_layout layout;
+        people_layout layout;
         layout.width = width;
         layout.legend = false;
         for (const std::string& text :
@@ -510,7 +509,7 @@ TEST(ReportText, FitsTheTerminal) {
 
 TEST(ReportText, ShowsNoControlCharacter) {
     const timeline data = eventful_capture();
-    const std::string text = summary_text(data, attribute(data), {}, {});
+    const std::string text = summary_text(data, {});
     EXPECT_TRUE(std::none_of(text.begin(), text.end(),
                              [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }));
     EXPECT_THAT(text, HasSubstr("evil \"name\""));
@@ -518,7 +517,7 @@ TEST(ReportText, ShowsNoControlCharacter) {
 
 TEST(ReportText, LeavesOutWhatIsTooDeep) {
     const timeline data = eventful_capture();
-    text_layout layout;
+    people_layout layout;
     layout.deepest = 0;
     const std::string text = projection_text(project(data), layout);
     EXPECT_THAT(text, HasSubstr("iteration #"));
@@ -625,7 +624,7 @@ TEST(ReportTable, SurvivesHostileNames) {
         if (has_kernel) {
             EXPECT_THAT(texts, testing::Contains(range_name));
         }
-        text_layout wide;
+        people_layout wide;
         wide.width = 10'000;
         const std::string text = table_text(of, wide);
         EXPECT_THAT(text, HasSubstr(terminal_safe(has_range ? in_domain : range_name)));

@@ -14,9 +14,7 @@
 #include "export/byte_sink.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/chrome/trace_names.hpp"
-#include "export/report/report_csv.hpp"
-#include "export/report/report_json.hpp"
-#include "export/report/report_text.hpp"
+#include "export/report/report_writer.hpp"
 #include "fuzz/sealed_captures.hpp"
 #include "timeline/timeline.hpp"
 
@@ -54,20 +52,21 @@ void check_sums(const timeline& data, const attribution& att) {
 }
 
 void check_reports(const timeline& data) {
-    const report_input input{.data = data, .names = kernel_name_style::full, .hidden = {}, .call_name = api_call_name};
-    for (const report_kind& kind : report_kinds()) {
-        const table made = kind.make(input);
-        check(nlohmann::json::accept(table_json("x", data, made).dump()));
-        check(!table_text(made, {}).empty());
-        (void)table_csv("x", made, true);
+    for (const report_format& format : report_formats()) {
+        for (const report_kind& kind : report_kinds()) {
+            const report_kind* const kinds[] = {&kind};
+            const auto writer = format.make({});
+            writer->add(make_document(
+                {.data = data, .capture = "x", .for_people = format.is_for_people, .call_name = api_call_name}, kinds));
+            const std::string text = writer->text();
+            check(!text.empty());
+            if (format.name == "json") check(nlohmann::json::accept(text));
+        }
     }
 }
 
 void check_texts(const timeline& data, const attribution& att) {
-    const projection projected = project(data, att, {});
-    check(nlohmann::json::accept(projection_json("x", data, measure_steps(data, att), projected).dump()));
-    check(!projection_csv("x", projected).empty());
-    check(!summary_text(data, att, {}, {}).empty());
+    check(!document_text(make_summary({.data = data, .att = &att, .for_people = true, .rows = 40}), {}).empty());
     text_sink trace;
     (void)write_chrome_trace(data, att, trace, "x");
     check(nlohmann::json::accept(trace.text));

@@ -162,9 +162,9 @@ std::vector<std::string> capture_notes(const timeline& data) {
     return out;
 }
 
-std::string drops_line(const timeline& data) {
+std::string drops_line(const std::map<std::string, std::uint64_t>& dropped) {
     std::string out;
-    for (const auto& [cause, count] : data.quality.dropped) {
+    for (const auto& [cause, count] : dropped) {
         out += fmt::format("{}{} {}", out.empty() ? "dropped: " : ", ", count, cause);
     }
     return out;

@@ -2,6 +2,8 @@
 // should know before trusting the numbers. One line each, as plain text (names in it not yet escaped). Pure functions.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,7 @@ std::string windows_line(const timeline& data);
 // How it ended, what was missing, damaged or never completed. Empty when all is well.
 std::vector<std::string> capture_notes(const timeline& data);
 
-// "dropped: 12 ring_full, 3 names_full"; empty when nothing was.
-std::string drops_line(const timeline& data);
+// "dropped: 12 ring_full, 3 names_full", of counts by cause; empty when nothing was.
+std::string drops_line(const std::map<std::string, std::uint64_t>& dropped);
 
 }  // namespace prof

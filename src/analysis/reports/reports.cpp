@@ -2,36 +2,93 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+
+#include "analysis/reports/capture_notes.hpp"
+#include "analysis/reports/gpu_projection.hpp"
+#include "analysis/reports/step_estimate.hpp"
+#include "analysis/steps/captured_steps.hpp"
 
 namespace prof {
 namespace {
 
+// A report that is one table.
+template <table (*make)(const report_input&)>
+report_part from_table(const report_input& input) {
+    return part_of(make(input));
+}
+
 constexpr report_kind kinds[] = {
-    {"kernels", "GPU time by kernel", kernels_report, false},
-    {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", copies_report, false},
-    {"steps", "GPU time a step by range, estimated from the steps that were captured", steps_report, false},
-    {"death", "how the process ended: ranges still open, launches that did not complete", death_report, false},
-    {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch", pytorch_ops_report, false},
-    {"modules", "GPU time by torch.nn.Module and phase: `prof run --modules` records them", modules_report, false},
-    {"cuda_api_sum", "CUDA calls: host time by function (Nsight's)", cuda_api_sum},
-    {"cuda_gpu_kern_sum", "kernels: GPU time by name (Nsight's)", cuda_gpu_kern_sum},
-    {"cuda_gpu_mem_size_sum", "copies and sets: bytes by direction (Nsight's)", cuda_gpu_mem_size_sum},
-    {"cuda_gpu_mem_time_sum", "copies and sets: GPU time by direction (Nsight's)", cuda_gpu_mem_time_sum},
-    {"cuda_kern_exec_sum", "kernels: time of call, queue and execution (Nsight's)", cuda_kern_exec_sum},
-    {"nvtx_gpu_proj_sum", "ranges projected on the GPU, by name (Nsight's: launching thread only)", nvtx_gpu_proj_sum},
-    {"nvtx_gpu_proj_trace", "ranges projected on the GPU, one by one (Nsight's)", nvtx_gpu_proj_trace},
-    {"nvtx_kern_sum", "kernels by range and thread (Nsight's)", nvtx_kern_sum},
-    {"nvtx_pushpop_sum", "push/pop ranges: host time by name (Nsight's)", nvtx_pushpop_sum},
+    {"gpu-projection", "GPU time by range, with what other threads launched for it (default)", gpu_projection_report,
+     false},
+    {"kernels", "GPU time by kernel", from_table<kernels_report>, false},
+    {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", from_table<copies_report>,
+     false},
+    {"steps", "GPU time a step by range, estimated from the steps that were captured", from_table<steps_report>, false},
+    {"death", "how the process ended: ranges still open, launches that did not complete", from_table<death_report>,
+     false},
+    {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch",
+     from_table<pytorch_ops_report>, false},
+    {"modules", "GPU time by torch.nn.Module and phase: `prof run --modules` records them", from_table<modules_report>,
+     false},
+    {"cuda_api_sum", "CUDA calls: host time by function (Nsight's)", from_table<cuda_api_sum>},
+    {"cuda_gpu_kern_sum", "kernels: GPU time by name (Nsight's)", from_table<cuda_gpu_kern_sum>},
+    {"cuda_gpu_mem_size_sum", "copies and sets: bytes by direction (Nsight's)", from_table<cuda_gpu_mem_size_sum>},
+    {"cuda_gpu_mem_time_sum", "copies and sets: GPU time by direction (Nsight's)", from_table<cuda_gpu_mem_time_sum>},
+    {"cuda_kern_exec_sum", "kernels: time of call, queue and execution (Nsight's)", from_table<cuda_kern_exec_sum>},
+    {"nvtx_gpu_proj_sum", "ranges projected on the GPU, by name (Nsight's: launching thread only)",
+     from_table<nvtx_gpu_proj_sum>},
+    {"nvtx_gpu_proj_trace", "ranges projected on the GPU, one by one (Nsight's)", from_table<nvtx_gpu_proj_trace>},
+    {"nvtx_kern_sum", "kernels by range and thread (Nsight's)", from_table<nvtx_kern_sum>},
+    {"nvtx_pushpop_sum", "push/pop ranges: host time by name (Nsight's)", from_table<nvtx_pushpop_sum>},
 };
 
 }  // namespace
 
 std::span<const report_kind> report_kinds() noexcept { return kinds; }
 
+std::string_view reports_at_a_glance() noexcept {
+    return "gpu-projection (default): GPU time by range; kernels; copies; modules: by torch.nn.Module; pytorch_ops: by "
+           "operator of PyTorch's; and Nsight's, such as nvtx_gpu_proj_sum";
+}
+
 const report_kind* find_report(std::string_view name) noexcept {
     const auto* const found =
         std::find_if(std::begin(kinds), std::end(kinds), [&](const report_kind& kind) { return kind.name == name; });
     return found == std::end(kinds) ? nullptr : found;
+}
+
+capture_heading heading_of(const timeline& data, std::string path) {
+    return {.path = std::move(path),
+            .title = capture_title(data),
+            .command = data.property("command"),
+            .windows = windows_line(data),
+            .dropped = data.quality.dropped,
+            .notes = capture_notes(data)};
+}
+
+report_document make_document(const report_input& input, std::span<const report_kind* const> reports) {
+    report_document out{.capture = heading_of(input.data, input.capture)};
+    for (const report_kind* const kind : reports) {
+        out.parts.push_back(kind->make(input));
+        out.parts.back().is_nsight = kind->is_nsight;
+    }
+    return out;
+}
+
+report_document make_summary(const report_input& input) {
+    report_document out{.capture = heading_of(input.data, input.capture)};
+    const projected_timeline shown(input);
+    out.parts.push_back(gpu_projection_part(shown, input));
+    if (has_part_of_steps(input.data)) {
+        step_estimate estimated = estimate_steps(shown.data(), shown.att(), input.projected.fold_digits);
+        out.parts.push_back(part_of(steps_table(with_largest_rows(std::move(estimated), input.rows))));
+    }
+    if (!input.data.property("modules").empty()) {
+        out.parts.push_back(
+            part_of(modules_report({.data = input.data, .projected = input.projected, .rows = input.rows})));
+    }
+    return out;
 }
 
 }  // namespace prof

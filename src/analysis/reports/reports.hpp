@@ -1,5 +1,8 @@
-// Every report that is a plain table, by name: libprof's own, and those that users know from Nsight Systems, with its
-// columns and definitions (docs/reference/reports.md). Pure functions of a timeline; of Nsight's none knows adoption.
+// Every report by name: libprof's own, and those that users know from Nsight Systems, with its columns and definitions
+// (docs/reference/reports.md). Pure functions of a timeline; of Nsight's none knows adoption.
+//
+// To add a report: a maker in a file of its own, its declaration here, a row in reports.cpp, and
+// docs/reference/reports.md.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +14,7 @@
 #include "analysis/attribution/domain_filter.hpp"
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/kernel_names.hpp"
+#include "analysis/reports/report_document.hpp"
 #include "analysis/reports/table.hpp"
 #include "timeline/timeline.hpp"
 
@@ -18,9 +22,15 @@ namespace prof {
 
 struct report_input {
     const timeline& data;
+    std::string capture{};  // its path, by which documents call it
     kernel_name_style names = kernel_name_style::full;
     hidden_domains hidden{};
     projection_options projected{};  // of reports that know adoption
+    // The timeline's attribution with projected.attribution, where the caller has it: that saves making it.
+    const attribution* att = nullptr;
+    // The tables are for people: a projection has the rows within the limits below and sums of the others
+    // (row_fold.hpp). Without it a projection has all rows and the columns for programs only.
+    bool for_people = false;
     // Of reports with a tree: rows below this depth are left out, and of deep ones as many as exceed `rows`.
     std::uint32_t deepest = UINT32_MAX;
     std::size_t rows = SIZE_MAX;
@@ -31,22 +41,37 @@ struct report_input {
 struct report_kind {
     std::string_view name;
     std::string_view purpose;  // one line
-    table (*make)(const report_input& input);
+    report_part (*make)(const report_input& input);
     bool is_nsight = true;  // has Nsight's columns, named as in its CSV
 };
 
+// The first is the default.
 std::span<const report_kind> report_kinds() noexcept;
+// The ones that most users want, in a phrase for the help of an option.
+std::string_view reports_at_a_glance() noexcept;
 // Null if there is none of that name.
 const report_kind* find_report(std::string_view name) noexcept;
 
+// These reports of a capture.
+report_document make_document(const report_input& input, std::span<const report_kind* const> reports);
+
+// What `prof run` prints and a recording leaves beside its capture: the GPU projection with what a step takes; of a
+// capture that has only some of the run's steps the estimates for all of them; modules, where they were recorded.
+report_document make_summary(const report_input& input);
+
+// What every report and summary says of the capture itself.
+capture_heading heading_of(const timeline& data, std::string path = {});
+
+// gpu_projection.cpp
+report_part gpu_projection_report(const report_input& input);
 // kernels.cpp and transfers.cpp
 table kernels_report(const report_input& input);
 table copies_report(const report_input& input);
-// step_estimate.cpp
-table steps_report(const report_input& input);
 table cuda_gpu_kern_sum(const report_input& input);
 table cuda_gpu_mem_time_sum(const report_input& input);
 table cuda_gpu_mem_size_sum(const report_input& input);
+// step_estimate.cpp
+table steps_report(const report_input& input);
 // launch_reports.cpp
 table cuda_api_sum(const report_input& input);
 table cuda_kern_exec_sum(const report_input& input);

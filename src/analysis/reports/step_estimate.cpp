@@ -1,10 +1,12 @@
 #include "analysis/reports/step_estimate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 #include <vector>
 
+#include "analysis/projection/row_fold.hpp"
 #include "analysis/projection/row_tree.hpp"
 #include "analysis/projection/segment.hpp"
 #include "analysis/projection/xla_phases.hpp"
@@ -177,6 +179,26 @@ table_cell cell_of(const std::optional<double>& value) { return value ? table_ce
 
 step_estimate estimate_steps(const timeline& data, const attribution& att, bool fold_digits) {
     return step_sampler(data, att, fold_digits).run();
+}
+
+step_estimate with_largest_rows(step_estimate of, std::size_t most) {
+    std::vector<weighed_row> weighed;
+    std::vector<std::uint32_t> above;
+    for (std::uint32_t i = 0; i < of.rows.size(); ++i) {
+        while (!above.empty() && of.rows[above.back()].depth >= of.rows[i].depth) above.pop_back();
+        weighed.push_back({.parent = above.empty() ? npos : above.back(),
+                           .gpu_ns = std::llround(std::clamp(of.rows[i].gpu_ns.mean, -1e18, 1e18)),
+                           .is_fixed = of.rows[i].kind != row_kind::range});
+        above.push_back(i);
+    }
+    const std::vector<std::uint8_t> kept = choose_rows(weighed, most);
+    std::vector<step_estimate_row> rows;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (kept[i] != 0) rows.push_back(std::move(of.rows[i]));
+    }
+    of.rows_left_out = of.rows.size() - rows.size();
+    of.rows = std::move(rows);
+    return of;
 }
 
 table steps_table(const step_estimate& of) {

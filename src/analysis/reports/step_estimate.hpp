@@ -2,6 +2,7 @@
 // those of the GPU projection, with adoption. A pure function of a timeline; docs/guide/budget.md describes the method.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,12 +32,15 @@ struct step_estimate {
     std::uint64_t stood_for = 0;          // steps from which the windows were chosen at random; 0: they were not
     std::vector<step_estimate_row> rows;  // as projection::rows, rows without any operation and instance left out
     step_estimate_row total;              // all GPU work
-    std::uint64_t rows_left_out = 0;      // by who shows them
+    std::uint64_t rows_left_out = 0;      // by with_largest_rows
 };
 
 // The report `steps`.
 table steps_table(const step_estimate& of);
 
 step_estimate estimate_steps(const timeline& data, const attribution& att, bool fold_digits);
+
+// Of more rows than `most` those with the most GPU time a step, with all rows above them, and the fixed ones.
+step_estimate with_largest_rows(step_estimate of, std::size_t most);
 
 }  // namespace prof

@@ -1,9 +1,10 @@
-// A report as a value: columns that know what they hold, and rows of cells. export/table_writer.hpp writes it as text,
-// CSV and JSON, so a report says once what it says. Plain data.
+// A table as a value: columns that know what they hold, and rows of cells. A report makes it, and every renderer of
+// export/report/ shows the same one: text and Markdown for people, CSV and JSON for programs. Plain data.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -24,35 +25,54 @@ enum class quantity : std::uint8_t {
     percent,  // 0 … 100
 };
 
+// Which of the formats for programs have a column.
+enum class column_formats : std::uint8_t { csv_and_json, csv, json };
+
 struct table_column {
     std::string key;    // in CSV's header and in JSON; "": not there
-    std::string title;  // in text; "": not there
+    std::string title;  // in tables for people; "": not there
     quantity holds = quantity::text;
     int importance = 0;  // as text_table has it: 0 is always shown
     int decimals = -1;   // in CSV, of values that are no whole numbers; -1: as many as it takes
+    column_formats formats = column_formats::csv_and_json;  // REQUIRES: csv_and_json if the key is ""
 };
 
-// A value, or none.
+// How a table for people shows a cell. Formats for programs have its value in any case.
+enum class cell_display : std::uint8_t { value, blank, dash };
+
+// A value, or none: then text has a dash, CSV nothing and JSON null.
 struct table_cell {
-    std::variant<std::monostate, std::int64_t, std::uint64_t, double, std::string> value;
+    std::variant<std::monostate, std::int64_t, std::uint64_t, double, bool, std::string> value;
+    cell_display display = cell_display::value;
 
     table_cell() = default;
     template <std::signed_integral TNumber>
     table_cell(TNumber number) : value(std::int64_t{number}) {}
     template <std::unsigned_integral TNumber>
+        requires(!std::same_as<TNumber, bool>)
     table_cell(TNumber number) : value(std::uint64_t{number}) {}
+    template <std::same_as<bool> TFlag>
+    table_cell(TFlag flag) : value(flag) {}
     table_cell(double number) : value(number) {}
     table_cell(std::string text) : value(std::move(text)) {}
 };
 
+using table_row = std::vector<table_cell>;  // a cell for each column
+
 struct table {
-    std::string report;   // its name: "cuda_gpu_kern_sum"
-    std::string heading;  // of the text: "GPU time by kernel"
+    std::string report;   // the name of the report that it belongs to: "cuda_gpu_kern_sum"
+    std::string heading;  // for people: "GPU time by kernel"; the unit of time follows it
     std::vector<table_column> columns;
-    std::vector<std::vector<table_cell>> rows;
+    std::vector<table_row> rows;
     std::vector<std::pair<std::string, table_cell>> totals;  // beside the rows in JSON
-    std::vector<std::string> notes{};                        // below the text, a line each
-    std::string legend{};                                    // the same, for those who want it: whole lines
+    std::vector<std::string> notes{};                        // below the table, a line each; in JSON, too
+    std::string legend{};                                    // the same, where legends are wanted: whole lines
+
+    std::string rows_key = "rows";          // of the rows in JSON
+    std::string remark{};                   // of the heading, behind the unit of time
+    std::vector<table_row> sums{};          // for people, below the rows and a rule
+    bool shows_if_empty = true;             // else people get no table without rows
+    std::optional<std::int64_t> unit_ns{};  // the time that the unit is chosen for; else the largest of the rows
 };
 
 }  // namespace prof

@@ -1,23 +1,27 @@
 #include "export/chrome/chrome_trace.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "analysis/reports/capture_notes.hpp"
-#include "analysis/steps/capture_start.hpp"
 #include "export/atomic_file.hpp"
-#include "export/chrome/trace_header.hpp"
 #include "export/chrome/trace_parts.hpp"
 
 namespace prof {
 namespace {
 
+std::int64_t free_pid(std::set<std::int64_t>& taken, std::int64_t wanted) {
+    while (!taken.insert(wanted).second) wanted += spill_row_step;
+    return wanted;
+}
+
 // GPUs are processes numbered by their devices. In a container the host process's own pid may be as small.
-std::int64_t choose_host_pid(const trace_sheet& to, const std::vector<gpu_stream_rows>& gpu) {
-    const std::int64_t pid = to.data.number("pid").value_or(0);
-    const bool taken =
-        to.devices.contains(static_cast<std::uint32_t>(pid)) ||
-        std::any_of(gpu.begin(), gpu.end(), [&](const gpu_stream_rows& stream) { return stream.device == pid; });
-    return taken ? pid + spill_row_step : pid;
+void choose_pids(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu, std::set<std::int64_t>& taken) {
+    std::set<std::uint32_t> devices;
+    for (const device_record& device : to.data.devices) devices.insert(device.device);
+    for (const gpu_stream_rows& stream : gpu) devices.insert(stream.device);
+    for (const std::uint32_t device : devices) to.gpu_pids[device] = free_pid(taken, device);
+    to.host_pid = free_pid(taken, to.data.number("pid").value_or(0));
 }
 
 void write_window_edge(trace_sheet& to, std::string_view json_name, std::int64_t time_ns, std::uint64_t window,
@@ -52,29 +56,77 @@ void write_losses(trace_sheet& to) {
 
 }  // namespace
 
-trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
-                                std::string_view trace_name) {
-    trace_sheet to(data, att, sink, earliest_moment(data));
+trace_counts& trace_counts::operator+=(const trace_counts& other) noexcept {
+    host_ranges += other.host_ranges;
+    api_calls += other.api_calls;
+    gpu_ops += other.gpu_ops;
+    projected_ranges += other.projected_ranges;
+    process_ranges += other.process_ranges;
+    instants += other.instants;
+    flows += other.flows;
+    return *this;
+}
+
+void chrome_trace::begin(std::span<const trace_heading> captures) {
+    if (!captures.empty()) base_ns_ = captures.front().earliest_ns;
+    for (const trace_heading& capture : captures) base_ns_ = std::min(base_ns_, capture.earliest_ns);
+    is_shared_ = captures.size() > 1;
+    events_.emplace(sink_, base_ns_);
+    write_trace_header(*events_, captures, base_ns_, name_);
+}
+
+trace_counts chrome_trace::add(const timeline& data, const attribution& att) {
+    trace_sheet to(data, att, *events_, base_ns_, used_);
+    to.is_shared = is_shared_;
     const numbered_steps steps = number_steps(data, att.hidden);
     const std::vector<host_thread_rows> host = lay_out_host(data, steps.steps, att.hidden);
     const std::vector<gpu_stream_rows> gpu = lay_out_gpu(data, att);
-    to.host_pid = choose_host_pid(to, gpu);
-    write_trace_header(to.events, data, to.base_ns, trace_name);
+    choose_pids(to, gpu, used_.pids);
     write_trace_metadata(to, host, gpu);
     write_trace_host(to, host, steps);
     write_trace_gpu(to, gpu);
     write_windows(to);
     write_losses(to);
-    to.events.raw("\n]}\n");
-    to.events.flush();
+    used_.ranges += data.ranges.size() + att.replayed.size();
+    used_.ops += data.ops.size();
+    used_.correlations = to.largest_correlation + 1;
+    used_.processes += 2 + (to.gpu_pids.empty() ? 0 : std::int64_t{to.gpu_pids.rbegin()->first});
     return to.counts;
 }
 
-trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path) {
+void chrome_trace::end() {
+    events_->raw("\n]}\n");
+    events_->flush();
+}
+
+trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_sink& sink,
+                                std::string_view trace_name) {
+    std::vector<trace_heading> headings;
+    for (const traced_capture& capture : captures) headings.push_back(trace_heading_of(capture.data));
+    chrome_trace trace(sink, trace_name);
+    trace.begin(headings);
+    trace_counts counts;
+    for (const traced_capture& capture : captures) counts += trace.add(capture.data, capture.att);
+    trace.end();
+    return counts;
+}
+
+trace_counts write_chrome_trace(std::span<const traced_capture> captures, const std::string& path) {
     atomic_file file(path);
-    const trace_counts counts = write_chrome_trace(data, att, file, path);
+    const trace_counts counts = write_chrome_trace(captures, file, path);
     file.commit();
     return counts;
+}
+
+trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
+                                std::string_view trace_name) {
+    const traced_capture capture{data, att};
+    return write_chrome_trace({&capture, 1}, sink, trace_name);
+}
+
+trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path) {
+    const traced_capture capture{data, att};
+    return write_chrome_trace({&capture, 1}, path);
 }
 
 }  // namespace prof

@@ -1,16 +1,22 @@
-// Writes a timeline as a Chrome trace, in the dialect of torch.profiler (Kineto), which Perfetto, Chrome and Holistic
-// Trace Analysis read. docs/reference/chrome-trace.md describes every event and argument.
+// Writes timelines as a Chrome trace, in the dialect of torch.profiler (Kineto), which Perfetto, Chrome and Holistic
+// Trace Analysis read. docs/reference/chrome-trace.md describes every event and argument. Several captures may share
+// one trace.
 //
 // One thread. Events stream to the sink, so memory is that of the row layout, about 100 bytes an event. Throws what the
 // sink throws.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "analysis/attribution/attribution.hpp"
 #include "export/byte_sink.hpp"
+#include "export/chrome/trace_events.hpp"
+#include "export/chrome/trace_header.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -24,9 +30,53 @@ struct trace_counts {
     std::uint64_t process_ranges = 0;    // pairs of b and e
     std::uint64_t instants = 0;          // i
     std::uint64_t flows = 0;             // pairs of s and f
+
+    trace_counts& operator+=(const trace_counts& other) noexcept;
 };
 
-// `trace_name`: the traceName in the trace.
+// The numbers by which a trace identifies things, as far as the captures that were added have used them.
+struct trace_numbers {
+    std::set<std::int64_t> pids{};  // of processes and GPUs
+    std::uint64_t ranges = 0;
+    std::uint64_t ops = 0;
+    std::uint64_t correlations = 0;
+    std::int64_t processes = 0;  // places in the order of processes
+};
+
+// A trace as a document: begin(), add() for each capture, end(). The first capture's numbers are its own. Those of
+// further captures are moved where they would collide, so that pids, ids and correlations are unique in the trace. Only
+// one capture's timeline need be in memory at a time. An exception of the sink leaves an unusable document.
+class chrome_trace {
+public:
+    // `trace_name`: the traceName in the trace. REQUIRES: the sink outlives the document.
+    chrome_trace(byte_sink& sink, std::string_view trace_name) : sink_(sink), name_(trace_name) {}
+
+    // The trace counts from the earliest moment of these captures.
+    // REQUIRES: called once, with the headings of all captures that are going to be added.
+    void begin(std::span<const trace_heading> captures);
+    // REQUIRES: begin() was called, and end() was not. The counts are those of this capture.
+    trace_counts add(const timeline& data, const attribution& att);
+    void end();
+
+private:
+    byte_sink& sink_;
+    std::string name_;
+    std::int64_t base_ns_ = 0;
+    bool is_shared_ = false;  // by several captures
+    std::optional<trace_events> events_;
+    trace_numbers used_;
+};
+
+struct traced_capture {
+    const timeline& data;
+    const attribution& att;
+};
+
+// Several captures that are all in memory, in one trace.
+trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_sink& sink, std::string_view trace_name);
+trace_counts write_chrome_trace(std::span<const traced_capture> captures, const std::string& path);
+
+// One capture. `trace_name`: the traceName in the trace.
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
                                 std::string_view trace_name);
 

@@ -12,26 +12,24 @@ public:
     using trace_part::trace_part;
 
     void write_stream(const gpu_stream_rows& stream) {
+        const std::int64_t pid = to_.gpu_pid(stream.device);
         auto range = stream.ranges.begin();
         for (std::size_t i = 0; i < stream.ops.size(); ++i) {
             const gpu_op& op = data_.ops[stream.ops[i]];
             // A range begins together with its first operation. Written before that in the file, it is drawn around it.
             for (; range != stream.ranges.end() && range->start_ns <= op.start_ns; ++range) {
-                write_projected_range(*range, gpu_row(stream, range->row));
+                write_projected_range(*range, gpu_row(pid, stream, range->row));
             }
-            write_op(stream.ops[i], gpu_row(stream, stream.op_row[i]));
+            write_op(stream.ops[i], gpu_row(pid, stream, stream.op_row[i]));
         }
     }
 
 private:
-    // A captured range has one id in each launch of its graph.
-    std::uint64_t replayed_id(std::uint32_t replayed) const { return data_.ranges.size() + replayed + 1; }
-
     void write_projected_range(const projected_range& projected, trace_row row) {
         const timeline_range& range = data_.ranges[projected.range];
         events_.complete("gpu_user_annotation", names_.name(range.name), row, projected.start_ns, projected.end_ns);
-        events_.arg("External id",
-                    projected.replayed == npos ? external_id(projected.range) : replayed_id(projected.replayed));
+        events_.arg("External id", projected.replayed == npos ? to_.external_id(projected.range)
+                                                              : to_.replayed_id(projected.replayed));
         if (range.domain != 0) events_.arg_text("domain", names_.domain(range.domain));
         if (projected.replayed != npos) events_.arg("captured", true);
         events_.arg("ops", projected.ops);
@@ -55,19 +53,19 @@ private:
                 break;
         }
         ++counts_.gpu_ops;
-        if (op.launch != npos) events_.flow_end(flow_id(index), row, op.start_ns);
+        if (op.launch != npos) events_.flow_end(to_.flow_id(index), row, op.start_ns);
     }
 
     void op_args(std::uint32_t index, const gpu_op& op) {
         if (att_.captured[index] != npos) {
-            events_.arg("External id", replayed_id(att_.captured[index]));
+            events_.arg("External id", to_.replayed_id(att_.captured[index]));
         } else if (is_range(att_.owner[index])) {
-            events_.arg("External id", external_id(att_.owner[index]));
+            events_.arg("External id", to_.external_id(att_.owner[index]));
         }
         events_.arg("device", op.device);
         events_.arg("context", op.context);
         events_.arg("stream", op.stream);
-        events_.arg("correlation", trace_correlation(op.correlation));
+        events_.arg("correlation", to_.correlation(op.correlation));
     }
 
     void closing_op_args(std::uint32_t index, std::uint32_t graph_id, std::uint64_t graph_node_id) {

@@ -1,9 +1,11 @@
 #include "export/chrome/trace_header.hpp"
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "analysis/reports/capture_notes.hpp"
+#include "analysis/steps/capture_start.hpp"
 #include "base/json_text.hpp"
 #include "base/version.hpp"
 
@@ -17,31 +19,37 @@ std::map<std::string, std::string> described(const timeline& data) {
     return out;
 }
 
-std::string device_properties(const timeline& data) {
+std::string device_properties(const timeline& data, const device_record& device) {
+    std::string out = "{\"id\": " + std::to_string(device.device) + ", \"name\": ";
+    append_json_string(out, data.name(device.name));
+    const auto field = [&](const char* key, std::uint64_t value) {
+        out.append(", \"").append(key).append("\": ").append(std::to_string(value));
+    };
+    field("totalGlobalMem", device.global_memory_bytes);
+    field("computeMajor", device.compute_capability_major);
+    field("computeMinor", device.compute_capability_minor);
+    field("maxThreadsPerBlock", device.max_threads_per_block);
+    field("maxThreadsPerMultiprocessor", device.max_threads_per_multiprocessor);
+    field("regsPerBlock", device.registers_per_block);
+    field("regsPerMultiprocessor", device.registers_per_multiprocessor);
+    field("warpSize", device.warp_size);
+    field("sharedMemPerBlock", device.shared_bytes_per_block);
+    field("sharedMemPerMultiprocessor", device.shared_bytes_per_multiprocessor);
+    field("numSms", device.multiprocessors);
+    return out + '}';
+}
+
+// Processes of one host may all have used the same GPU.
+std::string all_devices(std::span<const trace_heading> captures) {
     std::string out = "[";
-    for (const device_record& device : data.devices) {
-        out += out.size() == 1 ? "\n    {\"id\": " : ",\n    {\"id\": ";
-        out += std::to_string(device.device);
-        out += ", \"name\": ";
-        append_json_string(out, data.name(device.name));
-        const auto field = [&](const char* key, std::uint64_t value) {
-            out.append(", \"").append(key).append("\": ").append(std::to_string(value));
-        };
-        field("totalGlobalMem", device.global_memory_bytes);
-        field("computeMajor", device.compute_capability_major);
-        field("computeMinor", device.compute_capability_minor);
-        field("maxThreadsPerBlock", device.max_threads_per_block);
-        field("maxThreadsPerMultiprocessor", device.max_threads_per_multiprocessor);
-        field("regsPerBlock", device.registers_per_block);
-        field("regsPerMultiprocessor", device.registers_per_multiprocessor);
-        field("warpSize", device.warp_size);
-        field("sharedMemPerBlock", device.shared_bytes_per_block);
-        field("sharedMemPerMultiprocessor", device.shared_bytes_per_multiprocessor);
-        field("numSms", device.multiprocessors);
-        out += '}';
+    std::set<std::string_view> written;
+    for (const trace_heading& capture : captures) {
+        for (const std::string& device : capture.devices) {
+            if (captures.size() > 1 && !written.insert(device).second) continue;
+            out.append(out.size() == 1 ? "\n    " : ",\n    ").append(device);
+        }
     }
-    out += data.devices.empty() ? "]" : "\n  ]";
-    return out;
+    return out + (out.size() == 1 ? "]" : "\n  ]");
 }
 
 // HTA finds the rank with a pattern that requires the blank after the colon.
@@ -72,8 +80,8 @@ std::string quality(const timeline& data) {
         append_json_string(notes, note);
     }
     notes += ']';
-    std::string out = std::string("{\"version\": \"") + library_version + "\"";
-    out += ",\n    \"capture\": " + json_object(described(data), [](const std::string& s) { return json_string(s); });
+    std::string out =
+        "\"capture\": " + json_object(described(data), [](const std::string& s) { return json_string(s); });
     out +=
         ",\n    \"dropped\": " + json_object(data.quality.dropped, [](std::uint64_t n) { return std::to_string(n); });
     const auto field = [&](const char* key, const std::string& value) {
@@ -85,7 +93,17 @@ std::string quality(const timeline& data) {
     field("recovered_records", std::to_string(data.quality.recovered_records));
     field("damaged_bytes", std::to_string(data.quality.damaged_bytes));
     field("notes", notes);
-    return out + "}";
+    return out;
+}
+
+std::string all_qualities(std::span<const trace_heading> captures) {
+    const std::string version = std::string("{\"version\": \"") + library_version + "\",\n    ";
+    if (captures.size() == 1) return version + captures.front().quality + "}";
+    std::string list;
+    for (const trace_heading& capture : captures) {
+        list.append(list.empty() ? "{" : ",\n    {").append(capture.quality).append("}");
+    }
+    return version + "\"captures\": [" + list + "]}";
 }
 
 }  // namespace
@@ -95,17 +113,27 @@ std::string process_name(const timeline& data) {
     return path.empty() ? "process" : path.substr(path.find_last_of('/') + 1);
 }
 
-void write_trace_header(trace_events& out, const timeline& data, std::int64_t base_ns, std::string_view trace_name) {
+trace_heading trace_heading_of(const timeline& data) {
+    trace_heading out{
+        .earliest_ns = earliest_moment(data), .distributed = distributed_info(data), .quality = quality(data)};
+    for (const device_record& device : data.devices) out.devices.push_back(device_properties(data, device));
+    return out;
+}
+
+void write_trace_header(trace_events& out, std::span<const trace_heading> captures, std::int64_t base_ns,
+                        std::string_view trace_name) {
     out.raw("{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": ");
-    out.raw(device_properties(data));
-    out.raw(",\n  \"distributedInfo\": ");
-    out.raw(distributed_info(data));
+    out.raw(all_devices(captures));
+    if (captures.size() == 1) {
+        out.raw(",\n  \"distributedInfo\": ");
+        out.raw(captures.front().distributed);
+    }
     out.raw(",\n  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": ");
     out.raw(std::to_string(base_ns));
     out.raw(",\n  \"traceName\": ");
     out.raw(json_string(trace_name));
     out.raw(",\n  \"libprof\": ");
-    out.raw(quality(data));
+    out.raw(all_qualities(captures));
     out.raw(",\n  \"traceEvents\": [\n");
 }
 

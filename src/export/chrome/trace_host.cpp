@@ -109,7 +109,7 @@ private:
         const timeline_range& range = data_.ranges[index];
         const char* const category = range.is_operator ? "cpu_op" : range.is_module ? "module" : "user_annotation";
         events_.complete(category, names_.name(range.name), row, range.start_ns, range.end_ns);
-        events_.arg("External id", external_id(index));
+        events_.arg("External id", to_.external_id(index));
         annotation_args(range);
         if (range.sequence >= 0 && !range.is_module) events_.arg("Sequence number", range.sequence);
         if (range.open_at_end) events_.arg("open at end", true);
@@ -128,7 +128,7 @@ private:
     void write_process_range(std::uint32_t index) {
         const timeline_range& range = data_.ranges[index];
         const std::string_view name = names_.name(range.name);
-        const std::uint64_t id = external_id(index);
+        const std::uint64_t id = to_.external_id(index);
         events_.async_begin("user_annotation", name, row_of_thread(range.thread), range.start_ns, id);
         events_.arg("External id", id);
         annotation_args(range);
@@ -147,18 +147,18 @@ private:
         events_.complete(call.domain == api_domain::driver && !is_renamed ? "cuda_driver" : "cuda_runtime", shown, row,
                          item.start_ns, item.end_ns);
         if (const std::uint32_t range = att_.hidden.innermost_kept(data_, call.open); range != npos) {
-            events_.arg("External id", external_id(range));
+            events_.arg("External id", to_.external_id(range));
         }
         if (is_renamed) events_.arg_text("call", observed);
         events_.arg("cbid", call.cbid);
-        events_.arg("correlation", trace_correlation(call.correlation));
+        events_.arg("correlation", to_.correlation(call.correlation));
         if (call.end_ns == 0) events_.arg("returned", false);
         if (call.op_count == 0 && call.kernel_name != 0) events_.arg_text("kernel", names_.kernel(call.kernel_name));
         events_.end();
         ++counts_.api_calls;
         if (call.is_unfinished) write_unfinished(call, row);
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            events_.flow_start(flow_id(data_.ops_by_launch[call.first_op + i]), row, item.start_ns);
+            events_.flow_start(to_.flow_id(data_.ops_by_launch[call.first_op + i]), row, item.start_ns);
             ++counts_.flows;
         }
     }
@@ -166,7 +166,7 @@ private:
     void write_unfinished(const timeline_api_call& call, trace_row row) {
         events_.instant("libprof", "\"not completed\"", row, call.start_ns, 't');
         events_.arg_text("kernel", names_.kernel(call.kernel_name));
-        events_.arg("correlation", trace_correlation(call.correlation));
+        events_.arg("correlation", to_.correlation(call.correlation));
         events_.end();
         ++counts_.instants;
     }

@@ -25,9 +25,12 @@ void sort(trace_events& events, std::string_view what, trace_row row, std::int64
 
 void describe_processes(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu) {
     const trace_row host{to.host_pid, 0};
-    describe(to.events, "process_name", host, "name", process_name(to.data));
+    const std::string& rank = to.data.property("rank");
+    std::string process = process_name(to.data);
+    if (to.is_shared && !rank.empty()) process += ", rank " + rank;
+    describe(to.events, "process_name", host, "name", process);
     describe(to.events, "process_labels", host, "labels", "CPU");
-    sort(to.events, "process_sort_index", host, 0);
+    sort(to.events, "process_sort_index", host, to.first_process);
     std::optional<std::uint32_t> described;
     for (const gpu_stream_rows& stream : gpu) {
         if (described == stream.device) continue;
@@ -36,10 +39,11 @@ void describe_processes(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu
         const device_record* const known = to.device(stream.device);
         std::string name = label;
         if (known != nullptr) name.append(" ").append(to.data.name(known->name));
-        const trace_row row{stream.device, 0};
+        if (to.is_shared) name += " of " + process;
+        const trace_row row{to.gpu_pid(stream.device), 0};
         describe(to.events, "process_name", row, "name", name);
         describe(to.events, "process_labels", row, "labels", label);
-        sort(to.events, "process_sort_index", row, 1 + stream.device);
+        sort(to.events, "process_sort_index", row, to.first_process + 1 + stream.device);
     }
 }
 
@@ -82,8 +86,9 @@ void describe_streams(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu) 
             } else if (row != 0) {
                 suffix = " (ranges " + std::to_string(row + 1) + ")";
             }
-            describe(to.events, "thread_name", gpu_row(stream, row), "name", name + suffix);
-            sort(to.events, "thread_sort_index", gpu_row(stream, row), order++);
+            const trace_row at = gpu_row(to.gpu_pid(stream.device), stream, row);
+            describe(to.events, "thread_name", at, "name", name + suffix);
+            sort(to.events, "thread_sort_index", at, order++);
         }
     }
 }

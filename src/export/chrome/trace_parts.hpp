@@ -2,8 +2,10 @@
 // writes the whole. One thread; functions throw what the sink throws.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -21,19 +23,43 @@ namespace prof {
 // Spill rows get numbers that no thread and no stream has, and appear beside the row from which they spilled.
 inline constexpr std::int64_t spill_row_step = 10'000'000;
 
+// CUPTI's correlation id, made unique over several attachments. Ids of the first attachment are unchanged; each further
+// one adds 2^32.
+inline std::uint64_t trace_correlation(std::uint64_t key) {
+    return (key >> 32) == 0 ? key : key - correlation_key(1, 0);
+}
+
+// One capture in a trace. `used_before`: the numbers of the captures before it.
 struct trace_sheet {
-    trace_sheet(const timeline& of, const attribution& attributed, byte_sink& sink, std::int64_t base)
-        : data(of), att(attributed), base_ns(base), events(sink, base), names(of) {
+    trace_sheet(const timeline& of, const attribution& attributed, trace_events& to, std::int64_t base,
+                const trace_numbers& used_before)
+        : data(of),
+          att(attributed),
+          base_ns(base),
+          events(to),
+          names(of),
+          first_range(used_before.ranges),
+          first_op(used_before.ops),
+          first_correlation(used_before.correlations),
+          first_process(used_before.processes),
+          largest_correlation(used_before.correlations) {
         for (const device_record& known : of.devices) devices.emplace(known.device, &known);
     }
 
     const timeline& data;
     const attribution& att;
     std::int64_t base_ns;
-    trace_events events;
+    trace_events& events;
     trace_names names;
     std::unordered_map<std::uint32_t, const device_record*> devices;
+    bool is_shared = false;  // the trace has other captures, too
     std::int64_t host_pid = 0;
+    std::map<std::uint32_t, std::int64_t> gpu_pids;  // by device
+    std::uint64_t first_range;
+    std::uint64_t first_op;
+    std::uint64_t first_correlation;
+    std::int64_t first_process;
+    std::uint64_t largest_correlation;  // of those written
     trace_counts counts;
 
     const device_record* device(std::uint32_t index) const {
@@ -42,6 +68,19 @@ struct trace_sheet {
     }
     trace_row host_row(std::uint32_t tid, std::size_t row = 0) const {
         return {host_pid, tid + static_cast<std::int64_t>(row) * spill_row_step};
+    }
+    std::int64_t gpu_pid(std::uint32_t index) const { return gpu_pids.at(index); }
+
+    // The number that connects a range with its slices on the host and on the GPU, and with the work below it.
+    std::uint64_t external_id(std::uint32_t range) const { return first_range + range + 1; }
+    // The same of a captured range in one launch of its graph; `replayed`: index into attribution::replayed.
+    std::uint64_t replayed_id(std::uint32_t replayed) const { return first_range + data.ranges.size() + replayed + 1; }
+    // Identifies an arrow by the operation at its end, since one call may launch many operations (a graph).
+    std::uint64_t flow_id(std::uint32_t op) const { return first_op + op + 1; }
+    std::uint64_t correlation(std::uint64_t key) {
+        const std::uint64_t id = first_correlation + trace_correlation(key);
+        largest_correlation = std::max(largest_correlation, id);
+        return id;
     }
 };
 
@@ -60,21 +99,10 @@ protected:
     trace_counts& counts_;
 };
 
-inline trace_row gpu_row(const gpu_stream_rows& stream, std::size_t row) {
-    return {stream.device, static_cast<std::int64_t>(stream.number) + static_cast<std::int64_t>(row) * spill_row_step};
+// `pid`: the GPU's.
+inline trace_row gpu_row(std::int64_t pid, const gpu_stream_rows& stream, std::size_t row) {
+    return {pid, static_cast<std::int64_t>(stream.number) + static_cast<std::int64_t>(row) * spill_row_step};
 }
-
-// CUPTI's correlation id, made unique over several attachments. Ids of the first attachment are unchanged; each further
-// one adds 2^32.
-inline std::uint64_t trace_correlation(std::uint64_t key) {
-    return (key >> 32) == 0 ? key : key - correlation_key(1, 0);
-}
-
-// The number that connects a range with its slices on the host and on the GPU, and with the work below it.
-inline std::uint64_t external_id(std::uint32_t range) { return std::uint64_t{range} + 1; }
-
-// Identifies an arrow by the operation at its end, since one call may launch many operations (a graph).
-inline std::uint64_t flow_id(std::uint32_t op) { return std::uint64_t{op} + 1; }
 
 // Writes the names and the order of processes and rows.
 void write_trace_metadata(trace_sheet& to, const std::vector<host_thread_rows>& host,

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <variant>
+#include <vector>
+
+#include "export/report/report_writer.hpp"
 
 namespace prof {
 namespace {
@@ -43,15 +47,8 @@ private:
     bool is_first_ = true;
 };
 
-std::string projection_line(std::string_view capture, const projection_row& row, std::string_view type) {
-    csv_line line;
-    line.text(capture).text(type).text(row.path).number(row.depth).number(row.instances);
-    line.number(row.host_ns).number(row.gpu_sum_ns).number(row.gpu_self_ns).number(row.gpu_child_ns);
-    line.number(row.gpu_busy_ns).number(row.gpu_span_ns).number(row.ops).number(row.self_ops);
-    line.number(row.adopted_ops).number(row.adopted_ns).number(row.instance_min_ns).number(row.instance_median_ns);
-    line.number(row.instance_max_ns).number(row.instance_stddev_ns);
-    line.number(row.communication_ns).number(row.wait_ns).number(row.payload_bytes);
-    return std::move(line).end();
+bool is_in_csv(const table_column& column) noexcept {
+    return !column.key.empty() && column.formats != column_formats::json;
 }
 
 void add_cell(csv_line& line, const table_column& column, const table_cell& cell) {
@@ -65,6 +62,8 @@ void add_cell(csv_line& line, const table_column& column, const table_cell& cell
         } else {
             line.text(fmt::format("{:.{}f}", *real, column.decimals));
         }
+    } else if (const auto* const flag = std::get_if<bool>(&cell.value)) {
+        line.text(*flag ? "true" : "false");
     } else if (const auto* const whole = std::get_if<std::int64_t>(&cell.value)) {
         line.number(*whole);
     } else {
@@ -72,28 +71,42 @@ void add_cell(csv_line& line, const table_column& column, const table_cell& cell
     }
 }
 
-}  // namespace
+// A table for each report, with the lines of all captures; an empty line between tables. Nsight's tables have its
+// columns and no other, unless several captures must be distinguished.
+class csv_writer final : public report_writer {
+public:
+    explicit csv_writer(bool several_captures) : several_captures_(several_captures) {}
 
-std::string projection_csv_header() {
-    return "capture,type,path,depth,instances,host_ns,gpu_sum_ns,gpu_self_ns,gpu_child_ns,gpu_busy_ns,gpu_span_ns,ops,"
-           "self_ops,adopted_ops,adopted_ns,instance_min_ns,instance_median_ns,instance_max_ns,instance_stddev_ns,"
-           "communication_ns,wait_ns,payload_bytes\r\n";
-}
-
-std::string projection_csv(std::string_view capture, const projection& projected) {
-    std::string out;
-    for (const projection_row& row : projected.rows) {
-        out += projection_line(capture, row, row_type(row.kind, row.is_captured, row.is_observed));
+    void add(const report_document& document) override {
+        for (const report_part& part : document.parts) {
+            const bool with_capture = !part.is_nsight || several_captures_;
+            for (const table& of : part.tables) {
+                const auto [lines, is_new] = lines_.try_emplace(part.name, table_csv_header(of, with_capture));
+                if (is_new) order_.push_back(part.name);
+                lines->second += table_csv(document.capture.path, of, with_capture);
+            }
+        }
     }
-    for (const projection_row& row : projected.process_ranges) out += projection_line(capture, row, "start_end");
-    return out;
-}
+
+    std::string text() const override {
+        std::string out;
+        for (const std::string& name : order_) out.append(out.empty() ? "" : "\r\n").append(lines_.at(name));
+        return out;
+    }
+
+private:
+    bool several_captures_;
+    std::vector<std::string> order_;
+    std::map<std::string, std::string> lines_;  // by report
+};
+
+}  // namespace
 
 std::string table_csv_header(const table& of, bool with_capture) {
     csv_line line;
     if (with_capture) line.text("capture");
     for (const table_column& column : of.columns) {
-        if (!column.key.empty()) line.text(column.key);
+        if (is_in_csv(column)) line.text(column.key);
     }
     return std::move(line).end();
 }
@@ -104,11 +117,15 @@ std::string table_csv(std::string_view capture, const table& of, bool with_captu
         csv_line line;
         if (with_capture) line.text(capture);
         for (std::size_t i = 0; i < row.size(); ++i) {
-            if (!of.columns[i].key.empty()) add_cell(line, of.columns[i], row[i]);
+            if (is_in_csv(of.columns[i])) add_cell(line, of.columns[i], row[i]);
         }
         out += std::move(line).end();
     }
     return out;
+}
+
+std::unique_ptr<report_writer> make_csv_writer(const writer_options& options) {
+    return std::make_unique<csv_writer>(options.several_captures);
 }
 
 }  // namespace prof

@@ -5,15 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/projection/projection.hpp"
 #include "analysis/reports/table.hpp"
 
 namespace prof {
 
-// One capture's part of a table: `capture` (its path) is the first column of each line.
-std::string projection_csv_header();
-std::string projection_csv(std::string_view capture, const projection& projected);
-// The same of a table; the first column only if wanted.
+// One capture's lines of a table. `capture` (its path) is the first column of each line, if wanted.
 std::string table_csv_header(const table& of, bool with_capture);
 std::string table_csv(std::string_view capture, const table& of, bool with_capture);
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "export/report/report_text.hpp"
 #include "export/report/text_table.hpp"

@@ -7,14 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/display_text.hpp"
+
 namespace prof {
 
-// In a terminal's cells: code points of UTF-8, which is what every name we print has become (terminal_safe).
-std::size_t display_width(std::string_view text) noexcept;
-// `text` in at most `width` cells, its middle replaced by an ellipsis if need be.
-std::string shortened(std::string_view text, std::size_t width);
-
-std::string with_thousands(std::uint64_t value);  // 1,234,567
 // A whole table's times are in one unit, so that a column can be compared at a glance.
 struct time_unit {
     std::string_view name;

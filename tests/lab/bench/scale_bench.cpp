@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
+#include "analysis/reports/gpu_projection.hpp"
 #include "base/clock.hpp"
 #include "capture/reader.hpp"
 #include "export/chrome/chrome_trace.hpp"
@@ -154,7 +155,8 @@ int run(int argc, char** argv) {
     const attribution att = timed.run("attribution", [&] { return attribute(data); });
     const projection projected = timed.run("projection", [&] { return project(data, att); });
     if (given.empty()) check(data, projected, put_in);
-    const std::string table = timed.run("table", [&] { return projection_text(projected, text_layout{}); });
+    const std::string table = timed.run(
+        "table", [&] { return document_text({.parts = {gpu_projection_part(projected, {}, row_limits{})}}, {}); });
     expect(!table.empty(), "the table is empty");
     timed.print_total();
     for (const std::string& kind : traces) {

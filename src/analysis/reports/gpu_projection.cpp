@@ -1,0 +1,434 @@
+#include "analysis/reports/gpu_projection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/projection/segment.hpp"
+#include "base/display_text.hpp"
+#include "base/json_text.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::string_view ellipsis = "… ";  // how a row that stands for others begins
+
+// A row of the table: of a range, of all GPU work, or of the rows left out where it stands.
+struct projection_line {
+    const projection_row& row;
+    std::string_view type;
+    std::int64_t total_gpu_ns = 0;
+    std::uint64_t stands_for = 0;  // so many rows that are left out
+};
+
+double part_of_whole(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+
+table_cell shown_as(table_cell cell, cell_display display) {
+    cell.display = display;
+    return cell;
+}
+
+// Of what only ranges have, in rows of all kinds.
+table_cell of_range(const projection_line& of, table_cell cell) {
+    return of.row.kind == row_kind::range ? cell : shown_as(std::move(cell), cell_display::blank);
+}
+
+// Of the range on the host, where a captured one never was.
+table_cell of_host(const projection_line& of, table_cell cell) {
+    return of.row.is_captured ? shown_as(std::move(cell), cell_display::dash) : of_range(of, std::move(cell));
+}
+
+double per_instance(const projection_line& of, std::int64_t ns) {
+    return static_cast<double>(ns) / static_cast<double>(std::max<std::uint64_t>(of.row.instances, 1));
+}
+
+table_cell name_cell(const projection_line& of) {
+    std::string out(2 * std::size_t{of.row.depth}, ' ');
+    if (of.stands_for != 0) {
+        return out +
+               fmt::format("{}{} more row{}", ellipsis, with_thousands(of.stands_for), of.stands_for == 1 ? "" : "s");
+    }
+    const std::string shown = with_captured(shown_segment(of.row.path), of.row.is_captured);
+    if (shown.starts_with(ellipsis)) out += '\\';
+    return out + shown;
+}
+
+table_cell adopted_share(const projection_line& of) {
+    if (of.row.adopted_ops == 0) return {};
+    return part_of_whole(static_cast<double>(of.row.adopted_ops), static_cast<double>(of.row.ops));
+}
+
+table_cell gpu_share(const projection_line& of) {
+    return part_of_whole(static_cast<double>(of.row.gpu_sum_ns), static_cast<double>(of.total_gpu_ns));
+}
+
+table_cell payload_cell(const projection_line& of) {
+    return shown_as(of.row.payload_bytes, of.row.payload_bytes == 0 ? cell_display::blank : cell_display::value);
+}
+
+struct projection_column {
+    std::string_view key{};    // as table_column has it, and so the next four
+    std::string_view title{};  // first_title stands for the title that the table gives
+    quantity holds = quantity::text;
+    int importance = 0;
+    column_formats formats = column_formats::csv_and_json;
+    table_cell (*cell)(const projection_line&);
+    bool adds_up = false;  // a row that stands for others has it
+    // Most programs have no use for some columns: people get them if any of the table's rows has a use.
+    bool (*is_used)(const projection_row&) = nullptr;
+};
+
+constexpr std::string_view first_title = "range";
+
+bool has_wait(const projection_row& row) { return row.wait_ns != 0; }
+bool has_communication(const projection_row& row) { return row.communication_ns != 0; }
+bool has_payload(const projection_row& row) { return row.payload_bytes != 0; }
+
+// All columns, in the order of every format. A column that stands elsewhere in one of them is there twice.
+constexpr auto projection_columns = std::to_array<projection_column>({
+    {.key = "type",
+     .formats = column_formats::csv,
+     .cell = [](const projection_line& of) { return table_cell(std::string(of.type)); }},
+    {.key = "path", .cell = [](const projection_line& of) { return table_cell(of.row.path); }},
+    {.key = "type",
+     .formats = column_formats::json,
+     .cell = [](const projection_line& of) { return table_cell(std::string(of.type)); }},
+    {.key = "name",
+     .formats = column_formats::json,
+     .cell = [](const projection_line& of) { return table_cell(of.row.name); }},
+    {.title = first_title, .cell = name_cell, .adds_up = true},
+    {.key = "depth",
+     .holds = quantity::count,
+     .cell = [](const projection_line& of) { return table_cell(of.row.depth); }},
+    {.key = "captured",
+     .formats = column_formats::json,
+     .cell = [](const projection_line& of) { return table_cell(of.row.is_captured); }},
+    {.key = "observed",
+     .formats = column_formats::json,
+     .cell = [](const projection_line& of) { return table_cell(of.row.is_observed); }},
+    {.key = "instances",
+     .title = "count",
+     .holds = quantity::count,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.instances); },
+     .adds_up = true},
+    {.key = "merged_names",
+     .holds = quantity::count,
+     .formats = column_formats::json,
+     .cell = [](const projection_line& of) { return table_cell(of.row.merged_names); }},
+    {.key = "host_ns",
+     .title = "host",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return of_host(of, of.row.host_ns); },
+     .adds_up = true},
+    {.key = "gpu_sum_ns",
+     .title = "GPU",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return table_cell(of.row.gpu_sum_ns); },
+     .adds_up = true},
+    {.title = "GPU %", .holds = quantity::share, .cell = gpu_share, .adds_up = true},
+    {.key = "gpu_self_ns",
+     .title = "self",
+     .holds = quantity::time_ns,
+     .importance = 2,
+     .cell = [](const projection_line& of) { return table_cell(of.row.gpu_self_ns); },
+     .adds_up = true},
+    {.title = "host/each",
+     .holds = quantity::time_ns,
+     .importance = 4,
+     .cell = [](const projection_line& of) { return of_host(of, per_instance(of, of.row.host_ns)); }},
+    {.title = "GPU/each",
+     .holds = quantity::time_ns,
+     .importance = 4,
+     .cell = [](const projection_line& of) { return of_range(of, per_instance(of, of.row.gpu_sum_ns)); }},
+    {.key = "gpu_child_ns",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return table_cell(of.row.gpu_child_ns); }},
+    {.key = "gpu_busy_ns",
+     .title = "busy",
+     .holds = quantity::time_ns,
+     .importance = 5,
+     .cell = [](const projection_line& of) { return table_cell(of.row.gpu_busy_ns); }},
+    {.key = "gpu_span_ns",
+     .title = "span",
+     .holds = quantity::time_ns,
+     .importance = 6,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.gpu_span_ns); }},
+    {.key = "ops",
+     .title = "ops",
+     .holds = quantity::count,
+     .importance = 3,
+     .cell = [](const projection_line& of) { return table_cell(of.row.ops); },
+     .adds_up = true},
+    {.title = "adopted", .holds = quantity::share, .importance = 1, .cell = adopted_share},
+    {.key = "self_ops",
+     .holds = quantity::count,
+     .cell = [](const projection_line& of) { return table_cell(of.row.self_ops); }},
+    {.key = "adopted_ops",
+     .holds = quantity::count,
+     .cell = [](const projection_line& of) { return table_cell(of.row.adopted_ops); }},
+    {.key = "adopted_ns",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return table_cell(of.row.adopted_ns); }},
+    {.key = "instance_min_ns",
+     .title = "min",
+     .holds = quantity::time_ns,
+     .importance = 8,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.instance_min_ns); }},
+    {.key = "instance_median_ns",
+     .title = "median",
+     .holds = quantity::time_ns,
+     .importance = 7,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.instance_median_ns); }},
+    {.key = "instance_max_ns",
+     .title = "max",
+     .holds = quantity::time_ns,
+     .importance = 8,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.instance_max_ns); }},
+    {.key = "instance_stddev_ns",
+     .title = "stddev",
+     .holds = quantity::time_ns,
+     .importance = 9,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.instance_stddev_ns); }},
+    {.title = "wait",
+     .holds = quantity::time_ns,
+     .importance = 2,
+     .cell = [](const projection_line& of) { return table_cell(of.row.wait_ns); },
+     .adds_up = true,
+     .is_used = has_wait},
+    {.key = "communication_ns",
+     .title = "comm",
+     .holds = quantity::time_ns,
+     .importance = 2,
+     .cell = [](const projection_line& of) { return table_cell(of.row.communication_ns); },
+     .adds_up = true,
+     .is_used = has_communication},
+    {.key = "wait_ns",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return table_cell(of.row.wait_ns); }},
+    {.key = "payload_bytes",
+     .title = "bytes",
+     .holds = quantity::bytes,
+     .importance = 2,
+     .cell = payload_cell,
+     .adds_up = true,
+     .is_used = has_payload},
+});
+
+constexpr std::string_view range_legend =
+    "host: time between begin and end. GPU: durations of the operations launched\n"
+    "inside, added. self: of those launched in no inner range. busy: time with at\n"
+    "least one running. span: first start to last end. adopted: share of them that\n"
+    "another thread launched for the range. min to stddev: GPU, of one instance.\n"
+    "wait: host time in calls that wait for the GPU. comm: of GPU, NCCL's kernels.\n"
+    "bytes: as the ranges themselves say.\n";
+
+constexpr std::string_view captured_legend =
+    "(captured): open when a CUDA graph was captured; count: in launches of the graph.\n";
+
+std::int64_t largest_time(const std::vector<projection_row>& rows) {
+    std::int64_t largest = 0;
+    for (const projection_row& row : rows) largest = std::max({largest, row.host_ns, row.gpu_sum_ns, row.gpu_span_ns});
+    return largest;
+}
+
+class projection_table {
+public:
+    // REQUIRES: the rows outlive it.
+    projection_table(const projection& projected, const std::vector<projection_row>& rows, std::string_view title,
+                     bool for_people)
+        : total_gpu_ns_(projected.total_gpu_ns) {
+        out_.report = "gpu-projection";
+        for (const projection_column& column : projection_columns) {
+            if (column.key.empty() && !for_people) continue;
+            const bool is_shown = column.is_used == nullptr || std::any_of(rows.begin(), rows.end(), column.is_used);
+            const std::string_view shown = column.title == first_title ? title : column.title;
+            out_.columns.push_back({.key = std::string(column.key),
+                                    .title = std::string(is_shown ? shown : std::string_view()),
+                                    .holds = column.holds,
+                                    .importance = column.importance,
+                                    .formats = column.formats});
+            columns_.push_back(&column);
+        }
+    }
+
+    void add(const projection_row& row, std::string_view type, std::uint64_t stands_for = 0) {
+        out_.rows.push_back(cells({row, type, total_gpu_ns_, stands_for}));
+    }
+    void add_sum(const projection_row& row) { out_.sums.push_back(cells({row, {}, total_gpu_ns_})); }
+
+    table& out() noexcept { return out_; }
+
+private:
+    // Of a row that stands for others only what adds up.
+    table_row cells(const projection_line& of) const {
+        table_row out;
+        out.reserve(columns_.size());
+        for (const projection_column* const column : columns_) {
+            const bool has_value = of.stands_for == 0 || column->adds_up;
+            out.push_back(has_value ? column->cell(of) : shown_as({}, cell_display::blank));
+        }
+        return out;
+    }
+
+    std::int64_t total_gpu_ns_;
+    std::vector<const projection_column*> columns_;
+    table out_;
+};
+
+std::string_view type_of(const projection_row& row) { return row_type(row.kind, row.is_captured, row.is_observed); }
+
+projection_row all_work(const projection& projected) {
+    projection_row total;
+    total.path = "all GPU work";
+    total.kind = row_kind::no_range;
+    total.gpu_sum_ns = total.gpu_self_ns = projected.total_gpu_ns;
+    total.gpu_busy_ns = projected.total_busy_ns;
+    total.ops = projected.total_ops;
+    total.adopted_ops = projected.adopted_ops;
+    total.communication_ns = projected.communication_ns;
+    total.wait_ns = projected.wait_ns;
+    return total;
+}
+
+// Folding may have put different things into one row.
+std::string merged_names_note(const projection& projected, const std::vector<shown_row>& shown) {
+    constexpr std::size_t most_shown = 3;
+    constexpr std::size_t longest_name = 40;
+    std::string rows;
+    std::size_t named = 0;
+    std::size_t count = 0;
+    for (const auto* const list : {&projected.rows, &projected.process_ranges}) {
+        count += static_cast<std::size_t>(
+            std::count_if(list->begin(), list->end(), [](const projection_row& row) { return row.merged_names != 0; }));
+    }
+    for (const shown_row& row : shown) {
+        if (row.figures.merged_names == 0 || named == most_shown) continue;
+        ++named;
+        const std::string name = shortened(terminal_safe(shown_segment(row.figures.path)), longest_name);
+        rows += fmt::format("{}{} ({})", rows.empty() ? "" : ", ", name, row.figures.merged_names);
+    }
+    if (count == 0) return {};
+    if (named == 0) {
+        rows = fmt::format("{} that {} left out above", with_thousands(count), count == 1 ? "is" : "are");
+    } else if (count > named) {
+        rows += fmt::format(" and {} more", with_thousands(count - named));
+    }
+    return fmt::format("few names of many instances each are one row: {}; --no-fold keeps names apart", rows);
+}
+
+std::string left_out_note(const std::vector<shown_row>& shown) {
+    std::uint64_t count = 0;
+    for (const shown_row& row : shown) count += row.stands_for;
+    if (count == 0) return {};
+    return fmt::format(
+        "{} rows with less GPU time are left out, and \"… more rows\" have their sums; --rows all "
+        "shows them",
+        with_thousands(count));
+}
+
+std::vector<std::string> notes_on(const projection& projected, const std::vector<shown_row>& shown) {
+    std::vector<std::string> out;
+    for (std::string note : {left_out_note(shown), merged_names_note(projected, shown)}) {
+        if (!note.empty()) out.push_back(std::move(note));
+    }
+    for (const projection_row& row : projected.rows) {
+        if (row.ops == 0 || row.depth != 0) continue;
+        if (row.kind == row_kind::ambiguous) {
+            out.push_back(fmt::format("{} operations could be the work of several threads and stand under (ambiguous)",
+                                      with_thousands(row.ops)));
+        } else if (row.kind == row_kind::unmatched) {
+            out.push_back(fmt::format("of {} operations no launch was seen; they stand under (unmatched)",
+                                      with_thousands(row.ops)));
+        }
+    }
+    if (projected.ops_of_unseen_captures != 0) {
+        out.push_back(fmt::format("{} operations of graph replays whose capture was not seen",
+                                  with_thousands(projected.ops_of_unseen_captures)));
+    }
+    if (projected.ops_of_ambiguous_captures != 0) {
+        out.push_back(
+            fmt::format("{} operations of graph replays were captured by a thread that may have worked for "
+                        "several",
+                        with_thousands(projected.ops_of_ambiguous_captures)));
+    }
+    return out;
+}
+
+// All rows; or those within the limits, which go to `shown`, too.
+void add_rows(projection_table& to, const std::vector<projection_row>& rows, std::string_view type,
+              const std::optional<row_limits>& limits, std::vector<shown_row>& shown) {
+    const auto type_or_given = [&](const projection_row& row) { return type.empty() ? type_of(row) : type; };
+    if (!limits) {
+        for (const projection_row& row : rows) to.add(row, type_or_given(row));
+        return;
+    }
+    for (shown_row& row : rows_to_show(rows, *limits)) {
+        to.add(row.figures, type_or_given(row.figures), row.stands_for);
+        shown.push_back(std::move(row));
+    }
+}
+
+}  // namespace
+
+projected_timeline::projected_timeline(const report_input& input)
+    : shown_(input.data, input.projected), given_(input.att) {
+    if (given_ == nullptr || shown_.is_changed()) made_ = attribute(shown_.data(), input.projected.attribution);
+}
+
+report_part gpu_projection_part(const projection& projected, std::optional<step_figures> step,
+                                const std::optional<row_limits>& for_people) {
+    std::vector<shown_row> shown;
+    projection_table ranges(projected, projected.rows, first_title, for_people.has_value());
+    ranges.out().heading = "GPU time by range";
+    ranges.out().unit_ns = std::max(largest_time(projected.rows), projected.total_gpu_ns);
+    ranges.out().totals = {{"total_gpu_ns", projected.total_gpu_ns},
+                           {"total_busy_ns", projected.total_busy_ns},
+                           {"total_ops", projected.total_ops},
+                           {"adopted_ops", projected.adopted_ops},
+                           {"ops_of_unseen_captures", projected.ops_of_unseen_captures},
+                           {"ops_of_ambiguous_captures", projected.ops_of_ambiguous_captures},
+                           {"communication_ns", projected.communication_ns},
+                           {"wait_ns", projected.wait_ns}};
+    add_rows(ranges, projected.rows, {}, for_people, shown);
+    ranges.add_sum(all_work(projected));
+
+    projection_table process(projected, projected.process_ranges, "start/end range", for_people.has_value());
+    process.out().heading = "Start/end ranges";
+    process.out().remark = ": operations launched between start and end by whatever thread";
+    process.out().rows_key = "process_ranges";
+    process.out().shows_if_empty = false;
+    process.out().unit_ns = largest_time(projected.process_ranges);
+    add_rows(process, projected.process_ranges, "start_end", for_people, shown);
+
+    std::string& legend = (projected.process_ranges.empty() ? ranges : process).out().legend;
+    legend = range_legend;
+    const bool has_captured = std::any_of(projected.rows.begin(), projected.rows.end(),
+                                          [](const projection_row& row) { return row.is_captured; });
+    if (has_captured) legend += captured_legend;
+
+    report_part out{.name = ranges.out().report, .has_step = true, .step = std::move(step)};
+    out.tables.push_back(std::move(ranges.out()));
+    out.tables.push_back(std::move(process.out()));
+    if (for_people) out.reading_notes = notes_on(projected, shown);
+    return out;
+}
+
+report_part gpu_projection_part(const projected_timeline& shown, const report_input& input) {
+    std::optional<row_limits> for_people;
+    if (input.for_people) for_people = row_limits{.most = input.rows, .deepest = input.deepest};
+    return gpu_projection_part(project(shown.data(), shown.att(), input.projected),
+                               measure_steps(shown.data(), shown.att(), shown.step_function()), for_people);
+}
+
+report_part gpu_projection_report(const report_input& input) {
+    return gpu_projection_part(projected_timeline(input), input);
+}
+
+}  // namespace prof

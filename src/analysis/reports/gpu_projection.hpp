@@ -1,0 +1,39 @@
+// The report gpu-projection: GPU time by range, with what other threads launched for it, and what a step takes.
+// docs/reference/attribution.md defines every column. A pure function of a timeline.
+#pragma once
+
+#include <optional>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/projection/row_fold.hpp"
+#include "analysis/projection/xla_phases.hpp"
+#include "analysis/reports/reports.hpp"
+#include "analysis/steps/step_figures.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// A capture's timeline as projections show it, with its attribution. Refers to the input's timeline and attribution.
+class projected_timeline {
+public:
+    explicit projected_timeline(const report_input& input);
+
+    const timeline& data() const noexcept { return shown_.data(); }
+    const attribution& att() const noexcept { return made_ ? *made_ : *given_; }
+    const std::string& step_function() const noexcept { return shown_.step_function(); }
+
+private:
+    shown_timeline shown_;
+    const attribution* given_;
+    std::optional<attribution> made_;
+};
+
+report_part gpu_projection_part(const projected_timeline& shown, const report_input& input);
+
+// Of a projection that is there already. `for_people`: the rows that these limits leave, the sums of the others and
+// notes; without it all rows, and none of the columns that only a table for people has.
+report_part gpu_projection_part(const projection& projected, std::optional<step_figures> step,
+                                const std::optional<row_limits>& for_people);
+
+}  // namespace prof

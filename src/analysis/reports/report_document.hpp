@@ -1,0 +1,52 @@
+// What reports say of one capture, as a value: the headline, each report with its tables, and the notes. Makers
+// (reports.hpp) return it, and export/report/ renders it in every format. Plain data. Names from the process are byte
+// for byte as it gave them, and the renderer escapes them, unless a comment here says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/reports/table.hpp"
+#include "analysis/steps/step_figures.hpp"
+
+namespace prof {
+
+// What stands above and below all reports of a capture (capture_notes.hpp).
+struct capture_heading {
+    std::string path{};                              // of the capture, as the user gave it
+    std::string title{};                             // which process it was
+    std::string command{};                           // its command line; "" if that is not known
+    std::string windows{};                           // the part of the run that was recorded; "" if it is all of it
+    std::map<std::string, std::uint64_t> dropped{};  // records by cause
+    std::vector<std::string> notes{};                // what a reader should know before trusting the numbers
+};
+
+// One report. Its tables have the same columns for programs, and are one table in CSV.
+struct report_part {
+    std::string name{};      // of the report: "cuda_gpu_kern_sum"
+    bool is_nsight = false;  // its columns in CSV are Nsight's and no others, unless captures must be distinguished
+    bool has_step = false;   // it begins with what a step takes, if the capture has steps
+    std::optional<step_figures> step{};
+    std::vector<table> tables{};
+    // For people, below all reports of the capture: what was left out or merged. Ready for a terminal: names in them
+    // are terminal_safe (base/json_text.hpp).
+    std::vector<std::string> reading_notes{};
+};
+
+struct report_document {
+    capture_heading capture{};
+    std::vector<report_part> parts{};  // in the order in which they were asked for
+};
+
+report_part part_of(table of);  // a report that is one table
+
+// What people get, in every format for them.
+bool is_shown(const table& of) noexcept;
+// What stands below the reports, a line each: what was dropped, the capture's notes, those of the reports. Ready for a
+// terminal.
+std::vector<std::string> closing_notes(const report_document& document);
+
+}  // namespace prof

@@ -1,0 +1,18 @@
+// Text as people read it: its width in a terminal, a shorter form, numbers with separators. Pure functions; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace prof {
+
+// In a terminal's cells: code points of UTF-8, which every printed name has become (terminal_safe).
+std::size_t display_width(std::string_view text) noexcept;
+// `text` in at most `width` cells, its middle replaced by an ellipsis if need be.
+std::string shortened(std::string_view text, std::size_t width);
+
+std::string with_thousands(std::uint64_t value);  // 1,234,567
+
+}  // namespace prof

@@ -1,0 +1,84 @@
+#include "export/report/cell_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "base/json_text.hpp"
+
+namespace prof {
+namespace {
+
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::array<std::string_view, 5> units = {"B", "kB", "MB", "GB", "TB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1000;
+    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.2f} {}", value, units[unit]);
+}
+
+bool is_time(const table_column& column) noexcept {
+    return column.holds == quantity::time_ns || column.holds == quantity::moment_ns;
+}
+
+// A number; 0 for what is none.
+double number_in(const table_cell& cell) {
+    if (const auto* const real = std::get_if<double>(&cell.value)) return *real;
+    if (const auto* const whole = std::get_if<std::int64_t>(&cell.value)) return static_cast<double>(*whole);
+    if (const auto* const whole = std::get_if<std::uint64_t>(&cell.value)) return static_cast<double>(*whole);
+    return 0;
+}
+
+std::uint64_t whole_in(const table_cell& cell) {
+    if (const auto* const whole = std::get_if<std::uint64_t>(&cell.value)) return *whole;
+    const auto* const whole = std::get_if<std::int64_t>(&cell.value);
+    return whole == nullptr || *whole < 0 ? 0 : static_cast<std::uint64_t>(*whole);
+}
+
+}  // namespace
+
+bool has_times(const table& of) noexcept { return std::any_of(of.columns.begin(), of.columns.end(), is_time); }
+
+time_unit unit_of(const table& of) {
+    if (of.unit_ns) return time_unit::for_largest(*of.unit_ns);
+    double largest_ns = 0;
+    for (const auto& row : of.rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (is_time(of.columns[i])) largest_ns = std::max(largest_ns, number_in(row[i]));
+        }
+    }
+    return time_unit::for_largest(static_cast<std::int64_t>(std::min(largest_ns, 1e18)));
+}
+
+std::string cell_text(const table_column& column, const table_cell& cell, const time_unit& unit) {
+    if (cell.display == cell_display::blank) return {};
+    if (cell.display == cell_display::dash || std::holds_alternative<std::monostate>(cell.value)) return "-";
+    if (const auto* const flag = std::get_if<bool>(&cell.value)) return *flag ? "yes" : "no";
+    if (const auto* const text = std::get_if<std::string>(&cell.value)) return terminal_safe(*text);
+    const double number = number_in(cell);
+    switch (column.holds) {
+        case quantity::time_ns:
+        case quantity::moment_ns:
+            return unit.format(number);
+        case quantity::share:
+            return percent(number);
+        case quantity::percent:
+            return percent(number / 100);
+        case quantity::count:
+            return with_thousands(whole_in(cell));
+        case quantity::bytes:
+            return bytes_text(whole_in(cell));
+        case quantity::identity:
+            return fmt::format("{:.0f}", number);
+        case quantity::number:
+        case quantity::text:
+            break;
+    }
+    return fmt::format("{:.{}f}", number, column.decimals < 0 ? 2 : column.decimals);
+}
+
+}  // namespace prof

@@ -1,0 +1,54 @@
+// Report documents in one format, and the formats there are. One thread; offline.
+//
+// To add a format: a writer in a file of its own, the declaration of its maker here, a row in report_writer.cpp, and
+// docs/reference/reports.md. The command's flags, its help and the tests of all formats take it from there.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analysis/reports/report_document.hpp"
+#include "export/report/report_text.hpp"
+
+namespace prof {
+
+// The documents of one or several captures, one after another, as one text.
+class report_writer {
+public:
+    virtual ~report_writer() = default;
+
+    virtual void add(const report_document& document) = 0;
+    virtual std::string text() const = 0;  // of all that were added
+};
+
+struct writer_options {
+    text_layout layout{};  // of formats for people
+    // What was asked for, whether it can be made or not: formats for programs have a simpler shape for one of each.
+    bool several_captures = false;
+    bool several_reports = false;
+};
+
+struct report_format {
+    std::string_view name;
+    std::string_view purpose;  // a word or two behind the name in the help of an option; "": none
+    bool is_for_people;        // then documents are to be made so (report_input::for_people)
+    std::unique_ptr<report_writer> (*make)(const writer_options& options);
+};
+
+// The first is the default.
+std::span<const report_format> report_formats() noexcept;
+// Null if there is none of that name.
+const report_format* find_report_format(std::string_view name) noexcept;
+
+// report_text.cpp
+std::unique_ptr<report_writer> make_text_writer(const writer_options& options);
+// report_csv.cpp
+std::unique_ptr<report_writer> make_csv_writer(const writer_options& options);
+// report_json.cpp
+std::unique_ptr<report_writer> make_json_writer(const writer_options& options);
+// report_markdown.cpp
+std::unique_ptr<report_writer> make_markdown_writer(const writer_options& options);
+
+}  // namespace prof

@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "analysis/reports/reports.hpp"
+#include "export/example_captures.hpp"
+#include "export/lines_of.hpp"
+#include "export/report/report_writer.hpp"
+
+namespace prof::report_markdown_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string markdown_of(const report_document& document, bool legend = true) {
+    const auto writer = find_report_format("markdown")->make({.layout = {.legend = legend}});
+    writer->add(document);
+    return writer->text();
+}
+
+TEST(ReportMarkdown, WorkedByHand) {
+    table of{"mine", "GPU time by name", {}, {}, {}};
+    of.columns = {{"name", "name"},
+                  {"symbol", ""},
+                  {"ns", "GPU", quantity::time_ns},
+                  {"share", "GPU %", quantity::share},
+                  {"stddev", "stddev", quantity::time_ns, 9}};
+    of.rows = {{std::string("a|b_*"), std::string("s"), 1500, 0.75, 1},
+               {std::string("  c"), std::string(), 500, {}, 1}};
+    of.sums = {{std::string("all"), std::string(), 2000, 1.0, 1}};
+    of.notes = {"some <were> left out"};
+    of.legend = "GPU: durations,\nadded.\n";
+    report_document document{.capture = {.title = "train.py, rank 0", .command = "python train.py --x `y`"},
+                             .parts = {part_of(of)}};
+    document.capture.dropped["ring_full"] = 3;
+    document.parts.front().reading_notes = {"few names"};
+    EXPECT_EQ(markdown_of(document),
+              "# train.py, rank 0\n"
+              "\n"
+              "    $ python train.py --x `y`\n"
+              "\n"
+              "## GPU time by name, in us\n"
+              "\n"
+              "| name | GPU | GPU % |\n"
+              "| :-- | --: | --: |\n"
+              "| a\\|b\\_\\* | 1.500 | 75.0 % |\n"
+              "| &nbsp;&nbsp;c | 0.500 | - |\n"
+              "| **all** | **2.000** | **100.0 %** |\n"
+              "\n"
+              "Note: some \\<were\\> left out\n"
+              "\n"
+              "GPU: durations,\n"
+              "added.\n"
+              "\n"
+              "## Notes\n"
+              "\n"
+              "- dropped: 3 ring\\_full\n"
+              "- few names\n");
+}
+
+TEST(ReportMarkdown, HasWhatAStepTakes) {
+    const std::string text = markdown_of(make_summary({.data = steps_capture(0), .for_people = true, .rows = 40}));
+    EXPECT_THAT(text, HasSubstr("\n- step: "));
+    EXPECT_THAT(text, HasSubstr("\n- GPU:  busy "));
+}
+
+TEST(ReportMarkdown, ShortensLongNames) {
+    table of{"mine", "GPU time by name", {{"name", "name"}}, {}, {}};
+    of.rows = {{std::string(1000, 'x')}};
+    EXPECT_THAT(markdown_of({.parts = {part_of(of)}}), HasSubstr("\n| " + std::string(66, 'x') + "…"));
+}
+
+// No name breaks a line, a row or the page.
+TEST(ReportMarkdown, SurvivesHostileNames) {
+    const std::string text =
+        markdown_of(make_summary({.data = eventful_capture(), .for_people = true, .rows = 40}), false);
+    for (const char c : text) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n');
+    EXPECT_THAT(text, HasSubstr("evil \"name\" "));
+    std::size_t columns = 0;
+    for (const std::string& line : lines_of(text)) {
+        if (!line.starts_with('|')) {
+            columns = 0;
+            continue;
+        }
+        std::size_t bars = 0;
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            if (line[i] == '\\') {
+                ++i;
+            } else if (line[i] == '|') {
+                ++bars;
+            }
+        }
+        if (columns == 0) columns = bars;
+        EXPECT_EQ(bars, columns) << line;
+    }
+}
+
+}  // namespace
+}  // namespace prof::report_markdown_test

@@ -1,0 +1,153 @@
+// Documents of one or several captures in every format that there is.
+#include "export/report/report_writer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/reports/reports.hpp"
+#include "export/chrome/trace_names.hpp"
+#include "export/example_captures.hpp"
+#include "export/lines_of.hpp"
+
+namespace prof::report_writer_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+report_document document_of(const timeline& data, const std::vector<std::string>& reports, bool for_people,
+                            std::size_t rows = SIZE_MAX) {
+    std::vector<const report_kind*> kinds;
+    for (const std::string& name : reports) kinds.push_back(find_report(name));
+    return make_document(
+        {.data = data, .capture = "c.prof", .for_people = for_people, .rows = rows, .call_name = api_call_name}, kinds);
+}
+
+std::string written(std::string_view format, const std::vector<report_document>& documents,
+                    const writer_options& options = {}) {
+    const auto writer = find_report_format(format)->make(options);
+    for (const report_document& document : documents) writer->add(document);
+    return writer->text();
+}
+
+std::size_t count_of(const std::string& text, const std::string& word) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+    return count;
+}
+
+TEST(ReportWriter, RendersEveryReportInEveryFormat) {
+    const timeline data = eventful_capture();
+    for (const report_format& format : report_formats()) {
+        EXPECT_EQ(find_report_format(format.name), &format);
+        for (const report_kind& kind : report_kinds()) {
+            const report_document document = document_of(data, {std::string(kind.name)}, format.is_for_people);
+            EXPECT_EQ(document.parts.front().name, kind.name);
+            EXPECT_GT(written(format.name, {document}).size(), 50U) << format.name << ' ' << kind.name;
+        }
+    }
+    EXPECT_EQ(find_report_format("xml"), nullptr);
+}
+
+TEST(ReportWriter, GroupsCsvByReport) {
+    const report_document document = document_of(hta_capture(), {"gpu-projection", "cuda_gpu_kern_sum"}, false);
+    const std::string csv = written("csv", {document, document}, {.several_captures = true});
+    EXPECT_EQ(count_of(csv, "capture,type,path,"), 1U);
+    EXPECT_EQ(count_of(csv, "c.prof,push_pop,forward,"), 2U);
+    EXPECT_EQ(count_of(csv, "\r\n\r\ncapture,Time (%),"), 1U) << "a line between tables";
+    EXPECT_THAT(written("csv", {document}), HasSubstr("\r\n\r\nTime (%),")) << "Nsight's columns of one capture";
+}
+
+TEST(ReportWriter, WritesOneJsonObjectOnlyForOneReport) {
+    const report_document document = document_of(hta_capture(), {"kernels"}, false);
+    EXPECT_EQ(nlohmann::json::parse(written("json", {document}))["report"], "kernels");
+    const auto several = nlohmann::json::parse(written("json", {document}, {.several_captures = true}));
+    ASSERT_EQ(several.size(), 1U);
+    EXPECT_EQ(several[0]["capture"], "c.prof");
+    EXPECT_EQ(written("json", {}), "");
+    EXPECT_EQ(written("json", {}, {.several_reports = true}), "[]\n");
+}
+
+TEST(ReportWriter, HasTheTitleAboveAndTheNotesBelowAllReports) {
+    const report_document document = document_of(eventful_capture(), {"gpu-projection", "kernels"}, true, 2);
+    const std::string text = written("table", {document, document});
+    const auto lines = lines_of(text);
+    EXPECT_EQ(count_of(text, lines.front()), 2U) << "a title for each capture";
+    EXPECT_EQ(count_of(text, "GPU time by kernel"), 2U);
+    EXPECT_EQ(count_of(text, "note: dropped: 12 ring_full\n"), 2U);
+    EXPECT_LT(text.find("GPU time by kernel"), text.find("note: dropped"));
+    EXPECT_LT(text.find("note: dropped"), text.find("rows with less GPU time are left out"));
+}
+
+TEST(ReportWriter, HasTheNotesOfARepeatedReportOnce) {
+    const std::string text =
+        written("table", {document_of(eventful_capture(), {"gpu-projection", "gpu-projection"}, true, 2)});
+    EXPECT_EQ(count_of(text, "GPU time by range"), 2U);
+    EXPECT_EQ(count_of(text, "rows with less GPU time are left out"), 1U);
+}
+
+TEST(ReportDocument, HasAllRowsOfAProjectionForProgramsAndSumsForPeople) {
+    const timeline data = eventful_capture();
+    const table all = document_of(data, {"gpu-projection"}, false, 2).parts.front().tables.front();
+    const table shown = document_of(data, {"gpu-projection"}, true, 2).parts.front().tables.front();
+    EXPECT_GT(all.rows.size(), shown.rows.size());
+    EXPECT_EQ(shown.sums.size(), 1U);
+    for (const table_column& column : all.columns) EXPECT_NE(column.key, "") << column.title;
+    for (const table* of : {&all, &shown}) {
+        for (const table_row& row : of->rows) EXPECT_EQ(row.size(), of->columns.size());
+        for (const table_row& row : of->sums) EXPECT_EQ(row.size(), of->columns.size());
+    }
+}
+
+TEST(ReportDocument, OfASummaryHasWhatTheCaptureHas) {
+    const auto parts = [](const timeline& data) {
+        std::vector<std::string> names;
+        for (const report_part& part : make_summary({.data = data, .for_people = true}).parts) {
+            names.push_back(part.name);
+        }
+        return names;
+    };
+    timeline data = eventful_capture();
+    EXPECT_THAT(parts(data), ElementsAre("gpu-projection"));
+    data.properties["modules"] = "all";
+    EXPECT_THAT(parts(data), ElementsAre("gpu-projection", "modules"));
+    EXPECT_TRUE(make_summary({.data = steps_capture(0), .for_people = true}).parts.front().step.has_value());
+}
+
+TEST(ReportDocument, UsesAnAttributionThatIsThere) {
+    const timeline data = eventful_capture();
+    const attribution att = attribute(data);
+    const auto summary = [&](const attribution* given) {
+        return written("table", {make_summary({.data = data, .att = given, .for_people = true})});
+    };
+    EXPECT_EQ(summary(&att), summary(nullptr));
+}
+
+TEST(TableCell, ShowsFlagsAndWhatDoesNotApply) {
+    table of{
+        "mine", "A heading", {{"flag", "flag"}, {"csv", "", quantity::count}, {"json", "", quantity::count}}, {}, {}};
+    of.columns[1].formats = column_formats::csv;
+    of.columns[2].formats = column_formats::json;
+    table_cell dash(std::uint64_t{7});
+    dash.display = cell_display::dash;
+    table_cell blank(std::uint64_t{8});
+    blank.display = cell_display::blank;
+    of.columns.push_back({"dash", "dash", quantity::count});
+    of.columns.push_back({"blank", "blank", quantity::count});
+    of.rows.push_back({true, 5, 6, dash, blank});
+    const report_document document{.parts = {part_of(of)}};
+    EXPECT_EQ(written("csv", {document}), "capture,flag,csv,dash,blank\r\n,true,5,7,8\r\n");
+    const auto json = nlohmann::json::parse(written("json", {document}))["rows"][0];
+    EXPECT_EQ(json.dump(), R"({"blank":8,"dash":7,"flag":true,"json":6})");
+    EXPECT_THAT(written("table", {document}), HasSubstr("flag  dash  blank\n----  ----  -----\nyes      -\n"));
+}
+
+}  // namespace
+}  // namespace prof::report_writer_test
