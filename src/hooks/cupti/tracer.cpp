@@ -281,9 +281,9 @@ bool cupti_tracer::nobody_sleeps_in_callback() noexcept {
 // this one.
 bool cupti_tracer::callbacks_are_left() noexcept {
     using namespace std::chrono;
-    constexpr timespec pause{0, 200'000};
+    constexpr timespec between_checks{0, 200'000};
     const auto until = steady_clock::now() + callback_limit;
-    while (callbacks.joining.load() != 0 && steady_clock::now() < until) nanosleep(&pause, nullptr);
+    while (callbacks.joining.load() != 0 && steady_clock::now() < until) nanosleep(&between_checks, nullptr);
     const auto rest = std::max(duration_cast<milliseconds>(until - steady_clock::now()), milliseconds{0});
     return nobody_sleeps_in_callback() && other_threads_are_quiescent(rest) && nobody_sleeps_in_callback();
 }
