@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "plan/window_plan.hpp"
 
@@ -21,9 +21,9 @@ struct step_schedule {
 
 // "wait=1,warmup=1,active=3,repeat=2,skip_first=10", in any order, each once; what is missing is 0, but active must
 // be there.
-bool parse_schedule(const std::string& text, step_schedule& out);
+bool parse_schedule(std::string_view text, step_schedule& out);
 // "10-12" or "10".
-bool parse_steps(const std::string& text, step_schedule& out);
+bool parse_steps(std::string_view text, step_schedule& out);
 
 class schedule_plan final : public window_plan {
 public:
