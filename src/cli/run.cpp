@@ -164,13 +164,13 @@ public:
                 return;
             }
             if (is_counted && data.ops.empty()) return count(capture);
-            if (options_.export_summary) {
+            if (options_.exports.summary) {
                 const attribution att = attribute(data, wanted_.attribution);
                 fmt::print(stderr, "\n{}", summary_text(data, att, wanted_, layout_));
             }
             fmt::print(stderr, "\n");
             complain("capture: " + capture.path);
-            if (!options_.export_trace) return;
+            if (!options_.exports.trace) return;
             const std::string trace = capture.path.substr(0, capture.path.rfind(".prof")) + ".trace.json.gz";
             write_chrome_trace(data, attribute_for_trace(data, wanted_.attribution), trace);
             complain("trace:   " + trace);
@@ -284,7 +284,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     const std::string unusable = try_library(library);
     if (unusable.empty()) {
         inject(variables, library);
-        if (options.pytorch != "off") guide_python(variables);
+        if (options.pytorch != pytorch_detail::off) guide_python(variables);
     } else {
         complain("the command runs without profiling: " + unusable);
     }

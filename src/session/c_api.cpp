@@ -167,10 +167,10 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         recording_session& session = begun_session();
         session_options options = session.environment_options();
         for (; settings != nullptr && *settings != nullptr; ++settings) {
-            const std::string problem = set_from_text(options, *settings);
+            const std::string problem = set_from_text(options, *settings).message();
             if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
         }
-        std::string problem = plan_problem(options);
+        std::string problem = plan_problem(options).message();
         if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
         if (!session.recording()) problem = session.make_place(options);
         if (!problem.empty()) return fail(PROF_FAILED, problem);

@@ -84,23 +84,23 @@ void process_control::open() {
     opened_ns_ = clock_ns(CLOCK_MONOTONIC);
     facts_ = read_process_facts(options, read_environment_facts());
     bool has_socket = false;
-    if (options.control != "off") {
+    if (options.control != control_use::off) {
         std::string problem;
         const std::string directory = make_control_directory(problem);
         if (!directory.empty()) problem = server_.listen_in(directory, getpid());
         has_socket = problem.empty();
         // By default nobody is bothered where there can be no socket.
-        if (!has_socket && options.control == "on") warn_once("control=on: " + problem);
+        if (!has_socket && options.control == control_use::on) warn_once("control=on: " + problem);
     }
-    const int signal = signal_number(options.control_signal);
+    const int signal = options.control_signal;
     if (!has_socket && signal == 0) return;
     if (const std::string problem = server_.start(); !problem.empty()) {
-        if (options.control == "on" || signal != 0) warn_once(problem);
+        if (options.control == control_use::on || signal != 0) warn_once(problem);
         return;
     }
     if (signal == 0) return;
     const std::string problem = watch_signal(signal, server_);
-    if (!problem.empty()) warn_once("control_signal=" + options.control_signal + ": " + problem);
+    if (!problem.empty()) warn_once("control_signal=" + text_of(options, "control_signal") + ": " + problem);
 }
 
 // Whoever starts a recording may be waiting for one to end, and that for a GPU which does not.
@@ -181,7 +181,7 @@ control_answer process_control::start(const control_request& request) {
     recording_session& session = recording_session::instance();
     session_options options = session.environment_options();
     std::string problem = session.merge(request.words, options);
-    if (problem.empty()) problem = plan_problem(options);
+    if (problem.empty()) problem = plan_problem(options).message();
     if (!problem.empty()) return {control_result::refused, problem};
     if (!session.recording()) problem = session.make_place(options);
     if (!problem.empty()) return {control_result::failed, problem};

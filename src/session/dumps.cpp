@@ -10,7 +10,6 @@
 #include <mutex>
 
 #include "base/clock.hpp"
-#include "options/keep.hpp"
 #include "session/export_bound.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
@@ -97,10 +96,7 @@ session_result recording_session::dump(const std::string& wanted_path, bool wait
 // Steps are looked at while a window is open. REQUIRES: mutex_ is held.
 void recording_session::begin_slow_steps() {
     slow_steps_.reset();
-    double factor = 0;
-    if (!options_.dump_on_slow_step.empty() && parse_slow_factor(options_.dump_on_slow_step, factor)) {
-        slow_steps_.emplace(factor);
-    }
+    if (options_.dump_on_slow_step) slow_steps_.emplace(*options_.dump_on_slow_step);
     dumps_left_ = options_.dump_limit;
     latest_dump_ns_ = 0;
 }
@@ -112,9 +108,7 @@ void recording_session::note_slow_step() {
     const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
     const auto reason = slow_steps_->begin_step(current_step() - 1, now);
     if (!reason || dumps_left_ == 0) return;
-    keep_limits limits;
-    (void)parse_keep(options_.keep, limits);
-    if (latest_dump_ns_ != 0 && (!exporter_.is_idle() || now - latest_dump_ns_ < limits.time_ns)) return;
+    if (latest_dump_ns_ != 0 && (!exporter_.is_idle() || now - latest_dump_ns_ < options_.keep.value.time_ns)) return;
     const auto drain = draining();
     if (drain == nullptr) return;
     latest_dump_ns_ = now;

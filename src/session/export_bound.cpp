@@ -112,9 +112,9 @@ std::string too_large_to_read(const std::string& capture_path, bool is_compresse
 }
 
 std::string write_bounded_exports(const session_options& options, const std::string& capture_path) {
-    if (!options.export_trace && !options.export_summary) return {};
+    if (!options.exports.any()) return {};
     const std::string why = too_large_to_read(capture_path, options.compress);
-    if (why.empty()) return write_exports(options, capture_path);
+    if (why.empty()) return write_exports(options, capture_path).message();
     warn_once("no exports are made in the program of " + capture_path + ": " + why +
               "; `prof export` and `prof report` make them from it");
     return {};

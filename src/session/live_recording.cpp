@@ -1,6 +1,4 @@
 // What is asked of a session while the program runs, from outside it (control.hpp): how it is, and other options.
-#include <algorithm>
-#include <array>
 #include <mutex>
 #include <utility>
 
@@ -15,14 +13,8 @@ namespace {
 constexpr const char* no_answer_from_disk =
     "the capture's disk does not answer: what was recorded waits in memory for it";
 
-// Read when a recording ends, so they may still change while it runs.
-constexpr std::array<std::string_view, 6> read_at_the_end = {
-    "export", "adopt", "fold", "rows", "nvtx_domain_include", "nvtx_domain_exclude"};
-constexpr std::array<std::string_view, 4> read_at_the_start = {"autostart", "control", "control_signal", "run_id"};
-
-bool is_among(std::span<const std::string_view> names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
+// REQUIRES: `setting` is a name=value that was accepted.
+const option& option_of(std::string_view setting) { return *find_option(setting.substr(0, setting.find('='))); }
 
 }  // namespace
 
@@ -114,19 +106,24 @@ session_options recording_session::options() {
 }
 
 std::string recording_session::fixed_by_now(std::string_view setting) const {
-    const std::string name(setting.substr(0, setting.find('=')));
-    if (is_among(read_at_the_start, name)) return name + " is read when the program begins; it cannot change any more";
-    if ((name == "memory" || name == "rings") && region_ != nullptr) {
+    const option& set = option_of(setting);
+    const std::string name(set.name);
+    if (set.changes == option_change::at_program_start) {
+        return name + " is read when the program begins; it cannot change any more";
+    }
+    if (set.changes == option_change::before_first_use && region_ != nullptr) {
         return name + " is fixed at the program's first use of NVTX or CUDA; it cannot change any more";
     }
-    if (name == "cupti_library" && has_tracer_) return name + ": a libcupti is loaded already, and stays";
+    if (set.changes == option_change::before_cupti && has_tracer_) {
+        return name + ": a libcupti is loaded already, and stays";
+    }
     return {};
 }
 
 std::string recording_session::merge(std::span<const std::string> settings, session_options& out) {
     const std::lock_guard lock(mutex_);
     for (const std::string& setting : settings) {
-        std::string problem = set_from_text(out, setting);
+        std::string problem = set_from_text(out, setting).message();
         if (problem.empty()) problem = fixed_by_now(setting);
         if (!problem.empty()) return problem;
     }
@@ -137,15 +134,14 @@ session_result recording_session::set(std::span<const std::string> settings, std
     const std::lock_guard lock(mutex_);
     session_options next = environment_;
     for (const std::string& setting : settings) {
-        problem = set_from_text(next, setting);
+        problem = set_from_text(next, setting).message();
         if (problem.empty()) problem = fixed_by_now(setting);
-        const std::string name = setting.substr(0, setting.find('='));
-        if (problem.empty() && recording() && !is_among(read_at_the_end, name)) {
-            problem = name + " stays as it is while a recording runs: stop that first";
+        if (problem.empty() && recording() && option_of(setting).changes != option_change::while_recording) {
+            problem = std::string(option_of(setting).name) + " stays as it is while a recording runs: stop that first";
         }
         if (!problem.empty()) return session_result::wrong_state;
     }
-    if (problem = plan_problem(next); !problem.empty()) return session_result::wrong_state;
+    if (problem = plan_problem(next).message(); !problem.empty()) return session_result::wrong_state;
     environment_ = next;
     if (!recording()) {
         leave_to_children();
@@ -153,7 +149,7 @@ session_result recording_session::set(std::span<const std::string> settings, std
     }
     // One by one: the background thread may be reading the others. Who meets the first record reads all of them.
     const std::lock_guard drain_lock(drain_mutex_);
-    for (const std::string& setting : settings) (void)set_from_text(options_, setting);
+    for (const std::string& setting : settings) option_of(setting).copy(options_, next);
     leave_to_children();
     return session_result::ok;
 }

@@ -37,7 +37,7 @@ void recording_session::begin_plan() {
     step_use_.store(plan_ != nullptr ? step_use::opens_windows : slow_steps_ ? step_use::compared : step_use::counted);
     idle_gate_ = watched.empty() ? 0 : watching_epoch;
     if (!observes_idle_graphs(options_)) set_gate(recording_epoch, idle_gate_);
-    observes_ = options_.capture_range == "cudaProfilerApi";
+    observes_ = options_.capture_range == window_trigger::profiler_calls;
     if (observes_ && has_cuda()) listen();
     if (plan_ != nullptr) observe_while_idle();  // before the background thread may have CUPTI to itself
     perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0, false);
@@ -154,7 +154,7 @@ void recording_session::hear(plan_event event) {
 }
 
 void recording_session::perform(plan_action action, std::uint64_t last_step, bool ends_with_step) {
-    const bool completes = options_.export_each == "window";
+    const bool completes = options_.export_each == capture_unit::window;
     const bool is_open = window_state_ == window_state::open;
     switch (action) {
         case plan_action::none:

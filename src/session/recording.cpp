@@ -33,11 +33,11 @@ recording_session::recording_session() : inherits_(inherited() != nullptr) {
         return;
     }
     may_use_gpu_ = has_gpu_of_its_own();
-    std::string complaint;
-    environment_ = options_from_environment(complaint);
+    auto [options, complaint] = options_from_environment();
+    environment_ = std::move(options);
     options_ = environment_;
     // A variable's value may have lines, and a terminal's commands.
-    if (!complaint.empty()) warn_once(terminal_safe(complaint) + "; the default is used");
+    if (!complaint.ok()) warn_once(terminal_safe(complaint.message()) + "; the default is used");
 }
 
 recording_session::~recording_session() = default;
@@ -108,7 +108,7 @@ void recording_session::make_ready() {
         environment_facts_ = read_environment_facts();
         make_region(environment_);
         leave_to_children();
-        split_torch_texts(environment_.pytorch != "off");
+        split_torch_texts(environment_.pytorch != pytorch_detail::off);
         if (!recording()) {  // else start() came first, and waits for its first record
             install_region(region_, nullptr);
             if (!environment_.autostart) observe_while_idle();
@@ -198,7 +198,7 @@ session_result recording_session::start(const session_options& options, requeste
         problem = failure.what();
         return session_result::failed;
     }
-    if (problem = plan_problem(options); !problem.empty()) return session_result::failed;
+    if (problem = plan_problem(options).message(); !problem.empty()) return session_result::failed;
     if (!observes_idle_graphs(options)) {
         stop_observing();
         memory_ = std::make_unique<graph_history>(*region_);  // from now on it would miss what becomes of graphs
@@ -206,7 +206,7 @@ session_result recording_session::start(const session_options& options, requeste
     }
     options_ = options;
     completes_ = false;
-    split_torch_texts(options.pytorch != "off");
+    split_torch_texts(options.pytorch != pytorch_detail::off);
     facts_ = read_process_facts(options, environment_facts_);
     steps_.store(0);
     windows_passed_over_ = 0;
@@ -297,7 +297,7 @@ session_result recording_session::pause(std::string& problem) {
         problem = refusal("the recording is paused already");
         return session_result::wrong_state;
     }
-    end_window(current_step(), false, options_.export_each == "window");
+    end_window(current_step(), false, options_.export_each == capture_unit::window);
     leave_to_children();
     return session_result::ok;
 }

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "options/keep.hpp"
 #include "ring/registry.hpp"
 #include "session/left_rings.hpp"
 #include "session/process.hpp"
@@ -68,14 +67,12 @@ std::shared_ptr<drain_thread> recording_session::make_drain() {
     if (inherits_) describe_child(properties);
     if (was_refused_) properties.emplace_back("recording_notice", refused_notice);
     graph_history* const memory = observes_idle_graphs(options_) ? memory_.get() : nullptr;
-    keep_limits limits;
-    (void)parse_keep(options_.keep, limits);  // none, or one that was parsed when it was set
     const auto make = [this, options = options_, facts = facts_, properties] {
         return make_capture(options, facts, properties);
     };
     ender_.start();
     has_capture_ = false;
-    drain_ = std::make_shared<drain_thread>(*region_, make, drops_before_, memory, limits, properties);
+    drain_ = std::make_shared<drain_thread>(*region_, make, drops_before_, memory, options_.keep.value, properties);
     was_refused_ = false;
     drain_->set_window(window_);
     introduce_tracer();

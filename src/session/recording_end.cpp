@@ -126,7 +126,7 @@ session_result recording_session::complete_recording(bool was_recording, const s
 
 // On a thread of ours: the program does not wait longer for it, when it ends, than it goes on.
 void recording_session::post_exports(const session_options& options) {
-    if (!options.export_trace && !options.export_summary) return;
+    if (!options.exports.any()) return;
     exporter_.post([this, options, path = absolute_capture_path()] {
         const std::string problem = write_bounded_exports(options, path);
         if (!problem.empty()) note_export_problem(problem);

@@ -43,8 +43,8 @@ void recording_session::attach_tracer(bool cuda_is_new) {
         make_tracer();
         // Another thread may have called exit since libcupti was loaded, before our handler stood in front of its own.
         if (process_ends_) return;
-        const bool whole_graphs = options_.cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(epoch_, what, whole_graphs, options_.api_calls == "runtime");
+        const bool whole_graphs = options_.cuda_graphs == graph_detail::graphs && cuda_is_new;
+        problem = tracer_->attach(epoch_, what, whole_graphs, options_.api_calls == call_level::runtime);
         // Exit handlers run in reverse: this one before those that libcupti and the driver registered when they were
         // loaded, after which CUPTI must not be called (it crashes).
         if (problem.empty()) leave_before_cuda();
@@ -66,7 +66,7 @@ void recording_session::attach_tracer(bool cuda_is_new) {
 // CUPTI crashes the next launch of a graph that was instantiated before whole graphs were switched on. So that is done
 // only where no graph can exist yet; else one line says that it came too late.
 void recording_session::report_graph_mode(bool cuda_is_new) {
-    if (options_.cuda_graphs != "graphs" || tracer_->records_whole_graphs()) return;
+    if (options_.cuda_graphs != graph_detail::graphs || tracer_->records_whole_graphs()) return;
     graphs_notice_ = cuda_is_new ? "cuda_graphs=graphs: this CUPTI does not record whole graphs"
                                  : "cuda_graphs=graphs: recording began after CUDA did, when graphs may exist that "
                                    "cannot be recorded as a whole";
