@@ -7,7 +7,7 @@
 # Tests that go on for up to an hour have the label long, and run on demand: ctest --preset ci -L long.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-source tools/setup.sh
+source cmake/setup.sh
 
 usage() { sed -n '2,7s/^# \{0,1\}//p' tests/run.sh; }
 

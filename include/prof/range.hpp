@@ -8,12 +8,13 @@
 //         { PROF_RANGE("backward"); … }
 //     }
 //
-// PROF_PHASE("forward") is a range that reports count as a part of a step (docs/phases.md).
+// PROF_PHASE("forward") is a range that reports count as a part of a step (docs/guide/phases.md).
 //
-// Ranges are NVTX push/pop ranges in the domain "prof", so Nsight shows them too, and no link to libprof is needed.
-// Any thread; ranges of one thread nest. Cost of a PROF_RANGE, enter and leave together: a nanosecond or two with no
-// tool in the process, or with libprof that is not recording; while it is, two clock reads and a few nanoseconds
-// (docs/overhead.md).
+// Ranges are NVTX push/pop ranges in the domain "prof". So Nsight shows them, too, and no link to libprof is needed.
+// Any thread; the ranges of one thread nest.
+//
+// Cost of a PROF_RANGE, enter and leave together: one or two nanoseconds without a tool in the process, or if libprof
+// is there but not recording. While it records: two clock reads and a few nanoseconds (docs/reference/overhead.md).
 // -DPROF_DISABLE compiles every range to nothing.
 #pragma once
 
@@ -25,28 +26,29 @@
 #endif
 
 #if defined(PROF_LINKED) && !defined(PROF_DISABLE)
-// Set by the CMake target prof::prof and by pkg-config: a program that only annotates refers to nothing in libprof, and
-// a linker run with --as-needed would leave the library out. detail::keep_libprof is the reference.
+// The CMake target prof::prof and pkg-config define PROF_LINKED. A program that only annotates refers to nothing in
+// libprof, so a linker run with --as-needed would drop the library. detail::keep_libprof is a reference that prevents
+// this.
 extern "C" const char* prof_version(void);
 #endif
 
 namespace prof {
 
-// What is not inlined (-O0) the linker takes from whichever object has it first. So objects that were compiled with
-// PROF_DISABLE, or with a header in which these classes look different, have them under other names: another number
-// here with each change of a class's members.
+// The linker takes a function that is not inlined (-O0) from the first object that has it. So objects compiled with
+// PROF_DISABLE, or with a version of this header in which the classes differ, must have them under other names. The
+// number here changes with each change of a class's members.
 #if defined(PROF_DISABLE)
 inline namespace no_ranges {
 #else
 inline namespace ranges_3 {
 #endif
 
-// What a range may carry beside its name. 0 is "none" for color and category.
+// What a range may have besides its name. 0 means none, for color and category.
 struct range_attributes {
     std::uint32_t color = 0;     // 0xAARRGGBB
     std::uint32_t category = 0;  // named with name_category()
     bool has_payload = false;
-    std::uint64_t payload = 0;  // a number of yours: bytes, tokens, an index
+    std::uint64_t payload = 0;  // a number of the program's: bytes, tokens, an index
 };
 
 #if !defined(PROF_DISABLE)
@@ -57,18 +59,20 @@ namespace detail {
 [[gnu::used, gnu::visibility("hidden")]] inline const char* (*const keep_libprof)(void) = &prof_version;
 #endif
 
-// Hidden, as what follows: what is shared by all shared objects keeps the first of them from being unloaded (GNU's
-// unique symbols).
+// Hidden, like the functions below: symbols shared by all shared objects (GNU's unique symbols) would keep the first of
+// these objects from being unloaded.
 [[gnu::visibility("hidden")]] inline constexpr std::uint32_t heard_always = 1;
 [[gnu::visibility("hidden")]] inline constexpr std::uint32_t heard_never = 0;
 
 // The tool that NVTX found, if any.
 //
-// Ranges need not be passed to it while the word at `gate` is 0. libprof is asked for its word through NVTX, by a
-// resource of this name whose identifier is the place for the address; any other tool sees a pointer with a name, and
-// gets all ranges. libprof's hooks look at the same word first, so that only the calls are saved, and nothing changes.
-// In the same way it is asked for two functions to call instead of NVTX's: one takes events that have a registered name
-// and nothing else, which it need not look at, and neither gives the level back, for which nobody asks here.
+// Ranges need not be passed to the tool while the word at `gate` is 0. ask() requests the address of that word from
+// libprof through NVTX: it creates a resource of this name whose identifier is the place for the address. For any other
+// tool this is a pointer with a name, and that tool gets all ranges. libprof's hooks read the same word first, so this
+// only saves the calls and changes no result.
+//
+// In the same way ask() requests two functions to call instead of NVTX's. `push` takes only events with a registered
+// name and nothing else, so that it need not check them. Neither returns the level, which is not used here.
 struct tool {
     [[gnu::visibility("hidden")]] explicit tool(const char* domain_name = "prof") noexcept
         : domain(nvtxDomainCreateA(domain_name)) {
@@ -93,7 +97,7 @@ struct tool {
         question.message.ascii = name;
         nvtxDomainResourceCreate(domain, &question);
     }
-    // relaxed: who finds it open calls the tool, which looks again.
+    // relaxed: if the gate is open, the tool is called and reads it again.
     bool hears() const noexcept { return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0; }
 
     nvtxDomainHandle_t domain;
@@ -127,7 +131,7 @@ inline nvtxEventAttributes_t event(const range_attributes& attributes) noexcept 
     return e;
 }
 
-// What a phase carries: with a step, that the program itself says so (prof_step_witness).
+// The attributes of a phase. The category of a step means that the program itself marks it (prof_step_witness).
 inline range_attributes phase(const char* name) noexcept {
     range_attributes out;
     if (std::strcmp(name, "step") == 0) out.category = 3;
@@ -136,8 +140,8 @@ inline range_attributes phase(const char* name) noexcept {
 
 }  // namespace detail
 
-// The constant part of a range, made once where it stands: its name is registered with the tool, so entering the range
-// later costs no look at the text.
+// The constant part of a range, created once per place in the source. Its name is registered with the tool, so that
+// entering the range later does not read the text.
 class range_site {
 public:
     explicit range_site(const char* name, const range_attributes& attributes = {}) noexcept
@@ -148,7 +152,7 @@ public:
         event_.message.registered = nvtxDomainRegisterStringA(tool_.domain, name);
         if (event_.category != 0 || event_.color != 0 || attributes.has_payload)
             tool_.push = &detail::tool::push_by_nvtx;
-        // Who knows neither the name nor the domain could not tell what this is: there is no tool.
+        // A tool that gave no handle for the name or the domain could not identify the range: so there is no tool.
         const bool has_handle = event_.message.registered != nullptr || tool_.domain != nullptr;
         if (!has_handle && tool_.gate == &detail::heard_always) tool_.gate = &detail::heard_never;
     }
@@ -157,21 +161,21 @@ public:
 
 private:
     nvtxEventAttributes_t event_;
-    detail::tool tool_;  // a copy: one load less for each range
+    detail::tool tool_;  // a copy: saves a load in each range
 };
 
-// A range from its construction to its destruction, which must happen on the same thread, innermost first. Most often
-// nobody listens: then only the look is to be in the way, where __builtin_expect says so. What is recorded takes many
-// times that.
+// A range from its construction to its destruction. Both must happen on the same thread, innermost first. Mostly no
+// tool is active, so __builtin_expect keeps only the check in the fast path; recording takes many times as long.
 class scoped_range {
 public:
-    // `site` outlives the range.
+    // REQUIRES: `site` outlives the range.
     explicit scoped_range(const range_site& site) noexcept : tool_(site.tool()), has_site_(true) {
         if (__builtin_expect(tool_.hears(), 0)) tool_.push(tool_.domain, &site.event());
     }
     explicit scoped_range(const range_site&&) = delete;
 
-    // For names made at run time: `name` is copied if a tool listens (one hash of it), and may go away at once.
+    // For names made at run time. If a tool is active, `name` is copied (one hash of it); the caller may free it at
+    // once.
     explicit scoped_range(const char* name, const range_attributes& attributes = {}) noexcept
         : tool_(detail::the_tool()), has_site_(false) {
         if (!tool_.hears()) return;
@@ -180,7 +184,7 @@ public:
         e.message.ascii = name;
         nvtxDomainRangePushEx(tool_.domain, &e);
     }
-    // Whether the beginning was passed on does not matter: libprof counts a pop without its push, and always has.
+    // The pop is sent even if the push was not: libprof counts a pop without a push.
     ~scoped_range() {
         if (__builtin_expect(!tool_.hears(), 1)) return;
         has_site_ ? tool_.pop(tool_.domain) : detail::tool::pop_by_nvtx(tool_.domain);
@@ -191,10 +195,10 @@ public:
 
 private:
     const detail::tool& tool_;
-    const bool has_site_;  // the compiler knows
+    const bool has_site_;  // a constant for the compiler after inlining
 };
 
-// A range of the process rather than of a thread: may overlap others and end on another thread.
+// A range of the process, not of a thread. It may overlap others, and may end on another thread.
 class process_range {
 public:
     explicit process_range(const char* name, const range_attributes& attributes = {}) noexcept {
@@ -233,6 +237,7 @@ inline void mark(const char* name, const range_attributes& attributes = {}) noex
     nvtxDomainMarkEx(tool.domain, &e);
 }
 
+// Gives a category of the domain "prof" its name.
 inline void name_category(std::uint32_t category, const char* name) noexcept {
     nvtxDomainNameCategoryA(detail::the_tool().domain, category, name);
 }
@@ -243,13 +248,14 @@ inline void name_category(std::uint32_t category, const char* name) noexcept {
     static const ::prof::range_site PROF_JOIN(prof_site_, id){__VA_ARGS__}; \
     const ::prof::scoped_range PROF_JOIN(prof_range_, id) { PROF_JOIN(prof_site_, id) }
 
-// PROF_RANGE("name"); or PROF_RANGE("name", prof::range_attributes{0xFF76B900}); the arguments are evaluated once, when
-// the block is entered first.
+// PROF_RANGE("name"); or PROF_RANGE("name", prof::range_attributes{0xFF76B900}); a range until the end of the block.
+// The arguments are evaluated once, when the block is first entered.
 #define PROF_RANGE(...) PROF_RANGE_AT_(__COUNTER__, __VA_ARGS__)
 #define PROF_FUNCTION_RANGE() PROF_RANGE(__func__)
 
-// PROF_PHASE("forward"); a phase until the end of this block: a range in the domain "prof.phases", of which the line on
-// what a step takes is made. Around a step stands PROF_PHASE("step"). Cost and threads as a PROF_RANGE.
+// PROF_PHASE("forward"); a phase until the end of the block: a range in the domain "prof.phases", from which the
+// reports' line on the parts of a step is made. Enclose a whole step in PROF_PHASE("step"). Cost and threads are those
+// of a PROF_RANGE.
 #define PROF_PHASE_AT_(id, name)                                                                 \
     static const ::prof::range_site PROF_JOIN(prof_site_, id){name, ::prof::detail::phase(name), \
                                                               ::prof::detail::tool_of_phases()}; \
@@ -261,7 +267,7 @@ inline void name_category(std::uint32_t category, const char* name) noexcept {
 class scoped_range {
 public:
     explicit scoped_range(const char*, const range_attributes& = {}) noexcept {}
-    ~scoped_range() {}  // not trivial: an unused range is not warned about, as above
+    ~scoped_range() {}  // not trivial, so that an unused range causes no warning here either
     scoped_range(const scoped_range&) = delete;
     scoped_range& operator=(const scoped_range&) = delete;
 };

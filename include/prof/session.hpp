@@ -4,8 +4,8 @@
 //     for (…) { train_step(); session.step(); }
 //     session.stop();                                         // else the destructor does
 //
-// Exceptions are made and thrown in the program's own code: none crosses the border of libprof.so. Costs and threads
-// as in prof.h. One recording at a time per process.
+// Exceptions are created and thrown in the program's own code; none crosses the border of libprof.so. For costs,
+// threads and blocking see prof.h. One recording at a time per process.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@
 
 namespace prof {
 
-// What went wrong, in one line.
+// A failed call, described in one line.
 class session_error : public std::runtime_error {
 public:
     explicit session_error(const std::string& line) : std::runtime_error(line) {}
 };
 
-// Name → value, as in docs/options.md: {"output_dir", "/tmp/run"}, {"export", "trace"}.
+// Name → value, as in docs/reference/options.md: {"output_dir", "/tmp/run"}, {"export", "trace"}.
 using session_options = std::map<std::string, std::string>;
 
-// As prof_summary_row (prof.h).
+// The fields of prof_summary_row (prof.h).
 struct summary_row {
     std::string path;
     std::uint32_t depth = 0;
@@ -49,7 +49,8 @@ struct summary_row {
     std::uint64_t payload_bytes = 0;
 };
 
-// As prof_summary_step_row (prof.h). A half width is that of the 95 % confidence interval; none: a single window.
+// The fields of prof_summary_step_row (prof.h). A half width is half the 95 % confidence interval; it is absent if
+// there was a single window.
 struct step_row {
     std::string path;
     std::uint32_t depth = 0;
@@ -60,7 +61,7 @@ struct step_row {
     std::optional<double> instances_half_width;
 };
 
-// As prof_summary_steps.
+// The fields of prof_summary_steps (prof.h).
 struct step_summary {
     std::uint64_t captured_steps = 0;
     std::uint64_t windows = 0;
@@ -75,10 +76,11 @@ struct session_summary {
     std::int64_t total_gpu_ns = 0;
     std::uint64_t dropped = 0;
     std::vector<summary_row> rows;
-    step_summary steps;  // estimates of a step's costs
+    step_summary steps;  // estimates of what a step costs
 };
 
-// Where a thread is now, for others to work for: take it where the work is asked for, hand it on with the task.
+// The present place of a thread, for another thread to work for. Get it where the work is ordered, and pass it on with
+// the task. See prof_parent_here.
 class work_place {
 public:
     static work_place here() noexcept { return work_place(prof_parent_here()); }
@@ -89,7 +91,8 @@ private:
     std::uint64_t number_;
 };
 
-// From its construction to its destruction, on the same thread, what this thread launches belongs to `place` (prof.h).
+// From its construction to its destruction, on one thread, the launches of this thread belong to `place`
+// (prof_adopt_push).
 //
 //     pool.submit([place = prof::work_place::here()] { const prof::working_for task(place); … });
 class working_for {
@@ -107,7 +110,7 @@ private:
 
 class session {
 public:
-    // Starts recording. Throws session_error (a bad option, a recording that is running).
+    // Starts recording. Throws session_error for a bad option, and if a recording is running.
     explicit session(const session_options& options = {}) { start(options); }
     ~session() {
         if (recording_) prof_stop();
@@ -125,30 +128,35 @@ public:
         recording_ = true;
     }
 
+    // Ends the recording: see prof_stop for what it waits for.
     void stop() {
         recording_ = false;
         check(prof_stop());
     }
 
-    // Nothing is recorded between pause() and resume(); what that costs: prof_pause.
+    // Nothing is recorded between pause() and resume(). For the cost see prof_pause.
     void pause() { check(prof_pause()); }
     void resume() { check(prof_resume()); }
 
-    // Comes back when what was recorded is in the capture and, after pause(), CUPTI is free for another profiler.
+    // Returns when everything recorded is in the capture. After pause(), CUPTI is then free for another profiler
+    // (prof_sync).
     void sync() { check(prof_sync()); }
 
-    // Has what was kept written as a capture of its own, while recording goes on (prof_dump).
+    // Writes what the recording has kept as a capture of its own, while recording goes on (prof_dump).
     void dump() { check(prof_dump(nullptr)); }
     void dump(const std::string& path) { check(prof_dump(path.c_str())); }
 
+    // Marks the beginning of the next step (prof_step).
     void step() { check(prof_step()); }
 
+    // The path of the current capture, or of the last one; "" if there is none.
     std::string capture_path() const {
         std::string path(prof_capture_path(nullptr, 0), '\0');
         prof_capture_path(path.data(), path.size() + 1);
         return path;
     }
 
+    // The GPU projection of what was recorded until now. Throws session_error if it is refused (prof_summary_open).
     session_summary summary() const {
         prof_summary* const open = prof_summary_open();
         if (open == nullptr) throw session_error(prof_last_error());

@@ -1,6 +1,6 @@
-// libprof: the phases of a LibTorch program that has no ranges (docs/phases.md). Header-only, C++17, over the C
-// interface; link prof::prof and LibTorch. libprof itself knows nothing of LibTorch: this is compiled with the
-// program's own.
+// libprof: the phases of a LibTorch program that has no ranges (docs/guide/cpp.md). Header-only, C++17, over the C
+// interface; link prof::prof and LibTorch. libprof itself does not depend on LibTorch: this header is compiled as part
+// of the program.
 //
 //     #include <prof/torch.hpp>
 //
@@ -8,10 +8,14 @@
 //     prof::observe_torch_phases();
 //     for (…) { … }                      // step/forward, step/backward, step/optimizer
 //
-// What is observed: the calls of autograd's engine, by an engine that hands each call on to PyTorch's; a forward's
-// first operator, by a callback of at::RecordFunction that is on from the end of a backward or of an optimizer's step
-// until then; an optimizer's step, by a class derived from it. Cost: a phase costs what a range does; turning the
-// callback on and off 0.1 us; an operator while it is on 0.1 us.
+// What is observed, and how:
+//  - Backwards: the calls of autograd's engine. An engine of this header passes each call on to PyTorch's.
+//  - Forwards: the first operator of a forward. A callback of at::RecordFunction detects it. The callback is enabled
+//    from the end of a backward or of an optimizer's step until that operator.
+//  - Optimizer steps: a class derived from the optimizer.
+//
+// Cost: a phase costs what a range does. Switching the callback on and off costs 0.1 us, and so does each operator
+// while it is on.
 #pragma once
 
 #include <ATen/core/grad_mode.h>
@@ -30,7 +34,7 @@
 namespace prof {
 namespace detail {
 
-// Ends where something else is observed, not with a block.
+// A phase that ends when something else is observed, not at the end of a block.
 class torch_phase {
 public:
     void begin(const char* name, std::uint32_t category = 0) noexcept {
@@ -49,21 +53,22 @@ inline bool is_in_backward() { return ::torch::autograd::get_current_graph_task_
 
 inline std::atomic<bool> torch_is_observed{false};
 
-// Observed optimizers that exist.
+// How many observed optimizers exist.
 inline std::atomic<std::uint32_t> torch_optimizers{0};
 
-// One of them.
+// One observed optimizer.
 struct torch_optimizer {
     torch_optimizer() noexcept { ++torch_optimizers; }
     ~torch_optimizer() { --torch_optimizers; }
     torch_optimizer(const torch_optimizer&) = delete;
     torch_optimizer& operator=(const torch_optimizer&) = delete;
 
-    std::uint64_t latest_step = 0;  // of the program's, in which it stepped
+    std::uint64_t latest_step = 0;  // the program's step in which this optimizer stepped last
 };
 
-// An operator's inputs. RecordFunction::inputs() throws in a program that is compiled without NDEBUG, since PyTorch's
-// own libraries are compiled with it. An explicit instantiation may name what is private.
+// The inputs of an operator. RecordFunction::inputs() throws in a program that is compiled without NDEBUG, since
+// PyTorch's libraries are compiled with it. So the private member is read: an explicit instantiation may name private
+// members.
 c10::ArrayRef<const c10::IValue> torch_inputs(const at::RecordFunction& called);
 template <auto member>
 struct torch_inputs_of {
@@ -81,7 +86,7 @@ public:
     void own_steps() noexcept { has_steps_ = true; }
 
     void wait_for_forward() noexcept {
-        // relaxed: a setting. In a backward modules are called again, if at all.
+        // relaxed: a setting. Not in a backward, which calls modules again only to recompute a forward.
         if (!torch_is_observed.load(std::memory_order_relaxed) || is_in_backward()) return;
         try {
             if (callback_ == at::INVALID_CALLBACK_HANDLE) {
@@ -91,19 +96,19 @@ public:
                 at::reenableCallback(callback_);
             }
             is_waiting_ = true;
-        } catch (...) {  // no memory: no forward
+        } catch (...) {  // no memory: this forward is not observed
         }
     }
 
-    // A backward or an optimizer's step begins.
+    // Call it when a backward or an optimizer's step begins.
     void leave_forward() {
         forward_.end();
         stop_waiting();
     }
 
-    // A forward or a backward begins.
+    // Call it when a forward or a backward begins.
     void begin_step_if_due() noexcept {
-        // relaxed: a number, which nothing hangs on.
+        // relaxed: a plain number; no other data depends on it.
         const std::uint32_t awaited = torch_optimizers.load(std::memory_order_relaxed);
         if (!has_steps_ || awaited == 0 || (steps_ != 0 && stepped_ < awaited)) return;
         step_.end();
@@ -151,13 +156,13 @@ private:
     torch_phase step_;
     torch_phase forward_;
     std::uint64_t steps_ = 0;
-    std::uint32_t stepped_ = 0;  // optimizers, in this step
+    std::uint32_t stepped_ = 0;  // how many optimizers have stepped in this step
     bool has_steps_ = false;
     bool is_waiting_ = false;
     at::CallbackHandle callback_ = at::INVALID_CALLBACK_HANDLE;
 };
 
-// From its construction to its destruction: a phase after which a forward may come.
+// A phase from construction to destruction, after which a forward may come.
 class torch_call {
 public:
     torch_call(const char* name, bool begins_step) : name_(name), begins_step_(begins_step) { begin(); }
@@ -182,13 +187,13 @@ private:
     torch_phase phase_;
 };
 
-// In the place of PyTorch's engine, as that of its Python is: hands each call on to it.
+// Replaces PyTorch's engine, as PyTorch's Python bindings also do, and passes each call on to it.
 class torch_engine final : public ::torch::autograd::Engine {
     using Engine = ::torch::autograd::Engine;
 
 public:
     static Engine& the_only() {
-        static torch_engine* const one = new torch_engine;  // threads may use it until the end
+        static torch_engine* const one = new torch_engine;  // never deleted: threads may use it until the process ends
         return *one;
     }
 
@@ -197,7 +202,7 @@ public:
                                              bool create_graph, bool accumulate_grad,
                                              const ::torch::autograd::edge_list& outputs) override {
         Engine& base = get_base_engine();
-        if (is_in_backward())  // it is part of that
+        if (is_in_backward())  // this call is a part of that backward
             return base.execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
         const torch_call backward("backward", true);
         return base.execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
@@ -209,9 +214,10 @@ private:
 
 }  // namespace detail
 
-// Observes backwards of all threads, and forwards on the threads that have run one and on the calling thread, whose
-// steps are the program's. Before the first step, where no other thread is in a backward; again does nothing. False,
-// and nothing is observed: PyTorch has another engine, as in a Python process.
+// Starts to observe. Backwards are observed on all threads. Forwards are observed on the calling thread, and on threads
+// that have run a backward or an observed optimizer's step. The calling thread's steps are the program's steps. Call it
+// before the first step, while no other thread is in a backward; a second call does nothing. Returns false, and
+// observes nothing, if PyTorch has another engine, as in a Python process.
 inline bool observe_torch_phases() {
     using ::torch::autograd::Engine;
     Engine& present = Engine::get_default_engine();
@@ -224,8 +230,8 @@ inline bool observe_torch_phases() {
     return true;
 }
 
-// An optimizer whose step is a phase; where phases are observed, the program's step ends once all observed optimizers
-// have stepped. What its closure does is no part of the phase. Threads and errors as the optimizer's.
+// An optimizer whose step is a phase. If phases are observed, the program's step ends once all observed optimizers have
+// stepped. The closure's work is not part of the phase. Threads and errors are those of the optimizer.
 template <typename TOptimizer>
 class observed_optimizer : public TOptimizer {
 public:

@@ -1,4 +1,4 @@
-// Characters of names, whatever the process's locale.
+// Classes of characters, independent of the process's locale.
 #pragma once
 
 namespace prof {

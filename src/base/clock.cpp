@@ -44,7 +44,7 @@ tick_source detect_tick_source() noexcept {
 
 namespace {
 
-// May wrap where a clock was set back: half of the difference counts all the same.
+// The difference may be negative if a clock was set back; half of it is still right.
 std::uint64_t middle_of(std::uint64_t first, std::uint64_t last) noexcept {
     return first + static_cast<std::uint64_t>(static_cast<std::int64_t>(last - first) / 2);
 }
@@ -52,15 +52,15 @@ std::uint64_t middle_of(std::uint64_t first, std::uint64_t last) noexcept {
 }  // namespace
 
 clock_snapshot take_clock_snapshot(std::uint64_t (*cupti_now)() noexcept) noexcept {
-    // The best of a few tries: one that was interrupted between the reads is wide, and loses.
+    // Uses the narrowest of a few tries: one that was interrupted between its reads is wide.
     constexpr int tries = 8;
     clock_snapshot best;
     best.spread_ticks = UINT64_MAX;
     for (int i = 0; i < tries; ++i) {
         clock_snapshot s;
         const std::uint64_t before = ticks_now();
-        // In this order and back, so that all have one middle: that of another clock would lie a part of the width
-        // before or behind it, always on the same side.
+        // The clocks are read in this order and then in reverse, so that all have the same middle. Otherwise one
+        // clock's instant would always lie a part of the width before or after the others'.
         const std::uint64_t realtime_ns = clock_ns(CLOCK_REALTIME);
         const std::uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
         s.cupti_ns = cupti_now != nullptr ? cupti_now() : 0;

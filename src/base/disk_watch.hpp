@@ -1,5 +1,6 @@
-// For how long a thread of ours has been in a call to the storage, so that others need not wait for a disk that does
-// not answer. What calls the storage says so by a disk_call; on a thread that nobody watches that costs a look.
+// Measures how long a libprof thread has been in a call to the storage, so that other threads need not wait for a disk
+// that does not answer. Code that calls the storage holds a disk_call meanwhile. On a thread without a watch that costs
+// one check.
 #pragma once
 
 #include <atomic>
@@ -12,17 +13,17 @@ namespace prof {
 
 class disk_watch {
 public:
-    // From now on the calling thread's calls are those that are watched, until it ends. The object has to stay.
+    // Watches the calls of the calling thread from now on, until it ends. This object must outlive the thread.
     void watch_this_thread() noexcept { mine = this; }
 
-    // For how long the call that is under way is; 0 if none is. Any thread, as the next.
+    // How long the current call has lasted; 0 if there is none. Any thread, like spent_ns().
     std::uint64_t standstill_ns() const noexcept {
         const std::uint64_t since = since_ns_.load();
         return since == 0 ? 0 : since_until_now(since);
     }
-    // In all of them together, the one that is under way included.
+    // The time in all calls together, the current one included.
     std::uint64_t spent_ns() const noexcept {
-        // The other way round a call that ends meanwhile would count twice.
+        // In the other order a call that ends between the two reads would count twice.
         const std::uint64_t under_way = standstill_ns();
         return spent_ns_.load() + under_way;
     }
@@ -39,8 +40,8 @@ private:
     std::atomic<std::uint64_t> spent_ns_{0};
 };
 
-// A call to the storage, for as long as it lives. One within another begins anew, so that the outer one may be many
-// calls.
+// Marks a call to the storage, for as long as this object lives. An inner disk_call restarts the measurement, so the
+// outer one may enclose many calls.
 class disk_call {
 public:
     disk_call() noexcept : watch_(disk_watch::mine) {

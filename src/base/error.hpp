@@ -1,5 +1,5 @@
-// The exception of setup and offline code: one line that says what went wrong, where, and what to do.
-// Never thrown on the hot path, never across libprof.so's border.
+// The exception of setup and offline code: one line with what went wrong, where, and what to do. Never thrown on the
+// hot path, and never across the border of libprof.so.
 #pragma once
 
 #include <stdexcept>

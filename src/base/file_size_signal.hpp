@@ -1,6 +1,6 @@
-// Signals that the kernel sends beside an error to the thread that writes, and whose default action ends the process:
-// SIGXFSZ, when a process's limit on the size of files is met, SIGPIPE, when nobody reads. What belongs to somebody
-// else's process guards its writes from them.
+// Guards a write against signals that the kernel sends to the writing thread along with an error, and whose default
+// action ends the process: SIGXFSZ when the process's limit on file sizes is reached, and SIGPIPE when a pipe has no
+// reader. libprof writes inside another program, so it guards its writes.
 #pragma once
 
 #include <pthread.h>
@@ -12,8 +12,8 @@
 
 namespace prof {
 
-// Keeps the signals from the thread for as long as it lives. One that is raised meanwhile is taken back; one that was
-// pending before stays. errno stays as it is. A few system calls: not for the hot path.
+// Blocks the signals on this thread for as long as this object lives. A signal that is raised meanwhile is discarded;
+// one that was pending before stays pending. errno is preserved. A few system calls: not for the hot path.
 class signal_guard {
 public:
     explicit signal_guard(std::initializer_list<int> signals) noexcept {

@@ -14,11 +14,11 @@
 namespace prof {
 namespace {
 
-// Those that are there for sure: each counts itself, from its first instruction to its last. One too many would hide
-// one of the program's.
+// The helper threads that certainly exist: each counts itself from its first instruction to its last. Counting one too
+// many would hide a thread of the program's.
 std::atomic<unsigned> helper_threads{0};
 
-// Those that this thread may run on; none if that cannot be known.
+// The cores that this thread may run on; none if they cannot be determined.
 cpu_set_t allowed_cores() noexcept {
     cpu_set_t cores;
     CPU_ZERO(&cores);
@@ -28,7 +28,7 @@ cpu_set_t allowed_cores() noexcept {
 
 const cpu_set_t cores_at_load = allowed_cores();
 
-// Where a thread that this one starts is to run, if not where this one does.
+// Chooses the cores for a new thread. Returns false if it may run where this one does.
 bool choose_other_cores(cpu_set_t& cores) noexcept {
     cores = allowed_cores();
     if (CPU_COUNT(&cores) != 1) return false;
@@ -37,10 +37,12 @@ bool choose_other_cores(cpu_set_t& cores) noexcept {
     return CPU_COUNT(&cores) != 0;
 }
 
-// Those that a faulting instruction raises on its own thread: blocked, they would end the process past all handlers.
+// Signals that a faulting instruction raises on its own thread. If they were blocked, the kernel would end the process
+// without calling any handler.
 constexpr int signals_of_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
-// A thread that calls abort() unblocks SIGABRT itself; sent to the process, it is the program's.
+// SIGABRT stays blocked: a thread that calls abort() unblocks it itself, and one that is sent to the process is for the
+// program.
 sigset_t silenced_signals() noexcept {
     sigset_t silenced;
     sigfillset(&silenced);
@@ -71,11 +73,11 @@ int create_elsewhere(pthread_t& thread, beginning* begun) noexcept {
     int result = pthread_attr_setaffinity_np(&attributes, sizeof cores, &cores);
     if (result == 0) result = pthread_create(&thread, &attributes, run_counted, begun);
     pthread_attr_destroy(&attributes);
-    // The process may have been kept from those cores since it began.
+    // The process may have lost the right to use those cores since it began.
     return result == EINVAL ? pthread_create(&thread, nullptr, run_counted, begun) : result;
 }
 
-// No descriptor is opened for it: a program that closes and opens its standard streams counts on their numbers.
+// Opens no descriptor: a program that closes and reopens its standard streams relies on their numbers.
 bool main_thread_has_ended() noexcept {
     char path[64];
     char target[1];
@@ -110,7 +112,7 @@ void forget_helper_threads() noexcept { helper_threads.store(0); }
 void exit_if_alone() noexcept {
     static std::atomic<bool> is_ending{false};
     if (is_ending || !only_ours_are_left() || is_ending.exchange(true)) return;
-    // Not on this thread: exit handlers wait for it.
+    // Not on this thread, because exit handlers wait for it.
     pthread_t ending{};
     const auto end = [](void*) -> void* { std::exit(0); };
     if (create_helper_thread(ending, end, nullptr) == 0) pthread_detach(ending);

@@ -1,4 +1,4 @@
-// Threads of ours in somebody else's program.
+// Threads of libprof's own inside another program.
 #pragma once
 
 #include <pthread.h>
@@ -7,20 +7,22 @@
 
 namespace prof {
 
-// pthread_create, of a thread that blocks every signal that others send, so that no handler of the program runs on it
-// in their stead. Those of a fault of its own (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) are not blocked: the
-// program's handlers see such a death, too. Where the calling thread is kept on one core, to have it for itself, the
-// new one gets the others that the process was allowed when libprof was loaded; else it may run where the calling one
-// may.
+// Like pthread_create, but the new thread blocks every signal that is sent from outside, so that no handler of the
+// program runs on it. Signals of its own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) are not blocked, so
+// that the program's handlers also run for such a crash.
+//
+// The new thread may run where the calling thread may. The exception is a calling thread that is pinned to one core: to
+// leave it that core, the new thread gets the other cores that the process was allowed when libprof was loaded.
 int create_helper_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
 
-// In a forked child, from pthread_atfork: the threads of its parent's are not there.
+// For a forked child, from pthread_atfork: resets the count, because the parent's helper threads do not exist there.
 void forget_helper_threads() noexcept;
 
-// A process whose main thread has ended by pthread_exit goes on until its last thread ends, and then exits with status
-// 0. Threads of ours would keep it for ever: when no others are left, this ends it so, on a thread of its own. Two
-// system calls. To be called now and then by each that may sleep for long; by one that sleeps until it is woken, so
-// often.
+// Ends the process if only helper threads are left. A process whose main thread has ended by pthread_exit goes on until
+// its last thread ends, and then exits with status 0. Helper threads would keep it alive for ever. So this calls
+// exit(0), on a thread of its own, once no other threads are left.
+//
+// Two system calls. Each helper thread that may sleep for long calls it from time to time, at the interval below.
 void exit_if_alone() noexcept;
 inline constexpr std::chrono::seconds between_looks_whether_alone{1};
 

@@ -23,7 +23,7 @@ bool starts_byte_escape(std::string_view text) noexcept {
 
 std::uint8_t byte_at(std::string_view text, std::size_t at) noexcept { return static_cast<std::uint8_t>(text[at]); }
 
-// Hands on what the name is made of: text that stays, or single bytes that must be escaped as \xNN.
+// Splits a name into its parts: text that stays, and single bytes that must be escaped as \xNN.
 template <typename TText, typename TByte>
 void split(std::string_view name, TText&& keep, TByte&& escape) {
     std::size_t kept_from = 0;

@@ -1,5 +1,5 @@
-// Numbers in decimal text, with the bounds that they must keep. Nothing but the digits is accepted (of a signed or
-// floating type a minus sign, too): no blanks, no plus sign, no locale's separators. Pure functions; no allocation.
+// Parses decimal numbers, with bounds. Only digits are accepted, and a minus sign for signed types; for floating types
+// also what std::from_chars accepts. No blanks, no plus sign, no locale's separators. Pure functions; no allocation.
 #pragma once
 
 #include <charconv>
@@ -10,19 +10,19 @@
 
 namespace prof {
 
-// Takes the number that `text` begins with off its front. Where it begins with none, or with one out of bounds, `text`
-// stays as it was.
+// Parses the number at the start of `text` and removes it from there. Returns nothing, and leaves `text` unchanged, if
+// there is no number or it is out of bounds.
 template <typename TNumber>
 std::optional<TNumber> take_number(std::string_view& text, TNumber least = std::numeric_limits<TNumber>::lowest(),
                                    TNumber most = std::numeric_limits<TNumber>::max()) noexcept {
     TNumber number{};
     const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (status != std::errc{} || !(number >= least && number <= most)) return {};  // NaN is in no bounds
+    if (status != std::errc{} || !(number >= least && number <= most)) return {};  // NaN is out of any bounds
     text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
     return number;
 }
 
-// The number that is all of `text`.
+// The number, if it is all of `text`.
 template <typename TNumber>
 std::optional<TNumber> parse_number(std::string_view text, TNumber least = std::numeric_limits<TNumber>::lowest(),
                                     TNumber most = std::numeric_limits<TNumber>::max()) noexcept {

@@ -1,13 +1,13 @@
-// The outcome of a function that may fail. There are two ways in which libprof says that something went wrong:
+// The outcome of a function that may fail. libprof reports a failure in one of two ways:
 //
 //   outcome, result<T>
-//       Code that runs inside the profiled process, and the settings of a recording. Nothing is thrown there.
+//       In code that runs inside the profiled process, and for the settings of a recording. It throws nothing.
 //   prof::error (base/error.hpp)
-//       Code that reads captures and writes files: an exception unwinds over many calls. The caller at the border to
-//       the first kind makes it an outcome.
+//       In code that reads captures and writes files, where an exception unwinds over many calls. A caller of the first
+//       kind catches it and makes it an outcome.
 //
-// Both carry one line for the user: what went wrong, where, and what to do. Hooks have neither: they count.
-// An outcome without a message allocates nothing. Any thread; a value belongs to one thread at a time.
+// Both carry one line for the user: what went wrong, where, and what to do. Hooks use neither; they count. An outcome
+// without a message allocates nothing. Any thread; a value belongs to one thread at a time.
 #pragma once
 
 #include <cassert>
@@ -19,7 +19,7 @@ namespace prof {
 
 enum class outcome_code : unsigned char {
     ok,
-    wrong_state,  // the call does not fit what the process does just now; nothing was changed
+    wrong_state,  // the call does not fit the present state of the process; nothing was changed
     failed,
 };
 
@@ -32,11 +32,11 @@ public:
 
     bool ok() const noexcept { return code_ == outcome_code::ok; }
     outcome_code code() const noexcept { return code_; }
-    // One line without its end; "" if ok().
+    // One line without a newline; "" if ok().
     const std::string& message() const& noexcept { return message_; }
     std::string message() && noexcept { return std::move(message_); }
 
-    // Where a failure does not matter, a reader sees that it was considered.
+    // Marks a failure that does not matter, so that a reader of the code knows that it was considered.
     void ignore() const noexcept {}
 
 private:
@@ -46,7 +46,7 @@ private:
     std::string message_;
 };
 
-// A value, or why there is none.
+// A value, or the reason why there is none.
 template <typename TValue>
 class [[nodiscard]] result {
 public:

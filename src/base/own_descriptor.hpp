@@ -1,5 +1,6 @@
-// Descriptors of ours in somebody else's program, which may close all that it does not know, as daemons do: its next
-// file then gets our number. So before each use it is asked whether the number is our file's still (one fstat).
+// Descriptors that libprof owns inside another program. A program may close all descriptors that it did not open, as
+// daemons do; the next file that it opens may then get libprof's number. So before each use one fstat checks that the
+// number still refers to libprof's file.
 #pragma once
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 
 namespace prof {
 
-// Which file a descriptor was opened for.
+// The file that a descriptor was opened for.
 class file_identity {
 public:
     file_identity() = default;
@@ -32,8 +33,9 @@ private:
     ino_t inode_ = 0;
 };
 
-// The same file under a number that no standard stream has, where the program runs without one of them. -1 and errno
-// if there is none; `descriptor` is closed then.
+// Moves a file off the numbers of the standard streams, which it may have if the program runs without one of them.
+// Returns the new descriptor, or -1 with errno; the old one is closed in either case. Any other `descriptor` is
+// returned unchanged.
 inline int above_standard_streams(int descriptor) noexcept {
     if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
     const int above = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -43,17 +45,17 @@ inline int above_standard_streams(int descriptor) noexcept {
     return above;
 }
 
-// A descriptor with the file that it was opened for. Used by one thread, but that another may ask get(), as a signal's
-// handler may.
+// A descriptor together with the file that it was opened for. Used by one thread, except that another thread or a
+// signal handler may call get().
 class own_descriptor {
 public:
-    // Of a descriptor just opened; -1: none. Moved off the numbers of the standard streams.
+    // Takes a descriptor that was just opened; -1: none. Moves it off the numbers of the standard streams.
     void take(int descriptor) noexcept {
         descriptor = above_standard_streams(descriptor);
         file_ = file_identity(descriptor);
         number_.store(descriptor);
     }
-    // -1: there is none, or the program has closed it.
+    // The number; -1 if there is none, or if the program has closed it.
     int get() const noexcept {
         const int number = number_.load();
         return number >= 0 && file_.is_still(number) ? number : -1;

@@ -1,4 +1,4 @@
-// The text of a file of the kernel's, or another short one.
+// Reads short files, such as those of /proc.
 #pragma once
 
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 namespace prof {
 
-// "" if it cannot be read. Where the program closes all files meanwhile none of its own is read or closed, as a stream
-// of the C++ library would.
+// The file's content; "" if it cannot be read. If the program closes all descriptors meanwhile, this neither reads nor
+// closes a file of the program's, as a C++ stream would.
 inline std::string text_of_file(const std::string& path) {
     own_descriptor file;
     file.take(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -1,4 +1,4 @@
-// Order and spread of durations. Pure functions; values are taken by value where they are reordered.
+// Order and spread of durations. Pure functions. A vector that is reordered is passed by value.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace prof {
 
-// Of an even number of values the mean of the middle two; 0 of none.
+// For an even number of values the mean of the middle two; 0 for none.
 inline double median(std::vector<std::int64_t> values) {
     if (values.empty()) return 0;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -25,7 +25,7 @@ inline double mean(const std::vector<std::int64_t>& values) {
     return static_cast<double>(sum) / static_cast<double>(values.size());
 }
 
-// Of the sample (n − 1); 0 for fewer than two values.
+// Of the sample (divisor n − 1); 0 for fewer than two values.
 inline double sample_stddev(const std::vector<std::int64_t>& values) {
     if (values.size() < 2) return 0;
     const double middle = mean(values);
@@ -37,12 +37,13 @@ inline double sample_stddev(const std::vector<std::int64_t>& values) {
     return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// What does not fit stays at the largest value: only a program that says so many bytes gets there.
+// Stops at the largest value instead of wrapping. Only a program that reports absurd numbers of bytes gets there.
 inline void add_saturating(std::uint64_t& sum, std::uint64_t value) noexcept {
     sum = value > UINT64_MAX - sum ? UINT64_MAX : sum + value;
 }
 
-// Length of the union of intervals that come by device, and by start within a device. The sum over devices.
+// Adds up the length of the union of intervals, for each device, over all devices. The intervals must be sorted by
+// device, and by start within a device.
 class busy_time {
 public:
     void add(std::uint32_t device, std::int64_t start_ns, std::int64_t end_ns) noexcept {

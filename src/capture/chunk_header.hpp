@@ -1,4 +1,4 @@
-// Chunk headers as they are met in a file, or in what was to become a part of one.
+// Reads and checks chunk headers, in a capture file or in the buffer in which a writer assembled chunks.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace prof {
 
 inline constexpr std::uint64_t chunk_alignment = 8;  // of every chunk in the file
 
-// Where a chunk may begin: here, or at the next such place.
+// The first place at or after `offset` where a chunk may begin.
 constexpr std::uint64_t chunk_place(std::uint64_t offset) noexcept {
     return (offset + chunk_alignment - 1) / chunk_alignment * chunk_alignment;
 }
 
-// The chunk header at the front of `bytes`, if an intact one is there.
+// The chunk header at the front of `bytes`; nothing unless it is intact.
 inline std::optional<format::chunk_header> chunk_header_in(std::span<const std::byte> bytes) noexcept {
     format::chunk_header header;
     if (bytes.size() < sizeof header) return std::nullopt;

@@ -1,4 +1,5 @@
-// Checksum and compression of chunks, by zlib. The deflater allocates once, when it is made; nothing else allocates.
+// Checksum and compression of chunks, by zlib. A deflater allocates memory when it is constructed, inflate_exactly() in
+// each call.
 #pragma once
 
 #include <zlib.h>
@@ -9,25 +10,25 @@
 
 namespace prof {
 
-// The CRC-32 of zlib, PNG and Ethernet.
+// CRC-32 as in zlib, PNG and Ethernet.
 std::uint32_t crc32_of(std::span<const std::byte> bytes) noexcept;
 
 class deflater {
 public:
-    deflater();  // throws prof::error when there is no memory for it
+    deflater();  // throws prof::error if out of memory
     ~deflater();
     deflater(const deflater&) = delete;
     deflater& operator=(const deflater&) = delete;
 
-    // The size of the zlib stream written to `out`, or 0 when it would not fit there.
+    // Writes the zlib stream of `in` to `out` and returns its size; 0 if it does not fit.
     std::size_t operator()(std::span<const std::byte> in, std::span<std::byte> out) noexcept;
 
 private:
     z_stream stream_{};
 };
 
-// Whether `in` is one whole zlib stream of exactly out.size() bytes, now in `out`. Writes no byte beyond it, so a
-// stream that would inflate to more costs nothing.
+// True if `in` is one whole zlib stream of exactly out.size() bytes, which are then in `out`. Never writes beyond
+// `out`, so a stream that would inflate to more is refused at no extra cost.
 bool inflate_exactly(std::span<const std::byte> in, std::span<std::byte> out) noexcept;
 
 }  // namespace prof

@@ -1,8 +1,9 @@
-// The capture file's layout: a header, then chunks to the end of the file. docs/capture-format.md describes every byte.
+// The layout of the capture file: a header, then chunks to the end of the file. docs/reference/capture-format.md
+// describes every byte.
 //
-// Little-endian throughout. Chunks stand alone: each carries its length and checksum, so a reader passes over one that
-// is damaged or unknown and goes on with the next. Nothing that was written is ever changed; later chunks add to
-// earlier ones (names, threads, drops: the latest count of a cause holds).
+// All numbers are little-endian. Each chunk carries its own length and checksum, so a reader can skip a damaged or
+// unknown chunk and go on with the next. Written chunks are never changed; later chunks add to earlier ones (names,
+// threads; for drops the latest count of a cause holds).
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ struct file_header {
     std::uint32_t pid = 0;
     std::uint32_t tick_source = 0;  // prof::tick_source
     std::uint64_t created_realtime_ns = 0;
-    std::array<std::uint8_t, 16> id{};  // random; the rings' mapping carries the same
+    std::array<std::uint8_t, 16> id{};  // random; the rings' mapping carries the same id
     std::uint32_t reserved = 0;
     std::uint32_t crc32 = 0;  // of the bytes before it
     std::uint64_t reserved2 = 0;
@@ -43,10 +44,10 @@ enum class chunk_type : std::uint32_t {
     end = 11,        // end_entry; the capture was closed
     graphs = 12,     // graph_record[]
     windows = 13,    // window_entry[]; a later one of the same epoch replaces
-    earlier = 14,    // as records, of a time that is no window's: under which ranges graphs were captured
-    key_frame = 15,  // key_frame_entry; all that was said and still holds is said again behind it
+    earlier = 14,    // as records, but outside any window: the ranges under which graphs were captured
+    key_frame = 15,  // key_frame_entry; everything from before that still holds is repeated after it
     open = 16,       // as records: what was open on a thread at the key frame; the number is that of its next record
-    known_graphs = 17,  // as earlier: all that is known of graphs at the key frame
+    known_graphs = 17,  // as earlier: the whole graph history at the key frame
 };
 
 inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream
@@ -55,60 +56,59 @@ struct chunk_header {
     std::uint32_t magic = chunk_magic;
     std::uint32_t type = 0;  // chunk_type
     std::uint32_t flags = 0;
-    std::uint32_t sequence = 0;  // 0, 1, 2 …: a hole shows a lost chunk
+    std::uint32_t sequence = 0;  // 0, 1, 2 …: a gap shows a lost chunk
     std::uint64_t aux = 0;
-    std::uint32_t stored_bytes = 0;   // of the payload in the file; the next chunk begins at the next multiple of 8
-    std::uint32_t raw_bytes = 0;      // of the payload once inflated
+    std::uint32_t stored_bytes = 0;   // size in the file; the next chunk begins at the next multiple of 8
+    std::uint32_t raw_bytes = 0;      // size of the inflated payload
     std::uint32_t payload_crc32 = 0;  // of the stored payload
     std::uint32_t header_crc32 = 0;   // of the bytes before it
 };
 static_assert(sizeof(chunk_header) == 40 && std::is_trivially_copyable_v<chunk_header>);
 
-inline constexpr std::uint32_t largest_chunk_bytes = 16U << 20;  // raw; a reader refuses more
+inline constexpr std::uint32_t largest_chunk_bytes = 16U << 20;  // of the raw payload; a reader refuses more
 
-// How much the deflated chunks of a file may inflate to, all together. What processes record shrinks to a tenth at
-// best.
+// The limit for what all deflated chunks of a file together may inflate to. Real captures deflate to a tenth at best.
 constexpr std::uint64_t most_inflated_bytes(std::uint64_t file_bytes) noexcept {
     return largest_chunk_bytes + 32 * file_bytes;
 }
 
 struct thread_entry {
-    std::uint64_t uid = 0;  // 1, 2, …: unlike a tid never used again in this capture
+    std::uint64_t uid = 0;  // 1, 2, …: unlike a tid, never used again in this capture
     std::uint32_t tid = 0;
     std::uint32_t reserved = 0;
-    std::array<char, 32> name{};  // the kernel's (comm), zero-terminated
+    std::array<char, 32> name{};  // the kernel's name of the thread (comm), zero-terminated
 };
 static_assert(sizeof(thread_entry) == 48);
 
 struct drop_entry {
     std::uint32_t cause = 0;  // prof::drop_cause
     std::uint32_t reserved = 0;
-    std::uint64_t count = 0;  // so far
+    std::uint64_t count = 0;  // total so far
 };
 static_assert(sizeof(drop_entry) == 16);
 
-// A stretch of time in which everything was recorded. A recording has at least one; between them it has nothing.
+// A period in which everything was recorded. A recording has at least one; nothing is recorded between windows.
 struct window_entry {
-    std::uint32_t epoch = 0;  // stands above the correlation ids of its launches (correlation_key)
-    // The latest correlation id given before it began, while CUPTI was attached; 0: none.
+    std::uint32_t epoch = 0;  // the high half of its launches' correlation keys (correlation_key)
+    // The latest correlation id that was given while CUPTI was attached before the window began; 0: none.
     std::uint32_t warmup_calls = 0;
     std::uint64_t begin_ticks = 0;
-    std::uint64_t end_ticks = 0;   // 0: it had not ended yet when this was written
-    std::uint64_t first_step = 0;  // the step it began in (docs/schedule.md)
-    std::uint64_t last_step = 0;   // the step it ended in, or the last it has
-    // The steps from which its own were drawn at random: the first, and how many; 0: they were not.
+    std::uint64_t end_ticks = 0;   // 0: it had not ended when this was written
+    std::uint64_t first_step = 0;  // the step in which it began (docs/guide/schedule.md)
+    std::uint64_t last_step = 0;   // the step in which it ended, or its latest step
+    // If the window's steps were drawn at random: the first candidate step and the number of candidates. 0: not drawn.
     std::uint64_t drawn_first = 0;
     std::uint64_t drawn_among = 0;
-    std::uint32_t ends_with_step = 0;  // 1: it ended where its last step did, which is whole
+    std::uint32_t ends_with_step = 0;  // 1: it ended together with its last step, so that step is complete
     std::uint32_t reserved = 0;
 };
 static_assert(sizeof(window_entry) == 64);
 
-// A place where a reader may begin: what is before it may have been dropped (docs/flight-recorder.md).
+// A place where a reader may begin; everything before it may have been trimmed (docs/guide/flight-recorder.md).
 struct key_frame_entry {
-    std::uint64_t begin_ticks = 0;  // everything that came later is behind it
-    std::uint64_t latest_call = 0;  // the latest correlation_key of the launches before it; 0: none
-    std::uint64_t records = 0;      // before it, from the beginning of the recording
+    std::uint64_t begin_ticks = 0;  // everything recorded later than this is after the key frame
+    std::uint64_t latest_call = 0;  // the latest correlation_key of a launch before it; 0: none
+    std::uint64_t records = 0;      // number before it, counted from the beginning of the recording
     std::uint64_t gpu_records = 0;
 };
 static_assert(sizeof(key_frame_entry) == 32);
@@ -117,7 +117,8 @@ enum class end_reason : std::uint32_t { none = 0, stopped = 1, exited = 2, died 
 
 struct end_entry {
     end_reason reason = end_reason::none;
-    std::uint32_t how = 0;  // of one that died: up to 255 the signal, from 256 on its exit status and 256; 0: not known
+    // If the process died: up to 255 the signal, from 256 on its exit status plus 256; 0: unknown.
+    std::uint32_t how = 0;
     std::uint64_t realtime_ns = 0;
 };
 static_assert(sizeof(end_entry) == 16);

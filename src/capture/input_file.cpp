@@ -22,10 +22,10 @@ input_file::input_file(const std::string& path) {
         throw error("cannot read " + path + ": it is " +
                     (S_ISDIR(status.st_mode) ? "a directory; name the files in it" : "not a regular file"));
     };
-    // A device may do something when it is opened, and a capture may name any as its rings.
+    // Checked before opening: opening a device may have effects, and a capture may name any path as its rings.
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) refuse(status);
-    // O_NONBLOCK: a FIFO that was put there meanwhile would wait for its writer.
+    // O_NONBLOCK: opening a FIFO that was put there in the meantime would block until it has a writer.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0) throw error("cannot open " + path + ": " + std::generic_category().message(errno));
     if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -47,7 +47,7 @@ std::span<const std::byte> input_file::view(std::uint64_t offset, std::size_t by
     bytes = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size_ - offset));
     const bool held = offset >= held_from_ && offset + bytes <= held_from_ + held_;
     if (!held) {
-        // From a multiple of 8 on, so that what is aligned in the file is aligned in the buffer.
+        // Begin at a multiple of 8, so that what is aligned in the file is aligned in the buffer.
         held_from_ = offset & ~std::uint64_t{7};
         held_ = 0;
         const auto wanted = static_cast<std::size_t>(
@@ -68,7 +68,7 @@ std::uint64_t input_file::skip_zeros(std::uint64_t offset) {
     constexpr std::size_t word = sizeof(std::uint64_t);
     constexpr std::size_t at_a_time = 64U << 10;
     while (offset < size_) {
-        // Where the file system does not say, all is data.
+        // A file system without SEEK_DATA reports everything as data.
         const bool is_ours = file_.is_still(descriptor_);
         const off_t data = is_ours ? ::lseek(descriptor_, static_cast<off_t>(offset), SEEK_DATA) : 0;
         if (data < 0 && errno == ENXIO) return size_;

@@ -1,7 +1,7 @@
-// A regular file read by position, through one buffer: what is asked for is read ahead, and is a view into the buffer.
+// Reads a regular file at any position, through one read-ahead buffer. Results are views into that buffer.
 //
-// Read, not mapped: a mapping turns a file that shrinks meanwhile, or a disk that cannot read it, into a signal.
-// One thread. The size is that of the moment of opening; what is added later is not seen.
+// The file is read, not mapped: with a mapping, a file that shrinks or a disk error would raise a signal. Used by one
+// thread. The size is that at opening; data appended later is not visible.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +23,21 @@ public:
 
     std::uint64_t size() const noexcept { return size_; }
 
-    // The bytes from `offset` on: `bytes` of them, fewer only where the file ends or cannot be read. 8-byte aligned
-    // when the offset is a multiple of 8. Valid until the next call.
+    // A view of `bytes` bytes from `offset` on; fewer only if the file ends or cannot be read. 8-byte aligned if
+    // `offset` is a multiple of 8. Valid until the next call.
     std::span<const std::byte> view(std::uint64_t offset, std::size_t bytes);
 
-    // Where from `offset` on the file holds something else than zeros, in whole words of 8 bytes; its end if nowhere.
-    // Fast over what takes no storage. REQUIRES: offset is a multiple of 8.
+    // The first word of 8 bytes at or after `offset` that is not all zeros; the end of the file if there is none. Holes
+    // that take no storage cost no time. REQUIRES: `offset` is a multiple of 8.
     std::uint64_t skip_zeros(std::uint64_t offset);
 
-    // Reads into `to` what the file holds there now, past the buffer. How many bytes it was: fewer as above.
+    // Reads the file's present content into `to`, bypassing the buffer. Returns the number of bytes; fewer than asked
+    // in the same cases as view().
     std::size_t read(std::uint64_t offset, std::span<std::byte> to) const noexcept;
 
 private:
     int descriptor_ = -1;
-    file_identity file_;  // the program may close it, and open one of its own under the number
+    file_identity file_;  // detects that the program closed the descriptor and reused its number
     std::uint64_t size_ = 0;
     std::unique_ptr<std::byte[]> buffer_;
     std::size_t capacity_ = 0;

@@ -1,4 +1,4 @@
-// What a process says of itself before anything that it recorded.
+// The properties at the beginning of a capture, which describe the process before anything that it recorded.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@ namespace prof {
 
 using property_map = std::map<std::string, std::string>;
 
-// The properties with which the capture begins, or the key frame that does. Reads to the first chunk of another type,
-// and leaves the rest of the file, which may be long, unread. `reader` is at the beginning.
+// Returns the properties at the front of the capture, or of the key frame with which it begins. Stops at the first
+// chunk of another type, so it does not read the rest of a long file. REQUIRES: `reader` is at the beginning.
 property_map opening_properties(capture_reader& reader);
 
 }  // namespace prof

@@ -68,7 +68,7 @@ output_file::outcome output_file::write_all(std::span<const std::byte> bytes) no
         if (written > 0) {
             result.written += static_cast<std::size_t>(written);
         } else if (written == 0 || errno != EINTR) {
-            // A write that writes nothing and gives no reason would be tried for ever.
+            // A write of 0 bytes gives no reason; trying again could loop for ever.
             result.error = written == 0 ? EIO : errno;
             break;
         }
@@ -76,7 +76,7 @@ output_file::outcome output_file::write_all(std::span<const std::byte> bytes) no
     return result;
 }
 
-// Whose file was read is known only afterwards: the program may have closed ours and opened its own meanwhile.
+// The check follows the read: the program may have closed the descriptor and reused its number for a file of its own.
 int output_file::read_all(std::uint64_t offset, std::span<std::byte> to) const noexcept {
     while (!to.empty()) {
         const disk_call call;

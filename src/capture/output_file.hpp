@@ -1,9 +1,10 @@
-// The file under a capture_writer: created anew, written from the front to the end, by one thread at a time. Any thread
-// may read what is written.
+// The file under a capture_writer. It is created anew and written front to end, by one thread at a time. Any thread may
+// read what has been written.
 //
-// It lives in somebody else's process, and so it minds what that process may do: raise the signal of a file size
-// limit (never delivered), close descriptors that are not its own (then nothing is written, since the number may
-// belong to another file by now), run with descriptors 0 to 2 closed (then it keeps off them).
+// It exists inside a program that libprof does not control, and copes with three things that the program may do:
+// - A file size limit: its signal is never delivered.
+// - Closing foreign descriptors: then nothing is written any more, since the number may belong to another file.
+// - Closed descriptors 0 to 2: these numbers are not used.
 #pragma once
 
 #include <sys/types.h>
@@ -18,11 +19,11 @@
 namespace prof {
 
 using write_function = ssize_t (*)(int, const void*, std::size_t);
-using punch_function = int (*)(int descriptor, int mode, off_t offset, off_t length);  // as fallocate(2)
+using punch_function = int (*)(int descriptor, int mode, off_t offset, off_t length);  // like fallocate(2)
 
 class output_file {
 public:
-    // Creates `path`; throws prof::error. `write` is write(2) but in tests.
+    // Creates `path`; throws prof::error. `write` is write(2) except in tests.
     output_file(const std::string& path, write_function write);
     ~output_file();
     output_file(const output_file&) = delete;
@@ -30,19 +31,19 @@ public:
 
     struct outcome {
         std::size_t written = 0;
-        int error = 0;  // errno; 0 when all was written
+        int error = 0;  // errno; 0 if everything was written
     };
     outcome write_all(std::span<const std::byte> bytes) noexcept;
-    // The bytes from `offset` on that are written: 0 or errno, EBADF if the program has closed the file, EIO where it
-    // ends. Other threads may write meanwhile.
+    // Reads written bytes from `offset` on. Returns 0 or errno: EBADF if the program has closed the file, EIO at its
+    // end. Other threads may write at the same time.
     int read_all(std::uint64_t offset, std::span<std::byte> to) const noexcept;
-    // Gives the storage of the bytes [from, to) back; they read as zeros, and all others stay where they are. 0 or
-    // errno: EOPNOTSUPP where the file system cannot.
+    // Frees the storage of the bytes [from, to): they then read as zeros, and all others keep their places. Returns 0
+    // or errno; EOPNOTSUPP if the file system cannot do this.
     int punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept;
 
-    // It has no name any more: it will be gone as soon as it is closed.
+    // True if the file has no name any more, so that it disappears when it is closed.
     bool is_removed() const noexcept;
-    // What has this name is this file, and no other that was put in its place.
+    // True if `path` names this very file, and not another one put in its place.
     bool is_at(const std::string& path) const noexcept;
 
 private:

@@ -1,8 +1,8 @@
-// The payloads of the chunks that a capture_reader delivers, as typed values. Nothing is copied: what these functions
-// return lies in the payload.
+// Views the payloads of chunks from a capture_reader as typed values. Nothing is copied: all results point into the
+// payload.
 //
-// The reader delivers only payloads that are well_formed() for their type, so what is read here may be trusted in its
-// lengths, never in its values: ids, counts, times and text are as the file has them.
+// The reader delivers only payloads that are well_formed() for their type. So lengths can be trusted here, values
+// cannot: ids, counts, times and texts are as the file has them.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,16 @@
 
 namespace prof {
 
-// The array that the payload of labels, kernels, transfers, graphs, clocks, devices, drops (and, of one element,
-// thread, key_frame and end) is.
+// The payload as an array: of labels, kernels, transfers, graphs, clocks, devices or drops. A thread, key_frame or end
+// payload is an array of one element.
 template <typename TElement>
 std::span<const TElement> elements(std::span<const std::byte> payload) noexcept {
     return {reinterpret_cast<const TElement*>(payload.data()), payload.size() / sizeof(TElement)};
 }
 
 struct record_block {
-    std::uint64_t first_number = 0;  // of the first record; consecutive on its thread, which need not begin at 0
+    // Number of the first record; the numbers of a thread are consecutive, and need not begin at 0.
+    std::uint64_t first_number = 0;
     std::span<const record> records;
 };
 
@@ -34,7 +35,7 @@ inline record_block records_of(std::span<const std::byte> payload) noexcept {
     return {first_number, elements<record>(payload.subspan(sizeof first_number))};
 }
 
-// Calls visit(std::uint32_t id, std::string_view text) for each name; false when an entry does not fit the payload.
+// Calls visit(std::uint32_t id, std::string_view text) for each name. Returns false if an entry exceeds the payload.
 template <typename TVisitor>
 bool for_each_name(std::span<const std::byte> payload, TVisitor&& visit) {
     while (!payload.empty()) {
@@ -50,7 +51,7 @@ bool for_each_name(std::span<const std::byte> payload, TVisitor&& visit) {
     return true;
 }
 
-// Calls visit(std::string_view key, std::string_view value) for each property; false as above.
+// Calls visit(std::string_view key, std::string_view value) for each property. Returns false as above.
 template <typename TVisitor>
 bool for_each_property(std::span<const std::byte> payload, TVisitor&& visit) {
     while (!payload.empty()) {
@@ -66,17 +67,17 @@ bool for_each_property(std::span<const std::byte> payload, TVisitor&& visit) {
     return true;
 }
 
-// The kernel's name for the thread; its 32 bytes need not end in a zero.
+// The thread's name from the kernel. All 32 bytes may be used, without a zero at the end.
 inline std::string_view thread_name(const format::thread_entry& thread) noexcept {
     return {thread.name.data(), strnlen(thread.name.data(), thread.name.size())};
 }
 
-// Whether this build knows the type, and whether a payload has the form of its (known) type: whole elements, texts
-// inside the payload, record numbers that do not wrap.
+// is_known(): this build can read chunks of the type. well_formed(): the payload has the form of its (known) type, that
+// is whole elements, texts inside the payload, and record numbers that do not wrap.
 bool is_known(format::chunk_type type) noexcept;
 bool well_formed(format::chunk_type type, std::span<const std::byte> payload) noexcept;
 
-// How many records and GPU operations a (well formed) chunk holds: what is lost if it is.
+// The number of records and GPU operations in a well formed chunk, which is what its loss would cost.
 std::uint64_t records_in(format::chunk_type type, std::size_t payload_bytes) noexcept;
 
 }  // namespace prof

@@ -15,13 +15,13 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t search_stride_bytes = 64U << 10;  // looked through at once after damage
+constexpr std::size_t search_stride_bytes = 64U << 10;  // step of the search for a chunk after damage
 
 bool is_key_frame(const format::chunk_header& header) noexcept {
     return header.type == static_cast<std::uint32_t>(format::chunk_type::key_frame);
 }
 
-// Whether a chunk header, of which the file has too little, may begin with these bytes.
+// Whether these last bytes of the file, too few for a chunk header, may be the beginning of one.
 bool may_begin_chunk(std::span<const std::byte> bytes) noexcept {
     return std::memcmp(bytes.data(), &format::chunk_magic, std::min(bytes.size(), sizeof format::chunk_magic)) == 0;
 }
@@ -53,14 +53,14 @@ struct capture_reader::state {
     std::uint64_t first_chunk = sizeof(format::file_header);
     std::uint64_t offset = 0;
     std::uint32_t expected_sequence = 0;
-    std::uint64_t trim_up_to = 0;         // where the zeros end that stand where a chunk should begin
-    bool wants_key_frame = false;         // the one behind them is damaged: the capture begins with the next
-    std::optional<append_point> cut_off;  // where the chunk begins that the file's end cuts off
+    std::uint64_t trim_up_to = 0;  // end of the zeros that stand where a chunk should begin
+    bool wants_key_frame = false;  // the key frame after the zeros is damaged: the capture begins with the next one
+    std::optional<append_point> cut_off;  // place of the chunk that the end of the file cuts off
     capture_damage damage;
     std::vector<std::uint64_t> inflated;  // in words: the payload is aligned
-    std::uint64_t inflated_bytes = 0;     // of all chunks so far
+    std::uint64_t inflated_bytes = 0;     // total of all chunks so far
     recovery_basis contents;
-    std::optional<recovery> recovered;  // once the file's end has been reached without an end chunk
+    std::optional<recovery> recovered;  // set once the file has ended without an end chunk
     std::size_t recovered_given = 0;
 };
 
@@ -72,7 +72,7 @@ void capture_reader::state::read_header(const std::string& path) {
     std::memcpy(&header, bytes.data(), sizeof header);
     header_is_intact = header.crc32 == crc32_of(bytes.first(offsetof(format::file_header, crc32)));
     if (!header_is_intact) {
-        return;  // the version may be what is damaged: the chunks will tell
+        return;  // the version itself may be damaged, so go on to the chunks
     }
     if (header.version != format::version) {
         throw error("cannot read " + path + ": its format is version " + std::to_string(header.version) +
@@ -107,7 +107,7 @@ void capture_reader::state::pass_over(std::uint64_t bytes, const char* what_is_w
     offset += bytes;
 }
 
-// The next place after this one where an intact chunk header is, or the end.
+// The next place after `offset` with an intact chunk header, or the end of the file.
 std::uint64_t capture_reader::state::next_chunk() {
     std::uint64_t at = offset + chunk_alignment;
     for (;;) {
@@ -124,8 +124,8 @@ std::uint64_t capture_reader::state::next_chunk() {
 
 void capture_reader::state::search_chunk(const char* what_is_wrong) { pass_over(next_chunk() - offset, what_is_wrong); }
 
-// The kernel ends a write in the middle when it kills the process. So at the end of a capture that was not closed part
-// of a chunk is what a death leaves; behind it there can be nothing.
+// The kernel cuts a write in the middle when it kills the process. So an unclosed capture may end with part of a chunk,
+// and nothing can follow that part.
 void capture_reader::state::end_inside_chunk(std::uint32_t sequence) {
     if (!cut_off) cut_off = {offset, sequence};
     const std::uint64_t at = next_chunk();
@@ -138,7 +138,7 @@ void capture_reader::state::end_inside_chunk(std::uint32_t sequence) {
     pass_over(at - offset, "the file ends inside a chunk");
 }
 
-// From zeros where a chunk should begin to the key frame behind them, if one is there.
+// Skips zeros where a chunk should begin, up to the key frame behind them, if there is one.
 bool capture_reader::state::skip_trimmed() {
     const std::uint64_t at = file.skip_zeros(offset);
     if (at == offset || at == file.size()) return false;
@@ -150,13 +150,13 @@ bool capture_reader::state::skip_trimmed() {
     return is_trimmed;
 }
 
-// Whether the capture begins with this chunk: a key frame behind what was dropped, or at the very front, where every
-// other capture has chunk 0.
+// Whether the capture begins with this chunk: a key frame after a trimmed part, or at the very front, where a capture
+// that was not trimmed has chunk 0.
 bool capture_reader::state::begins_with(const format::chunk_header& found) const noexcept {
     return is_key_frame(found) && (wants_key_frame || offset == trim_up_to || offset == first_chunk);
 }
 
-// What was wrong with what is dropped by now does not matter any more.
+// Damage in the part that has been trimmed since then no longer counts.
 void capture_reader::state::begin_here(const format::chunk_header& found) {
     damage = damage_of_header();
     if (wants_key_frame) {
@@ -168,7 +168,7 @@ void capture_reader::state::begin_here(const format::chunk_header& found) {
     expected_sequence = std::max(expected_sequence, found.sequence);
 }
 
-// Replaces a deflated payload by what it inflates to; says what is wrong with it otherwise.
+// Replaces a deflated payload by its inflated bytes. Returns null, or what is wrong with it.
 const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<const std::byte>& payload) {
     constexpr std::uint64_t most_per_stored_byte = 1100;  // zlib's own limit is 1032
     if (raw_bytes > most_per_stored_byte * payload.size()) return "a chunk gives a size that it cannot inflate to";
@@ -182,7 +182,7 @@ const char* capture_reader::state::inflate(std::uint32_t raw_bytes, std::span<co
     return nullptr;
 }
 
-// Looks at the chunk at `offset` whose header is intact, and moves beyond it. True if it is delivered.
+// Reads the chunk with the intact header `found` at `offset`, and moves past it. True if the chunk is delivered.
 bool capture_reader::state::take(const format::chunk_header& found, chunk& out) {
     const std::uint64_t left = file.size() - offset - sizeof found;
     const std::uint64_t whole = std::min(sizeof found + chunk_place(found.stored_bytes), sizeof found + left);
@@ -195,7 +195,7 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
     damage.chunks += found.sequence - expected_sequence;
     expected_sequence = found.sequence + 1;
 
-    // Where the length itself is wrong, it does not tell where the next chunk is.
+    // A wrong length does not lead to the next chunk, so it is searched for.
     if (!has_possible_lengths(found)) {
         ++damage.chunks;
         search_chunk("a chunk gives a length that none can have");

@@ -1,14 +1,17 @@
-// Reads a capture file as a sequence of intact chunks. Whatever is damaged, truncated or of an unknown type is passed
-// over and counted; hostile input (lengths, checksums, zip bombs) costs at most twice format::largest_chunk_bytes of
-// memory, and all that is delivered from a file is at most format::most_inflated_bytes(). What is delivered is
-// well_formed() for its type; capture/payload.hpp reads it as typed values. After the chunks of the file come those
-// that recovery finds in the rings of a process that died (capture/recovery/recovery.hpp), in the same form, so that a
-// reader need not know the difference.
+// Reads a capture file as a sequence of intact chunks. A damaged, truncated or unknown chunk is skipped and counted.
+// Each delivered payload is well_formed() for its type; capture/payload.hpp reads it as typed values.
 //
-// The front of a capture may have been dropped (docs/flight-recorder.md): zeros up to a key frame. They are no damage,
-// and cost no time where they take no storage.
+// After the chunks of the file come those that recovery finds in the rings of a process that died
+// (capture/recovery/recovery.hpp). They have the same form, so a reader can treat them alike.
 //
-// One reader, one thread. The file is read as it goes, and never mapped: it may shrink, or its disk fail, meanwhile.
+// Hostile input (lengths, checksums, zip bombs) costs at most twice format::largest_chunk_bytes of memory, and at most
+// format::most_inflated_bytes() are delivered from a file.
+//
+// The front of a capture may have been trimmed (docs/guide/flight-recorder.md): it is zeros up to a key frame. Such
+// zeros are no damage, and skipping them costs no time if they take no storage.
+//
+// A reader is used by one thread. The file is read piece by piece and never mapped, since it may shrink or its disk may
+// fail.
 #pragma once
 
 #include <cstddef>
@@ -25,26 +28,26 @@ struct chunk {
     format::chunk_type type{};
     std::uint64_t aux = 0;
     std::span<const std::byte> payload;  // inflated; 8-byte aligned; valid until the next call of next()
-    bool recovered = false;              // from the rings, not from the file
-    // A key frame with which the capture begins: what came before it, if anything was delivered, has been dropped since
-    // and is to be forgotten.
+    bool recovered = false;              // true: from the rings, not from the file
+    // The chunk is a key frame with which the capture begins. Anything delivered before it has been trimmed from the
+    // file since then, and the caller must discard it.
     bool begins = false;
 };
 
 struct capture_damage {
-    std::uint64_t bytes = 0;   // passed over
-    std::uint64_t chunks = 0;  // lost, by the holes in the sequence
+    std::uint64_t bytes = 0;   // skipped
+    std::uint64_t chunks = 0;  // lost, counted by gaps in the sequence numbers
     std::uint64_t unknown_chunks = 0;
-    // At the end of a file that was not closed, of a chunk that is not whole and that the rings do not have: the
-    // process died while it was written, or the file was cut later. Not counted above.
+    // Bytes of an incomplete chunk at the end of a file that was not closed, if the rings do not have that chunk.
+    // Either the process died while writing it, or the file was cut later. Not counted above.
     std::uint64_t cut_off_bytes = 0;
-    std::string first;  // one line about the first damage: offset and what was wrong; empty if none
+    std::string first;  // the first damage in one line, with its offset; empty if none
 };
 
 class capture_reader {
 public:
-    // Throws prof::error when the file cannot be opened or does not begin like a capture of this version. A header that
-    // does begin so but is damaged further on is damage: the chunks are read all the same.
+    // Throws prof::error if the file cannot be opened or does not begin like a capture of this version. Damage further
+    // on in the header counts as damage, and the chunks are still read.
     explicit capture_reader(const std::string& path);
     ~capture_reader();
     capture_reader(const capture_reader&) = delete;
@@ -52,22 +55,23 @@ public:
 
     const format::file_header& header() const noexcept;
     bool next(chunk& out);  // false at the end
-    // What the chunks of a type hold in all, going by the headers: a hint of how much room to make, wrong where the
-    // file is damaged, and at most four times its size. Reads the headers only.
+    // The total payload bytes of all chunks of a type, according to the headers: a hint for reserving memory. It is
+    // wrong if the file is damaged, and at most four times the file's size. Reads the headers only.
     std::uint64_t payload_bytes_hint(format::chunk_type type) const;
-    void rewind();                                  // start again at the first chunk; damage() is counted anew
+    void rewind();                                  // begins again at the first chunk; damage() restarts too
     const capture_damage& damage() const noexcept;  // complete once next() has returned false
 
-    // Where a further chunk goes, once next() has returned false, and its sequence number: behind the last, and over
-    // one that the file's end cuts off.
+    // The place and sequence number for a further chunk: after the last whole one, over one that the end of the file
+    // cuts off. REQUIRES: next() has returned false.
     struct append_point {
         std::uint64_t offset = 0;
         std::uint32_t sequence = 0;
     };
     append_point where_to_append() const noexcept;
 
-    // How the capture ended, once next() has returned false: empty if it was closed; else one line that says what was
-    // recovered from the rings, or why nothing was. They are read once: a rewound reader gives the same again.
+    // How the capture ended, once next() has returned false. Empty if it was closed; else one line on what was
+    // recovered from the rings, or why nothing was. The rings are read once: after rewind() the same chunks are
+    // delivered again.
     const std::string& recovery_outcome() const noexcept;
 
 private:

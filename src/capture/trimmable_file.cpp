@@ -78,11 +78,11 @@ int trimmable_file::try_replace(std::uint64_t from) noexcept {
     } catch (const std::bad_alloc&) {
         return ENOMEM;
     } catch (const std::exception&) {
-        return EACCES;  // there can be no file beside it
+        return EACCES;  // no file can be created beside it
     }
 }
 
-// From a little before where it began the last time, so that the storage unit that lay across that place goes too.
+// Begins a little before the end of the previous hole, so that the storage unit across that place is freed too.
 int trimmable_file::make_hole(std::uint64_t to) noexcept {
     constexpr std::uint64_t largest_unit = 2U << 20;
     const std::uint64_t from = std::max(hole_end_ / largest_unit * largest_unit, header_bytes);
@@ -94,7 +94,7 @@ int trimmable_file::make_hole(std::uint64_t to) noexcept {
 
 int trimmable_file::replace(std::uint64_t from) {
     const disk_call call;
-    // Who removed or moved the file does not want another there, and what is there now is not ours.
+    // If the file was removed or moved, no new one is put there, and a file that is there now belongs to someone else.
     if (!file_->is_at(path_)) return ENOENT;
     const std::string next_path = path_ + ".tmp-" + std::to_string(getpid());
     ::unlink(next_path.c_str());

@@ -1,10 +1,12 @@
-// The file of a capture, whose front can be dropped: as a hole, which gives the storage back and leaves everything
-// where it is; where the file system makes none, or the file has become too long, by a copy without the front, which
-// takes the file's place. Such a copy is made when the front is at least as large as the rest: the file is at most
-// twice as large as what is kept, and for each byte that is written one is copied at most.
+// The file of a capture, whose front can be trimmed in one of two ways:
+// - By punching a hole: this frees the storage, and everything else keeps its place.
+// - By a copy without the front that replaces the file, if the file system cannot punch holes or the file has become
+//   too long. The copy is made when the front is at least as large as the rest. So the file is at most twice as large
+//   as what is kept, and at most one byte is copied for each byte written.
 //
-// Positions are counted from the beginning of the recording, and stay what they are when the file is replaced. One
-// thread; nothing throws once it is open. In a child made by fork nothing is done: the file is the parent's.
+// Positions count from the beginning of the recording, and do not change when the file is replaced. Used by one thread,
+// except copy(). Nothing throws after construction, except copy() if its callback throws. It must not be used in a
+// child made by fork, since the file is the parent's; capture_writer ensures that.
 #pragma once
 
 #include <cstddef>
@@ -22,29 +24,30 @@ class trimmable_file {
 public:
     using part_writer = std::function<int(std::span<const std::byte>)>;
 
-    // Longer than any file need be, and shorter than file systems can.
+    // More than any capture needs, and less than file systems allow.
     static constexpr std::uint64_t usual_longest = std::uint64_t{1} << 40;
 
-    // Creates `path`; throws prof::error. `write` and `punch` are the system's but in tests.
+    // Creates `path`; throws prof::error. `write` and `punch` are the system's calls except in tests.
     trimmable_file(const std::string& path, write_function write, punch_function punch, std::uint64_t longest);
 
     output_file::outcome write_all(std::span<const std::byte> bytes) noexcept;
     bool is_removed() const noexcept { return file_->is_removed(); }
 
-    // Of all that was written.
+    // Position of the end of everything written.
     std::uint64_t position() const noexcept { return position_; }
-    // Of the file now.
+    // Present size of the file.
     std::uint64_t bytes() const noexcept { return position_ - shift_; }
 
-    // Gives `to` what the file has up to its byte `end`, but what was dropped of it, part by part, until one is not
-    // written. Returns 0 or that errno, or why it cannot be read. By the open file: its name may be another's by now.
-    // Any thread; REQUIRES: nothing is dropped meanwhile.
+    // Passes the file's bytes up to `end`, without the trimmed part, to `to` piece by piece. Stops at the first error
+    // of `to`. Returns 0, that error, or the errno of reading. Reads through the open descriptor, since the path may
+    // name another file by now. Any thread. REQUIRES: nothing is trimmed meanwhile.
     int copy(std::uint64_t end, const part_writer& to) const;
 
-    // All before `position` but the capture's header; 0 or errno. Where it is to be a copy it may be left for later.
+    // Trims everything before `position` except the file's header. Returns 0 or errno. If this needs a copy, it may be
+    // deferred.
     int trim(std::uint64_t position) noexcept;
-    // For a file that must not become longer: a copy without what may be dropped takes its place at once. 0; EFBIG if
-    // there is nothing to drop; or why not.
+    // For a file that must not become longer: at once replaces it by a copy without what may be trimmed. Returns 0,
+    // EFBIG if there is nothing to trim, or another errno.
     int shorten() noexcept;
 
 private:
@@ -53,16 +56,16 @@ private:
     int try_replace(std::uint64_t from) noexcept;
     int replace(std::uint64_t from);
 
-    const std::string path_;  // absolute: the program may go elsewhere
+    const std::string path_;  // absolute, since the program may change its directory
     const write_function write_;
     const punch_function punch_;
     const std::uint64_t longest_;
     std::unique_ptr<output_file> file_;
     std::uint64_t position_ = 0;
-    std::uint64_t shift_ = 0;  // so much less is a place in the file than its position
+    std::uint64_t shift_ = 0;  // position minus place in the file
     std::uint64_t hole_end_ = 0;
-    std::uint64_t wanted_ = 0;        // the position up to which was to be dropped
-    std::uint64_t replace_from_ = 0;  // not before the file has so many bytes: the last attempt failed
+    std::uint64_t wanted_ = 0;        // the position up to which trim() was asked to trim
+    std::uint64_t replace_from_ = 0;  // after a failed attempt: no further one until the file has this many bytes
     bool makes_holes_ = true;
 };
 

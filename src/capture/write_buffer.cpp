@@ -29,12 +29,12 @@ write_buffer::write_buffer(std::span<std::byte> shared, std::size_t bytes, std::
 void write_buffer::begin(std::uint64_t created_realtime_ns) noexcept {
     if (shared_ == nullptr) return;
     set_unwritten(0);
-    // release: a reader that sees the capture's time sees that nothing of another's is there.
+    // release: a reader that sees this time also sees that the previous capture's chunks are gone.
     shared_->created_realtime_ns.store(created_realtime_ns, std::memory_order_release);
 }
 
 void write_buffer::set_unwritten(std::size_t bytes) noexcept {
-    // release: the bytes before their number.
+    // release: the bytes become visible before their number.
     if (shared_ != nullptr) shared_->bytes.store(bytes, std::memory_order_release);
 }
 

@@ -1,9 +1,9 @@
-// Where a capture_writer puts chunks together until write(2) has them in the file.
+// The memory in which a capture_writer assembles chunks, and where they stay until write(2) has put them into the file.
 //
-// In the rings' mapping if it can be (ring/region_layout.hpp: writing_header). The kernel cuts a write short where it
-// kills the process, and some chunks exist nowhere else: what is in the mapping survives, and recovery goes on where
-// the file ends (capture/recovery/unwritten.hpp). Else in memory of its own. One thread; in a child made by fork there
-// is no room.
+// It lies in the rings' mapping if possible (ring/region_layout.hpp: writing_header), else in memory of its own. The
+// reason: the kernel cuts a write short when it kills the process, and some chunks exist nowhere else. What is in the
+// mapping survives, and recovery continues where the file ends (capture/recovery/unwritten.hpp). Used by one thread. In
+// a child made by fork it must not be written.
 #pragma once
 
 #include <unistd.h>
@@ -19,8 +19,8 @@ namespace prof {
 
 class write_buffer {
 public:
-    // `shared`: a writing_header and the bytes behind it, of which at most `bytes` are used; not used if they are fewer
-    // than `least` or another writer has them.
+    // `shared`: a writing_header and the bytes behind it, of which at most `bytes` are used. If there are fewer than
+    // `least`, or another writer has them, the buffer uses memory of its own.
     write_buffer(std::span<std::byte> shared, std::size_t bytes, std::size_t least);
     ~write_buffer() { release(); }
     write_buffer(const write_buffer&) = delete;
@@ -29,19 +29,19 @@ public:
     std::byte* data() const noexcept { return bytes_.data(); }
     std::size_t size() const noexcept { return bytes_.size(); }
     std::span<const std::byte> first(std::size_t count) const noexcept { return bytes_.first(count); }
-    // False in a forked child: what is shared is the parent's.
+    // False in a forked child, where shared memory belongs to the parent.
     bool may_be_written() const noexcept { return shared_ == nullptr || ::getpid() == owner_; }
 
-    // From now on it belongs to the capture that was created then.
+    // From now on the buffer belongs to the capture that was created at this time.
     void begin(std::uint64_t created_realtime_ns) noexcept;
-    // So many bytes of it are whole chunks that the file does not have, or not yet all of.
+    // The first `bytes` of the buffer are whole chunks that the file lacks, at least in part.
     void set_unwritten(std::size_t bytes) noexcept;
-    // Another writer may have the shared memory. Nothing is written here afterwards.
+    // Gives the shared memory free for another writer. Nothing may be written here afterwards.
     void release() noexcept;
 
 private:
     const pid_t owner_ = ::getpid();
-    writing_header* shared_ = nullptr;  // null: the bytes are our own
+    writing_header* shared_ = nullptr;  // null: the bytes are in own_
     std::vector<std::byte> own_;
     std::span<std::byte> bytes_;
 };

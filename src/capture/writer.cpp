@@ -29,7 +29,7 @@ std::byte* append(std::byte* at, const void* bytes, std::size_t count) noexcept 
 
 std::uint32_t narrow(std::size_t bytes) noexcept { return static_cast<std::uint32_t>(bytes); }
 
-// The id, the length, and the text up to the next multiple of four.
+// Space for one entry: the id, the length, and the text padded to a multiple of four.
 std::size_t name_bytes(std::size_t text_bytes) noexcept {
     constexpr std::size_t word = sizeof(std::uint32_t);
     return 2 * word + (text_bytes + word - 1) / word * word;
@@ -75,13 +75,15 @@ struct capture_writer::state {
     bool may_try_again(int reason) noexcept;
     void give_up(std::size_t written, int reason) noexcept;
 
-    // One chunk, or several, each with the number of its first element before it if `number` is given.
+    // Writes one chunk or several. If `number` is given, each begins with the number of its first element.
     template <typename TElement>
     void write_array(format::chunk_type type, std::uint64_t aux, std::span<const TElement> items,
                      std::optional<std::uint64_t> number = std::nullopt) noexcept;
 
     const std::string file_path;
-    write_buffer buffer;  // chunks from its beginning; all but `used` of it is free. Before the file: it may throw
+    // Chunks stand at its beginning, `used` bytes; the rest is free. Declared before `file`, since its constructor may
+    // throw.
+    write_buffer buffer;
     trimmable_file file;
     const pid_t owner = ::getpid();
     std::size_t used = 0;
@@ -94,7 +96,7 @@ struct capture_writer::state {
     std::recursive_mutex* front = nullptr;
 };
 
-// At once, so that the rings of a process that dies early find the capture they belong to.
+// Written at once, so that the rings of a process that dies early find their capture.
 void capture_writer::state::write_header(const capture_writer_options& options) {
     format::file_header header;
     header.magic = format::magic;
@@ -134,7 +136,7 @@ void capture_writer::state::copy(const trimmable_file& from, const capture_exten
     sequence = copied.next_sequence;
 }
 
-// Where the payload goes; null once the capture has failed. `payload_bytes` is at most largest_payload().
+// Returns the place for the payload; null once the capture has failed. `payload_bytes` is at most largest_payload().
 std::byte* capture_writer::state::open_chunk(std::size_t payload_bytes) noexcept {
     if (!buffer.may_be_written()) return nullptr;
     if (sizeof(format::chunk_header) + payload_bytes > buffer.size() - used) write_out();
@@ -163,7 +165,7 @@ void capture_writer::state::close_chunk(format::chunk_type type, std::uint64_t a
     header.header_crc32 =
         crc32_of(std::as_bytes(std::span{&header, 1}).first(offsetof(format::chunk_header, header_crc32)));
     std::memcpy(begin, &header, sizeof header);
-    // The buffer's size is a multiple of 8 as is every chunk's place, so the padding always fits.
+    // The buffer's size and every chunk's place are multiples of 8, so the padding always fits.
     const std::size_t padded = chunk_place(header.stored_bytes);
     std::memset(payload + header.stored_bytes, 0, padded - header.stored_bytes);
     used += sizeof header + padded;
@@ -187,7 +189,7 @@ void capture_writer::state::write_out() noexcept {
     used = 0;
 }
 
-// Room may come; and a file that must not become longer may be replaced, if its front is not needed.
+// A full disk may get room again. A file that must not become longer can be replaced, unless its front is in use.
 bool capture_writer::state::may_try_again(int reason) noexcept {
     bool waits = reason == ENOSPC || reason == EDQUOT;
     if (reason == EFBIG) {
@@ -199,7 +201,7 @@ bool capture_writer::state::may_try_again(int reason) noexcept {
     return waits && wait_for_room && wait_for_room();
 }
 
-// `written` bytes of the buffer are in the file: its chunks beyond them, the one that was cut included, are lost.
+// `written` bytes of the buffer are in the file. The chunks after them are lost, including the one that was cut.
 void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
     for (std::size_t at = 0; at < used;) {
         format::chunk_header chunk;
@@ -210,7 +212,7 @@ void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
         }
         at = chunk_place(end_of_payload);
     }
-    // Within the capacity that was reserved: nothing is allocated.
+    // The capacity was reserved, so nothing is allocated here.
     char text[128];
     failure.assign("cannot write capture ");
     failure.append(file_path);
@@ -269,7 +271,7 @@ void capture_writer::property(std::string_view key, std::string_view value) noex
 
 void capture_writer::names(std::span<const name_entry> entries) noexcept {
     const std::size_t largest = state_->largest_payload();
-    // Of a text that is cut, as much as a chunk of its own can hold with its padding.
+    // A text that is cut keeps as much as one chunk can hold with its padding.
     const std::size_t longest_text = (largest - name_bytes(0)) / sizeof(std::uint32_t) * sizeof(std::uint32_t);
     while (!entries.empty()) {
         std::size_t count = 0;
@@ -334,7 +336,7 @@ void capture_writer::devices(std::span<const device_record> devices, std::uint64
 }
 
 void capture_writer::drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept {
-    // One chunk at most: a count for each cause is all there is to say.
+    // At most one chunk, since there is one count for each cause.
     std::array<format::drop_entry, drop_cause_count> entries;
     const std::size_t count = std::min(counts.size(), entries.size());
     for (std::size_t i = 0; i < count; ++i) {
@@ -353,7 +355,7 @@ void capture_writer::key_frame(const format::key_frame_entry& entry) noexcept {
 
 void capture_writer::open(std::uint64_t thread_uid, std::uint64_t next_number,
                           std::span<const record> records) noexcept {
-    constexpr std::size_t at_a_time = 64;  // fits any buffer: each chunk has the same number
+    constexpr std::size_t at_a_time = 64;  // fits any buffer; each chunk carries the same number
     for (; !records.empty() && !failed(); records = records.subspan(std::min(records.size(), at_a_time))) {
         state_->write_array(format::chunk_type::open, thread_uid, records.first(std::min(records.size(), at_a_time)),
                             next_number);

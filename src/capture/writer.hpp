@@ -1,10 +1,10 @@
-// Writes a capture file, chunk by chunk. For the drain thread alone (one thread at a time); never throws once open,
-// since it runs inside somebody else's program: after a failed write it stops writing, keeps the reason, and counts
-// what it was given from then on.
+// Writes a capture file, chunk by chunk. Used by one thread at a time, normally the drain thread. Nothing throws after
+// construction, since this runs inside the profiled program. After a failed write it stops writing, keeps the reason,
+// and counts the records that it is given.
 //
-// Each call writes one chunk (large spans: several) into a buffer of `buffer_bytes`, which goes to the kernel when it
-// is full and by flush(). Nothing is allocated after construction. A single text that does not fit the buffer is cut.
-// In a child made by fork nothing is written: the file is the parent's.
+// Each call writes one chunk (several if the span is large) into a buffer of `buffer_bytes`. The buffer goes to the
+// kernel when it is full and in flush(). Nothing is allocated after construction. A single text that does not fit the
+// buffer is cut. In a child made by fork nothing is written, since the file is the parent's.
 #pragma once
 
 #include <sys/types.h>
@@ -31,7 +31,7 @@
 
 namespace prof {
 
-// What a capture that is being written has up to a moment: whole chunks, `bytes` of the file, header included.
+// The extent of a capture at some moment of its writing: whole chunks, `bytes` of the file, header included.
 struct capture_extent {
     std::uint64_t bytes = 0;
     std::uint32_t next_sequence = 0;
@@ -40,20 +40,20 @@ struct capture_extent {
 class capture_writer;
 
 struct capture_writer_options {
-    bool deflate = false;  // zlib level 1 on each chunk that gets smaller by it
+    bool deflate = false;  // compresses with zlib level 1; a chunk that would not shrink is stored as it is
     std::size_t buffer_bytes = 256U << 10;
-    // Where chunks are put together, so that what is in it survives the process (region::writing_area()); used by one
-    // writer at a time. Empty: in memory of the writer's.
+    // Memory in which chunks are assembled, so that they survive the process (region::writing_area()). One writer uses
+    // it at a time. Empty: the writer allocates memory.
     std::span<std::byte> shared_memory{};
-    // Written with the file's header by one call. That lies in the file's first page, inside of which the kernel does
-    // not cut a write: whoever has the header has this property, too, unless it is longer.
+    // Written together with the file's header by one call, within the file's first page, where the kernel does not cut
+    // a write. So a file that has its header also has this property. A property that is too long is left out.
     std::pair<std::string_view, std::string_view> first_property{};
     std::array<std::uint8_t, 16> id{};                          // the capture's id (format::file_header)
-    ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // instead of write(2): for tests
-    punch_function punch = nullptr;                             // instead of fallocate(2): likewise
+    ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // replaces write(2) in tests
+    punch_function punch = nullptr;                             // replaces fallocate(2) in tests
     std::uint64_t longest_file = trimmable_file::usual_longest;
-    // Begins as this capture does, whatever its name is by now, without what was dropped of it. REQUIRES: nothing of it
-    // is dropped meanwhile.
+    // Begins as a copy of that capture, without its trimmed part, up to `copied`. Works even if the capture's name has
+    // changed. REQUIRES: it is not trimmed meanwhile.
     const capture_writer* copy_of = nullptr;
     capture_extent copied{};
 };
@@ -63,7 +63,7 @@ public:
     using name_entry = std::pair<std::uint32_t, std::string_view>;
 
     // Creates `path` (mode 0600, O_EXCL | O_NOFOLLOW: an existing file or link is never touched). Throws prof::error,
-    // and leaves no file then.
+    // and then leaves no file.
     capture_writer(const std::string& path, const capture_writer_options& options);
     ~capture_writer();  // flushes; writes no end chunk
     capture_writer(const capture_writer&) = delete;
@@ -74,11 +74,11 @@ public:
     void labels(std::span<const label> entries) noexcept;
     void thread(const format::thread_entry& entry) noexcept;
     void records(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records) noexcept;
-    // As records(), of a time that is no window's. A section of it begins with a window record.
-    // `as`: or known_graphs.
+    // As records(), but outside any window. Each section must begin with a window record. `as`: earlier or
+    // known_graphs.
     void earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
                  format::chunk_type as = format::chunk_type::earlier) noexcept;
-    // `buffer`: the number of the buffer of CUPTI's that they come from; 0 if from none.
+    // `buffer`: the number of the CUPTI buffer from which the records come; 0: none.
     void kernels(std::span<const kernel_record> kernels, std::uint64_t buffer = 0) noexcept;
     void transfers(std::span<const transfer_record> transfers, std::uint64_t buffer = 0) noexcept;
     void graphs(std::span<const graph_record> graphs, std::uint64_t buffer = 0) noexcept;
@@ -87,33 +87,34 @@ public:
     void drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept;
     void window(const format::window_entry& entry) noexcept;
     void key_frame(const format::key_frame_entry& entry) noexcept;
-    // What is open on a thread whose next record has this number.
+    // The records that are open on a thread, whose next record has the number `next_number`.
     void open(std::uint64_t thread_uid, std::uint64_t next_number, std::span<const record> records) noexcept;
     void end(format::end_reason reason) noexcept;
 
     void flush() noexcept;
 
-    // What waits where the disk is full, or the user's share of it, until the write may be tried again; false: the
-    // capture ends there, as it does without this. Called by whoever writes.
+    // `wait` is called by the writing thread when the disk or the user's quota is full. It waits and returns true to
+    // try the write again, or false to end the capture there. Without it the capture ends there.
     void set_wait_for_room(std::function<bool()> wait) noexcept;
-    // Held by whoever needs the capture's front to stay where it is. What writes takes it where the file must not
-    // become longer, and replaces the file (trim()); where another has it, it waits as for room.
+    // Another thread holds `front` to keep the capture from being trimmed. The writing thread takes it to replace a
+    // file that must not become longer; while another thread holds it, the writing thread calls `wait` as for a full
+    // disk. The caller of trim() must hold it as well.
     void set_front(std::recursive_mutex& front) noexcept;
 
-    // What is in the file. REQUIRES: it is flushed.
+    // The extent of the file. REQUIRES: the writer is flushed.
     capture_extent extent() const noexcept;
-    // Where the next chunk goes: a place to drop all before, if that chunk is a key frame.
+    // The position of the next chunk. If that chunk is a key frame, everything before it may be trimmed.
     std::uint64_t position() const noexcept;
-    // Gives back the storage of all before `position`, the file's header excepted; to readers it is dropped. 0 or
-    // errno. Where the file system makes no holes, later, and all at once (trimmable_file.hpp). REQUIRES: the writer is
-    // flushed.
+    // Frees the storage of everything before `position` except the file's header; readers see it as trimmed. Returns 0
+    // or errno. If the file system cannot punch holes, this happens later and all at once (trimmable_file.hpp).
+    // REQUIRES: the writer is flushed.
     int trim(std::uint64_t position) noexcept;
 
     bool failed() const noexcept;
-    // Empty while all is well; else one line: what failed, on which file, why (strerror).
+    // Empty unless the writer has failed; then one line: what failed, on which file, and why (strerror).
     const std::string& failure() const noexcept;
-    std::uint64_t records_lost() const noexcept;   // records and GPU operations given after the failure (or in it)
-    std::uint64_t bytes_written() const noexcept;  // that the file has
+    std::uint64_t records_lost() const noexcept;   // records and GPU operations lost in the failure or given after it
+    std::uint64_t bytes_written() const noexcept;  // bytes in the file
 
 private:
     struct state;

@@ -14,12 +14,12 @@
 
 #include "analysis/projection/xla_phases.hpp"
 #include "analysis/reports/reports.hpp"
-#include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
+#include "export/atomic_file.hpp"
 #include "export/chrome/trace_names.hpp"
 #include "export/report/report_csv.hpp"
 #include "export/report/report_json.hpp"

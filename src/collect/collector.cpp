@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t records_at_a_time = 8192;
 
-// The kernel's name of a live thread now; false if it is gone.
+// Reads the present kernel name (comm) of a live thread; false if the thread is gone.
 bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
@@ -42,10 +42,11 @@ collector::collector(region& where, const drop_counts& drops_before, graph_histo
       recycling_(where),
       names_end_(where.passing().end()),
       drops_before_(drops_before) {
-    drained_.reserve(where.rings().size());  // what is written is always given back
+    // Reserved here so that push_back() in a round cannot fail: a ring whose records were written is always released.
+    drained_.reserve(where.rings().size());
     if (limits.any()) {
         retention_ = std::make_unique<retention>(limits, said);
-        // What was captured in the part that is dropped is written again.
+        // Graph captures in the trimmed part are written again in each key frame, so a history is needed.
         if (memory_ == nullptr) own_memory_ = std::make_unique<graph_history>(where);
         if (memory_ == nullptr) memory_ = own_memory_.get();
     }
@@ -58,7 +59,7 @@ void collector::begin_capture(capture_writer& out) {
     write_clock();
 }
 
-// The counters of the mapping go on from recording to recording, and whoever recovers them must know where this began.
+// The drop counters of the mapping run on across recordings. Recovery needs their values at the start of this one.
 void collector::write_drops_before() {
     std::string counts;
     for (std::size_t cause = 0; cause < drops_before_.size(); ++cause) {
@@ -68,7 +69,7 @@ void collector::write_drops_before() {
     }
     if (counts.empty()) return;
     property("drops_before", counts);
-    flush();  // who recovers this may come at once
+    flush();  // so that recovery finds it even if the process dies at once
 }
 
 void collector::property(const std::string& key, const std::string& value) {
@@ -92,7 +93,7 @@ collector::round_result collector::round() {
         frees_names = recycling_.prepare();
         drain(result);
     } catch (const std::bad_alloc&) {
-        // The process has no memory left. What was not read stays in its ring for the next round.
+        // Out of memory. Records that were not read stay in their rings for the next round.
         frees_names = false;
     }
     release_rings();
@@ -106,7 +107,7 @@ void collector::release_rings() {
     for (drained& d : drained_) {
         d.found.consumer.release(d.found.view.end);
         if (d.found.state == ring_state::retired) {
-            // relaxed: the retired thread's claim was published with the state.
+            // relaxed: the uid was published with the ring's state, by the thread that has ended.
             forget_thread(d.ring->thread_uid.load(std::memory_order_relaxed));
             region_.free_ring(*d.ring);
         }
@@ -120,7 +121,7 @@ void collector::forget_thread(std::uint64_t uid) {
         threads_.erase(uid);
         return;
     }
-    // A key frame may still have to name it: what it started others may end.
+    // A key frame may still have to describe the thread, since other threads may end ranges that it started.
     retention_->open().end_thread(uid);
     if (const auto known = threads_.find(uid); known != threads_.end()) known->second.has_ended = true;
 }
@@ -134,8 +135,8 @@ void collector::drain(round_result& result) {
     if (out_ != nullptr) drain_gpu(result);
 }
 
-// What a capture that has failed does not take is counted beside the rings, where the count outlives the process,
-// before it is given back there.
+// Records that a failed capture does not accept are counted in the region, where the count outlives the process. This
+// happens before their slots are released.
 void collector::flush() noexcept {
     out_->flush();
     const std::uint64_t lost = out_->records_lost();
@@ -144,7 +145,7 @@ void collector::flush() noexcept {
 }
 
 void collector::note_totals(std::uint64_t more_records) noexcept {
-    // relaxed: figures for people.
+    // relaxed: statistics only.
     records_.fetch_add(more_records, std::memory_order_relaxed);
     bytes_.store(out_->bytes_written(), std::memory_order_relaxed);
 }
@@ -157,8 +158,8 @@ collector::totals collector::so_far() const noexcept {
     return out;
 }
 
-// A thread may have passed the gate before the window began, and written behind it: so in each round while one is open,
-// and after it until all is said.
+// A thread may have passed the gate before the window began and write its record afterwards. So this is repeated in
+// each round while a window is open, and after it until nothing is pending.
 void collector::emit_news() {
     memory_->end_round();
     if (out_ == nullptr || !tells_) return;
@@ -166,7 +167,7 @@ void collector::emit_news() {
     if (memory_->has_news() && !memory_->expects_news()) tell(format::chunk_type::earlier);
 }
 
-// What the capture does not have yet.
+// Writes what the graph history has and the capture lacks.
 void collector::tell(format::chunk_type as) {
     memory_->tell([&](const format::thread_entry& thread, std::span<const record> section) {
         if (threads_.try_emplace(thread.uid, known_thread{thread, true}).second) out_->thread(thread);
@@ -182,13 +183,13 @@ void collector::tell(format::chunk_type as) {
     }
 }
 
-// Of one that is freed, by what keeps records with it.
+// The text of a freed name, from the part that keeps records with it.
 std::string_view collector::held_name(std::uint32_t id) const {
     const std::string_view open = retention_ != nullptr ? retention_->open().held_name(id) : std::string_view{};
     return open.empty() && memory_ != nullptr ? memory_->held_name(id) : open;
 }
 
-// Of what is free after each round, at least.
+// As a share of the free memory for names. The factor 2: at least half of the arena is free after each round.
 double collector::used_up_names() noexcept {
     const std::uint64_t end = region_.passing().end();
     const double bytes = static_cast<double>(end - names_end_);
@@ -196,13 +197,13 @@ double collector::used_up_names() noexcept {
     return 2 * bytes / static_cast<double>(region_.passing().arena_bytes());
 }
 
-// No record in a ring has them any more.
+// Called when no record in a ring uses these names any more.
 void collector::free_names() {
     try {
         if (retention_ != nullptr) retention_->open().hold_names(region_, recycling_.to());
         if (memory_ != nullptr) memory_->hold_names(recycling_.to());
     } catch (const std::bad_alloc&) {
-        // The process has no memory left: what is not held is counted where it is wanted.
+        // Out of memory: a text that is not held is counted as names_full when a record needs it.
     }
     names_.forget(recycling_.from(), recycling_.to());
     recycling_.finish();
@@ -210,7 +211,8 @@ void collector::free_names() {
 
 void collector::write_labels(std::uint32_t& cursor) {
     labels_.clear();
-    std::uint32_t next = cursor;  // where there is no memory nothing is passed over
+    // `cursor` moves only at the end, so that no label is skipped when an allocation throws.
+    std::uint32_t next = cursor;
     for (label l; region_.label_at(next, l); ++next) labels_.push_back(l);
     for (const label& l : labels_) names_.use(l.name);
     names_.write(*out_);
@@ -221,17 +223,17 @@ void collector::write_labels(std::uint32_t& cursor) {
 void collector::describe_thread(const ring_header& ring, bool look_again) {
     // acquire: name and tid were written before the uid.
     const std::uint64_t uid = ring.thread_uid.load(std::memory_order_acquire);
-    if (uid == 0) return;  // being claimed just now
+    if (uid == 0) return;  // the ring is being claimed right now
     const auto [known, is_new] = threads_.try_emplace(uid);
     known->second.has_ended = false;
     if (!is_new && !look_again) return;
     format::thread_entry& entry = known->second.entry;
     const auto before = entry.name;
     entry.uid = uid;
-    // relaxed: ordered by the uid.
+    // relaxed: ordered by the load of the uid.
     entry.tid = ring.tid.load(std::memory_order_relaxed);
-    // The name it has now: a pool may name its threads after their first range. Of one that has ended the tid may be
-    // another's by now.
+    // Read the present name, since a pool may name its threads after their first range. Checked before and after: once
+    // a thread has ended, its tid may belong to another thread.
     const auto lives = [&] {
         return ring.state.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(ring_state::claimed) &&
                ring.thread_uid.load(std::memory_order_relaxed) == uid;
@@ -247,7 +249,8 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     if (memory_ != nullptr) memory_->describe(entry);
 }
 
-// Stretches that are heard only are the memory's; of each the capture has the record with which it begins.
+// Stretches that are observed only go to the graph history. Of each, the capture gets just the window record at its
+// start.
 void collector::take(std::uint64_t uid, std::uint64_t number, std::span<const record> records) {
     if (memory_ == nullptr) return write_records(uid, number, records);
     const auto is_window = [](const record& r) { return r.kind == record_kind::window; };
@@ -284,7 +287,7 @@ void collector::drain_rings(round_result& result) {
         if (view.size() == 0 && found.state != ring_state::retired) continue;
         if (view.size() != 0) {
             describe_thread(ring, false);
-            // relaxed: whoever wrote these records wrote the uid before.
+            // relaxed: the thread that wrote these records wrote the uid before them.
             const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
             std::uint64_t number = view.begin;
             for (const std::span<const record> part : {view.first, view.second}) {
@@ -347,7 +350,7 @@ std::uint64_t collector::unwritten_drops() const noexcept {
     const auto now = region_.drops();
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < now.size(); ++i) {
-        if (i == static_cast<std::size_t>(drop_cause::write_failed)) continue;  // these have a place in the rings
+        if (i == static_cast<std::size_t>(drop_cause::write_failed)) continue;  // counted in the region by flush()
         sum += now[i] - drops_before_[i] - drops_written_[i];
     }
     return sum;
@@ -355,7 +358,7 @@ std::uint64_t collector::unwritten_drops() const noexcept {
 
 void collector::housekeeping() {
     for (const ring_header& ring : region_.rings()) {
-        // relaxed: a thread that is missed now is described with its records.
+        // relaxed: a thread that is missed here is described together with its records.
         if (ring.state.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(ring_state::claimed)) {
             const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
             if (threads_.contains(uid)) describe_thread(ring, true);
@@ -380,7 +383,7 @@ void collector::discard_gpu_records() noexcept {
             batch_.clear();
         }
     } catch (const std::bad_alloc&) {
-        // The process has no memory left.
+        // Out of memory.
     }
 }
 

@@ -1,9 +1,10 @@
-// One drain: from the rings and CUPTI's completed buffers into the capture. Belongs to one thread at a time (the drain
-// thread, or a test).
+// Drains the rings and CUPTI's completed buffers into the capture, one round at a time. Used by one thread at a time:
+// the drain thread, or a test. Functions marked "any thread" are the exception.
 //
-// Order within a round: labels, rings, GPU records, each behind the names that it has; then the capture is handed to
-// the kernel, and only then are the slots given back to their producers, and the buffer to CUPTI. So at any moment each
-// record is in its ring or buffer or in the file, and a process that is killed loses neither.
+// Order within a round: labels, then the rings, then GPU records; each is preceded by the names that it uses. Then the
+// capture is flushed to the kernel. Only after that are the slots released to their producers and the buffers returned
+// to CUPTI. So at any moment each record is in its ring, in its buffer or in the file, and killing the process loses
+// none.
 #pragma once
 
 #include <array>
@@ -27,62 +28,71 @@ namespace prof {
 
 class collector {
 public:
-    // All that is given must outlive the collector. `drops_before`: what the region had counted before the recording.
-    // `memory`, if there is one, gets all that is drained, and gives the capture what came before it. With limits
-    // only the latest part of the capture is kept; `said` are the properties that stand in it from the start.
+    // All arguments must outlive the collector.
+    // - `drops_before`: the region's drop counts at the start of this recording.
+    // - `memory`: may be null; observes everything that is drained, and provides what a capture lacks from before it
+    //   began.
+    // - `limits`: if any is set, only the latest part of the capture is kept.
+    // - `said`: the properties that the capture already contains at its start.
     explicit collector(region& where, const drop_counts& drops_before = {}, graph_history* memory = nullptr,
                        const keep_limits& limits = {}, const property_list& said = {});
 
-    // Before the first round. Without it nothing is recorded, and the memory, which must be there then, listens.
+    // Call before the first round. Without a capture nothing is recorded and the collector only feeds the graph history
+    // (REQUIRES then: `memory` is not null).
     void begin_capture(capture_writer& out);
 
-    // The tracer may come while the collector runs (CUDA is initialised late). Any thread.
+    // May be called while the collector runs, since CUDA may be initialised late. Any thread.
     void set_tracer(cupti_tracer* tracer) noexcept { tracer_.store(tracer); }
 
     struct round_result {
-        std::uint64_t records = 0;  // moved from rings, and GPU records
-        // The fullest ring, 0 … 1, as it was found; or the part of the names' room that was used up since the last
-        // round.
+        std::uint64_t records = 0;  // records taken from rings, plus GPU records
+        // How full the fullest ring was when it was read, 0 … 1; or, if larger, the share of the free name memory that
+        // was used up since the previous round.
         double fullest = 0;
     };
     round_result round();
 
-    // Written to the capture.
+    // Writes a property to the capture.
     void property(const std::string& key, const std::string& value);
-    // Likewise: a window begins or has ended. From its beginning on the capture knows what the memory does.
+    // Writes the beginning or the end of a window to the capture. From the beginning of a window on, rounds also write
+    // what the graph history has and the capture lacks.
     void window(const format::window_entry& window);
 
-    // After a round: a key frame if it is time for one; then, if it may be, what need not be kept is dropped. `now_ns`:
-    // monotonic.
+    // Call after a round. Writes a key frame if one is due, then trims the capture if `may_trim`. `now_ns`:
+    // CLOCK_MONOTONIC. Without limits it does nothing.
     void keep(std::uint64_t now_ns, bool may_trim = true);
 
-    // What need not be written in each round: a clock snapshot, drop counts, threads' new names. Once a second or so.
+    // Writes what is not needed in every round: a clock snapshot, drop counts, new names of threads. To be called about
+    // once a second.
     void housekeeping();
 
-    // Where there is no capture: what CUPTI has completed is not the next one's.
+    // For a recording without a capture: discards the completed GPU records, so that they do not enter the next
+    // capture.
     void discard_gpu_records() noexcept;
 
-    // GPU records that CUPTI holds back come soon after. For a thread that may wait for CUPTI.
+    // Asks CUPTI for the records that it still holds back; they arrive shortly after. Call only on a thread that may
+    // block in CUPTI.
     void ask_for_gpu_records() noexcept;
 
-    // What has been taken in so far; any thread.
+    // The totals so far. Any thread.
     struct totals {
-        std::uint64_t records = 0;  // from rings, and GPU records
-        std::uint64_t bytes = 0;    // of the capture
+        std::uint64_t records = 0;  // taken from rings, plus GPU records
+        std::uint64_t bytes = 0;    // written to the capture
         drop_counts dropped{};
     };
     totals so_far() const noexcept;
 
-    // Counted, and not in the capture: it has failed. The drain thread's, or after its end.
+    // Drops that are counted but missing from the capture, because the capture has failed. Call on the drain thread, or
+    // after it has ended.
     std::uint64_t unwritten_drops() const noexcept;
 
-    // The last words: everything that is left, then the end chunk. REQUIRES: the gate is shut, the tracer detached.
+    // Drains everything that is left, then writes the end chunk. REQUIRES: the gate is shut and the tracer is detached.
     void finish(format::end_reason reason);
 
 private:
     struct known_thread {
-        format::thread_entry entry;  // as last written
-        bool has_ended = false;      // or is known from memory alone
+        format::thread_entry entry;  // as it was last written to the capture
+        bool has_ended = false;      // also true for a thread that only the graph history has described
     };
     struct drained {
         ring_header* ring;
@@ -114,23 +124,23 @@ private:
     region& region_;
     capture_writer* out_ = nullptr;
     std::unique_ptr<graph_history> own_memory_;
-    graph_history* memory_ = nullptr;  // or that of the process
-    bool is_open_ = false;             // a window
-    bool tells_ = false;               // in the next round at least
+    graph_history* memory_ = nullptr;  // own_memory_, the process's history, or null
+    bool is_open_ = false;             // a window is open
+    bool tells_ = false;               // the next round emits what the graph history has
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t label_cursor_ = 0;
-    std::unordered_map<std::uint64_t, known_thread> threads_;   // by uid
-    std::unordered_map<std::uint64_t, std::uint64_t> emitted_;  // by uid: earlier records written
-    std::unique_ptr<retention> retention_;                      // null: everything is kept
+    std::unordered_map<std::uint64_t, known_thread> threads_;   // key: thread uid
+    std::unordered_map<std::uint64_t, std::uint64_t> emitted_;  // key: thread uid; context records written
+    std::unique_ptr<retention> retention_;                      // null: the whole capture is kept
     name_writer names_;
     name_recycling recycling_;
-    std::uint64_t names_end_ = 0;  // after the last round
+    std::uint64_t names_end_ = 0;  // end of the name positions after the last round
     const drop_counts drops_before_{};
     drop_counts drops_written_{};
-    std::uint64_t lost_ = 0;  // of what was given to the capture
+    std::uint64_t lost_ = 0;  // records given to the capture after it failed
     std::atomic<std::uint64_t> records_{0};
     std::atomic<std::uint64_t> bytes_{0};
-    // Kept between rounds so that a round allocates nothing once warm.
+    // Reused between rounds, so that a round allocates nothing once it is warm.
     std::vector<label> labels_;
     std::vector<drained> drained_;
     activity_batch batch_;

@@ -1,4 +1,4 @@
-// Of a capture of which only the latest part is kept: its key frames, and what is dropped from it.
+// The part of the collector for captures of which only the latest part is kept: key frames and trimming.
 #include <new>
 
 #include "base/clock.hpp"
@@ -7,23 +7,23 @@
 namespace prof {
 
 void collector::keep(std::uint64_t now_ns, bool may_trim) {
-    // Of a capture that cannot be written any more nothing is dropped either.
+    // A capture that can no longer be written is not trimmed either.
     if (retention_ == nullptr || out_->failed()) return;
     if (retention_->wants_key_frame(now_ns, *out_)) write_key_frame(now_ns);
     if (may_trim) retention_->trim(now_ns, *out_);
 }
 
-// The rings once more, so that of all GPU work that is before the key frame the launch is, too.
+// Drains the rings once more, so that the launch of any GPU work before the key frame is also before it.
 void collector::settle_rings() {
     try {
         round_result ignored;
         drain_rings(ignored);
     } catch (const std::bad_alloc&) {
-        // As in a round.
+        // Out of memory, as in a round.
     }
     release_rings();
     if (memory_ == nullptr) return;
-    // What was heard in the round before is settled with the first, all that was heard with the second.
+    // The first call settles what was observed in the previous round, the second settles everything else.
     memory_->end_round();
     memory_->end_round();
     if (memory_->has_news()) tell(format::chunk_type::earlier);

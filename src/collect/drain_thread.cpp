@@ -24,17 +24,17 @@ constexpr microseconds shortest_pause{200};
 constexpr microseconds longest_pause{20'000};
 constexpr microseconds resting_pause{1'000'000};
 
-// Clock snapshots at first come soon one after the other: the rate of a clock is known only as well as two snapshots
-// are apart, and a process may be killed in its first second.
+// Clock snapshots are frequent in the beginning. The rate of a clock is known only as precisely as two snapshots are
+// apart, and a process may be killed in its first second.
 constexpr std::chrono::milliseconds first_housekeeping{16};
 constexpr std::chrono::milliseconds longest_housekeeping{1024};
 
-// CUPTI hands a buffer over when it is full or when it is asked, and may keep what is new to itself until then.
+// CUPTI delivers a buffer when it is full or on request, and may hold new records back until then.
 constexpr std::chrono::milliseconds gpu_records_period{500};
 
 constexpr std::chrono::milliseconds between_looks_at_disk{10};
 
-// Of a disk that is full.
+// How often a write to a full disk is retried.
 constexpr std::chrono::milliseconds room_period{1000};
 
 constexpr std::string_view no_memory = "no memory for the capture";
@@ -47,7 +47,8 @@ std::string utc(std::uint64_t realtime_ns) {
     return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts)};
 }
 
-// Overwrites nothing. 0 or errno. A file system across a network may know hard links and no such renaming.
+// Never overwrites. Returns 0 or errno. Falls back to a hard link, since a network file system may not support this
+// rename.
 int rename_to_new(const std::string& from, const std::string& to) noexcept {
     if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
@@ -56,8 +57,8 @@ int rename_to_new(const std::string& from, const std::string& to) noexcept {
     return 0;
 }
 
-// Halve the pause while a ring is found more than an eighth full (a burst twice as fast still fits), lengthen it
-// slowly while they are nearly empty.
+// Halves the pause when a ring is more than an eighth full, so that a burst twice as fast still fits. Lengthens it
+// slowly when all rings are nearly empty.
 microseconds next_pause(microseconds pause, double fullest) noexcept {
     if (fullest > 0.125) return std::max(shortest_pause, pause / 2);
     if (fullest < 0.03) return std::min(longest_pause, pause + pause / 4);
@@ -95,7 +96,7 @@ void drain_thread::run() noexcept {
 bool drain_thread::make_capture() noexcept {
     try {
         if (make_) {
-            const disk_call call;  // of many: directories, names
+            const disk_call call;  // covers many calls: directories, names
             out_ = make_();
         }
         if (out_ != nullptr) collector_.begin_capture(*out_);
@@ -110,7 +111,7 @@ bool drain_thread::make_capture() noexcept {
     return making_problem_.empty();
 }
 
-// There may be no memory left: what is said then has its place.
+// Without memory for the text, no_memory fits the capacity that was reserved.
 void drain_thread::note_making_problem(std::string_view problem) noexcept {
     const std::lock_guard lock(mutex_);
     try {
@@ -131,7 +132,7 @@ void drain_thread::write_last_words() {
         write_notes();
         collector_.finish(reason_);
     } catch (const std::bad_alloc&) {
-        // The process has no memory left. The capture has no end, and what it lacks stays in the rings.
+        // Out of memory. The capture has no end chunk, and what it lacks stays in the rings.
     }
 }
 
@@ -208,7 +209,7 @@ void drain_thread::write_notes() {
     for (const format::window_entry& window : windows) collector_.window(window);
 }
 
-// False if another thread goes on instead.
+// Returns false if another thread has taken over.
 bool drain_thread::rounds() {
     std::chrono::milliseconds period = first_housekeeping;
     auto next_housekeeping = std::chrono::steady_clock::now() + period;
@@ -223,12 +224,12 @@ bool drain_thread::rounds() {
         try {
             write_notes();
             pause = next_pause(pause, collector_.round().fullest);
-            // Who asks for a sync reads the file: it is to have the clock and the counts of this moment.
+            // A requester of a sync reads the file and needs the clock and drop counts of this moment.
             if (is_asked || now >= next_housekeeping) collector_.housekeeping();
             const std::unique_lock front(front_, std::try_to_lock);
             collector_.keep(clock_ns(CLOCK_MONOTONIC), front.owns_lock());
         } catch (const std::bad_alloc&) {
-            // The process has no memory left: it goes on, and so do we, as far as it lets us.
+            // Out of memory: the program goes on, and so does the drain thread as far as it can.
         }
         if (is_asked || now >= next_housekeeping) {
             period = std::min(2 * period, longest_housekeeping);
@@ -254,7 +255,7 @@ bool drain_thread::rounds() {
     return true;
 }
 
-// False if the disk did not answer. REQUIRES: `lock` holds mutex_.
+// Returns false if the disk did not answer. REQUIRES: `lock` holds mutex_.
 template <typename TCondition>
 bool drain_thread::wait_for_disk(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds patience,
                                  TCondition&& is_over) {
@@ -294,7 +295,7 @@ bool drain_thread::sync_at_last(std::chrono::nanoseconds patience) {
 }
 
 // Nothing is drained meanwhile: what finds no room in rings and buffers is counted there, as with a disk that does not
-// answer. Who wants the end gets one more attempt.
+// answer. A request to end gets one more attempt to write before the capture ends.
 bool drain_thread::wait_for_room() {
     exit_if_alone();
     std::unique_lock lock(mutex_);
@@ -323,7 +324,7 @@ void drain_thread::note_room() {
                                                 ": what found no room in memory meanwhile is counted as dropped");
 }
 
-// Under another name first: whoever finds a dump finds a whole one.
+// Written under a temporary name first, so that a file with a dump's name is always complete.
 void drain_thread::dump(const std::string& path, const std::string& reason) {
     const std::lock_guard front(front_);
     collector_.ask_for_gpu_records();
@@ -389,7 +390,7 @@ std::string drain_thread::close(format::end_reason reason) {
     return shortcoming();
 }
 
-// Why the capture lacks something; "" if nothing. When the thread is at its end.
+// Why the capture is incomplete; "" if it is complete. Call when the thread is at its end.
 std::string drain_thread::shortcoming() {
     if (out_ == nullptr) {
         collector_.discard_gpu_records();
@@ -398,7 +399,7 @@ std::string drain_thread::shortcoming() {
     std::string line = out_->failure();
     if (!out_->failed()) return line;
     if (out_->records_lost() != 0) line += ": " + std::to_string(out_->records_lost()) + " records";
-    // Their counts did not get there, either.
+    // The counts of these drops did not reach the capture either.
     const std::uint64_t unwritten = collector_.unwritten_drops();
     if (unwritten != 0)
         line += "; and " + std::to_string(unwritten) + " ranges, calls or GPU records found no room in memory";

@@ -1,8 +1,10 @@
-// The one thread of ours in the process: makes the capture, then drains in rounds, as often as the load asks for, until
-// finish() is called. It blocks every signal that others send (helper_thread.hpp).
+// libprof's own thread that owns the recording's capture: it creates the file, then drains in rounds until finish() is
+// called. The pause between rounds follows the load. The thread blocks every signal that is sent from outside
+// (base/helper_thread.hpp).
 //
-// Whatever the storage does is waited for on this thread. Until the capture is made all is as with a disk that does not
-// answer later: what finds no room in rings and buffers is counted there.
+// This thread, and no thread of the program, waits for the storage. While it creates the capture or waits for a disk
+// that does not answer, nothing is drained: records that find no room in rings and buffers are counted there as
+// dropped.
 #pragma once
 
 #include <pthread.h>
@@ -26,68 +28,73 @@ namespace prof {
 
 class drain_thread {
 public:
-    // Called once, on the drain thread. Where it throws there is no capture, and nothing is drained.
+    // Called once, on the drain thread. If it throws, there is no capture and nothing is drained.
     using capture_maker = std::function<std::unique_ptr<capture_writer>()>;
 
-    // Throws prof::error if there can be no thread. The rest as collector's. Without `make` nothing is recorded, and it
-    // listens: then there is a memory.
+    // Throws prof::error if the thread cannot be created. The other parameters are the collector's. Without `make`
+    // nothing is recorded, and the thread only feeds the graph history (REQUIRES then: `memory` is not null).
     drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_history* memory = nullptr,
                  const keep_limits& limits = {}, const property_list& said = {});
-    ~drain_thread();  // REQUIRES: finish() was called
+    ~drain_thread();  // REQUIRES: finish() or close() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;
 
-    // A window is about to begin.
+    // Call when a window is about to begin: also ends rest().
     void set_tracer(cupti_tracer* tracer) noexcept;
 
-    // Returns when the capture is made or cannot be; false if that takes longer. Any thread.
+    // Waits until the capture is created or its creation has failed; false after `longest`. Any thread.
     bool await_capture(std::chrono::milliseconds longest);
-    // The same, however long it takes; false if the disk has not answered a call for as long as `patience`.
+    // The same without a time limit; false if one call to the storage has been pending for as long as `patience`. Any
+    // thread.
     bool await_capture_while_disk_answers(std::chrono::nanoseconds patience);
-    // Why there is no capture, in one line; "" while it is being made and once it is. Any thread.
+    // Why there is no capture, in one line; "" during its creation and after success. Any thread.
     std::string making_problem();
 
-    // Written to the capture in the next round. Any thread.
+    // Writes a property to the capture in the next round. Any thread.
     void set_property(const std::string& key, const std::string& value);
 
-    // Likewise: a window began or ended.
+    // Writes the beginning or the end of a window in the next round, and ends rest(). Any thread.
     void set_window(const format::window_entry& window);
 
-    // Nothing is recorded until the next set_tracer() or set_window(): it looks once a second. What is there all the
-    // same (a record that was under way) has so long, a sync() has not.
+    // Call when nothing is recorded until the next set_tracer() or set_window(): the rounds are then one second apart.
+    // A record that was being written at the call may wait that long to be drained; sync() still takes effect at once.
+    // Any thread.
     void rest();
 
-    // What the capture has so far. Any thread, also after finish().
+    // The totals of the capture so far. Any thread, also after finish().
     collector::totals so_far() const noexcept { return collector_.so_far(); }
 
-    // Returns when everything that was in rings and queue at the call is in the file, or cannot come there: the disk is
-    // full, or has not answered a call for as long as `patience`. Any thread.
+    // Waits until everything that was in rings and in CUPTI's queue at the call is in the file. Returns early if the
+    // disk is full, or if one call to the storage has been pending for as long as `patience`. Any thread.
     enum class sync_result : std::uint8_t { done, full, no_answer };
     sync_result sync(std::chrono::nanoseconds patience = for_ever);
-    // As sync(), for who cannot come back later: where the disk is full, the capture ends there. False: no answer.
+    // As sync(), for a caller that has no later chance: if the disk is full, the capture ends there. False if the
+    // storage did not answer within `patience`.
     bool sync_at_last(std::chrono::nanoseconds patience = for_ever);
     static constexpr std::chrono::nanoseconds for_ever = std::chrono::nanoseconds::max();
 
-    // What the thread spends in calls to the storage. Any thread.
+    // The time that the drain thread spends in calls to the storage. Any thread.
     const disk_watch& disk() const noexcept { return disk_; }
 
-    // Writes what the capture has now, with all that was recorded before the call, as one of its own, which says why
-    // (`reason`, one line). Recording goes on, and nothing is dropped meanwhile. Throws prof::error: then there is no
-    // such file. `path` must be none yet. Any thread of ours: it takes as long as copying the file does.
+    // Writes a dump: a copy of the capture so far, with everything recorded before the call, as a capture of its own
+    // with the property `dump` = `reason` (one line). Recording goes on, and nothing is trimmed meanwhile. Throws
+    // prof::error, and then leaves no file. `path` must not exist. Costs the time to copy the file. Call on any of
+    // libprof's own threads.
     void dump(const std::string& path, const std::string& reason);
 
-    // Drains what is left, closes the capture with `reason`, ends the thread. Returns why the capture lacks something;
-    // "" if it has all.
+    // Drains what is left, closes the capture with `reason`, and ends the thread. Returns why the capture is
+    // incomplete; "" if it is complete.
     std::string finish(format::end_reason reason);
-    // If the thread waits for its next round, the calling thread does its work from now on, in sync_at_last() and
-    // finish(). Nobody else may ask for anything then. False: all is as before.
+    // If the drain thread waits for its next round, the calling thread takes its place: sync_at_last() and finish()
+    // then do the work on the calling thread. No other thread may use the object after that. False: nothing has
+    // changed.
     bool take_over();
 
-    // Before one of the two: whether that would not wait for ever. False if the disk has not answered a call for as
-    // long as `patience`: then neither may be called, and the object has to stay.
+    // Call before finish() or close(): true if that call will not wait for ever. False if one call to the storage has
+    // been pending for as long as `patience`; then neither may be called, and the object must not be destroyed.
     bool is_finished(format::end_reason reason, std::chrono::nanoseconds patience);
-    // The same, but that the thread may be about to end still: the object has to stay. A thread that ends gives memory
-    // back, and waits for the allocator.
+    // As finish(), but does not join the thread, which may still be about to end. So the object must not be destroyed.
+    // For a caller that must not wait for the allocator: a thread that ends frees memory and may block there.
     std::string close(format::end_reason reason);
 
 private:
@@ -109,9 +116,9 @@ private:
     bool wait_for_disk(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds patience, TCondition&& is_over);
 
     const capture_maker make_;
-    std::unique_ptr<capture_writer> out_;  // the drain thread's, and after is_made_ whoever asks for a dump's
+    std::unique_ptr<capture_writer> out_;  // used by the drain thread; after is_made_ also read by dump()
     collector collector_;
-    std::recursive_mutex front_;  // held while the capture's front must stay where it is, or is dropped
+    std::recursive_mutex front_;  // held while the capture's front must not move, or is trimmed
     pthread_t thread_{};
     disk_watch disk_;
 
@@ -119,25 +126,25 @@ private:
     std::condition_variable wake_;
     std::condition_variable synced_;
     std::condition_variable made_;
-    bool is_made_ = false;  // or cannot be
+    bool is_made_ = false;  // true also if creation failed
     std::string making_problem_;
     std::uint64_t syncs_wanted_ = 0;
     std::uint64_t syncs_done_ = 0;
     struct synced_state {
         capture_extent extent;
-        bool has_end = false;  // the capture is closed, and the thread at its end
-        std::string failure;   // of the writer
+        bool has_end = false;  // the capture is closed, and the thread is at its end
+        std::string failure;   // the writer's failure()
     };
-    synced_state synced_state_;  // at the latest of them
-    bool waits_ = false;         // for the next round
-    bool is_relieved_ = false;   // by take_over()
+    synced_state synced_state_;  // as of the latest sync
+    bool waits_ = false;         // waits for the next round
+    bool is_relieved_ = false;   // take_over() succeeded
     bool rests_ = false;
     bool finish_ = false;
     bool ends_where_full_ = false;
-    bool is_full_ = false;              // the disk, and the drain thread waits
-    std::uint64_t first_full_ns_ = 0;   // by CLOCK_REALTIME
-    std::uint64_t latest_full_ns_ = 0;  // since when it is, by CLOCK_MONOTONIC
-    std::uint64_t full_ns_ = 0;         // in all
+    bool is_full_ = false;              // the disk is full, and the drain thread waits for room
+    std::uint64_t first_full_ns_ = 0;   // CLOCK_REALTIME
+    std::uint64_t latest_full_ns_ = 0;  // start of the present wait, CLOCK_MONOTONIC
+    std::uint64_t full_ns_ = 0;         // all such waits together
     property_list properties_;
     std::vector<format::window_entry> windows_;
     format::end_reason reason_ = format::end_reason::none;

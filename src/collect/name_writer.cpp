@@ -22,7 +22,7 @@ void name_writer::begin_anew() {
     freed_.clear();
 }
 
-// Marked when it is among the new ones: where there is no memory nothing is passed over.
+// A name is marked only after add() has queued it, so that no name is skipped when an allocation throws.
 void name_writer::use(std::uint32_t id) {
     if (id == 0) return;
     if (!is_passing(id)) {
@@ -66,7 +66,7 @@ void name_writer::write(capture_writer& out) {
 void name_writer::forget(std::uint64_t from, std::uint64_t to) noexcept {
     const std::uint64_t mask = region_.passing().arena_bytes() - 1;
     for (; from < to; from += entry_alignment) passing_[(from & mask) / entry_alignment] = false;
-    // What nobody holds any more does not come again.
+    // Forget the ids whose text is no longer held: no kept record uses them, so they do not come again.
     std::erase_if(freed_, [this](std::uint32_t id) { return held_(id).empty(); });
 }
 

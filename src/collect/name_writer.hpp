@@ -1,8 +1,8 @@
-// Which names a capture has. A name is written when a record that has it comes for the first time, just before that;
-// after a key frame all are new again. So each part of a capture that begins with a key frame has the names that it
-// needs, and no others.
+// Decides which names go into a capture. A name is written just before the first record that uses it; after a key frame
+// every name counts as new. So each part of a capture that begins with a key frame contains exactly the names that it
+// needs.
 //
-// Belongs to the drain thread. Memory: a bit for each place where a name may stand.
+// Used by the drain thread only. Memory: one bit for each place in the arenas where a name may begin.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@
 
 namespace prof {
 
-// Whether the field `name` of a record is one.
+// Whether the field `name` of the record is the id of a name.
 constexpr bool has_name(const record& r) noexcept { return r.name != 0 && r.kind != record_kind::graph_clone; }
 
 class name_writer {
 public:
-    // `held` finds the texts of names that are freed already; empty if it has none.
+    // `held` returns the text of a name that has been freed already, or an empty view if it has none.
     using finder = std::function<std::string_view(std::uint32_t id)>;
     name_writer(region& where, finder held);
 
-    void begin_anew();  // the capture has none
-    // What is written next has this name. One that nobody knows is counted as names_full.
+    void begin_anew();  // nothing counts as written
+    // Notes that what is written next uses this name. A name without a text is counted as names_full.
     void use(std::uint32_t id);
     void use(std::span<const record> records);
-    // Those that the capture does not have yet.
+    // Writes the used names that the capture lacks.
     void write(capture_writer& out);
-    // Other names will stand at these positions.
+    // The names at these positions are freed: other names will take their places.
     void forget(std::uint64_t from, std::uint64_t to) noexcept;
 
 private:
@@ -41,8 +41,8 @@ private:
 
     region& region_;
     finder held_;
-    std::vector<bool> kept_;     // written, by id
-    std::vector<bool> passing_;  // written, by the place in the arena
+    std::vector<bool> kept_;     // written; by id
+    std::vector<bool> passing_;  // written; by place in the arena
     std::unordered_set<std::uint32_t> freed_;
     std::vector<capture_writer::name_entry> new_;  // to be written
 };

@@ -32,7 +32,7 @@ public:
     connection& operator=(const connection&) = delete;
 
     int error_number() const noexcept { return error_; }
-    // What the process sent until it closed; it may have closed before it read all.
+    // Returns what the process sent until it closed the connection, which may be before it had read the whole request.
     std::string exchange(std::string_view request, steady::time_point end) const;
 
 private:
@@ -72,7 +72,7 @@ std::string connection::exchange(std::string_view request, steady::time_point en
     }
 }
 
-// Of the process, as its entry in /proc has it; of ourselves where it has none that we see.
+// The owner of the process's entry in /proc; the calling user if no entry is visible.
 uid_t owner_of(pid_t pid) {
     struct stat found {};
     return stat(("/proc/" + std::to_string(pid)).c_str(), &found) == 0 ? found.st_uid : geteuid();
@@ -100,10 +100,10 @@ control_answer ask_process(pid_t pid, const control_request& request, std::chron
     for (const std::string& directory : control_directories(owner)) {
         const std::string path = control_socket_path(directory, pid);
         if (path.empty() || access(path.c_str(), F_OK) != 0) continue;
-        // Whoever could put a socket there could answer in the process's place.
+        // A user who can put a socket into the directory could answer in the process's place.
         if (problem = private_directory_problem(directory, owner); !problem.empty()) continue;
         const connection line(path);
-        if (line.error_number() == ECONNREFUSED) continue;  // what a process that died has left
+        if (line.error_number() == ECONNREFUSED) continue;  // left by a dead process
         const std::string who = "process " + std::to_string(pid);
         if (line.error_number() == EAGAIN) throw error(who + " answers too many others just now");
         if (line.error_number() != 0) throw error(path + ": " + std::strerror(line.error_number()));
@@ -128,7 +128,7 @@ std::vector<pid_t> controlled_processes() {
         while (const dirent* const entry = readdir(listing)) {
             const pid_t pid = pid_of_control_socket(entry->d_name);
             if (pid == 0) continue;
-            // A socket listens before it has its name: one that refuses is a dead process's.
+            // A socket listens before it gets its name, so one that refuses belongs to a dead process.
             const std::string path = control_socket_path(directory, pid);
             if (!path.empty() && !exists(pid) && connection(path).error_number() == ECONNREFUSED) {
                 unlink(path.c_str());

@@ -52,7 +52,7 @@ std::string make_control_directory(std::string& problem) {
     const uid_t user = geteuid();
     const std::vector<std::string> directories = control_directories(user);
     for (const std::string& directory : directories) {
-        // A runtime directory is made by the system: one that is not there, or not ours alone, is not used.
+        // Runtime directories are made by the system. One that is absent, or not private to the user, is not used.
         const std::string above = directory.substr(0, directory.rfind('/'));
         if (&directory != &directories.back() && !private_directory_problem(above, user).empty()) continue;
         problem = make_private(directory, user);
@@ -66,7 +66,7 @@ std::string make_control_directory(std::string& problem) {
 
 std::string control_socket_path(const std::string& directory, pid_t pid) {
     std::string path = directory + "/" + std::to_string(pid) + std::string(socket_suffix);
-    // With room for the ending that it has until it is ready.
+    // Leaves room for the suffix that the socket has until it is ready.
     return path.size() + 5 < sizeof(sockaddr_un::sun_path) ? path : std::string{};
 }
 

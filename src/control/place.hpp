@@ -1,5 +1,5 @@
-// Where the control sockets are: <directory>/<pid>.sock in a private directory of the user's.
-// Setup code; any thread.
+// The places of control sockets: <directory>/<pid>.sock in a directory that only the user can enter. For setup; any
+// thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -10,24 +10,24 @@
 
 namespace prof {
 
-// "" if `path` is a directory (not a link to one) of the user `owner`'s that nobody else may enter; else one line.
-// `look`: lstat(2), or another for tests.
+// "" if `path` is a directory (not a link to one) of the user `owner` that nobody else may enter; else one line. `look`
+// replaces lstat(2) in tests.
 std::string private_directory_problem(const std::string& path, uid_t owner,
                                       int (*look)(const char*, struct stat*) = nullptr);
 
-// Where a process of this user's may have its socket: prof/ in $XDG_RUNTIME_DIR (if that is set) and in
-// /run/user/<uid>, and /tmp/prof-<uid>. A process and who asks it may have different environments, so all are looked
-// at.
+// The directories in which a process of this user may have its socket: prof/ in $XDG_RUNTIME_DIR (if set) and in
+// /run/user/<uid>, and /tmp/prof-<uid>. A client checks all of them, since its environment may differ from the
+// process's.
 std::vector<std::string> control_directories(uid_t owner);
 
-// The directory in which this process puts its socket, made if need be, mode 0700: the first of them that can be had.
-// Returns "", with `problem` set to one line, if there is none.
+// The directory for this process's socket: the first of these that can be used, created with mode 0700 if needed. If
+// there is none, returns "" and sets `problem` to one line.
 std::string make_control_directory(std::string& problem);
 
-// Of a process; the sun_path of its address. "" if that is too long for one.
+// The path of a process's socket, for sun_path; "" if it is too long for that.
 std::string control_socket_path(const std::string& directory, pid_t pid);
 
-// The pid in such a file's name; 0 if the name is another.
+// The pid in the file name of a socket; 0 if it is not such a name.
 pid_t pid_of_control_socket(const std::string& file_name) noexcept;
 
 }  // namespace prof

@@ -39,7 +39,7 @@ void append_word(std::string& out, std::string_view word) {
     }
 }
 
-// False if it is not as append_word() writes it.
+// False unless `text` has the form that append_word() writes.
 bool parse_word(std::string_view text, std::string& out) {
     for (std::size_t at = 0; at < text.size(); ++at) {
         if (text[at] != '%') {

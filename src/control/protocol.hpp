@@ -1,10 +1,10 @@
-// What is said over the control socket (docs/control.md).
+// The protocol of the control socket (docs/guide/control.md).
 //
-// A request is one line: "prof-control 1", a command, and its words, with one blank between. In a word each byte that
-// is no printable ASCII character, and '%', is written %XX. The answer is a line "prof-control 1 RESULT BYTES" and so
-// many bytes of text; the result is done, refused (it makes no sense, or not now) or failed.
+// A request is one line: "prof-control 1", a command and its words, separated by one blank. In a word, '%' and each
+// byte that is not a printable ASCII character are written as %XX. The answer is a line "prof-control 1 RESULT BYTES",
+// followed by that many bytes of text. The result is done, refused (the request makes no sense, or not now) or failed.
 //
-// Pure functions, any thread. What is parsed comes from outside: bounded, and refused in one line.
+// Pure functions; any thread. Input comes from outside the process: its size is bounded, and a refusal is one line.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace prof {
 
-inline constexpr std::size_t longest_request = 16384;  // bytes, with the newline
+inline constexpr std::size_t longest_request = 16384;  // bytes, including the newline
 
 struct control_request {
     std::string command;
@@ -32,22 +32,22 @@ struct control_answer {
 
 struct control_command {
     std::string_view name;
-    bool takes_settings;  // name=value words
+    bool takes_settings;  // accepts words of the form name=value
     std::string_view purpose;
 };
 std::span<const control_command> control_commands() noexcept;
-const control_command* find_control_command(std::string_view name) noexcept;  // null: there is none
+const control_command* find_control_command(std::string_view name) noexcept;  // null: no such command
 
-// The line that refuses a command, and names those that there are.
+// The line that refuses a command and names the existing ones.
 std::string unknown_control_command(std::string_view name);
 
-// With the newline.
+// The request line, with its newline.
 std::string request_line(const control_request& request);
-// `line` has no newline. Returns "" or one line that says what is wrong.
+// `line`: without the newline. Returns "", or one line on what is wrong.
 std::string parse_request(std::string_view line, control_request& out);
 
 std::string answer_bytes(const control_answer& answer);
-// Nothing: `bytes` is no whole answer.
+// Returns nothing if `bytes` is not a complete answer.
 std::optional<control_answer> parse_answer(std::string_view bytes);
 
 }  // namespace prof

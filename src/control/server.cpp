@@ -23,13 +23,13 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds pause_without_descriptors{1};
-// After so long it is seen whether the program has closed our descriptors, and with them the way to be woken.
+// The longest time until it is noticed that the program has closed the server's descriptors, and with them the wake-up.
 constexpr std::chrono::seconds longest_sleep{1};
 
 constexpr char for_work = 'w';
 constexpr char for_signal = 's';
 
-// A descriptor that may be copied in a child just forked: hung up on for all.
+// Copies of the descriptor may exist in a child just forked, so the connection is shut down for all of them.
 void hang_up_on(own_descriptor& socket) noexcept {
     if (const int fd = socket.get(); fd >= 0) shutdown(fd, SHUT_RDWR);
     socket.close();
@@ -43,7 +43,7 @@ bool is_observed_by_any(const std::string& path) noexcept {
     return !refused;
 }
 
-// The uid at the other end, as the kernel has it; our own user's and root's are let in.
+// Gets the peer's uid from the kernel. True for the process's own user and for root.
 bool may_ask(int fd, uid_t& who) noexcept {
     ucred peer{};
     socklen_t size = sizeof peer;
@@ -65,7 +65,7 @@ std::string control_server::listen_in(const std::string& directory, pid_t pid) {
     if (is_observed_by_any(path)) return path + " is another process's (of a container with the same process numbers?)";
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return std::string("no socket: ") + std::strerror(errno);
-    // It gets its name when it listens, so that one that refuses is known to be a dead process's.
+    // The socket gets its name once it listens, so that one that refuses is known to belong to a dead process.
     const std::string unready = path + ".new";
     unlink(unready.c_str());
     struct stat made {};
@@ -108,7 +108,7 @@ void control_server::stop() noexcept {
     woken_.close();
 }
 
-// Also from a signal's handler. A pipe that is full has woken the thread already.
+// Also called in signal handlers. If the socket pair is full, the thread has been woken already.
 void control_server::wake(char why) const noexcept { (void)send(wake_.get(), &why, 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
 void control_server::raise() noexcept { wake(for_signal); }
@@ -120,7 +120,7 @@ void control_server::abandon_in_child() noexcept {
     for (client& who : clients_) who.socket.close();
 }
 
-// Unless another has taken its place.
+// Does nothing if another socket has taken the name.
 void control_server::remove_socket() noexcept {
     struct stat found {};
     const bool is_ours =
@@ -134,7 +134,7 @@ void* control_server::enter(void* self) noexcept {
     try {
         static_cast<control_server*>(self)->run();
     } catch (const std::bad_alloc&) {
-        // The process has no memory left: it goes on without control.
+        // Out of memory: the process goes on without control.
     }
     return nullptr;
 }
@@ -149,7 +149,7 @@ int control_server::poll_timeout() const {
     return static_cast<int>(std::max<long long>(left, 0));
 }
 
-// As daemons do. The numbers may be the program's files by now.
+// Daemons close all descriptors. The numbers may belong to the program's own files by now.
 bool control_server::is_closed_by_program() const noexcept {
     return woken_.get() < 0 || (observer_.is_taken() && observer_.get() < 0);
 }
@@ -163,8 +163,8 @@ bool control_server::take_signals() const noexcept {
     return is_signalled;
 }
 
-// Where poll() fails: it takes no more descriptors than the program's limit on open files allows, however few those
-// are. Waits to be woken for as long as poll() would, without it.
+// For when poll() fails: it accepts no more descriptors than the program's limit on open files, however low that is.
+// Waits to be woken for as long as poll() would.
 void control_server::sleep_without_poll() const noexcept {
     const timeval at_most{longest_sleep.count(), 0};
     char why = 0;
@@ -178,7 +178,7 @@ void control_server::sleep_without_poll() const noexcept {
 
 void control_server::run() {
     std::array<pollfd, 2 + most_control_clients> all{};
-    std::array<std::size_t, most_control_clients> places{};  // where each client stands in it; 0: it does not
+    std::array<std::size_t, most_control_clients> places{};  // index of each client in `all`; 0: absent
     while (!stopping_.load() && !is_closed_by_program()) {
         all[0] = {.fd = woken_.get(), .events = POLLIN, .revents = 0};
         const bool is_deaf = deaf_until_ > steady_clock::now();
@@ -190,7 +190,7 @@ void control_server::run() {
             if (who.socket.get() < 0) continue;
             const short events = who.state == client_state::asking   ? POLLIN
                                  : who.state == client_state::taking ? POLLOUT
-                                                                     : 0;  // it is noticed if it goes
+                                                                     : 0;  // a disconnect is still reported
             places[i] = used;
             all[used++] = {.fd = who.socket.get(), .events = events, .revents = 0};
         }
@@ -232,7 +232,7 @@ void control_server::accept_client() {
     }
     if (!refusal.empty()) {
         const std::string bytes = answer_bytes({control_result::refused, refusal});
-        (void)send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);  // into a buffer that is empty
+        (void)send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);  // fits the empty socket buffer
         hang_up_on(socket);
         return;
     }
@@ -247,7 +247,7 @@ void control_server::look_at(client& who, short events) {
     if (who.state == client_state::asking && (events & (POLLIN | POLLHUP)) != 0) {
         read_request(who);
     } else if (who.state == client_state::waiting && has_gone) {
-        // Its command goes on; the place is free when that is done, so that there are never more of them than places.
+        // The command goes on. The place becomes free when it is done, so there are never more commands than places.
         hang_up_on(who.socket);
     } else if (who.state == client_state::taking && events != 0) {
         write_answer(who);
@@ -296,7 +296,7 @@ void control_server::take_answers() {
     }
     for (const auto& [who, answer] : ready) {
         if (!who->socket.is_taken()) {
-            hang_up(*who);  // it did not wait
+            hang_up(*who);  // the client has disconnected
         } else {
             begin_answer(*who, answer);
         }

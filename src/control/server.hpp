@@ -1,8 +1,7 @@
-// The answering side of the control socket: one thread of ours, asleep in poll() until somebody asks.
+// The answering side of the control socket: one of libprof's own threads, which sleeps in poll() until a request comes.
 //
-// Whoever can connect is the user, or root; all the same nobody can block the server, crash it or make it grow:
-// requests are bounded, a client that is slow to ask or to take its answer is hung up on, and more than a few are
-// turned away.
+// Only the user and root can connect. Even so, no client can block the server, crash it, or make it grow: requests are
+// bounded, a slow client is disconnected, and clients beyond most_control_clients are refused.
 #pragma once
 
 #include <pthread.h>
@@ -27,44 +26,45 @@ inline constexpr std::size_t most_control_clients = 8;
 
 class control_server {
 public:
-    // Calls `answer` once for each request, from any thread, while the server lives.
+    // The handler calls `answer` once for each request, from any thread, while the server exists.
     using answer_function = std::function<void(control_answer)>;
     struct handlers {
-        // Both on the server's thread; they neither throw nor wait.
+        // Both run on the server's thread; they must not throw or block.
         std::function<void(const control_request&, answer_function)> requested;
-        std::function<void()> signalled;  // after raise(); several that come together are one
+        std::function<void()> signalled;  // after raise(); signals that come close together make one call
     };
-    // `patience`: how long a client may take for its request, and again to take the answer.
+    // `patience`: the time that a client has for its request, and again for receiving the answer.
     explicit control_server(handlers what, std::chrono::milliseconds patience = std::chrono::seconds(5));
     ~control_server();  // REQUIRES: each request has been answered
     control_server(const control_server&) = delete;
     control_server& operator=(const control_server&) = delete;
 
-    // Puts the socket of process `pid` into `directory`, mode 0600; one that is a dead process's is replaced. Returns
-    // "" or one line. REQUIRES: start() was not called.
+    // Creates the socket of process `pid` in `directory`, with mode 0600; replaces the socket of a dead process.
+    // Returns "" or one line. REQUIRES: start() was not called.
     std::string listen_in(const std::string& directory, pid_t pid);
 
-    // Starts the thread. Returns "" or one line.
+    // Starts the thread. Returns "" or one line on the problem.
     std::string start();
 
-    // Sends the answers that are ready, removes the socket, ends the thread. Idempotent. By one thread.
+    // Sends the answers that are ready, removes the socket and ends the thread. Idempotent. Call from one thread only.
     void stop() noexcept;
 
-    // From a signal handler.
+    // Calls handlers::signalled on the server's thread. May be called in a signal handler.
     void raise() noexcept;
-    // From a signal handler that ends the process: nobody finds the socket any more.
+    // Removes the socket's name, so that clients no longer find it. May be called in a signal handler that ends the
+    // process.
     void remove_socket() noexcept;
 
-    // In a forked child, which has copies of the descriptors and no thread: closes them.
+    // For a forked child, which has copies of the descriptors but not the thread: closes them.
     void abandon_in_child() noexcept;
 
 private:
     enum class client_state { free, asking, waiting, taking };
-    // Belongs to the server's thread; abandon_in_child() looks at the descriptors.
+    // Used by the server's thread; abandon_in_child() closes the descriptors.
     struct client {
         own_descriptor socket;
         client_state state = client_state::free;
-        std::string text;  // the request so far, then what is left of the answer
+        std::string text;  // the request received so far, then the part of the answer still to be sent
         std::chrono::steady_clock::time_point end;
     };
 
@@ -86,7 +86,8 @@ private:
     const handlers handlers_;
     const std::chrono::milliseconds patience_;
     own_descriptor observer_;
-    // Two ends of a pipe of sockets, of which, unlike of an event's descriptor, one can see whether it is still itself.
+    // The two ends of a socket pair. Unlike with an eventfd, it can be checked whether such a descriptor is still the
+    // same.
     own_descriptor wake_;
     own_descriptor woken_;
     std::atomic<bool> stopping_{false};
@@ -95,7 +96,8 @@ private:
     std::string path_;  // of the socket; "": there is none
     dev_t device_ = 0;
     ino_t inode_ = 0;
-    std::chrono::steady_clock::time_point deaf_until_;  // no descriptor was left for a client
+    // Until then no client is accepted, since no descriptor was left for one.
+    std::chrono::steady_clock::time_point deaf_until_;
     std::array<client, most_control_clients> clients_;
     std::mutex answers_mutex_;
     std::vector<std::pair<client*, control_answer>> answers_;

@@ -1,4 +1,4 @@
-// The address of a socket in the file system.
+// The address of a Unix socket in the file system.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
-// NVTX names streams by their handle, CUPTI's records by numbers: the tracer converts the one into the other, as long
-// as CUPTI is attached. Null: it is not.
+// NVTX names streams by their handles, CUPTI's records by ids. The tracer converts a handle to the id while CUPTI is
+// attached; otherwise the pointer is null. Any thread.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace prof {
 
-// Gives stream_key(); false if CUPTI does not know the stream.
+// Sets `key` to the stream_key(). Returns false if the stream is unknown to CUPTI.
 inline std::atomic<bool (*)(void* stream, std::uint64_t& key) noexcept> stream_key_lookup{nullptr};
 
 }  // namespace prof

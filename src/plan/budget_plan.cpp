@@ -7,13 +7,13 @@
 namespace prof {
 namespace {
 
-// Estimates err: so much of the budget is aimed at, and the rest is for their errors.
+// The aim is this share of the budget; the rest covers errors of the estimates.
 constexpr double aimed_at = 0.8;
-constexpr std::uint64_t steps_passed_over = 5;    // at the beginning: they are slow
-constexpr std::uint64_t longest_wait_steps = 64;  // for steps to become steady
+constexpr std::uint64_t steps_passed_over = 5;    // the first steps, which are slow
+constexpr std::uint64_t longest_wait_steps = 64;  // the longest wait for steps to become steady
 constexpr std::uint64_t first_stratum_steps = 8;
-constexpr std::uint64_t shortest_stratum = 8;  // in windows: at most one step of eight is captured
-constexpr double steepest = 2;                 // a stratum may cost so many times the budget, if less was spent before
+constexpr std::uint64_t shortest_stratum = 8;  // in windows: at most one step in eight is captured
+constexpr double steepest = 2;  // a stratum may cost this many times the budget, if less was spent before
 constexpr double longest_stratum_steps = 1e15;
 
 }  // namespace
@@ -65,12 +65,12 @@ void budget_plan::end_step(double ns) {
     }
 }
 
-// Whether a window begins with the step that begins.
+// Whether a window begins with the step that begins now.
 bool budget_plan::advance_stratum() {
     if (stratum_steps_ != 0 && ++stratum_place_ == stratum_steps_) stratum_steps_ = 0;
     if (stratum_steps_ == 0) begin_stratum();
     if (stratum_steps_ == 0 || stratum_place_ != window_place_) return false;
-    // What windows cost may have turned out to be more since the stratum began.
+    // The estimated cost of windows may have risen since the stratum began.
     return !had_window_ || allowed_ns(share_) >= costs_.expected_ns(window_steps_);
 }
 
@@ -90,7 +90,7 @@ void budget_plan::begin_stratum() {
     const double window_ns = costs_.expected_ns(window_steps);
     const double left_ns = allowed_ns(share) - window_ns;
     if (left_ns < 0) return;
-    // At its end the next window must be affordable, wherever in the next stratum it is.
+    // At the stratum's end the next window must be affordable, wherever in the next stratum it is.
     const double per_step_ns = share * std::max(costs_.history().mean_ns(), 1.0);
     const double steps = std::max((window_ns - left_ns) / per_step_ns, window_ns / (steepest * per_step_ns));
     const auto windows = static_cast<std::uint64_t>(
@@ -98,7 +98,7 @@ void budget_plan::begin_stratum() {
     draw_stratum(std::max(windows, shortest_stratum) * window_steps, window_steps);
 }
 
-// The stratum is cut into pieces as long as the window, and the window is one of them: so each of its steps has the
+// The stratum is cut into pieces of the window's length, and the window is one of them at random. So each step has the
 // same chance.
 void budget_plan::draw_stratum(std::uint64_t steps, std::uint64_t window_steps) {
     stratum_first_ = latest_step_;

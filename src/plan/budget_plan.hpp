@@ -1,7 +1,9 @@
-// Windows as often as a share of the run's time allows (option budget). The steps are divided into *strata*, stretches
-// of steps of which each has one window, at a place drawn at random: no periodic behaviour of the program can be in
-// step with that, and every step of a stratum has the same chance to be captured. A stratum is as long as it takes to
-// earn its window. docs/budget.md says what for, and with which formulae.
+// Opens windows as often as a share of the run's time allows (option budget).
+//
+// The steps are divided into *strata*. A stratum is a run of steps with one window, at a random place. So no periodic
+// behaviour of the program can stay in step with the windows, and each step of a stratum has the same chance to be
+// captured. A stratum is as long as it takes to earn the cost of its window. docs/guide/budget.md has the reasons and
+// formulae.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +14,12 @@
 
 namespace prof {
 
-// "1%", "0.25%": a percentage from 0.01% to 50%, as a share.
+// Parses a percentage from 0.01% to 50%, such as "1%" or "0.25%", into a share.
 bool parse_budget(std::string_view text, double& share);
 
 class budget_plan final : public window_plan {
 public:
-    // `share`: of the run's time that may be lost, 0 … 1.
+    // `share`: the part of the run's time that may be lost, 0 … 1.
     explicit budget_plan(double share, std::uint64_t seed = 1) noexcept : share_(share), random_state_(seed) {}
 
     plan_action begin() override { return plan_action::none; }
@@ -41,17 +43,17 @@ private:
     std::uint64_t began_ns_ = 0;
     std::uint64_t latest_ns_ = 0;
     std::uint64_t latest_step_ = 0;
-    std::uint64_t steps_ = 0;  // that have begun
+    std::uint64_t steps_ = 0;  // number of steps that have begun
     bool had_window_ = false;
 
-    std::uint64_t stratum_steps_ = 0;  // 0: between strata, since a window cannot be afforded yet
+    std::uint64_t stratum_steps_ = 0;  // 0: between strata, since no window can be afforded yet
     std::uint64_t stratum_first_ = 0;
-    std::uint64_t stratum_place_ = 0;  // of the step that begins
-    std::uint64_t window_place_ = 0;   // of the window in the stratum, and its length
+    std::uint64_t stratum_place_ = 0;  // place of the beginning step in the stratum
+    std::uint64_t window_place_ = 0;   // place of the window in the stratum; its length follows
     std::uint64_t window_steps_ = 1;
 
-    std::uint64_t open_steps_ = 0;                           // that are left of the window that is open
-    std::uint64_t settling_ = window_costs::settling_steps;  // steps since a window ended
+    std::uint64_t open_steps_ = 0;                           // steps left in the open window
+    std::uint64_t settling_ = window_costs::settling_steps;  // steps since the latest window ended
     bool in_window_ = false;
 };
 

@@ -9,7 +9,7 @@
 namespace prof {
 namespace {
 
-constexpr std::uint64_t largest_number = 1'000'000'000'000;  // sums of these do not overflow
+constexpr std::uint64_t largest_number = 1'000'000'000'000;  // sums of such numbers do not overflow
 
 std::optional<std::uint64_t> parse_count(std::string_view text) noexcept {
     return parse_number<std::uint64_t>(text, 0, largest_number);
@@ -81,7 +81,8 @@ plan_action schedule_plan::go_to(place next) noexcept {
 plan_action schedule_plan::begin() {
     const place first = place_of(0);
     if (step_0_is_under_way_) return go_to(first);
-    // What comes before the first step is none; but if that is to be recorded, it need not wait for CUPTI.
+    // The time before the first step is not a step. But if step 0 is to be recorded, CUPTI can be attached in that
+    // time.
     return go_to({first.in == phase::active ? phase::warmup : first.in, 0});
 }
 

@@ -1,4 +1,4 @@
-// Windows by steps: torch.profiler's schedule, and a single stretch "steps N to M".
+// Opens windows by step numbers: torch.profiler's schedule, or one run of steps "N to M".
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace prof {
 
-// As torch.profiler.schedule has them: skip_first steps, then cycles of wait + warmup + active steps. repeat = 0: for
-// ever.
+// As in torch.profiler.schedule: skip_first steps, then cycles of wait + warmup + active steps. repeat = 0: without
+// end.
 struct step_schedule {
     std::uint64_t wait = 0;
     std::uint64_t warmup = 0;
@@ -19,15 +19,15 @@ struct step_schedule {
     std::uint64_t skip_first_wait = 0;
 };
 
-// "wait=1,warmup=1,active=3,repeat=2,skip_first=10", in any order, each once; what is missing is 0, but active must
-// be there.
+// Parses "wait=1,warmup=1,active=3,repeat=2,skip_first=10": any order, each key at most once. Missing keys are 0, but
+// active is required.
 bool parse_schedule(std::string_view text, step_schedule& out);
-// "10-12" or "10".
+// Parses "10-12" or "10".
 bool parse_steps(std::string_view text, step_schedule& out);
 
 class schedule_plan final : public window_plan {
 public:
-    // `step_0_is_under_way`: it begins with the recording, else with the first event.
+    // `step_0_is_under_way`: step 0 begins with the recording; otherwise it begins with the first event.
     schedule_plan(const step_schedule& schedule, bool step_0_is_under_way)
         : schedule_(schedule), step_0_is_under_way_(step_0_is_under_way) {}
 

@@ -8,12 +8,12 @@ namespace prof {
 namespace {
 
 constexpr double averaged_steps = 256;
-constexpr std::size_t steps_to_predict = 9;  // of which the median is taken
+constexpr std::size_t steps_to_predict = 9;  // their median is the prediction
 constexpr std::size_t few_steps = 3;
 constexpr std::uint64_t steps_to_choose_lag = 32;
 constexpr double better_by = 0.6;
 
-// Sorts what are few.
+// Insertion sort, since the values are few.
 double median_of(double* begin, double* end) {
     const auto count = end - begin;
     for (double* next = begin; next != end; ++next) {
@@ -71,7 +71,7 @@ std::vector<double> step_history::plain_ratios(std::uint64_t step, std::uint64_t
     return out;
 }
 
-// Mean distance of the latest plain steps from what a few before them foretell, by their logarithms.
+// The mean distance between the latest plain steps and their predictions from a few steps before, in logarithms.
 double step_history::error_of(std::uint64_t lag, std::uint64_t steps) const {
     double sum = 0;
     std::uint64_t count = 0;
@@ -86,7 +86,7 @@ double step_history::error_of(std::uint64_t lag, std::uint64_t steps) const {
     return count * 2 < steps ? HUGE_VAL : sum / static_cast<double>(count);
 }
 
-// The smallest of those that are about as good as the best: its multiples foretell as well, from fewer steps.
+// The smallest lag that is about as good as the best one: its multiples predict as well, but from fewer steps.
 std::uint64_t step_history::best_lag() const {
     const std::uint64_t known = std::min(seen_, remembered);
     std::uint64_t best = 1;

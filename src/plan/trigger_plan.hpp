@@ -1,4 +1,4 @@
-// Windows by capture ranges, as `nsys profile --capture-range` has them: a window opens where the program says so.
+// Opens windows by capture ranges, as `nsys profile --capture-range` does: a window opens where the program marks it.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace prof {
 
-// What the end of a capture range means.
+// The effect of the end of a capture range.
 struct range_end {
     bool ends = true;           // false: the window stays open until the recording ends
-    std::uint64_t windows = 1;  // that there may be; 0: any number
+    std::uint64_t windows = 1;  // the most windows allowed; 0: any number
 };
 
-// "none", "stop", "repeat" or "repeat:N".
+// Parses "none", "stop", "repeat" or "repeat:N".
 bool parse_range_end(std::string_view text, range_end& out);
 
 class trigger_plan final : public window_plan {

@@ -8,17 +8,17 @@ namespace prof {
 namespace {
 
 constexpr std::size_t plain_steps_a_window = 8;
-constexpr double spread_at_least = 0.05;  // of steps, whatever the few that were seen say
+constexpr double spread_at_least = 0.05;  // least spread of steps that is assumed, whatever a few of them show
 constexpr double least_factor = 0.01;
-constexpr double margin_errors = 1;  // standard errors that costs are taken to be higher than they seem
-// A few windows may have met a step that is long for reasons of its own: until there are more, a step is taken to be
-// twice as long as it should be at most, or longer by this.
+constexpr double margin_errors = 1;  // costs are estimated this many standard errors too high
+// A few windows may have met a step that was long for other reasons. While there are only a few, the factor of a step
+// is limited to the greater of these two: twice its prediction, or longer by most_of_few_ns.
 constexpr std::size_t few_windows = 4;
 constexpr double most_of_few = 2;
 constexpr double most_of_few_ns = 50e6;
-constexpr std::uint64_t windows_to_learn_lag = 8;  // and every so many it is learned again
+constexpr std::uint64_t windows_to_learn_lag = 8;  // the lag is chosen again after this many windows
 
-// Without the lowest and the highest tenth, and at least one value each of three and more.
+// Removes the lowest and the highest tenth; from three values on at least one value each.
 std::vector<double> trimmed(std::vector<double> values) {
     if (values.size() < 3) return values;
     std::sort(values.begin(), values.end());
@@ -45,7 +45,7 @@ double median_of(std::vector<double> values) {
     return *middle;
 }
 
-// Of a step that takes `factor` times what it should have taken: the part that is too much.
+// The excessive part of a step that takes `factor` times its prediction.
 double excess_share(double factor) { return 1 - 1 / factor; }
 
 }  // namespace
@@ -136,7 +136,7 @@ void window_costs::learn() {
     for (const window& one : assessed_) assessed_ns_ += cost_of(one);
 }
 
-// What steps seem to gain is not set against the holds: it may be chance.
+// An apparent gain of steps is not offset against holds, since it may be chance.
 double window_costs::cost_of(const window& of) const {
     double ns = of.captured_ns * excess_share(known_.captured) + known_.margin * history_.mean_ns();
     for (std::size_t i = 0; i < settling_steps; ++i) ns += of.settling_ns[i] * excess_share(known_.settling[i]);

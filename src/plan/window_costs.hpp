@@ -1,7 +1,9 @@
-// What windows cost the program, learned from the lengths of its steps: those that were captured, and those after them,
-// are compared with what plain steps foretell. Steps vary, so it is trimmed means of many that are compared; what
-// opening and closing held the program up for is known exactly, and is taken out of the steps first. docs/budget.md has
-// the formulae. Reads no clock. A step costs a few additions; the end of a window, some microseconds.
+// Estimates what windows cost the program, from the lengths of its steps. Captured steps and the steps after a window
+// are compared with the predictions from plain steps. Since steps vary, trimmed means of many steps are compared. The
+// time that opening and closing a window held the program up is known exactly, and is subtracted from the steps first.
+// docs/guide/budget.md has the formulae.
+//
+// Reads no clock. Cost: a few additions for each step, some microseconds at the end of a window.
 #pragma once
 
 #include <array>
@@ -16,10 +18,10 @@ namespace prof {
 
 class window_costs {
 public:
-    // Steps after a window that may feel its end: the GPU's records are read and CUPTI is detached from meanwhile.
+    // Steps after a window whose length its end may affect: GPU records are read and CUPTI is detached during them.
     static constexpr std::size_t settling_steps = 3;
 
-    // The steps, as each of them ends. What hold() was called for while it was under way is taken out of its length.
+    // Adds a step that has ended. Times passed to hold() during the step are subtracted from its length.
     void add_plain(double ns);
     void add_captured(double ns);
     void add_settling(std::size_t place, double ns);  // place: 0 … settling_steps − 1
@@ -28,20 +30,20 @@ public:
     void begin_window();
 
     const step_history& history() const noexcept { return history_; }
-    bool has_learned() const noexcept { return !assessed_.empty(); }  // of at least one window
+    bool has_learned() const noexcept { return !assessed_.empty(); }  // from at least one window
 
-    // All windows up to now; the one under way for what its steps so far are going to cost.
+    // The cost of all windows so far. For the present window, what its steps so far are expected to cost.
     double spent_ns() const;
-    // What a window of so many steps is going to cost, rather more than less.
+    // The expected cost of a window of `steps` steps; rather too high than too low.
     double expected_ns(std::uint64_t steps) const;
-    // The number of steps for which a window yields most for what it costs.
+    // The number of steps at which a window yields most for its cost.
     std::uint64_t best_length() const;
 
 private:
     static constexpr std::size_t remembered_windows = 64;
     static constexpr std::uint64_t longest_window = 8;
 
-    // Times without holds; ratios to what was foretold.
+    // Times are without holds. Ratios are relative to the prediction.
     struct window {
         double held_ns = 0;
         double captured_ns = 0;
@@ -50,12 +52,12 @@ private:
         std::array<double, settling_steps> settling_ns{};
         std::array<std::uint64_t, settling_steps> settling_step{};
         std::array<double, settling_steps> settling{};  // 0: not seen
-        std::vector<double> plain;                      // of the steps before it
+        std::vector<double> plain;                      // ratios of plain steps before the window
     };
     struct factors {
         double captured = 1;
         std::array<double, settling_steps> settling{1, 1, 1};
-        double margin = 0;  // for the errors of all of these, in steps
+        double margin = 0;  // added for the errors of all these factors, in steps
         double typical_hold_ns = 0;
     };
 
@@ -67,15 +69,15 @@ private:
     double captured_step_ns() const;
 
     step_history history_;
-    double unseen_hold_ns_ = 0;  // in the step under way
+    double unseen_hold_ns_ = 0;  // hold in the present step
     window current_;
-    bool has_current_ = false;  // a window that is open, or has ended and was not assessed yet
+    bool has_current_ = false;  // a window is open, or has ended and is not assessed yet
     std::deque<window> assessed_;
     std::uint64_t windows_ = 0;
     std::uint64_t lag_ = 1;
     factors known_;
-    double assessed_ns_ = 0;   // what those cost
-    double forgotten_ns_ = 0;  // what those before them cost
+    double assessed_ns_ = 0;   // cost of the windows in assessed_
+    double forgotten_ns_ = 0;  // cost of the windows before those
 };
 
 }  // namespace prof

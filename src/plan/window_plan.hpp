@@ -1,5 +1,5 @@
-// When to record: what opens and ends the windows of a recording. A plan is called with what happens in the program,
-// and answers what is to be done; it does nothing itself, and reads no clock. The session calls it, one call at a time.
+// Decides when the windows of a recording open and end. The session calls a plan with each event of the program, one
+// call at a time, and the plan returns the action to take. A plan has no side effects and reads no clock.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,19 @@
 namespace prof {
 
 enum class plan_event : std::uint8_t {
-    step,           // a step begins (prof_step, or the range that marks one)
-    trigger_begin,  // the capture range opens (a named range, cudaProfilerStart)
-    trigger_end,    // it ends
+    step,           // a step begins (prof_step, or the range that marks steps)
+    trigger_begin,  // the capture range opens (a named range, or cudaProfilerStart)
+    trigger_end,    // the capture range ends
 };
 
 enum class plan_action : std::uint8_t {
     none,
-    warm_up,  // take hold of CUPTI: the next window is near
+    warm_up,  // attach to CUPTI, since the next window is near
     open,     // a window begins
-    close,    // it ends
-    rewarm,   // it ends, and the next is near already
-    reopen,   // it ends, and the next begins at once
-    finish,   // it ends, and there will be no other: the capture is complete
+    close,    // the window ends
+    rewarm,   // the window ends, and the next one is near already
+    reopen,   // the window ends, and the next one begins at once
+    finish,   // the window ends and was the last one: the capture is complete
 };
 
 struct drawn_steps {
@@ -31,15 +31,15 @@ class window_plan {
 public:
     virtual ~window_plan() = default;
 
-    // What to do when the recording starts: open, warm_up or none.
+    // The action at the start of the recording: open, warm_up or none.
     virtual plan_action begin() = 0;
-    // `step` is the number of the step that begins or, for triggers, is under way (docs/schedule.md: steps that
-    // prof_step counts begin with 1, and 0 is what comes before; those that a range marks begin with 0).
-    // `now_ns` is a steady clock.
+    // `step`: the number of the step that begins or, for triggers, of the present step. Steps counted by prof_step
+    // begin with 1, and 0 is what comes before; steps marked by a range begin with 0 (docs/guide/schedule.md).
+    // `now_ns`: a steady clock.
     virtual plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) = 0;
-    // `action` was carried out, and held the thread that brought the event up for `ns`.
+    // `action` was carried out, and delayed the thread that raised the event by `ns`.
     virtual void took(plan_action action, std::uint64_t ns) = 0;
-    // Of a plan that draws its windows at random: the steps among which the latest one was drawn; else none.
+    // For a plan that draws its windows at random: the steps among which the latest window was drawn; else none.
     virtual drawn_steps drawn_among() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// What a recording has beside its ranges: the option `activities`, and the property of a capture that keeps it.
+// What a recording contains besides its ranges: the option `activities`, and the capture's property of that name.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@ enum class activity : std::uint8_t {
     copies,
     sets,
     launches,     // the calls that put recorded work on a GPU
-    waits,        // the calls that wait for a GPU, blocking copies among them
+    waits,        // the calls that wait for a GPU, including blocking copies
     allocations,  // the calls that allocate and free memory
-    graph_nodes,  // the nodes of CUDA graphs, as they are made
+    graph_nodes,  // the nodes of CUDA graphs, when they are made
 };
 
 inline constexpr std::array<std::string_view, 7> activity_names = {
@@ -53,11 +53,12 @@ inline constexpr std::string_view accepted_activities =
     "all, none, or a list of kernels, copies, sets, waits, allocations, graph_nodes and no_launches (the last two only "
     "with kernels, copies or sets, and not together)";
 
-// "kernels,copies", "all,no_launches", "none". Work on a GPU brings its launches with it, for without them it is in no
-// range; no_launches says that this is meant, and takes the nodes of graphs along. False for what is no such list.
+// Parses "kernels,copies", "all,no_launches" or "none". GPU work implies its launches, since it belongs to no range
+// without them. `no_launches` leaves the launches out on purpose, and the nodes of graphs with them. Returns false,
+// with `out` unchanged, for any other text.
 bool parse_activities(std::string_view list, activity_set& out) noexcept;
 
-// "copies, waits": what `set` lacks; "" if nothing.
+// The activities that `set` lacks, as "copies, waits"; "" if it lacks none.
 std::string activities_left_out(activity_set set);
 
 }  // namespace prof

@@ -1,5 +1,5 @@
-// Why something could not be kept. Nothing is lost in silence: each cause has a counter, in the rings' shared mapping
-// while the process runs and in the capture afterwards.
+// Why data could not be kept. Nothing is lost silently: each cause has a counter, in the rings' shared mapping while
+// the process runs, and in the capture afterwards.
 #pragma once
 
 #include <array>
@@ -10,23 +10,23 @@
 namespace prof {
 
 enum class drop_cause : std::uint32_t {
-    ring_full = 0,            // a record found its thread's ring full
-    enclosing_range_dropped,  // a range inside one that was dropped (kept out so that pushes and pops stay paired)
-    no_ring,                  // a thread found no ring free
-    names_full,               // a name found the name table full; its record stands with the empty name
-    domains_full,             // a range of a domain beyond the domain table
-    pop_without_push,         // a pop whose push was before the session or never came
-    cupti_dropped,            // records that CUPTI itself reports as dropped
-    cupti_no_buffer,          // CUPTI asked for a buffer and all were in use
+    ring_full = 0,            // a record that found its thread's ring full
+    enclosing_range_dropped,  // a range inside a dropped range (dropped too, so that pushes and pops stay paired)
+    no_ring,                  // a record of a thread that found no free ring
+    names_full,               // a name that found the name table full; its record has the empty name
+    domains_full,             // a range of a domain that found the domain table full
+    pop_without_push,         // a pop whose push came before the session or never
+    cupti_dropped,            // records that CUPTI reports as dropped
+    cupti_no_buffer,          // CUPTI requested a buffer and all were in use
     cupti_no_timestamp,       // GPU records without a start or end time
-    cupti_unknown_record,     // activity records of a kind that was not asked for
+    cupti_unknown_record,     // activity records of a kind that libprof does not enable
     cupti_error,              // a CUPTI call failed while recording
     write_failed,             // records that could not be written to the capture (disk full, …)
-    labels_full,              // names of threads, streams, categories beyond the label table
-    forked_child,             // forked children that could not be recorded: each counts once
-    graph_memory_full,        // nodes of graphs beyond what is kept from recording to recording
-    signal_handler,  // made by a signal's handler that interrupted its thread in the middle of a record, or in the
-                     // session
+    labels_full,              // names of threads, streams or categories that found the label table full
+    forked_child,             // forked children that could not be recorded; each counts once
+    graph_memory_full,        // nodes of graphs beyond those that are kept from recording to recording
+    signal_handler,  // a record made by a signal handler that interrupted its thread in the middle of a record or in
+                     // the session
 };
 inline constexpr std::size_t drop_cause_count = 16;
 

@@ -1,8 +1,8 @@
-// What the GPU did, as CUPTI's activity records tell it: kernels, transfers (copies and sets), and CUDA graphs that
-// were recorded as one operation each.
+// GPU work, taken from CUPTI's activity records: kernels, transfers (copies and sets), and CUDA graphs that were
+// recorded as one operation each.
 //
-// Written by the drain thread only (never on the hot path), stored byte for byte in the capture: little-endian, no
-// padding, times in CUPTI's clock (ns). 0 in a time means that CUPTI gave none.
+// Written by the drain thread only, never on the hot path. Stored byte for byte in the capture: little-endian, no
+// padding. Times are in ns on CUPTI's clock; 0 means that CUPTI gave none.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace prof {
 struct kernel_record {
     std::uint64_t start_ns = 0;
     std::uint64_t end_ns = 0;
-    std::uint64_t completed_ns = 0;  // kernel and its device-launched children done
+    std::uint64_t completed_ns = 0;  // the kernel and its device-launched children are done
     std::uint64_t queued_ns = 0;     // 0 unless latency timestamps are on
     std::uint64_t submitted_ns = 0;
     std::uint64_t correlation = 0;  // correlation_key()
@@ -70,7 +70,7 @@ struct transfer_record {
     transfer_kind kind = transfer_kind::memcpy;
     std::uint8_t copy_kind = 0;    // CUpti_ActivityMemcpyKind: 1 HtoD, 2 DtoH, 8 DtoD, 10 PtoP …
     std::uint8_t source_kind = 0;  // CUpti_ActivityMemoryKind: 1 pageable, 2 pinned, 3 device, 4 array, 5 managed …
-    std::uint8_t destination_kind = 0;  // memset: the memory's kind
+    std::uint8_t destination_kind = 0;  // memset: the kind of memory
     std::uint8_t is_async = 0;
     std::uint8_t is_device_launched = 0;  // CUPTI 13.0 and later
     std::uint8_t reserved = 0;
@@ -80,8 +80,8 @@ struct transfer_record {
 };
 static_assert(sizeof(transfer_record) == 96 && std::is_trivially_copyable_v<transfer_record>);
 
-// One launch of a CUDA graph, from the start of its first to the end of its last operation, where graphs are recorded
-// as a whole: then their nodes have no records of their own.
+// One launch of a CUDA graph that was recorded as a whole: from the start of its first operation to the end of its
+// last. Its nodes have no records of their own then.
 struct graph_record {
     std::uint64_t start_ns = 0;
     std::uint64_t end_ns = 0;
@@ -93,7 +93,7 @@ struct graph_record {
 };
 static_assert(sizeof(graph_record) == 40 && std::is_trivially_copyable_v<graph_record>);
 
-// One GPU, as CUPTI's DEVICE record and the driver describe it. Unknown values are 0.
+// One GPU, as described by CUPTI's DEVICE record and the driver. Unknown values are 0.
 struct device_record {
     std::uint64_t global_memory_bytes = 0;
     std::uint64_t memory_bandwidth_kbytes_per_s = 0;

@@ -5,8 +5,8 @@
 
 namespace prof {
 
-// What is kept at least of the time, and at most of the file but for bursts; 0: not bounded by it. If both are given,
-// the one that keeps less holds.
+// How much is kept: at least `time_ns` of the recording, and at most `bytes` of the file apart from bursts. 0: no such
+// limit. If both are given, the one that keeps less applies.
 struct keep_limits {
     std::uint64_t time_ns = 0;
     std::uint64_t bytes = 0;

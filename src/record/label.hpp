@@ -1,7 +1,7 @@
-// A name that the process gave to one of its things: an NVTX domain, category, thread or stream.
+// A name that the process gave to an NVTX domain, category, thread or stream.
 //
-// Labels are few and given at any time, before a session too, so they do not go through the rings: they stand in an
-// append-only table in the shared mapping (ring/region.hpp) and are copied to the capture byte for byte.
+// Labels are few, and may be set at any time, even before a session. So they do not go through the rings. They are
+// stored in an append-only table in the shared mapping (ring/region.hpp) and copied to the capture byte for byte.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace prof {
 
-// The domain of what libprof observes of a program: its phases.
+// The domain of the phases that libprof observes in a program.
 inline constexpr std::string_view phase_domain = "prof.phases";
-// Calls of modules (torch.nn.Module): a range's name is MODULE.PATH (CLASS), its payload the number that autograd would
-// have given to the next node when it began, and at its end the same again (modules.hpp of analysis).
+// The domain of calls of modules (torch.nn.Module). A range's name is MODULE.PATH (CLASS). Its payload is the number
+// that autograd would have given to the next node when the range began, and once more when it ended (modules.hpp of
+// analysis).
 inline constexpr std::string_view module_domain = "prof.modules";
-// The category of a phase "backward" that makes a graph of its own (create_graph).
+// The category of a phase "backward" that builds a graph of its own (create_graph).
 inline constexpr std::uint32_t makes_graph = 1;
-// What told where a phase "step" ends: its range's category (prof_step_witness).
+// The category of a phase "step": the event that ended the step (prof_step_witness).
 inline constexpr std::uint32_t optimizer_witness = 1;
 inline constexpr std::uint32_t call_witness = 2;
 inline constexpr std::uint32_t annotation_witness = 3;
@@ -37,10 +38,11 @@ struct label {
 };
 static_assert(sizeof(label) == 16);
 
-// A tid is given to another thread when this one has ended, a uid (of which the low half is here) is not. 0: not known.
+// The tid of an ended thread is reused, its uid is not; the key has the low half of the uid. 0: not known.
 constexpr std::uint64_t thread_key(std::uint64_t uid, std::uint32_t tid) noexcept { return uid << 32 | tid; }
 
-// CUPTI's ids. That of a stream is unique within its context, that of a context in the process. 0: context not known.
+// Both are CUPTI's ids. A stream's is unique within its context, a context's within the process. 0: the context is not
+// known.
 constexpr std::uint64_t stream_key(std::uint32_t context, std::uint32_t stream) noexcept {
     return std::uint64_t{context} << 32 | stream;
 }

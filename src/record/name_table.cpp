@@ -8,7 +8,7 @@ namespace prof {
 namespace {
 
 constexpr std::uint32_t first_offset = 8;     // so that no entry has id 0
-constexpr std::uint32_t longest_probe = 256;  // slots looked at before the table is called full
+constexpr std::uint32_t longest_probe = 256;  // slots to check before the table counts as full
 
 constexpr std::uint32_t round_up_8(std::uint32_t bytes) noexcept { return (bytes + 7U) & ~7U; }
 
@@ -34,7 +34,7 @@ std::uint64_t hash_name(std::string_view text) noexcept {
     std::uint64_t hash = k0 ^ text.size();
     const char* at = text.data();
     std::size_t left = text.size();
-    // Loads of fixed sizes, which may overlap: a copy of `left` bytes would be a call of memcpy.
+    // Loads of fixed sizes, which may overlap. A copy of `left` bytes would call memcpy.
     std::uint64_t tail = 0;
     if (left >= 8) {
         for (; left > 8; left -= 8, at += 8) hash = fold_multiply(hash ^ load<std::uint64_t>(at), k1);
@@ -66,7 +66,7 @@ name_table name_table::create(void* memory, std::uint32_t slot_count, std::uint3
     auto* header = ::new (memory) name_table_header;
     header->slot_count = slot_count;
     header->arena_bytes = arena_bytes;
-    // relaxed: nobody else has the table yet; whoever publishes it orders this.
+    // relaxed: no other thread has the table yet; publishing it orders this.
     header->used.store(first_offset, std::memory_order_relaxed);
     return name_table(memory);
 }
@@ -82,7 +82,7 @@ std::uint32_t name_table::intern(std::string_view text, bool& full) noexcept {
     const auto hash_low = static_cast<std::uint32_t>(hash);
     const auto length = static_cast<std::uint32_t>(text.size());
     const std::uint32_t mask = header_->slot_count - 1;
-    std::uint32_t stored_id = 0;  // ours, once written
+    std::uint32_t stored_id = 0;  // of the entry stored here; 0: none yet
 
     for (std::uint32_t probe = 0; probe < longest_probe; ++probe) {
         std::atomic<std::uint64_t>& slot = slots_[(static_cast<std::uint32_t>(hash >> 32) + probe) & mask];
@@ -91,8 +91,8 @@ std::uint32_t name_table::intern(std::string_view text, bool& full) noexcept {
         if (found == 0) {
             if (stored_id == 0) {
                 const std::uint32_t need = round_up_8(static_cast<std::uint32_t>(sizeof(name_entry_header)) + length);
-                // relaxed: only hands out disjoint space; the entry is published by its length and its slot. The bound
-                // is checked before the addition, so refused names do not move `used`.
+                // relaxed: this only reserves disjoint space; the entry is published by its length and its slot. The
+                // bound is checked before the addition, so refused names do not change `used`.
                 std::uint32_t offset = header_->used.load(std::memory_order_relaxed);
                 do {
                     // relaxed: a stale value only refuses a name that would just have fitted.
@@ -102,16 +102,17 @@ std::uint32_t name_table::intern(std::string_view text, bool& full) noexcept {
                         return 0;
                     }
                 } while (!header_->used.compare_exchange_weak(offset, offset + need, std::memory_order_relaxed));
-                // In zeroed memory, and not made anew: next_entry() may be looking at the length already.
+                // The memory is zeroed already. The entry is not constructed, because next_entry() may be reading its
+                // length.
                 auto* entry = reinterpret_cast<name_entry_header*>(arena_ + offset);
                 entry->hash = hash_low;
                 std::memcpy(arena_ + offset + sizeof(name_entry_header), text.data(), length);
-                // release: whoever sees the length (next_entry) sees the bytes.
+                // release: a reader that sees the length (next_entry) sees the bytes.
                 entry->length_plus_one.store(length + 1, std::memory_order_release);
                 stored_id = offset / 8;
             }
             const std::uint64_t wanted = (std::uint64_t{hash_low} << 32) | stored_id;
-            // acq_rel: publishes our entry on success, acquires the winner's on failure.
+            // acq_rel: on success publishes this entry, on failure acquires the winner's.
             if (slot.compare_exchange_strong(found, wanted, std::memory_order_acq_rel, std::memory_order_acquire)) {
                 return stored_id;
             }
@@ -129,7 +130,7 @@ void name_table::take_over(const name_table& other) noexcept {
     const std::uint32_t mask = header_->slot_count - 1;
     std::uint32_t end = first_offset;
     for (std::uint32_t at = 0; at < other.header_->slot_count; ++at) {
-        // acquire: the entry's bytes are seen with its id.
+        // acquire: the entry's bytes are visible with its id.
         const std::uint64_t found = other.slots_[at].load(std::memory_order_acquire);
         const std::string_view text = other.text(static_cast<std::uint32_t>(found));
         if (text.empty()) continue;
@@ -139,7 +140,7 @@ void name_table::take_over(const name_table& other) noexcept {
         auto* entry = reinterpret_cast<name_entry_header*>(arena_ + offset);
         entry->hash = static_cast<std::uint32_t>(found >> 32);
         std::memcpy(arena_ + offset + sizeof(name_entry_header), text.data(), text.size());
-        // relaxed, here and below: nobody else has this table yet.
+        // relaxed, here and below: no other thread has this table yet.
         entry->length_plus_one.store(static_cast<std::uint32_t>(text.size()) + 1, std::memory_order_relaxed);
         end = std::max(end, round_up_8(static_cast<std::uint32_t>(next)));
         auto slot = static_cast<std::uint32_t>(hash_name(text) >> 32);
@@ -153,15 +154,16 @@ void name_table::take_over(const name_table& other) noexcept {
     header_->used.store(end, std::memory_order_relaxed);
 }
 
-// next_entry() walks from entry to entry: where the other table has what nobody was given (a name that two threads
-// stored, or one that was just being stored) this one has a nameless entry of the same length, 16 bytes or more.
+// next_entry() walks from entry to entry. The other table may have entries whose ids were never handed out: a name that
+// two threads stored, or one that was being stored. This table gets a nameless entry of the same length there, 16 bytes
+// or more.
 void name_table::fill_gaps(std::uint32_t end) noexcept {
     const auto entry_at = [this](std::uint32_t offset) {
         return reinterpret_cast<name_entry_header*>(arena_ + offset);
     };
-    std::uint32_t gap = 0;  // where it begins; 0: there is none
+    std::uint32_t gap = 0;  // where the gap begins; 0: there is none
     for (std::uint32_t at = first_offset; at < end;) {
-        // relaxed: nobody else has this table yet.
+        // relaxed: no other thread has this table yet.
         const std::uint32_t length_plus_one = entry_at(at)->length_plus_one.load(std::memory_order_relaxed);
         if (length_plus_one == 0) {
             if (gap == 0) gap = at;
@@ -178,7 +180,7 @@ std::string_view name_table::text(std::uint32_t id) const noexcept {
     const std::uint64_t offset = std::uint64_t{id} * 8;
     if (id == 0 || offset + sizeof(name_entry_header) > header_->arena_bytes) return {};
     const auto* entry = reinterpret_cast<const name_entry_header*>(arena_ + offset);
-    // acquire: pairs with the release that published the length; the bytes are seen.
+    // acquire: pairs with the release that published the length; the bytes are visible.
     const std::uint32_t length_plus_one = entry->length_plus_one.load(std::memory_order_acquire);
     if (length_plus_one == 0 || offset + sizeof(name_entry_header) + (length_plus_one - 1) > header_->arena_bytes) {
         return {};
@@ -202,12 +204,12 @@ std::uint32_t name_table::used_bytes() const noexcept {
 }
 
 std::uint32_t name_table::committed_bytes() const noexcept {
-    // relaxed: only the drain thread changes it, and it is the reader.
+    // relaxed: only the drain thread changes it, and the reader is that thread.
     return header_->committed.load(std::memory_order_relaxed);
 }
 
 void name_table::commit(std::uint32_t bytes) noexcept {
-    // relaxed: the storage behind was made by a system call before this; nothing else hangs on the value.
+    // relaxed: a system call allocated the storage before; no other data depends on the value.
     header_->committed.store(bytes, std::memory_order_relaxed);
 }
 

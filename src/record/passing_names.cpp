@@ -9,8 +9,8 @@
 namespace prof {
 namespace {
 
-constexpr std::uint32_t bucket_slots = 8;  // a text is looked for in one cache line
-constexpr std::uint32_t largest_part = 8;  // of the arena: no name may take more
+constexpr std::uint32_t bucket_slots = 8;  // all candidates for a text lie in one cache line
+constexpr std::uint32_t largest_part = 8;  // no name may take more than this part of the arena
 constexpr std::uint32_t entry_alignment = 8;
 
 std::uint32_t entry_bytes(std::size_t text_bytes) noexcept {
@@ -42,14 +42,14 @@ passing_names passing_names::create(void* table, std::uint32_t slot_count, void*
     return {table, arena};
 }
 
-// Below the limit, and in one piece: no entry goes over the arena's end.
+// Reserves space below the limit and in one piece: no entry crosses the arena's end.
 bool passing_names::reserve(std::uint32_t bytes, std::uint64_t& position) noexcept {
-    // relaxed: only hands out disjoint space; the entry is published by its length and its slot.
+    // relaxed: this only reserves disjoint space; the entry is published by its length and its slot.
     std::uint64_t end = header_->end.load(std::memory_order_relaxed);
     do {
         const std::uint64_t to_edge = arena_bytes() - (end & (arena_bytes() - 1));
         position = to_edge < bytes ? end + to_edge : end;
-        // acquire: pairs with the release in set_limit(); the memory was wiped.
+        // acquire: pairs with the release in set_limit(); the memory is wiped.
         if (position + bytes > header_->limit.load(std::memory_order_acquire)) return false;
     } while (!header_->end.compare_exchange_weak(end, position + bytes, std::memory_order_relaxed));
     return true;
@@ -62,9 +62,9 @@ std::uint32_t passing_names::intern(std::string_view text, std::uint64_t since, 
     const auto hash_low = static_cast<std::uint32_t>(hash);
     const auto hash_high = static_cast<std::uint32_t>(hash >> 32);
     std::atomic<std::uint64_t>* const bucket = slots_ + (hash_high & (header_->slot_count - 1) & ~(bucket_slots - 1));
-    std::atomic<std::uint64_t>* place = bucket + hash_low % bucket_slots;  // of one that goes, where all are in use
+    std::atomic<std::uint64_t>* place = bucket + hash_low % bucket_slots;  // the slot to replace if all are in use
     for (std::uint32_t i = 0; i < bucket_slots; ++i) {
-        // acquire: pairs with the release below; the entry's bytes are seen with its id.
+        // acquire: pairs with the release below; the entry's bytes are visible with its id.
         const std::uint64_t found = bucket[i].load(std::memory_order_acquire);
         const auto id = static_cast<std::uint32_t>(found);
         if (id == 0 || !is_since(id, since)) {
@@ -82,11 +82,11 @@ std::uint32_t passing_names::intern(std::string_view text, std::uint64_t since, 
     auto* const entry = reinterpret_cast<name_entry_header*>(bytes);
     entry->hash = hash_low;
     std::memcpy(bytes + sizeof(name_entry_header), text.data(), text.size());
-    // release: whoever sees the length sees the bytes.
+    // release: a reader that sees the length sees the bytes.
     entry->length_plus_one.store(static_cast<std::uint32_t>(text.size()) + 1, std::memory_order_release);
     const std::uint32_t id = id_at(position);
-    // release: publishes the entry with its id. What another thread has put there meanwhile is not found again, which
-    // costs its next user an entry.
+    // release: publishes the entry with its id. If another thread has filled the slot meanwhile, its text is not found
+    // again. Its next user then stores it once more.
     place->store(std::uint64_t{hash_low} << 32 | id, std::memory_order_release);
     return id;
 }
@@ -113,7 +113,7 @@ bool passing_names::position_of(std::uint32_t id, std::uint64_t& position) const
 bool passing_names::retire() noexcept {
     const std::uint64_t end = this->end();
     if (end - begin() <= std::uint64_t{arena_bytes()} / 8 * 5) return false;
-    // seq_cst: rare, and every thread is to see it soon.
+    // seq_cst: rare, and every thread should see it soon.
     header_->begin.store(end - arena_bytes() / 2);
     return true;
 }
@@ -126,24 +126,24 @@ void passing_names::free() noexcept {
         std::memset(at(from), 0, static_cast<std::size_t>(bytes));
         from += bytes;
     }
-    // release: a reader of the mapping that sees the position does not take what stood before it for names.
+    // release: a reader of the mapping that sees the position does not read the bytes before it as names.
     header_->freed.store(begin, std::memory_order_release);
     set_limit();
 }
 
 std::uint32_t passing_names::committed_bytes() const noexcept {
-    // relaxed: only the draining thread changes it, and it is the reader.
+    // relaxed: only the drain thread changes it, and the reader is that thread.
     return static_cast<std::uint32_t>(header_->committed.load(std::memory_order_relaxed));
 }
 
 void passing_names::commit(std::uint32_t bytes) noexcept {
-    // relaxed: as above.
+    // relaxed: as in committed_bytes().
     header_->committed.store(bytes, std::memory_order_relaxed);
     set_limit();
 }
 
 void passing_names::set_limit() noexcept {
-    // release: what was wiped is seen with it.
+    // release: the wiped memory is visible with it.
     const std::uint64_t committed = committed_bytes();
     header_->limit.store(committed == arena_bytes() ? freed() + committed : committed, std::memory_order_release);
 }

@@ -8,7 +8,7 @@
 
 namespace prof {
 
-// "name": a range of this name in any domain; "name@domain": in that one; "name@default": in NVTX's default domain;
+// "name": a range of this name in any domain. "name@domain": in that domain. "name@default": in NVTX's default domain.
 // "name@*": in any. The domain begins after the last @.
 struct range_name {
     range_name() = default;

@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::chrono::microseconds moment{50};
 
-// Whether a thread of this ring is at a name, and for which record.
+// Whether the ring's thread is at a name, and for which record.
 bool is_at_name(const ring_header& ring, std::uint64_t& number) noexcept {
-    // acquire, both: of a thread that has left the name its record is seen.
+    // acquire, both: once a thread has left the name, its record is visible.
     number = ring.counters.naming.load(std::memory_order_acquire);
     const std::uint64_t head = ring.counters.head.load(std::memory_order_acquire);
     return number == head + 1 &&

@@ -11,7 +11,7 @@
 namespace prof {
 namespace {
 
-// Reads no further than the end of `text`: strncmp stops there if that is shorter.
+// Reads no byte beyond the end of `text`: strncmp stops at the end of the shorter text.
 bool is_text(const char* text, std::string_view known) noexcept {
     return std::strncmp(text, known.data(), known.size()) == 0 && text[known.size()] == '\0';
 }
@@ -25,7 +25,7 @@ void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noe
     names_ = where.names();
     passing_ = where.passing();
     ring_ = &ring;
-    open_api_.is_kept = where.records_calls() ? 0 : 1;  // no call finds a place
+    open_api_.is_kept = where.records_calls() ? 0 : 1;  // 0 without calls: then no call finds a slot
     epoch_ = epoch;
     direct_epoch_ = has_tick_counter() ? epoch : no_direct_epoch;
     out_ = ring_producer<record>(&ring.counters, where.slots(ring), ring.capacity);
@@ -59,9 +59,9 @@ void producer::drop(drop_cause cause) noexcept {
     out_.end_naming();
 }
 
-// False if there is no leak, or it gives back too little.
+// Looks for a leak to take slots from. Returns false if there is none, or if it gives back too few slots.
 bool producer::find_room(std::uint32_t count) noexcept {
-    constexpr std::uint32_t too_few = 32;  // nobody's nesting is taken for a leak
+    constexpr std::uint32_t too_few = 32;  // nesting up to this depth never counts as a leak
     if (leak_.domain != leak::none || out_.set_aside() <= out_.capacity() / 2) return false;
     const auto recorded = [](const domain_state& d) { return std::min(d.depth, d.first_dropped); };
     const auto deepest =
@@ -75,7 +75,8 @@ bool producer::find_room(std::uint32_t count) noexcept {
     return out_.make_room(count);
 }
 
-// A place for the push, and one for its pop; of a leak the pops of the innermost ranges have places.
+// Reserves a slot for the push and one for its pop. In a leak only the innermost ranges have slots reserved for their
+// pops.
 bool producer::take_for_push(std::size_t domain) noexcept {
     if (domains_[domain].depth >= first_dropped_of(domain)) return false;
     if (!is_leak(domain)) {
@@ -101,14 +102,14 @@ bool producer::take_for_pop(std::size_t domain) noexcept {
     return true;
 }
 
-// Once each range that is open has a place for its pop again.
+// Ends the leak once every open range has a slot for its pop again.
 void producer::end_leak() noexcept {
     if (leak_.domain == leak::none || domains_[leak_.domain].depth != leak_.kept) return;
     domains_[leak_.domain].first_dropped = leak_.first_dropped;
     leak_ = {};
 }
 
-// No epoch's: recording_producer() begins one, with a record that says so.
+// Leaves the epoch: recording_producer() begins one again, with a record that marks it.
 void producer::begin_anew() noexcept {
     epoch_ = 0;
     direct_epoch_ = no_direct_epoch;
@@ -130,7 +131,7 @@ int producer::open_dropped(std::size_t domain) noexcept {
 int producer::close_dropped(std::size_t domain) noexcept {
     domain_state& d = domains_[domain];
     if (d.depth == 0) {
-        // While it is only heard, nobody misses the range.
+        // In an epoch in which ranges are only observed, a missing range is no loss.
         if (!is_observed_only(epoch_) && !ends_parents_range(domain)) drop(drop_cause::pop_without_push);
         return -1;
     }

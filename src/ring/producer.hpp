@@ -1,19 +1,18 @@
-// The writing end of one thread: its ring, and the little that must be remembered between a push and its pop so that
-// what is recorded stays paired.
+// The writing end of one thread: its ring, and the state between a push and its pop that keeps records paired.
 //
-// Touched by its own thread only. Cost of a write: one copy and one release store. In a training step
-// microseconds of other work lie between two writes, so what one needs comes from far: the first cache line has nearly
-// all of it.
+// Used by its own thread only. A write costs one copy and one release store. In a training step microseconds of other
+// work lie between two writes, so the caches are cold: nearly all that a write needs is in the first cache line.
 //
 // Invariants
-//  1. A recorded push has its pop, a recorded api_enter its api_exit: an opening record is written only with a place
-//     for its closing, which nothing else is given.
-//  2. If a push is dropped, so is everything in its domain until its pop: pairs are dropped whole, and counted.
+//  1. A recorded push has its pop, and a recorded api_enter its api_exit: an opening record is written only together
+//     with a reserved slot for its closing record.
+//  2. If a push is dropped, so is everything in its domain until its pop. Pairs are dropped whole, and counted.
 //
-// A program that forgets its pops would have all places set aside for them in the end. Where the ring is full and more
-// than half of it is set aside, the domain with the most open ranges gives most of its places back (leak). Its pops
-// then take a place when they come, the last few one that is still set aside. Should they ever find none, the thread
-// begins anew with its next record: what it had open ends there.
+// A program that forgets its pops would reserve the whole ring in the end. To prevent this, the domain with the most
+// open ranges gives most of its reserved slots back (see leak). That happens when the ring is full and more than half
+// of it is reserved. Pops of that domain then take a free slot, and the last few use slots that are still reserved.
+// If a pop finds no slot at all, the thread begins anew with its next record, and the ranges that it had open end
+// there.
 #pragma once
 
 #include <array>
@@ -36,14 +35,17 @@ class alignas(64) producer {
     };
 
 public:
+    // Binds this producer to a ring and an epoch, and clears its state.
     void attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept;
-    // As attach(), for a ring of which this is the first record: one that is heard only says so.
+    // Like attach(), for a ring of which this is the first record. In an epoch in which ranges are only observed, that
+    // record is a `window` record with the epoch.
     void attach_anew(region& where, ring_header& ring, std::uint32_t epoch) noexcept;
-    // Begins a later epoch in the same ring, with a record that says so. False if there is no room for it: then nothing
-    // has changed.
+    // Begins a later epoch in the same ring, with a record that marks it. Returns false if there is no room for that
+    // record; nothing has changed then.
     bool begin_epoch(region& where, std::uint32_t epoch) noexcept;
     std::uint32_t epoch() const noexcept { return epoch_; }
-    // The same where the clock is one that needs no call (has_tick_counter()), else no_direct_epoch: one look for both.
+    // epoch() if the clock can be read without a call (has_tick_counter()), else no_direct_epoch: one comparison checks
+    // both.
     std::uint32_t direct_epoch() const noexcept { return direct_epoch_; }
     ring_header* ring() const noexcept { return ring_; }
     region& where() const noexcept { return *region_; }  // REQUIRES: attached
@@ -53,9 +55,9 @@ public:
             drop(drop_cause::ring_full);
     }
 
-    // Push and pop return the 0-based level of the range, as NVTX wants it. `fill` writes the record to its place in
-    // the ring, and is not called for one that is dropped. (A record that is put together elsewhere field by field and
-    // then copied as a whole costs some 10 ns more: the processor cannot hand the small stores on to the wide loads.)
+    // push() and pop() return the 0-based level of the range, as NVTX requires. `fill` writes the record directly to
+    // its slot in the ring, and is not called for a record that is dropped. (Building a record elsewhere field by field
+    // and copying it costs about 10 ns more, because the processor cannot forward the small stores to the wide loads.)
     template <typename TFill>
     int push(std::size_t domain, TFill&& fill) noexcept {
         return open(domain, fill);
@@ -67,8 +69,8 @@ public:
     int push(const record& r) noexcept { return open(r.domain, copy_of{r}); }
     int pop(const record& r) noexcept { return close(r.domain, copy_of{r}); }
 
-    // As push() and pop(), where that takes no more ado: no look at the consumer's side, nothing that is dropped. Else
-    // false, and nothing has changed.
+    // The fast path of push() and pop(): it does not read the consumer's counter and drops nothing. Returns false, with
+    // nothing changed, if the slow path is needed.
     template <typename TFill>
     bool push_at_once(std::size_t domain, TFill&& fill, int& level) noexcept {
         domain_state& d = domains_[domain];
@@ -84,22 +86,22 @@ public:
     template <typename TFill>
     bool pop_at_once(std::size_t domain, TFill&& fill, int& level) noexcept {
         domain_state& d = domains_[domain];
-        const std::uint32_t depth = d.depth - 1;  // that of a pop too many is above all others
+        const std::uint32_t depth = d.depth - 1;  // a pop without a push wraps to a depth above all others
         if (depth >= d.first_dropped) [[unlikely]]
             return false;
         d.depth = depth;
-        out_.put(fill);  // its place was kept
+        out_.put(fill);  // the push reserved its slot
         level = static_cast<int>(depth);
         return true;
     }
 
-    // The same for adopt_push and adopt_pop, whose pairs are no domain's.
+    // Push and pop for adopt_push and adopt_pop, whose pairs belong to no domain.
     int adopt_push(const record& r) noexcept { return open(adoptions, copy_of{r}); }
     int adopt_pop(const record& r) noexcept { return close(adoptions, copy_of{r}); }
 
-    // At most one API call is open at a time: the outermost. One that never returned (a longjmp) gives way to the next.
-    // One that is dropped is open all the same, so that the driver's call inside it is not taken for it. `key`:
-    // correlation_key() of the call and of the recording under way.
+    // At most one API call is open at a time, the outermost. A call that never returned (because of a longjmp) is
+    // replaced by the next. A call whose record is dropped is open all the same, so that the driver's call inside it is
+    // not recorded instead. `key`: correlation_key() of the call and the current recording.
     template <typename TFill>
     void open_api(std::uint64_t key, api_domain domain, TFill&& fill) noexcept {
         if (open_api_.is_kept) [[unlikely]]
@@ -116,56 +118,56 @@ public:
         open_api_ = {};
         if (!is_kept) [[unlikely]]
             return;
-        out_.put(fill);  // its place was kept
+        out_.put(fill);  // open_api() reserved its slot
     }
-    // Whether open_api() would record the call without more ado.
+    // Whether open_api() can record the call on the fast path.
     bool can_open_api() const noexcept { return !open_api_.is_kept && out_.has_room(2); }
     bool has_open_api() const noexcept { return open_api_.key != no_call; }
-    // The driver's call in one of the runtime's has its key.
+    // Whether the call is open. The driver's call inside a runtime call has the same key.
     bool is_inside_api(std::uint64_t key) const noexcept { return open_api_.key == key; }
     bool is_open_api(std::uint64_t key, api_domain domain) const noexcept {
         return open_api_.key == key && open_api_.domain == domain;
     }
 
-    // One range fewer is open in the domain, and none is recorded. False if none is.
+    // Counts one open range fewer in the domain, without a record. Returns false if none is open.
     bool forget_open(std::size_t domain) noexcept {
         if (domains_[domain].depth == 0) return false;
         --domains_[domain].depth;
         return true;
     }
 
-    // The name of a range, for the record that is written next, and for no other. By the text's address: a small cache
-    // in front of the names, checked against the bytes, since another text may stand there later (a buffer used again,
-    // a module unloaded).
+    // The name of a range, for the next record that is written and no other. A small cache by the text's address comes
+    // first. It compares the bytes, since another text may be at this address later (a buffer used again, a module
+    // unloaded).
     std::uint32_t name_of(const char* text) noexcept;
     // The same without the cache.
     std::uint32_t intern(std::string_view text) noexcept;
 
-    // The name of a kernel's symbol, by its address alone: the driver's text stays as it is for as long as its module
-    // is loaded. (Its hundreds of bytes would come from far: other kernels and the program itself have had the caches
-    // meanwhile.) `generation` is another number after a module was unloaded; 0 if that is not reported, then the bytes
-    // are compared. So they are where the symbol found no room among the names that are kept.
+    // The name of a kernel's symbol, by its address alone: the driver's text does not change while its module is
+    // loaded. (Comparing its hundreds of bytes would miss the caches, which other kernels and the program have used
+    // since.) `generation` changes after a module was unloaded. The bytes are compared if it is 0, because unloading is
+    // not reported then, and if the symbol found no room among the permanent names.
     std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
-    // The same of a symbol that is known already; null if it is not.
+    // The cached entry of a symbol; null if there is none.
     const known_texts::entry* known_symbol(const char* symbol, std::uint32_t generation) noexcept {
         const known_texts::entry* const known = generation == symbols_ ? known_.find(symbol) : nullptr;
         return known != nullptr && known->is_symbol != 0 ? known : nullptr;
     }
 
 private:
-    static constexpr std::size_t adoptions = domain_limit;  // their pairs nest as a domain's do
+    static constexpr std::size_t adoptions = domain_limit;  // adoption pairs nest like those of a domain
     struct domain_state {
         static constexpr std::uint32_t none = UINT32_MAX;
         std::uint32_t depth = 0;
-        std::uint32_t first_dropped = none;  // the level that found the ring full: it and those above are not recorded
+        std::uint32_t first_dropped = none;  // the level that found the ring full; it and those above are dropped
     };
     static constexpr std::uint64_t no_call = UINT64_MAX;
     struct api_call {
         std::uint64_t key = no_call;  // correlation_key()
         api_domain domain = api_domain::none;
-        std::uint16_t is_kept = 0;  // recorded; its return has a place
+        std::uint16_t is_kept = 0;  // recorded, with a slot reserved for its return
     };
-    // Says that this thread is at a name (ring/name_recycling.hpp). What it knows of names that may be freed soon is
+    // Announces that this thread is at a name (ring/name_recycling.hpp). Cached names that may be freed soon are
     // forgotten first.
     void begin_naming() noexcept {
         out_.begin_naming();
@@ -174,7 +176,7 @@ private:
     }
     [[gnu::noinline]] void forget_names_before(std::uint64_t begin) noexcept;
     [[gnu::always_inline]] inline bool is_text_of(const char* text, const known_texts::entry& known) const noexcept;
-    // `known`: what was known of another text there; may be null.
+    // `known`: the entry of an earlier text at this address; may be null.
     [[gnu::noinline]] std::uint32_t learn(const char* text, known_texts::entry* known, bool is_symbol) noexcept;
 
     template <typename TFill>
@@ -199,11 +201,11 @@ private:
         return level;
     }
 
-    // The domain whose pushes have no pops, if there is one: all of its ranges go the long way (first_dropped is 0).
+    // The domain whose pushes have no pops, if there is one. All its ranges take the slow path (first_dropped is 0).
     struct leak {
         static constexpr std::size_t none = SIZE_MAX;
         std::size_t domain = none;
-        std::uint32_t kept = 0;  // so many of its open ranges have a place for their pops
+        std::uint32_t kept = 0;  // how many of its open ranges have a slot reserved for their pops
         std::uint32_t first_dropped = domain_state::none;
     };
     bool is_leak(std::size_t domain) const noexcept { return leak_.domain == domain; }
@@ -223,15 +225,15 @@ private:
     bool write_window(std::uint32_t epoch) noexcept;
 
     api_call open_api_;
-    std::uint32_t symbols_ = 0;  // their generation
+    std::uint32_t symbols_ = 0;  // the generation of the cached symbols
     std::uint32_t direct_epoch_ = no_direct_epoch;
-    ring_producer<record> out_;  // its last word is the first that is not in the first cache line
+    ring_producer<record> out_;  // its last word is the first one beyond the first cache line
     std::uint32_t epoch_ = 0;
-    std::array<domain_state, domain_limit + 1> domains_{};  // and adoptions
+    std::array<domain_state, domain_limit + 1> domains_{};  // the last one is for adoptions
     leak leak_;
-    name_table names_;               // the region's: one load less
+    name_table names_;               // a copy of the region's: saves a load
     passing_names passing_;          // likewise
-    std::uint64_t names_since_ = 0;  // all passing names that are known here are behind it
+    std::uint64_t names_since_ = 0;  // all cached passing names are at or after this position
     region* region_ = nullptr;
     ring_header* ring_ = nullptr;
     known_texts known_;

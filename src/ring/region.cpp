@@ -49,9 +49,8 @@ std::size_t buffer_stride(const region_options& o) noexcept {
     return round_up(sizeof(buffer_header) + o.buffer_bytes, page);
 }
 
-// Header, labels, ring headers and what is being written first, then the slots of the name tables: what needs storage
-// from the start stands together. Then the names' arenas and the rings' slots and CUPTI's buffers, which get theirs as
-// they are used.
+// What needs storage from the start comes first: header, labels, ring headers, the writing area and the slots of the
+// name tables. The names' arenas, the rings' slots and CUPTI's buffers follow; they get storage as they are used.
 offsets plan(const region_options& o) noexcept {
     offsets at;
     at.labels = round_up(sizeof(region_header), 64);
@@ -107,8 +106,8 @@ region::region(const region_options& wanted) {
     lay_out(options);
 }
 
-// Twice the size must be free: we are not to be the one who fills a small container's /dev/shm. Where there is room for
-// the rings alone, CUPTI's buffers are left out: `options` says so then.
+// Twice the size must be free, so that libprof does not fill up a small container's /dev/shm. If there is room for the
+// rings alone, CUPTI's buffers are left out, and `options` is changed to match.
 bool region::map_where_there_is_room(region_options& options) {
     region_options rings = options;
     rings.buffer_count = 0;
@@ -149,13 +148,13 @@ bool region::map_file(const std::string& directory, bool is_asked_for) {
         return false;
     }
     fd_ = fd;
-    // Held as long as the file is open: who finds it free knows that the process is gone. Where a file system has no
-    // locks the process's number has to tell.
+    // Held for as long as the file is open. A process that can take the lock exclusively can infer that this one is
+    // gone. On a file system without locks the pid has to serve for that.
     (void)flock(fd, LOCK_SH | LOCK_NB);
     base_ = static_cast<std::byte*>(base);
     path_ = path;
     file_ = file_identity(fd);
-    // relaxed: nobody else has the region yet.
+    // relaxed: no other thread has the region yet.
     named_.store(!nameless, std::memory_order_relaxed);
     return true;
 }
@@ -167,9 +166,9 @@ void region::map_memory() {
     path_.clear();
 }
 
-// Storage for a part of the file, so that writing to it can never be a SIGBUS. 0, or why there is none (an errno). At
-// once 0 for anonymous memory. Not posix_fallocate(): where the file system has no such call, that writes to each
-// block, which is no promise for the next time.
+// Allocates storage for a part of the file, so that a write to it never raises SIGBUS. Returns 0, or an errno. For
+// anonymous memory returns 0 at once. Not posix_fallocate(): on a file system without fallocate it writes to each block
+// instead, which guarantees nothing for later writes.
 int region::allocate(std::size_t offset, std::size_t bytes) noexcept {
     if (path_.empty()) return 0;
     const int fd = fd_;
@@ -187,7 +186,7 @@ void region::lay_out(const region_options& options) {
     if (const int failure = allocate(0, at.arena); failure != 0) {
         notice_ = reason("no space for the rings", path_, failure);
         munmap(base_, bytes_);
-        // relaxed: nobody else has the region yet.
+        // relaxed: no other thread has the region yet.
         if (named_.load(std::memory_order_relaxed)) unlink(path_.c_str());
         close(fd_);
         fd_ = -1;
@@ -216,7 +215,7 @@ void region::lay_out(const region_options& options) {
     header_->writing_offset = at.writing;
     header_->writing_bytes = options.writing_bytes;
     if (options.writing_bytes != 0) ::new (base_ + at.writing) writing_header;
-    // relaxed: nobody else has the region yet.
+    // relaxed: no other thread has the region yet.
     header_->domain_count.store(1, std::memory_order_relaxed);
     labels_ = reinterpret_cast<shared_label*>(base_ + at.labels);
     rings_ = reinterpret_cast<ring_header*>(base_ + at.rings);
@@ -237,7 +236,7 @@ void region::lay_out(const region_options& options) {
     arena_file_offset_ = at.arena;
     passing_file_offset_ = at.passing_arena;
     extend_names();
-    header_->magic = region_magic;  // last: a reader that sees it sees a whole header
+    header_->magic = region_magic;  // last: a reader that sees it sees the whole header
 }
 
 region::~region() {
@@ -260,7 +259,7 @@ void region::publish() noexcept {
     if (!file_.is_still(fd) || named_.exchange(true)) return;
     char self[64];
     std::snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-    // A failure costs only the recovery after a crash.
+    // If this fails, only the recovery after a crash is lost.
     (void)linkat(AT_FDCWD, self, AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW);
 }
 
@@ -273,11 +272,11 @@ ring_header* region::claim_ring(std::uint32_t tid) noexcept {
     for (std::uint32_t index = 0; index < ring_count_; ++index) {
         ring_header& ring = rings_[index];
         if (!claim(ring)) continue;
-        // seq_cst: rare, and the drain thread is to see the ring soon.
+        // seq_cst: rare, and the drain thread should see the ring soon.
         std::uint32_t seen = rings_ever_claimed_.load();
         while (seen <= index && !rings_ever_claimed_.compare_exchange_weak(seen, index + 1)) {
         }
-        // relaxed: only the thread that holds the claim looks at it or changes it.
+        // relaxed: only the thread that holds the claim reads or writes it.
         if (ring.has_storage.load(std::memory_order_relaxed) == 0) {
             if (allocate(ring.slots_offset, std::size_t{ring.capacity} * sizeof(record)) != 0) {
                 set_free(ring);
@@ -314,7 +313,8 @@ buffer_area region::buffers() noexcept {
     return {base_ + header_->buffers_offset, header_->buffer_bytes, header_->buffer_stride, header_->buffer_count};
 }
 
-// Not the last that there is: others write there who have not allocated, and a page without room ends their process.
+// Leaves the last free storage alone: other programs write there without allocating first, and a page without room
+// would end them.
 bool region::allocate_buffer(std::uint32_t index) noexcept {
     struct statfs status {};
     const int fd = fd_;

@@ -5,8 +5,8 @@
 
 namespace prof {
 
-// Programs say the same again and again: only what is new takes a place. For the domains that are still to come places
-// are left, since a range without its domain's name is another's.
+// Programs set the same label again and again, so only a new one takes an entry. Some entries are reserved for domains
+// that are yet to come, because a range whose domain has no name would appear in another one.
 void region::add_label(label_kind kind, std::uint64_t key, std::uint32_t name) noexcept {
     // relaxed: hands out disjoint entries; each is published by its kind.
     std::uint32_t used = header_->labels_reserved.load(std::memory_order_relaxed);
@@ -14,7 +14,7 @@ void region::add_label(label_kind kind, std::uint64_t key, std::uint32_t name) n
     for (std::uint32_t i = used; i-- > 0;) {
         if (!label_at(i, known) || known.kind != kind || known.key != key) continue;
         if (known.name == name) return;
-        break;  // the latest holds
+        break;  // the latest label of a key is the valid one
     }
     const std::uint32_t domains = header_->domain_count.load(std::memory_order_relaxed);
     const std::uint32_t to_come = domain_limit - std::min(domains, domain_limit);
@@ -35,7 +35,7 @@ std::uint64_t region::thread_label_key(std::uint32_t tid) noexcept {
     for (const ring_header& ring : rings()) {
         // acquire: the tid was written before the uid.
         const std::uint64_t uid = ring.thread_uid.load(std::memory_order_acquire);
-        // relaxed: a thread may end meanwhile; then the name is nobody's.
+        // relaxed: the thread may end meanwhile; the name then belongs to no thread.
         const bool is_claimed =
             ring.state.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(ring_state::claimed);
         if (is_claimed && ring.tid.load(std::memory_order_relaxed) == tid) return thread_key(uid, tid);
@@ -45,12 +45,12 @@ std::uint64_t region::thread_label_key(std::uint32_t tid) noexcept {
 
 std::uint32_t region::domain(std::string_view name) noexcept {
     const std::uint32_t id = keep(name);
-    // relaxed: a number, which nothing hangs on.
+    // relaxed: a plain number; no other data depends on it.
     const std::uint32_t known = header_->domain_count.load(std::memory_order_relaxed);
     for (std::uint32_t i = 1; i < std::min(known, domain_limit); ++i) {
         if (domain_names_[i].load(std::memory_order_relaxed) == id + 1) return i;
     }
-    // Two threads that create the same domain at the same instant get two indices of one name: the reader merges them
+    // Two threads that create the same domain at the same instant get two indices for one name. The reader merges them
     // by name. relaxed: a plain counter.
     const std::uint32_t index = header_->domain_count.fetch_add(1, std::memory_order_relaxed);
     if (index >= domain_limit) {

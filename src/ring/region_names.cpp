@@ -1,10 +1,10 @@
-// The names in the mapping.
+// The part of region that handles the names in the mapping.
 #include "ring/region.hpp"
 
 namespace prof {
 namespace {
 
-constexpr std::uint32_t name_step = 512U << 10;  // storage for names comes in steps of this
+constexpr std::uint32_t name_step = 512U << 10;  // names get storage in steps of this size
 
 }  // namespace
 

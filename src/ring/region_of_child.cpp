@@ -1,5 +1,5 @@
-// What a forked child's region has of its parent's. The parent goes on meanwhile, and its threads put more there: what
-// came after the fork may be taken over or not.
+// What the region of a forked child takes over from its parent's. The parent goes on running and adds to its region.
+// What it adds after the fork may or may not be taken over.
 #include <algorithm>
 
 #include "ring/region.hpp"
@@ -12,7 +12,7 @@ void region::inherit(region& parent, bool calls) noexcept {
     const std::uint32_t limit = names_.arena_bytes();
     if (committed < limit && allocate(arena_file_offset_ + committed, limit - committed) == 0) names_.commit(limit);
     names_.take_over(parent.names_);
-    // relaxed: those of before the fork are there.
+    // relaxed: all that was stored before the fork is visible.
     const std::uint32_t reserved = parent.header_->labels_reserved.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < std::min(reserved, parent.header_->label_capacity); ++i) {
         label known;

@@ -13,26 +13,28 @@ __thread thread_words this_thread __attribute__((tls_model("initial-exec")));
 
 namespace {
 
-// The epoch in which this thread found no ring: it does not look for one at each of its records.
+// The epoch in which this thread found no ring. It does not search again at every record.
 __thread std::uint32_t ringless_epoch __attribute__((tls_model("initial-exec"))) = 0;
 
-// The name that this thread gave itself, in the region's name table: said when it gets a ring. 0: none.
+// The name that this thread gave itself, as an id in the region's name table. It becomes a label when the thread gets a
+// ring. 0: none.
 __thread std::uint32_t own_name __attribute__((tls_model("initial-exec"))) = 0;
 
 std::uint32_t this_tid() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
 
 std::atomic<region*> current_region{nullptr};
-// These three in a forked child.
+// The next three are used in a forked child only.
 region* region_of_parent = nullptr;
 std::atomic<void (*)() noexcept> on_child_use{nullptr};
-__thread producer* producer_before_fork __attribute__((tls_model("initial-exec"))) = nullptr;  // what was open then
+__thread producer* producer_before_fork __attribute__((tls_model("initial-exec"))) =
+    nullptr;  // the thread's ranges that were open at the fork
 std::atomic<void (*)() noexcept> on_first_use{nullptr};
-std::atomic<void (*)() noexcept> on_preparing{nullptr};  // null but during a preparation
+std::atomic<void (*)() noexcept> on_preparing{nullptr};  // null except during a preparation
 pthread_key_t thread_end_key;
 pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
-// Runs at the end of a thread. A range made by a later destructor of the same thread attaches once more, and pthreads
-// calls this again for it.
+// Runs at the end of a thread. If a later destructor of the same thread makes a range, the thread attaches once more,
+// and pthreads calls this again.
 void end_of_thread(void* state) noexcept {
     auto* ending = static_cast<producer*>(state);
     set_this_thread(nullptr);
@@ -41,7 +43,7 @@ void end_of_thread(void* state) noexcept {
     delete ending;
 }
 
-// Null, and `out` too, if there is no ring or no memory: a thread without a ring costs nothing.
+// Returns null, and leaves `out` null, if there is no ring or no memory. The ring is not kept in that case.
 ring_header* claim_ring_and_producer(region& where, producer*& out) noexcept {
     ring_header* ring = where.claim_ring(this_tid());
     if (ring == nullptr) return nullptr;
@@ -60,8 +62,8 @@ void make_thread_end_key() noexcept { pthread_key_create(&thread_end_key, end_of
 
 }  // namespace
 
-// A failure leaves things as they were without it: children that pthread_atfork's handlers do not see write into their
-// parent's rings.
+// If this fails, children that bypass the handlers of pthread_atfork write into their parent's rings, as they would
+// without it.
 void guard_gate() noexcept {
     const bool wiped = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) <= gate_bytes &&
                        madvise(&all_gate_words, sizeof all_gate_words, MADV_WIPEONFORK) == 0;
@@ -81,7 +83,7 @@ void count_interruption() noexcept {
 
 void begin_preparation(void (*wait)() noexcept) noexcept {
     guard_gate();
-    on_preparing.store(wait);  // first: who finds the gate so is to wait
+    on_preparing.store(wait);  // first: a thread that sees the gate in this state must find the function to wait
     std::uint32_t epoch = 0;
     (void)recording_epoch.compare_exchange_strong(epoch, preparing_epoch);
     if (epoch != 0 && epoch != preparing_epoch) on_preparing.store(nullptr);
@@ -101,7 +103,7 @@ bool first_use_was_met() noexcept { return on_first_use.load() == nullptr; }
 
 region* installed_region() noexcept {
     if (gate_was_wiped()) return nullptr;
-    // acquire: the region's contents are seen with its address.
+    // acquire: the region's contents are visible with its address.
     return current_region.load(std::memory_order_acquire);
 }
 
@@ -120,7 +122,7 @@ void leave_region_in_child(bool records, void (*first_use)() noexcept) noexcept 
     }
     on_first_use.store(nullptr);
     on_child_use.store(first_use);
-    // The one thread of the child. Its producer writes into the parent's ring, which is not retired.
+    // This is the only thread of the child. Its producer writes into the parent's ring, which is not retired here.
     if (this_thread.out != nullptr) {
         producer_before_fork = this_thread.out;
         pthread_setspecific(thread_end_key, nullptr);
@@ -128,7 +130,7 @@ void leave_region_in_child(bool records, void (*first_use)() noexcept) noexcept 
     }
     ringless_epoch = 0;
     if (on_preparing.load() != nullptr) {
-        region_of_parent = nullptr;  // nothing is named in it yet
+        region_of_parent = nullptr;  // nothing has a name in it yet
         on_child_use.store(nullptr);
         return set_gate(recording_epoch, preparing_epoch);
     }
@@ -159,7 +161,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     if (epoch == orphan_epoch) {
         if (auto* const first_use = on_child_use.load()) first_use();
         epoch = epoch_of(recording_epoch);
-        if (epoch == 0 || epoch == orphan_epoch) return nullptr;  // the latter where this is inside first_use
+        if (epoch == 0 || epoch == orphan_epoch) return nullptr;  // the latter if this runs inside first_use
     }
     region* where = installed_region();
     if (where == nullptr) return nullptr;
@@ -177,7 +179,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     }
     begin_writing();
     if (producer* known = this_thread.out) {
-        (void)known->begin_epoch(*where, epoch);  // it recorded earlier, and keeps its ring
+        (void)known->begin_epoch(*where, epoch);  // the thread recorded earlier, and keeps its ring
         set_this_thread(known);
         return known->epoch() == epoch ? known : nullptr;
     }

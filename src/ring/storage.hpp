@@ -9,10 +9,10 @@
 
 namespace prof {
 
-// Whether a page that fallocate() has given storage can always be written to, on file systems of this kind (statfs(2),
-// f_type). Elsewhere that is a SIGBUS once the disk is full: where each write goes to new blocks (btrfs, ZFS,
-// bcachefs), or the blocks are a server's. What lies below an overlay is not known: there a directory is used only if
-// it was asked for by name.
+// Whether, on file systems of this kind (f_type of statfs(2)), a page that fallocate() has given storage can always be
+// written. On others such a write raises SIGBUS once the disk is full: because each write goes to new blocks (btrfs,
+// ZFS, bcachefs), or because the blocks are on a server. The file system below an overlay is unknown. So a directory on
+// an overlay is used only if the user named it.
 constexpr bool keeps_allocated_blocks(std::int64_t file_system, bool is_asked_for) noexcept {
     constexpr std::int64_t tmpfs = 0x01021994;
     constexpr std::int64_t ext4 = 0xEF53;

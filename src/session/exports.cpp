@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "base/atomic_file.hpp"
+#include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
 #include "timeline/timeline.hpp"

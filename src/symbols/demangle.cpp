@@ -6,7 +6,7 @@ namespace prof {
 
 std::optional<demangled_name> demangle(std::string_view symbol) {
     constexpr std::size_t longest_symbol = 256U << 10;
-    // The names of types are mangled too ("i" is int): a C function's name is none of its business.
+    // Types are mangled without _Z ("i" is int), so the name of a C function could be mistaken for a type.
     if (!symbol.starts_with("_Z") || symbol.size() > longest_symbol) return std::nullopt;
     try {
         symbol_tree nodes;

@@ -1,5 +1,5 @@
-// C++ names from symbols. The C library's demangler refuses symbols beyond a kilobyte, which templates of kernels
-// exceed as a rule, and runs without bounds on others; this one takes a time and memory that are bounded.
+// Makes C++ names from symbols. Reason for an own demangler: the C library's refuses symbols beyond a kilobyte, which
+// kernels of templates usually exceed, and runs without bounds on others. Time and memory of this one are bounded.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 namespace prof {
 
 struct demangled_name {
-    std::string full;  // "void ns::gemm<float, 4>(float*)", as c++filt has it
+    std::string full;  // "void ns::gemm<float, 4>(float*)", as c++filt prints it
     std::string base;  // "gemm"
 };
 
-// None if the symbol is no C++ name, is longer than 256 KB, or would come to more than 1 MB or 64 times its
-// length and 4 KB. Pure.
+// Nothing if the symbol is not a C++ name, is longer than 256 KB, or its name would exceed 1 MB or 64 times its length
+// plus 4 KB. A pure function; any thread.
 std::optional<demangled_name> demangle(std::string_view symbol);
 
 }  // namespace prof

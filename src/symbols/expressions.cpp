@@ -17,7 +17,7 @@ const symbol_node* symbol_parser::expression() {
     if (peek() == 'T') return template_parameter();
     if (is_digit(peek())) return unresolved_name();
     if (take("fp") || take("fL")) {
-        // fp_ and fL<level>p_: a parameter of the function around
+        // fp_ and fL<level>p_: a parameter of the enclosing function.
         if (in_[at_ - 1] == 'L') {
             number();
             expect('p');
@@ -45,7 +45,7 @@ const symbol_node* symbol_parser::expression() {
     return nodes_.add({symbol_node_kind::unary, known.text, operand});
 }
 
-// Those that are neither unary nor binary operators.
+// Parses expressions that are neither unary nor binary operators.
 const symbol_node* symbol_parser::named_expression(std::string_view code) {
     if (code == "sr" || code == "on" || code == "gs" || code == "dn") return unresolved_name();
     skip(2);
@@ -109,7 +109,7 @@ const symbol_node* symbol_parser::named_expression(std::string_view code) {
     throw symbol_not_understood{};
 }
 
-// L … E: a number of a type, or something with an address.
+// L … E: a number with its type, or an entity with an address.
 const symbol_node* symbol_parser::literal() {
     expect('L');
     if (take("_Z")) {
@@ -135,7 +135,7 @@ const symbol_node* symbol_parser::literal() {
     return nodes_.add({symbol_node_kind::literal, nodes_.keep(std::move(text)), of});
 }
 
-// A name within an expression: f, T::x, A::B::x, with template arguments.
+// A name in an expression: f, T::x, A::B::x, with template arguments.
 const symbol_node* symbol_parser::unresolved_name() {
     const symbol_nesting deeper{depth_};
     take("gs");

@@ -76,7 +76,7 @@ std::size_t symbol_parser::sequence_number() {
 const symbol_node* symbol_parser::parse() {
     if (!take("_Z")) throw symbol_not_understood{};
     const symbol_node* root = encoding(true);
-    // GCC's clones: f.part.0
+    // The suffixes of clones made by GCC: f.part.0
     while (peek() == '.') {
         std::size_t end = at_ + 1;
         while (end < in_.size() && (is_lower(in_[end]) || in_[end] == '_')) ++end;
@@ -117,7 +117,7 @@ const symbol_node* symbol_parser::encoding(bool is_outermost) {
     const symbol_node* returned = nullptr;
     if (named.ends_in_arguments && !named.has_no_return) {
         returned = type();
-        if (!is_outermost) returned = nullptr;  // a scope has none
+        if (!is_outermost) returned = nullptr;  // as a scope it is printed without its return type
     }
     std::vector<const symbol_node*> parameters;
     if (peek() == 'v') {
@@ -150,7 +150,7 @@ symbol_parser::name_parts symbol_parser::name(bool binds_arguments) {
     return out;
 }
 
-// restrict, volatile and const stand in this order in a symbol, and the other way round in C++.
+// A symbol has restrict, volatile and const in this order, C++ in the reverse one.
 std::string symbol_parser::qualifiers() {
     const bool restricts = take('r');
     const bool is_volatile = take('V');
@@ -191,7 +191,7 @@ symbol_parser::name_parts symbol_parser::nested_name(bool binds_arguments) {
         } else if (peek() == 'T' && out.name == nullptr) {
             out.name = template_parameter();
         } else if (peek() == 'D' && (peek(1) == 't' || peek(1) == 'T') && out.name == nullptr) {
-            out.name = type();  // which remembers it
+            out.name = type();  // type() remembers it
             continue;
         } else if (peek() == 'M' && out.name != nullptr) {
             take('M');  // the variable that a lambda initializes
@@ -204,7 +204,7 @@ symbol_parser::name_parts symbol_parser::nested_name(bool binds_arguments) {
         last_is_remembered = true;
     }
     if (!last_is_remembered) throw symbol_not_understood{};
-    substitutions_.pop_back();  // the whole is remembered as a type, if it is one
+    substitutions_.pop_back();  // the whole name is remembered as a type, if it is one
     return out;
 }
 

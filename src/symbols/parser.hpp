@@ -1,5 +1,6 @@
-// Reads a symbol of the Itanium C++ ABI (what GCC, Clang and nvcc mangle by). Covers what functions are named by: all
-// of names and types, and the expressions that occur in templates. Time and memory are linear in the symbol.
+// Parses a symbol of the Itanium C++ ABI, the mangling of GCC, Clang and nvcc. Covers what functions are named by: all
+// names and types, and the expressions that occur in templates. Time and memory are linear in the symbol's length. One
+// thread.
 #pragma once
 
 #include <string>
@@ -14,27 +15,27 @@ class symbol_parser {
 public:
     symbol_parser(std::string_view symbol, symbol_tree& nodes) : in_(symbol), nodes_(nodes) {}
 
-    // Of the whole symbol, _Z included. Throws symbol_not_understood.
+    // Parses the whole symbol, including _Z. Throws symbol_not_understood.
     const symbol_node* parse();
-    // Of a function: its last name, without scope and arguments.
+    // The last name of a function, without scope and arguments.
     static const symbol_node* base_name(const symbol_node* n);
 
 private:
     struct name_parts {
         const symbol_node* name = nullptr;
         bool ends_in_arguments = false;
-        bool has_no_return = false;  // constructors, destructors, conversions
+        bool has_no_return = false;  // true for constructors, destructors and conversions
         std::string_view suffix;     // of a member function: const, &
     };
 
-    // symbol_parser.cpp
+    // In parser.cpp:
     char peek(std::size_t ahead = 0) const { return at_ + ahead < in_.size() ? in_[at_ + ahead] : '\0'; }
     bool take(char c);
     bool take(std::string_view text);
     void skip(std::size_t characters);
     void expect(char c);
     std::size_t number();
-    std::size_t sequence_number();  // of _, 0_, 1_ …: 0, 1, 2 …
+    std::size_t sequence_number();  // parses _, 0_, 1_ … as 0, 1, 2 …
     const symbol_node* encoding(bool is_outermost);
     name_parts name(bool binds_arguments);
     name_parts nested_name(bool binds_arguments);
@@ -52,7 +53,7 @@ private:
     std::string qualifiers();
     std::string_view member_suffix();
 
-    // itanium_types.cpp
+    // In types.cpp:
     const symbol_node* type();
     const symbol_node* unsubstituted_type(bool& is_new);
     const symbol_node* extended_type(bool& is_new);
@@ -61,7 +62,7 @@ private:
     const symbol_node* reference_to(std::string_view sign);
     std::vector<const symbol_node*> types_until_end();
 
-    // itanium_expressions.cpp
+    // In expressions.cpp:
     const symbol_node* expression();
     const symbol_node* named_expression(std::string_view code);
     const symbol_node* literal();
@@ -78,10 +79,10 @@ private:
     std::size_t at_ = 0;
     int depth_ = 0;
     std::vector<const symbol_node*> substitutions_;
-    std::vector<const symbol_node*> arguments_;  // of the function's own template
+    std::vector<const symbol_node*> arguments_;  // template arguments of the function itself
 };
 
-// "+" for "pl"; "" if there is none. `operands`: 1, 2, or 0 for those that no expression has.
+// "+" for "pl"; "" for an unknown code. `operands`: 1, 2, or 0 for an operator that does not occur in expressions.
 struct symbol_operator {
     std::string_view text;
     int operands = 0;

@@ -7,11 +7,11 @@
 namespace prof {
 namespace {
 
-// A symbol may name in a few hundred bytes what takes gigabytes to write out.
+// A symbol of a few hundred bytes may expand to gigabytes of output.
 constexpr std::size_t longest_output = 1U << 20;
 constexpr std::size_t output_for_all = 4096;
 constexpr std::size_t output_a_byte = 64;
-constexpr std::size_t steps_a_byte = 4;  // of output
+constexpr std::size_t steps_a_byte = 4;  // for each byte of output
 
 class printer {
 public:
@@ -36,8 +36,8 @@ private:
         if (++steps_ > steps_a_byte * longest_) throw symbol_not_understood{};
     }
 
-    // A template's parameter is its argument; within an expansion, one that is a pack is its present element. Packs
-    // inside an argument stand for themselves.
+    // Replaces a template parameter by its argument. Within an expansion, an argument that is a pack is replaced by its
+    // present element. A pack inside an argument is not replaced.
     const symbol_node& resolved(const symbol_node& n) const {
         if (n.kind != symbol_node_kind::parameter || lambdas_ != 0) return n;
         if (arguments_ == nullptr || n.index >= arguments_->size()) throw symbol_not_understood{};
@@ -66,7 +66,7 @@ private:
         right(n);
     }
 
-    // What stands before the name that a declaration of this type would have, …
+    // Prints the part of a declaration of this type that precedes the declared name.
     void left(const symbol_node& unresolved) {
         step();
         const symbol_nesting deeper{depth_};
@@ -97,7 +97,7 @@ private:
         }
     }
 
-    // … and what stands behind it.
+    // Prints the part of a declaration of this type that follows the declared name.
     void right(const symbol_node& unresolved) {
         step();
         const symbol_nesting deeper{depth_};
@@ -135,7 +135,7 @@ private:
         }
     }
 
-    // References to references are one: && only if all are.
+    // References to references collapse: the result is && only if all are &&.
     std::pair<std::string_view, const symbol_node&> referred(const symbol_node& n) {
         std::string_view sign = n.text;
         const symbol_node* to = &resolved(*n.a);
@@ -232,7 +232,7 @@ private:
                 operand(*n.a);
                 break;
             case symbol_node_kind::binary:
-                // Within template arguments > would end them.
+                // Within template arguments, > would end them.
                 if (n.text == ">") add("(");
                 operand(*n.a);
                 add(n.text);
@@ -271,8 +271,8 @@ private:
         add(")");
     }
 
-    // A comma that nothing follows is taken back. One before an empty pack stays if something comes after it, and no
-    // blank is put between the brackets after a comma taken back: names are compared with those that other tools print.
+    // Removes a comma that nothing follows. A comma before an empty pack stays if something comes after it, and no
+    // blank is put between brackets after a removed comma. Names must equal those that other tools print.
     void comma_separated(const std::vector<const symbol_node*>& items) {
         std::vector<std::size_t> commas;
         for (std::size_t i = 0; i < items.size(); ++i) {
@@ -288,7 +288,7 @@ private:
         }
     }
 
-    // Once for each element of the pack inside.
+    // Prints the pattern once for each element of the pack inside.
     void expansion(const symbol_node& pattern) {
         const symbol_node* const pack = pack_in(pattern);
         if (pack == nullptr) {
@@ -327,10 +327,10 @@ private:
     std::size_t longest_;
     std::size_t steps_ = 0;
     std::size_t pack_index_ = no_pack;
-    const std::vector<const symbol_node*>* arguments_ = nullptr;  // of the function being written
-    int lambdas_ = 0;                                             // whose parameters are being written
+    const std::vector<const symbol_node*>* arguments_ = nullptr;  // template arguments of the function being written
+    int lambdas_ = 0;                                             // depth of lambdas whose parameters are being written
     int depth_ = 0;
-    bool comma_taken_back_ = false;  // just now
+    bool comma_taken_back_ = false;  // the last step removed a comma
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// A mangled C++ symbol understood: the tree that the parser makes (symbol_parser.hpp) and the printer reads. Nodes are
-// shared where the symbol refers back to itself, so the tree of a symbol is never larger than the symbol; only printing
-// may unfold it, and that is limited. One thread.
+// The tree of a mangled C++ symbol, made by the parser (symbols/parser.hpp) and read by the printer. Nodes are shared
+// where the symbol refers back to itself, so a tree is never larger than its symbol. Only printing may expand it, and
+// that is limited. One thread.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,24 @@
 namespace prof {
 
 enum class symbol_node_kind : std::uint8_t {
-    text,            // as it is
+    text,            // printed as it is
     qualified,       // a::b
     instance,        // a<items>
     tagged,          // a[abi:text]
     lambda,          // {lambda(items)#text}
     function,        // b a(items) text: a function's name, its return type (or null) and what follows the parameters
-    parameter,       // T_, T0_ …: which argument it is depends on the function around; index
+    parameter,       // T_, T0_ …: `index` of a template argument of the enclosing function
     count,           // sizeof...(a)
     call,            // a(items)
     function_type,   // a (items) text
     reference,       // pointer or reference to a; text is * & &&
-    member_pointer,  // to b in class a
-    array,           // of a; b or text is the bound
-    suffixed,        // a text: const, volatile and their like
+    member_pointer,  // pointer to member b of class a
+    array,           // of a; the bound is b or text
+    suffixed,        // a text: const, volatile and the like
     pack,            // items
     expansion,       // a...
-    list,            // a text items b: those that there are, items with commas between
-    literal,         // text, of type a; null: its type is plain
+    list,            // a text items b: the parts that are present, items separated by commas
+    literal,         // text, of type a; null: the type is not printed
     unary,           // text a
     binary,          // a text b
 };
@@ -41,7 +41,7 @@ struct symbol_node {
     const symbol_node* a = nullptr;
     const symbol_node* b = nullptr;
     std::vector<const symbol_node*> items{};
-    std::vector<const symbol_node*> arguments{};  // function: of its template
+    std::vector<const symbol_node*> arguments{};  // of the template, for a function
     std::size_t index = 0;
 };
 
@@ -57,10 +57,10 @@ private:
     std::deque<std::string> texts_;
 };
 
-// Thrown and caught within demangle(): the symbol is no C++ name, uses what is not known here, or costs too much.
+// Thrown and caught within demangle(): the symbol is not a C++ name, uses an unsupported construct, or costs too much.
 struct symbol_not_understood {};
 
-inline constexpr int deepest_symbol = 256;  // nesting, in the symbol and as printed
+inline constexpr int deepest_symbol = 256;  // nesting depth, in the symbol and in the output
 
 class symbol_nesting {
 public:
@@ -78,7 +78,7 @@ private:
     int& depth_;
 };
 
-// As text, in the manner of c++filt. The symbol's own length says how much may come of it.
+// Prints the tree in the style of c++filt. The output is limited in proportion to `symbol_bytes`, the symbol's length.
 std::string print_symbol(const symbol_node& root, std::size_t symbol_bytes);
 
 }  // namespace prof

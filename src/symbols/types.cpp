@@ -31,7 +31,7 @@ const symbol_node* symbol_parser::type() {
     return is_new ? remembered(out) : out;
 }
 
-// `is_new`: whether a later part of the symbol may refer to it.
+// `is_new`: a later part of the symbol may refer back to the type.
 const symbol_node* symbol_parser::unsubstituted_type(bool& is_new) {
     for (const builtin& known : builtins) {
         if (!take(known.code)) continue;
@@ -68,7 +68,7 @@ const symbol_node* symbol_parser::unsubstituted_type(bool& is_new) {
         }
         case 'T': {
             if (peek(1) == 's' || peek(1) == 'u' || peek(1) == 'e') {
-                skip(2);  // struct, union, enum: said where a name alone would not do
+                skip(2);  // struct, union, enum: given where the name alone would be ambiguous
                 return name(false).name;
             }
             const symbol_node* const parameter = template_parameter();

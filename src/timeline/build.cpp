@@ -53,7 +53,7 @@ void take_quality(timeline& out, const capture_contents& contents) {
     }
 }
 
-// By uid; of a thread whose entry was lost only the records tell.
+// Sorted by uid. A thread whose entry was lost is known from its records only.
 void take_threads(timeline& out, const capture_contents& contents) {
     std::map<std::uint64_t, timeline_thread> by_uid;
     for (const auto* runs : {&contents.runs, &contents.earlier}) {
@@ -69,7 +69,7 @@ void take_threads(timeline& out, const capture_contents& contents) {
     }
 }
 
-// REQUIRES: there is one of this uid.
+// REQUIRES: there is a thread with this uid.
 std::uint32_t thread_of(const timeline& data, std::uint64_t uid) {
     const auto found = std::lower_bound(data.threads.begin(), data.threads.end(), uid,
                                         [](const timeline_thread& t, std::uint64_t wanted) { return t.uid < wanted; });
@@ -82,8 +82,8 @@ void take_devices(timeline& out, const std::vector<device_record>& devices) {
     for (const auto& [index, device] : by_index) out.devices.push_back(device);
 }
 
-// What was open before the kept part of the capture begins with that; on its own thread at least not after what the
-// thread did next.
+// Ranges that were open before the kept part of the capture begin with that part, but not after the next record of
+// their own thread.
 void place_open(capture_contents& contents) {
     if (!contents.begins) return;
     std::unordered_map<std::uint64_t, std::uint64_t> first_ticks;  // by thread
@@ -102,16 +102,16 @@ void place_open(capture_contents& contents) {
     }
 }
 
-// What must be known before any thread is walked.
+// A first pass over all records, needed before any thread is walked.
 struct survey {
     std::uint64_t earliest_ticks = UINT64_MAX;
-    parent_places parents;  // a thread may work for one that comes after it
+    parent_places parents;  // complete, since a thread may work for one that is walked after it
     std::size_t ranges = 0;
     std::size_t api_calls = 0;
     std::size_t marks = 0;
 };
 
-// Places are counted from `first_place` on.
+// Places get indexes from `first_place` on.
 survey survey_records(const std::vector<record_run>& runs, std::size_t first_place = 0) {
     survey out;
     for (const record_run& run : runs) {
@@ -129,18 +129,19 @@ survey survey_records(const std::vector<record_run>& runs, std::size_t first_pla
     return out;
 }
 
-// What was heard between two windows is not written, but for the record with which it begins and the next window's.
+// Records observed between two windows are not in the capture, except the first one and the next window's.
 bool may_leave_out(const thread_walk& walk, const record_run& next) {
     return walk.is_earlier() &&
            (next.recovered || next.records.empty() || next.records.front().kind == record_kind::window);
 }
 
-// The runs [first, last) are those of one thread, by number.
+// The runs [first, last) are those of one thread, in order of their numbers.
 void walk_thread(timeline& out, start_end_events& events, graph_node_events& nodes, const parent_places& parents,
                  const tick_clock& clock, std::uint32_t thread, std::vector<record_run>::iterator first,
                  std::vector<record_run>::iterator last) {
     thread_walk walk{out, events, nodes, parents, clock, thread};
-    std::uint64_t next_number = first->first_number;  // need not be 0: the ring may have served other threads before
+    // Need not be 0, since the ring may have served other threads before.
+    std::uint64_t next_number = first->first_number;
     std::uint64_t missing = 0;
     auto run = first;
     for (const std::size_t before = out.ranges.size(); run != last && run->is_open; ++run) {
@@ -155,7 +156,8 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
             }
             next_number = run->first_number;
         }
-        // A process that died between writing a chunk and saying so left the same records in its ring.
+        // The process may have died after writing a chunk and before moving the ring's tail. Then the ring has the same
+        // records.
         const std::uint64_t seen = next_number - run->first_number;
         for (std::uint64_t i = seen; i < run->records.size(); ++i) {
             walk.visit(run->records[i]);
@@ -179,14 +181,14 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
 }
 
 void sort_runs(std::vector<record_run>& runs) {
-    // Of what was open several runs may have one number, and are in order.
+    // Several runs of open records may have the same number; they are already in order.
     std::stable_sort(runs.begin(), runs.end(), [](const record_run& a, const record_run& b) {
         return std::tuple{a.thread_uid, !a.is_open, a.first_number} <
                std::tuple{b.thread_uid, !b.is_open, b.first_number};
     });
 }
 
-// What was heard before the windows. Each section has its ranges from the beginning.
+// Walks what was observed before the windows. Each section contains its ranges from their beginning.
 void walk_earlier(timeline& out, std::vector<record_run>& runs, graph_node_events& nodes, const tick_clock& clock) {
     sort_runs(runs);
     start_end_events none;
@@ -200,7 +202,7 @@ void walk_earlier(timeline& out, std::vector<record_run>& runs, graph_node_event
             walk->finish();
             walk.reset();
         }
-        if (!walk && !begins_section) continue;  // its beginning is lost
+        if (!walk && !begins_section) continue;  // its beginning was lost
         uid = run.thread_uid;
         if (!walk) walk.emplace(out, none, nodes, parents, clock, thread_of(out, uid));
         for (const record& r : run.records) walk->visit(r);
@@ -234,7 +236,7 @@ void sort_ranges(timeline& out) {
     if (std::is_sorted(out.ranges.begin(), out.ranges.end(), earlier)) return;
     std::vector<std::uint32_t> order(out.ranges.size());
     std::iota(order.begin(), order.end(), 0U);
-    // Stable, so that a parent stays before a child that opened in the same nanosecond.
+    // A stable sort, so that a parent stays before a child that opened in the same nanosecond.
     sort_nearly_sorted(order, [&](std::uint32_t a, std::uint32_t b) { return earlier(out.ranges[a], out.ranges[b]); });
     std::vector<std::uint32_t> place(order.size());
     std::vector<timeline_range> sorted;
@@ -262,7 +264,7 @@ timeline build_timeline(capture_contents contents) {
     timeline out;
     out.properties = std::move(contents.properties);
     if (const auto chosen = out.properties.find("activities"); chosen != out.properties.end()) {
-        parse_activities(chosen->second, out.activities);  // of a newer libprof's words none is believed
+        parse_activities(chosen->second, out.activities);  // the words of a newer libprof are ignored if any is unknown
     }
     give_each_name_one_id(contents);
     out.name_table = std::move(contents.names);

@@ -1,4 +1,4 @@
-// From what a capture holds to what it means: the second half of load_timeline().
+// The second half of load_timeline(): makes a timeline from the contents of a capture.
 #pragma once
 
 #include "timeline/contents.hpp"
@@ -6,7 +6,7 @@
 
 namespace prof {
 
-// Never throws but for want of memory: whatever does not fit together is counted in the timeline's quality.
+// Throws std::bad_alloc only. Records that do not fit together are counted in the timeline's quality.
 timeline build_timeline(capture_contents contents);
 
 }  // namespace prof

@@ -78,7 +78,7 @@ void add_chunk(capture_contents& contents, const chunk& added) {
             append(contents.devices, added.payload);
             break;
         case format::chunk_type::drops:
-            // Counts only grow, so the largest is the latest, in whatever order the chunks come.
+            // Counts only grow, so the largest is the latest, whatever the order of the chunks.
             for (const format::drop_entry& drop : elements<format::drop_entry>(added.payload)) {
                 std::uint64_t& count = contents.drops[drop.cause];
                 count = std::max(count, drop.count);
@@ -92,7 +92,7 @@ void add_chunk(capture_contents& contents, const chunk& added) {
         case format::chunk_type::key_frame:
             add_key_frame(contents, added);
             break;
-        // Where later ones stand, the records tell.
+        // Only the first key frame's chunks are needed: at later ones the records say the same.
         case format::chunk_type::open:
             if (contents.begins && contents.key_frames == 1) add_records(contents.runs, added);
             break;

@@ -1,6 +1,6 @@
-// What a capture holds, collected chunk by chunk and not yet understood: the input of build_timeline().
+// The contents of a capture, collected chunk by chunk and not yet interpreted: the input of build_timeline().
 //
-// Chunks may come in any order (names after the records that use them, a thread's records out of order). A plain value;
+// Chunks may come in any order: names after the records that use them, a thread's records out of order. A plain value;
 // memory is that of the capture's records.
 #pragma once
 
@@ -23,10 +23,11 @@ namespace prof {
 // Consecutive records of one thread.
 struct record_run {
     std::uint64_t thread_uid = 0;
-    std::uint64_t first_number = 0;  // of the first record, counted on its thread
+    std::uint64_t first_number = 0;  // number of the first record on its thread
     std::vector<record> records;
     bool recovered = false;  // from the rings of a process that died
-    bool is_open = false;    // not what the thread did next, but what was open when the kept part of the capture began
+    // Not later records of the thread, but what was open on it when the kept part of the capture began.
+    bool is_open = false;
 };
 
 struct capture_contents {
@@ -37,7 +38,7 @@ struct capture_contents {
     std::vector<label> labels;
     std::vector<format::thread_entry> threads;
     std::vector<record_run> runs;
-    std::vector<record_run> earlier;  // of times that are no window's; a section begins with a window record
+    std::vector<record_run> earlier;  // from outside any window; each section begins with a window record
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
     std::vector<graph_record> graphs;
@@ -45,18 +46,18 @@ struct capture_contents {
     std::vector<device_record> devices;
     std::map<std::uint32_t, format::window_entry> windows;  // by epoch
     std::map<std::uint32_t, std::uint64_t> drops;           // drop_cause → count
-    // The key frame with which the capture begins, if what came before it was dropped; and how many there are.
+    // The key frame with which the capture begins, if the part before it was trimmed; and the number of key frames.
     std::optional<format::key_frame_entry> begins;
     std::uint64_t key_frames = 0;
     capture_damage damage;
     bool ended = false;  // there was an end chunk
     format::end_entry end;
-    std::string recovery;  // if not: one line on what was recovered, or why nothing was
+    std::string recovery;  // if there is none: one line on what was recovered, or why nothing was
 };
 
 void add_chunk(capture_contents& contents, const chunk& added);
 
-// Throws prof::error when the file cannot be opened or is no capture.
+// Throws prof::error if the file cannot be opened or is no capture.
 capture_contents read_contents(const std::string& path);
 
 }  // namespace prof

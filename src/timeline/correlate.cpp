@@ -5,6 +5,7 @@
 #include <functional>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "timeline/nearly_sorted.hpp"
@@ -17,12 +18,13 @@ struct keyed_call {
     std::uint32_t call = npos;
 };
 
-// Records that carry no times still show that their launch was carried out.
+// Keys of records without times; such a record still shows that its launch was executed.
 using untimed_keys = std::vector<std::uint64_t>;
 
 template <typename TRecord>
 bool has_times(const TRecord& r) noexcept {
-    constexpr std::uint64_t latest_ns = 4'000'000'000'000'000'000;  // beyond it differences would leave 64 bits
+    // Beyond it, differences of two times could overflow 64 bits.
+    constexpr std::uint64_t latest_ns = 4'000'000'000'000'000'000;
     return r.start_ns != 0 && r.end_ns >= r.start_ns && r.end_ns < latest_ns;
 }
 
@@ -33,7 +35,7 @@ constexpr op_kind kind_of(const transfer_record& r) noexcept {
 
 constexpr op_kind kind_of(const graph_record&) noexcept { return op_kind::graph; }
 
-// Leaves out of `records` those without times: no second copy is made of what is most of a capture.
+// Removes the records without times in place: a copy would double what is most of a capture.
 template <typename TRecord>
 void add_ops(timeline& out, std::vector<TRecord>& records, untimed_keys& untimed) {
     std::size_t kept = 0;
@@ -56,13 +58,13 @@ void add_ops(timeline& out, std::vector<TRecord>& records, untimed_keys& untimed
     records.resize(kept);
 }
 
-// The latest call of [first, last), all of one key and in order of time, that began before the operation.
+// The latest call that began before the operation. [first, last) are all calls of one key, in order of time.
 const keyed_call* nearest_earlier(const timeline& data, const keyed_call* first, const keyed_call* last,
                                   const gpu_op& op) {
     const keyed_call* after = std::upper_bound(first, last, op.start_ns, [&](std::int64_t t, const keyed_call& c) {
         return t < data.api_calls[c.call].start_ns;
     });
-    // The clocks agree to within a microsecond or so: the work of the first call may seem to begin before it.
+    // The clocks agree only to about a microsecond, so the first call's work may seem to begin before the call.
     return after == first ? first : after - 1;
 }
 
@@ -72,7 +74,7 @@ void link_launches(timeline& out, const std::vector<keyed_call>& calls) {
     for (std::uint32_t i = 0; i < out.ops.size(); ++i) ops.emplace_back(out.ops[i].correlation, i);
     sort_nearly_sorted(ops, std::less<>{});
 
-    // Both sides are in order of their keys; [first, last) are the calls of the present one.
+    // Both sides are sorted by key; [first, last) are the calls of the present key.
     const keyed_call* const end = calls.data() + calls.size();
     const keyed_call* first = calls.data();
     const keyed_call* last = first;
@@ -102,8 +104,8 @@ void group_by_launch(timeline& out) {
     }
 }
 
-// What was recovered from a buffer of CUPTI's has no name: it was in the memory of the process that died. The launch of
-// a kernel says it, of a graph's node another launch of the same.
+// A kernel record recovered from a CUPTI buffer has no name, since the name was in the dead process's memory. The name
+// comes from the kernel's launch; for a graph's node, from another launch of the same node.
 void name_the_nameless(timeline& out) {
     std::unordered_map<std::uint64_t, std::uint32_t> nodes;
     for (const kernel_record& kernel : out.kernels) {
@@ -120,8 +122,8 @@ void name_the_nameless(timeline& out) {
     }
 }
 
-// A launch that a graph captured leaves no GPU record either: the graph's nodes tell, if they were heard. Where graphs'
-// work ran and not one node is known, CUPTI did not say their ids.
+// Whether launches may have been captured into graphs without a trace. Such a launch leaves no GPU record either; only
+// the graph's node records reveal it. If graph work ran and no node is known, CUPTI did not give node ids.
 bool may_be_captured_unseen(const timeline& data) {
     const bool is_known =
         data.activities.has(activity::graph_nodes) &&
@@ -132,11 +134,33 @@ bool may_be_captured_unseen(const timeline& data) {
     });
 }
 
+// Which calls launch kernels: those with a kernel's name. Where names were lost (names_full), the same function's other
+// calls tell it as well: a function launches kernels always or never.
+class kernel_launches {
+public:
+    explicit kernel_launches(const timeline& data) {
+        if (!data.quality.dropped.contains(std::string{to_string(drop_cause::names_full)})) return;
+        for (const timeline_api_call& call : data.api_calls) {
+            if (call.kernel_name != 0) functions_.insert(key(call));
+        }
+    }
+    bool contains(const timeline_api_call& call) const {
+        return call.kernel_name != 0 || (!functions_.empty() && functions_.contains(key(call)));
+    }
+
+private:
+    static std::uint64_t key(const timeline_api_call& call) {
+        return std::uint64_t{static_cast<std::uint32_t>(call.domain)} << 32 | call.cbid;
+    }
+    std::unordered_set<std::uint64_t> functions_;
+};
+
 void count_unfinished(timeline& out, untimed_keys untimed) {
     if (may_be_captured_unseen(out)) return;
     std::sort(untimed.begin(), untimed.end());
+    const kernel_launches launches(out);
     for (timeline_api_call& call : out.api_calls) {
-        const bool launches_kernel = call.kernel_name != 0;
+        const bool launches_kernel = launches.contains(call);
         call.is_unfinished = launches_kernel && call.op_count == 0 && !call.is_captured &&
                              !std::binary_search(untimed.begin(), untimed.end(), call.correlation);
         if (call.is_unfinished) ++out.quality.launches_without_completion;

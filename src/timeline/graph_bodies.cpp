@@ -9,13 +9,13 @@
 namespace prof {
 namespace {
 
-// The clocks of host and GPU agree to within a microsecond or so.
+// The clocks of host and GPU agree only to about a microsecond.
 constexpr std::int64_t clock_slack_ns = 2'000;
 
 struct graph_launch {
     std::uint64_t correlation = 0;
-    std::int64_t called_ns = INT64_MIN;  // if that is known
-    // Of its operations outside all bodies; none, if the first is INT64_MAX.
+    std::int64_t called_ns = INT64_MIN;  // if known
+    // Over its operations outside all bodies; if first_ns is INT64_MAX, there are none.
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_end_ns = INT64_MIN;
 
@@ -34,7 +34,7 @@ struct instantiated_graph {
     std::vector<body_op> body;
 };
 
-// By attach epoch and graph id.
+// Key: attach epoch and graph id.
 using graphs_by_key = std::unordered_map<std::uint64_t, instantiated_graph>;
 
 constexpr std::uint64_t graph_key(std::uint64_t correlation, std::uint32_t graph) noexcept {
@@ -70,8 +70,8 @@ void take_launches(const graphs_by_key& graphs, std::unordered_map<std::uint64_t
     }
 }
 
-// In order, of one kind: those with operations outside the bodies, or, where the graph has none, those that were
-// called.
+// The launches in order of time, all of one kind: those with operations outside bodies or, if the graph has none, those
+// whose calls are known.
 std::vector<graph_launch> in_order(const launches_by_correlation& launches) {
     std::vector<graph_launch> all;
     for (const auto& [correlation, launch] : launches) {
@@ -86,10 +86,10 @@ std::vector<graph_launch> in_order(const launches_by_correlation& launches) {
     return all;
 }
 
-// What is known of a node where it can only belong to one launch.
+// What operations that can belong to only one launch show about their node.
 struct node_place {
-    bool comes_first = false;  // before any of the others
-    bool comes_later = false;  // among the others, or after them
+    bool comes_first = false;  // before all other nodes
+    bool comes_later = false;  // among the other nodes, or after them
 };
 
 class body_launches {
@@ -98,7 +98,7 @@ public:
         for (const body_op& op : graph.body) learn(op);
     }
 
-    // Null: none is known.
+    // Null: no launch is known.
     const graph_launch* of(const body_op& op) const {
         const auto [earlier, later] = around(op);
         if (earlier == nullptr) return later;
@@ -111,7 +111,7 @@ public:
 private:
     using pair = std::pair<const graph_launch*, const graph_launch*>;
 
-    // The latest launch that had begun, and the next one, if it had been called.
+    // The latest launch that had begun, and the next one if it had been called already.
     pair around(const body_op& op) const {
         const auto after = std::upper_bound(
             launches_.begin(), launches_.end(), op.start_ns, [](std::int64_t ns, const graph_launch& launch) {

@@ -1,10 +1,12 @@
-// Launches of what ran in the bodies of conditional nodes of CUDA graphs.
+// Finds the launches of operations that ran in the bodies of conditional nodes of CUDA graphs.
 //
-// CUPTI gives such an operation no correlation id, only the id of the instantiated graph, which all operations of its
-// launches have (docs/measurements.md). Launches of one instantiated graph do not overlap on the GPU, so times tell
-// which of them it was: the one whose other operations began last before it. What lies between two launches' other
-// operations belongs to the earlier, unless the later was called already and the node is known to come before the
-// graph's other nodes. Of a graph that has no other operations it is the latest launch that had been called.
+// CUPTI gives such an operation no correlation id, only the id of the instantiated graph, as it does for all operations
+// of the graph's launches (docs/lab/cupti-graphs.md). Launches of one instantiated graph do not overlap on the GPU, so
+// times identify the launch: it is the one whose other operations began last before the operation.
+//
+// An operation between the other operations of two launches belongs to the earlier launch, with one exception. It
+// belongs to the later one if that was called already and the node is known to come before the graph's other nodes. If
+// the graph has no other operations, the operation belongs to the latest launch called before it.
 #pragma once
 
 #include <vector>
@@ -14,8 +16,8 @@
 
 namespace prof {
 
-// Gives the GPU records of such operations the correlation key of their launch's; those of which none is known stay as
-// they are. Linear where there are none; else O(n log n) in the records of their graphs.
+// Gives the GPU records of such operations the correlation key of their launch. Records without a known launch stay as
+// they are. Linear if there are no such operations, else O(n log n) in the records of their graphs.
 void find_launches_of_bodies(capture_contents& contents, const std::vector<timeline_api_call>& calls);
 
 }  // namespace prof

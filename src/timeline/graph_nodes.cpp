@@ -6,13 +6,13 @@
 namespace prof {
 namespace {
 
-// A copy of a copy of a copy …: as deep as graphs are put into each other. The bound ends cycles in a damaged capture.
+// The longest chain of copies, which is as long as graphs are nested. The bound ends cycles in a damaged capture.
 constexpr int most_copies = 64;
 
 }  // namespace
 
 void graph_node_events::sort() {
-    // Each copy has a record as a node first, perhaps in the same nanosecond.
+    // Each copy also has a record as a node, which must come first even in the same nanosecond.
     std::sort(events_.begin(), events_.end(), [](const event& a, const event& b) {
         return std::tuple{a.id, a.time_ns, a.node == npos, a.node, a.original} <
                std::tuple{b.id, b.time_ns, b.node == npos, b.node, b.original};

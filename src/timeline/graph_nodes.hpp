@@ -1,8 +1,8 @@
-// Nodes of CUDA graphs: where each was captured, found by the id that an operation of a replay carries.
+// Finds the captured node of a CUDA graph by the node id that an operation of a replay carries.
 //
-// What is launched are copies: instantiating a graph copies its nodes, and so do cloning it and making it another's
-// child. Threads tell of nodes and of copies (record_kind::graph_node, graph_clone) as they make them; find_origin()
-// follows the copies back. O(log n) a step.
+// A launch runs copies: instantiating a graph copies its nodes, and so does cloning it or making it another graph's
+// child. Threads record nodes and copies as they make them (record_kind::graph_node, graph_clone). find_origin()
+// follows the copies back, in O(log n) a step.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ public:
         events_.push_back({.id = id, .time_ns = time_ns, .original = original});
     }
 
-    // To be called once, before find_origin().
+    // Call once, before find_origin().
     void sort();
 
-    // Index into timeline::graph_nodes of the node that was captured, given the id of it or of a copy, as it was at
-    // `time_ns`; graph_capture_unseen if that is unknown. An id used again stands for what it was given to last.
+    // Index into timeline::graph_nodes of the captured node, given its id or that of a copy, as of `time_ns`;
+    // graph_capture_unseen if unknown. If an id was used several times, its latest meaning before `time_ns` holds.
     std::uint32_t find_origin(std::uint64_t id, std::int64_t time_ns) const;
 
 private:

@@ -17,7 +17,7 @@ void grow_domains(timeline& out, std::uint64_t index) {
 
 void take_labels(timeline& out, const std::vector<label>& labels) {
     grow_domains(out, 0);
-    std::unordered_map<std::uint64_t, std::size_t> of_threads;  // by key: the latest label
+    std::unordered_map<std::uint64_t, std::size_t> of_threads;  // key → index of the latest label
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const label& l = labels[i];
         switch (l.kind) {

@@ -1,4 +1,4 @@
-// The names that the program gave to domains, categories, threads and streams.
+// Takes over the names that the program gave to domains, categories, threads and streams.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace prof {
 
-// Makes domains up to this one, with names of their own until they are given others.
+// Adds domains up to `index`, with generated names until the program's names are known.
 void grow_domains(timeline& out, std::uint64_t index);
 
-// REQUIRES: `out` has its names and its threads. A later label replaces an earlier one.
+// A later label replaces an earlier one. REQUIRES: `out` has its names and threads.
 void take_labels(timeline& out, const std::vector<label>& labels);
 
 }  // namespace prof

@@ -1,7 +1,9 @@
-// Sorts what is nearly in order already: what threads and GPUs tell comes in order of time, each by itself, with a few
-// elements that come late. Stable. Linear in the elements where each stands within a few places of its own, times the
-// logarithm of the number of sorted sequences laid end to end; never worse than std::stable_sort by more than a
-// constant. Memory: of the shorter of two sequences while they are merged.
+// A stable sort for elements that are nearly in order. Records of threads and GPUs are: each source is in order of time
+// except for a few late elements.
+//
+// Linear if each element is within a few places of its final one, times the logarithm of the number of sorted sequences
+// laid end to end. Never slower than std::stable_sort by more than a constant factor. Memory: the shorter of two
+// sequences while they are merged.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +14,8 @@ namespace prof {
 
 template <typename TElement, typename TLess>
 void sort_nearly_sorted(std::vector<TElement>& elements, TLess less) {
-    constexpr std::ptrdiff_t most_late = 32;          // places that an element is moved back within its sequence
-    constexpr std::size_t least_elements_a_run = 64;  // of shorter ones there would be more merging than sorting
+    constexpr std::ptrdiff_t most_late = 32;          // places that an element may be moved back within its sequence
+    constexpr std::size_t least_elements_a_run = 64;  // with shorter sequences, merging would cost more than sorting
     const auto begin = elements.begin();
     std::vector<std::size_t> bounds = {0};
     for (auto at = begin; at != elements.end(); ++at) {

@@ -10,7 +10,7 @@ namespace {
 
 using id_map = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-// By id, that of the same text that stays: the smallest.
+// Maps each duplicate id to the smallest id of the same text.
 id_map find_doubles(const std::unordered_map<std::uint32_t, std::string>& names) {
     std::unordered_map<std::string_view, std::uint32_t> ids;
     ids.reserve(names.size());

@@ -1,13 +1,13 @@
-// In a capture a text may have several ids, one after the other (docs/capture-format.md). Whoever reads it compares
-// ids, so each text gets one of them.
+// Makes name ids comparable. In a capture one text may have several ids, one after the other
+// (docs/reference/capture-format.md); afterwards each text has one id.
 #pragma once
 
 #include "timeline/contents.hpp"
 
 namespace prof {
 
-// Afterwards no two ids have the same text, and everything refers to those that are left. Memory for a time: some tens
-// of bytes for each id.
+// Replaces all references to duplicate ids, so that no two ids have the same text. Temporary memory: some tens of bytes
+// for each id.
 void give_each_name_one_id(capture_contents& contents);
 
 }  // namespace prof

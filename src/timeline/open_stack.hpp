@@ -1,12 +1,12 @@
-// The push/pop ranges open on one thread while its records are walked, and the open_nodes that say so.
+// The push/pop ranges that are open on one thread while its records are walked, and the open_nodes that represent them.
 //
-// NVTX keeps a stack per domain, so that a pop closes the latest range of its domain, which need not be the latest of
-// the thread. The nodes are a persistent list (timeline.hpp): a state once seen stays valid, pushing costs one node,
-// popping from the middle one for each range above it.
+// NVTX keeps a stack per domain: a pop closes the latest range of its domain, which need not be the thread's latest.
+// The nodes form a persistent list (timeline.hpp), so a state once taken stays valid. Pushing costs one node; popping
+// from the middle costs one for each range above.
 //
-// Between adopt_push and adopt_pop a thread works for another: what it had open before is set aside. The stack has a
-// *floor* then, and the first range above it begins a list of its own, which leads to what is set aside by
-// open_node::aside.
+// Between adopt_push and adopt_pop a thread works for another one, and what it had open before is set aside. The stack
+// then has a *floor*: the first range above it begins a list of its own, whose open_node::aside leads to what is set
+// aside.
 #pragma once
 
 #include <cstddef>
@@ -19,39 +19,39 @@ namespace prof {
 
 class open_stack {
 public:
-    // New nodes are added to `nodes`; the first element of `nodes` has the index `first_index`.
+    // New nodes are appended to `nodes`, whose first element has the index `first_index`.
     explicit open_stack(std::vector<open_node>& nodes, std::uint32_t first_index = 0) noexcept
         : nodes_(&nodes), first_index_(first_index) {}
 
     void push(std::uint32_t range);
-    // At a position, below what stands there. REQUIRES: nothing is set aside.
+    // Inserts at `position`, below the ranges that are there. REQUIRES: nothing is set aside.
     void insert(std::size_t position, std::uint32_t range);
     bool has_floor() const noexcept { return !floors_.empty(); }
-    // Takes out the range at `position`, counted from the one opened first.
+    // Removes the range at `position`, counted from the one opened first.
     void remove(std::size_t position);
     void clear() noexcept {
         open_.clear();
         floors_.clear();
     }
 
-    // Sets aside what is open, until lower_floor(). Ranges opened in between that are still open then stay on top.
+    // Sets aside what is open, until lower_floor(). Ranges opened in between and still open then stay on top.
     void raise_floor() { floors_.push_back(open_.size()); }
     void lower_floor() noexcept { floors_.pop_back(); }
 
     std::size_t size() const noexcept { return open_.size(); }
     std::uint32_t range_at(std::size_t position) const noexcept { return open_[position].range; }
-    // Of those that are not set aside.
+    // The innermost range that is not set aside; npos if none.
     std::uint32_t innermost() const noexcept { return at_floor() ? npos : open_.back().range; }
-    // The node of the innermost range: the state as a list.
+    // The node of the innermost range, which represents the whole state as a list.
     std::uint32_t head() const noexcept { return at_floor() ? npos : open_.back().node; }
-    // With those that are set aside.
+    // The same including what is set aside.
     std::uint32_t head_on_thread() const noexcept { return open_.empty() ? npos : open_.back().node; }
 
 private:
     struct entry {
         std::uint32_t range = npos;
         std::uint32_t node = npos;
-        bool is_lowest = false;  // of its list: what stands below was set aside when it was opened
+        bool is_lowest = false;  // first of its list: what is below was set aside when it was opened
     };
 
     bool at_floor() const noexcept { return open_.size() <= (floors_.empty() ? 0 : floors_.back()); }
@@ -59,7 +59,7 @@ private:
 
     std::vector<open_node>* nodes_;
     std::uint32_t first_index_;
-    std::vector<entry> open_;          // in the order of opening
+    std::vector<entry> open_;          // in order of opening
     std::vector<std::size_t> floors_;  // positions, ascending
 };
 

@@ -1,5 +1,5 @@
-// Phases among a program's own ranges (docs/phases.md). They begin where it is observed that they have, which may be
-// within a range that the program had opened before.
+// The part of thread_walk for phases among a program's own ranges (docs/guide/phases.md). A phase begins where its
+// beginning is observed, which may be inside a range that the program opened before.
 #include <string_view>
 
 #include "record/label.hpp"
@@ -11,13 +11,13 @@ bool thread_walk::is_phase(const timeline_range& range) const {
     return range.domain < out_->domains.size() && out_->domains[range.domain].name == phase_domain;
 }
 
-// Whether it is one that has ended.
+// Whether the range is a phase that has ended.
 bool thread_walk::was_phase(std::uint32_t index) const {
     return index != npos && out_->ranges[index].end_ns != 0 && is_phase(out_->ranges[index]);
 }
 
-// An optimizer calls its closure inside the range that PyTorch makes of its step. When a phase begins there, that of
-// the optimizer has ended, and PyTorch's range is no more around what comes: it is set aside until its pop.
+// An optimizer may call its closure inside the range that PyTorch makes for its step. If a phase begins there, the
+// optimizer's phase has ended, and PyTorch's range no longer encloses what follows: it is set aside until its pop.
 void thread_walk::leave_optimizer() {
     constexpr std::string_view of_optimizer = "Optimizer.step#";
     const std::uint32_t index = open_.innermost();
@@ -30,8 +30,9 @@ void thread_walk::leave_optimizer() {
     set_aside_[range.domain].push_back(index);
 }
 
-// A step ends where the next begins, so that a loop's own range for an iteration begins in the step before. It belongs
-// to this one then, which is put below it. A range that was there when the step before began is around the steps.
+// A step ends where the next begins, so a loop's own range for an iteration opens in the previous step. It belongs to
+// this step, which is therefore inserted below it. A range that was open when the previous step began encloses the
+// steps.
 void thread_walk::open_step(std::uint32_t index) {
     const std::uint32_t before = latest_step_;
     latest_step_ = index;

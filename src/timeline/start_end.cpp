@@ -28,7 +28,7 @@ std::uint64_t match_start_end(std::vector<timeline_range>& ranges, start_end_eve
         }
         timeline_range& range = ranges[start.range];
         if (end != events.ends.end() && end->id == start.id && end->window == start.window) {
-            // Two threads' times may disagree by the clock's error.
+            // The times of two threads may differ by the clock's error.
             range.end_ns = std::max(range.start_ns, end->time_ns);
             range.end_thread = end->thread;
             ++end;

@@ -1,4 +1,4 @@
-// Start/end ranges: process-wide, known by an id, ended by any thread.
+// Matches start/end ranges, which are process-wide, have an id, and may be ended by any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,28 @@
 
 namespace prof {
 
-// The end of a range that nothing ended, until build_timeline() knows the capture's.
+// The temporary end of a range without an end, until build_timeline() has the capture's end.
 inline constexpr std::int64_t never_ended = INT64_MIN;
 
 struct start_end_events {
     struct start {
         std::uint64_t id = 0;
         std::uint32_t range = npos;
-        std::size_t window = 0;  // match_start_end() fills it in
+        std::size_t window = 0;  // set by match_start_end()
     };
     struct end {
         std::uint64_t id = 0;
         std::int64_t time_ns = 0;
         std::uint32_t thread = npos;
-        std::size_t window = 0;  // as a start's
+        std::size_t window = 0;  // likewise
     };
     std::vector<start> starts;
     std::vector<end> ends;
 };
 
-// Gives each started range its end, by id, if that lies in the same window; those without one get open_at_end and
-// never_ended. Of an id used more than once (by a process that was attached again) starts and ends pair up in order of
-// time. Returns the number of ends without a start.
+// Gives each started range its end, by id, if both lie in the same window. The others get open_at_end and never_ended.
+// If an id is used more than once (the process was attached again), starts and ends pair up in order of time. Returns
+// the number of ends without a start.
 std::uint64_t match_start_end(std::vector<timeline_range>& ranges, start_end_events events,
                               const std::vector<timeline_window>& windows);
 

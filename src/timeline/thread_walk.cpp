@@ -9,7 +9,8 @@
 namespace prof {
 namespace {
 
-// Operators outside any other are known by who makes them: a program may have ranges with "::" in their names, too.
+// Operators outside any other operator are recognised by their namespace, since a program's own names may contain "::"
+// too.
 bool has_operator_namespace(std::string_view name) noexcept {
     constexpr std::array known = std::to_array<std::string_view>({
         "aten",
@@ -143,11 +144,11 @@ void thread_walk::open_range(const record& r) {
     range.end_thread = thread_;
     if (is_of_modules(range.domain)) return open_module(index);
     range.is_operator = is_operator(range);
-    if (is_earlier_) range.sequence = -1;  // no backward node of the recording is its
+    if (is_earlier_) range.sequence = -1;  // it has no backward node in the recording
     if (is_phase(range)) leave_optimizer();
     range.parent = open_.innermost();
     if (range.is_operator && torch_open_.innermost() != npos) {
-        // npos + 1 is 0: none is earlier than any
+        // The later of the two; npos + 1 is 0, so "none" counts as earlier than any range.
         range.parent = range.parent + 1 > torch_open_.innermost() + 1 ? range.parent : torch_open_.innermost();
     }
     if (range.parent == npos) {
@@ -189,22 +190,22 @@ void thread_walk::close_module(const record& r) {
     if (static_cast<payload_type>(r.flags) == payload_type::u64) range.sequence = static_cast<std::int64_t>(r.value);
 }
 
-// All but the `kept` outermost.
+// Sets aside all but the `kept` outermost ranges.
 void thread_walk::set_aside(std::size_t kept) {
     std::vector<std::uint32_t> ranges;
     for (; open_.size() > kept; open_.remove(open_.size() - 1)) ranges.push_back(open_.range_at(open_.size() - 1));
     for (; torch_open_.size() > kept; torch_open_.remove(torch_open_.size() - 1)) {
         const std::uint32_t range = torch_open_.range_at(torch_open_.size() - 1);
-        if (!out_->ranges[range].is_operator) continue;  // it is in open_, too
+        if (!out_->ranges[range].is_operator) continue;  // it is in open_ too
         ranges.push_back(range);
         --operators_open_;
     }
-    std::sort(ranges.begin(), ranges.end());  // in the order in which they were opened
+    std::sort(ranges.begin(), ranges.end());  // order of opening
     for (const std::uint32_t range : ranges) set_aside_[out_->ranges[range].domain].push_back(range);
     counts_.nested_too_deep += ranges.size();
 }
 
-// Of a domain, or npos.
+// The latest range of the domain that is set aside; npos if none.
 std::uint32_t thread_walk::latest_set_aside(std::uint16_t domain) const {
     if (set_aside_.empty()) return npos;
     const auto found = set_aside_.find(domain);
@@ -218,19 +219,19 @@ bool thread_walk::is_operator(const timeline_range& range) const {
     const std::uint32_t around = torch_open_.innermost();
     if (around == npos || !out_->ranges[around].is_operator) return has_operator_namespace(name);
     if (name.find("::") != std::string_view::npos) return true;
-    // `detach` stands inside `aten::detach`
+    // PyTorch's `detach` is inside `aten::detach`.
     constexpr std::string_view prefix = "aten::";
     const std::string_view outer = out_->name(out_->ranges[around].name);
     return outer.substr(0, prefix.size()) == prefix && outer.substr(prefix.size()) == name;
 }
 
-// If what a pop of the default domain closes is an operator, closes it.
+// If the range that a pop of the default domain closes is an operator, closes it and returns true.
 bool thread_walk::close_operator() {
     if (operators_open_ == 0) return false;
     const std::uint32_t innermost = torch_open_.innermost();
     if (innermost == npos || !out_->ranges[innermost].is_operator) return false;
     if (const std::uint32_t aside = latest_set_aside(0); aside != npos && aside > innermost) return false;
-    // Indices grow with time: what was opened after it in this domain is closed first.
+    // Indexes grow with time: ranges opened later in this domain are closed first.
     for (std::size_t position = open_.size(); position-- > 0 && open_.range_at(position) > innermost;) {
         if (out_->ranges[open_.range_at(position)].domain == 0) return false;
     }
@@ -247,7 +248,7 @@ void thread_walk::close_range(const record& r) {
     for (std::size_t position = open_.size(); position-- > 0;) {
         const std::uint32_t index = open_.range_at(position);
         if (out_->ranges[index].domain != r.domain) continue;
-        if (aside != npos && aside > index) break;  // that was opened later
+        if (aside != npos && aside > index) break;  // the range that is set aside was opened later
         end_by_pop(index, r);
         open_.remove(position);
         if (torch_open_.innermost() == index) torch_open_.remove(torch_open_.size() - 1);
@@ -307,7 +308,7 @@ void thread_walk::enter_api(const record& r) {
     }
     call.torch_open = torch_open_.head();
     call.domain = static_cast<api_domain>(r.domain);
-    // A call that does not return, as one that is left by longjmp, stays until one around it returns.
+    // A call that does not return (one left by longjmp) stays until a call around it returns.
     constexpr std::size_t most_open_calls = 16;
     if (open_calls_.size() == most_open_calls) open_calls_.erase(open_calls_.begin());
     open_calls_.push_back(static_cast<std::uint32_t>(out_->api_calls.size()));
@@ -346,7 +347,7 @@ void thread_walk::note_parent(const record& r) {
               .is_earlier = is_earlier_};
 }
 
-// A place that is not in the capture leaves everything as it was: the work is this thread's own.
+// A place that is not in the capture changes nothing: the work counts as this thread's own.
 void thread_walk::begin_adoption(const record& r) {
     const auto known = parents_->find(r.value);
     if (known == parents_->end()) {
@@ -370,8 +371,8 @@ void thread_walk::skip_hole() {
     forget_open();
 }
 
-// What the thread closed while nothing was recorded is unknown, so all that was open ended with the window before. What
-// was heard then ends here: the thread did nothing meanwhile.
+// The pops in the time without recording are unknown, so everything open ended with the previous window. Ranges that
+// were only observed end here, since the thread did nothing in between.
 void thread_walk::enter_window(const record& r) {
     if (is_earlier_) {
         end_open([&](timeline_range& range) { range.end_ns = now_ns_; });

@@ -1,8 +1,8 @@
-// Walks one thread's records in the order in which they were written and adds its ranges, marks and API calls to a
-// timeline under construction. Order alone says what was open when: times are never compared.
+// Walks one thread's records in the order of writing, and adds its ranges, marks and API calls to a timeline under
+// construction. What is open follows from that order alone: times are never compared.
 //
-// Linear in the records, whatever they are: at most `deepest_nesting` ranges are kept open, fewer
-// where pops without end are not the innermost's.
+// Linear in the records even for hostile input: at most `deepest_nesting` ranges are kept open, and fewer where pops of
+// non-innermost ranges go on without end.
 #pragma once
 
 #include <cstdint>
@@ -18,45 +18,45 @@
 
 namespace prof {
 
-// A program that forgets its pops nests without end, and every launch would count for every range it left behind. Where
-// ranges nest deeper, the outermost stay open, and those between them and what comes next are *set aside*, and counted:
-// they have their ends if their pops come, but are around nothing that comes meanwhile.
+// A program that forgets its pops nests without end, and each launch would count for every range that was left open. If
+// ranges nest deeper than this, the outermost stay open; the ranges between them and the next one are *set aside* and
+// counted. Such a range gets its end if its pop comes, but does not enclose anything that happens meanwhile.
 inline constexpr std::size_t deepest_nesting = 1024;
 inline constexpr std::size_t outermost_kept = 32;
 
-// A pop that is not the innermost's copies what stands above it (open_stack.hpp). Programs do so now and then; where it
-// happens without end, as in a damaged capture, the ranges that follow nest no deeper than this.
+// A pop of a non-innermost range copies the nodes above it (open_stack.hpp), which is normal now and then. If it goes
+// on without end, as in a damaged capture, ranges nest at most this deep from then on.
 inline constexpr std::size_t shallow_nesting = 32;
 
 struct walk_counts {
     std::uint64_t pops_without_push = 0;
     std::uint64_t unknown_parents = 0;
     std::uint64_t nested_too_deep = 0;
-    std::uint64_t ranges_cut = 0;  // open when records are missing
+    std::uint64_t ranges_cut = 0;  // ranges that were open where records are missing
 };
 
-// The value of each parent_here record of the capture → its place in timeline::work_parents.
+// The value of each parent_here record of the capture → its index in timeline::work_parents.
 using parent_places = std::unordered_map<std::uint64_t, std::uint32_t>;
 
 class thread_walk {
 public:
-    // Everything is added to `out`, `events` and `nodes`; `thread` is the index of the thread in out.threads. The walk
-    // fills those of out.work_parents (which has room for all of `parents`) that this thread's records tell of.
+    // Adds everything to `out`, `events` and `nodes`; `thread` is the thread's index in out.threads. Fills the elements
+    // of out.work_parents that this thread's records define. REQUIRES: out.work_parents has room for all of `parents`.
     thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, const parent_places& parents,
                 const tick_clock& clock, std::uint32_t thread);
 
     void visit(const record& r);
-    // Records are missing here. What they opened and closed is unknown, so nothing is taken for open any more: pops of
-    // what was are ignored, and the nesting is right again as soon as the thread's outermost range closes.
+    // Records are missing here, with unknown pushes and pops. So nothing counts as open any more, and pops of ranges
+    // opened before are ignored. The nesting is right again once the thread's outermost range has closed.
     void skip_hole();
-    // Ranges still open get open_at_end; their end is left to build_timeline(), which knows the end of the capture.
+    // Ranges still open get open_at_end. Their end is set by build_timeline(), which has the end of the capture.
     void finish();
 
     const walk_counts& counts() const noexcept { return counts_; }
-    // The records are of a time in which nothing was recorded: they tell of graphs' nodes, and of the ranges around
-    // them.
+    // The present records are from a time in which nothing was recorded: they only describe graph nodes and the ranges
+    // around them.
     bool is_earlier() const noexcept { return is_earlier_; }
-    // Of the latest record visited.
+    // The time of the latest visited record.
     std::int64_t now_ns() const noexcept { return now_ns_; }
 
 private:
@@ -73,13 +73,13 @@ private:
     std::uint32_t latest_set_aside(std::uint16_t domain) const;
     void start_range(const record& r);
     std::uint32_t add_range(const record& r, range_style style);
-    // Tells PyTorch's operators from the ranges of the program's own.
+    // Whether the range is a PyTorch operator and not one of the program's own ranges.
     bool is_operator(const timeline_range& range) const;
     bool close_operator();
     bool is_of_modules(std::uint16_t domain) const;
     void open_module(std::uint32_t index);
     void close_module(const record& r);
-    // Ends every range that is open, and returns their number.
+    // Ends every open range; returns their number.
     template <typename TEnd>
     std::size_t end_open(TEnd&& end);
     void add_mark(const record& r);
@@ -95,7 +95,7 @@ private:
 
     struct adoption_frame {
         std::uint32_t works_for = npos;
-        bool has_floor = false;  // not that of an unknown place, which changes nothing
+        bool has_floor = false;  // false for an unknown place, which changes nothing
     };
 
     timeline* out_;
@@ -105,18 +105,18 @@ private:
     const tick_clock* clock_;
     std::uint32_t thread_;
     tick_clock::cursor at_ = 0;
-    std::int64_t now_ns_ = INT64_MIN;  // never goes back
-    open_stack open_;                  // without PyTorch's operators
-    open_stack torch_open_;            // what PyTorch's observer pushed: operators, and ranges that stand in open_ too
+    std::int64_t now_ns_ = INT64_MIN;  // never decreases
+    open_stack open_;                  // without PyTorch operators
+    open_stack torch_open_;            // from PyTorch's observer: operators, and ranges that are also in open_
     std::size_t operators_open_ = 0;
-    std::vector<std::uint32_t> modules_open_;  // calls of modules, the innermost last
+    std::vector<std::uint32_t> modules_open_;  // open calls of modules, the innermost last
     bool has_operators_ = false;
     bool is_earlier_ = false;
     std::vector<adoption_frame> adoptions_;
     std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> set_aside_;  // domain → ranges, the latest last
-    std::uint32_t last_started_ = npos;                                        // range_start whose payload may follow
-    std::uint32_t latest_step_ = npos;                                         // the latest phase "step"
-    std::uint32_t latest_node_ = npos;                                         // index into graph_nodes
+    std::uint32_t last_started_ = npos;  // the range_start whose payload record may follow
+    std::uint32_t latest_step_ = npos;   // the latest phase "step"
+    std::uint32_t latest_node_ = npos;   // index into graph_nodes
     std::uint64_t latest_node_id_ = 0;
     std::vector<std::uint32_t> open_calls_;  // API calls that have not returned, the innermost last
     walk_counts counts_;

@@ -11,18 +11,18 @@
 namespace prof {
 namespace {
 
-// A rate taken from two snapshots that are close together carries their reading error (some 50 ns each) far away when
-// it is extrapolated; 100 ms apart it is below one part in a million.
+// The error of reading two snapshots (about 50 ns each) grows when their rate is extrapolated. With snapshots 100 ms
+// apart it is below one part in a million.
 constexpr std::int64_t rate_baseline_ns = 100'000'000;
 
-// From so many narrow snapshots on the wide ones are judged by them.
+// With at least this many narrow snapshots, wide ones are judged by them.
 constexpr std::size_t least_narrow = 2;
 
-// For a time stamp counter whose rate does not follow from the capture.
+// Assumed for a time stamp counter whose rate cannot be derived from the capture.
 constexpr double assumed_tsc_ns_per_tick = 1 / 2.5;
 
-// Far from what a clock shows, near enough to keep sums and differences of two times inside 64 bits: only a damaged
-// record comes here.
+// Far from any real time, and small enough that sums and differences of two times fit 64 bits. Only damaged records
+// reach it.
 constexpr std::int64_t time_limit_ns = 4'000'000'000'000'000'000;
 
 std::int64_t round_ns(double ns) noexcept {
@@ -32,20 +32,20 @@ std::int64_t round_ns(double ns) noexcept {
 
 bool has_cupti(const clock_snapshot& s) noexcept { return s.cupti_ns != 0; }
 
-// Reading the clocks takes less than a microsecond. One that took more ticks was interrupted each time it was tried.
+// Reading the clocks takes less than a microsecond. A wider snapshot was interrupted in every attempt.
 constexpr std::uint64_t wide_ticks = 50'000;
 
 bool is_narrow(const clock_snapshot& s) noexcept { return s.spread_ticks <= wide_ticks; }
 
-// CLOCK_REALTIME may be set while the process runs; nobody sets CLOCK_MONOTONIC. Where the two have moved apart between
-// two snapshots by more than reading them explains, the former was set: from there on its times are those of before and
-// the distance by the latter. Returns by how much it was set in all.
+// CLOCK_REALTIME may be set while the process runs, CLOCK_MONOTONIC cannot. If their distance changes between two
+// snapshots by more than the reading error, CLOCK_REALTIME was set. From there on its times are replaced by those
+// before plus the monotonic distance. Returns by how much it was set in total.
 std::int64_t undo_settings(std::vector<clock_snapshot>& by_ticks) {
     constexpr std::int64_t least_step_ns = 1'000'000;
     const bool knows = std::all_of(by_ticks.begin(), by_ticks.end(),
                                    [](const clock_snapshot& s) { return s.monotonic_ns != 0 && s.realtime_ns != 0; });
     if (!knows || by_ticks.empty()) return 0;
-    // May wrap: modulo 2^64 they are still distances.
+    // These may wrap: modulo 2^64 they are still distances.
     std::uint64_t set = 0;
     std::uint64_t apart = by_ticks.front().realtime_ns - by_ticks.front().monotonic_ns;
     for (clock_snapshot& s : by_ticks) {
@@ -57,12 +57,12 @@ std::int64_t undo_settings(std::vector<clock_snapshot>& by_ticks) {
     return static_cast<std::int64_t>(set);
 }
 
-// A snapshot that was taken while CUPTI was not there, or busy, has only CLOCK_REALTIME: it is moved by the distance of
-// the two clocks, as it is at the snapshots beside it that have both, or goes from the one to the other.
+// A snapshot taken while CUPTI was absent or busy has only CLOCK_REALTIME. It is moved by the distance of the two
+// clocks: that of the nearest snapshots with both, or interpolated between them.
 std::vector<std::int64_t> target_times(const std::vector<clock_snapshot>& by_ticks) {
     std::vector<clock_snapshot> both;
     std::copy_if(by_ticks.begin(), by_ticks.end(), std::back_inserter(both), has_cupti);
-    // One that was interrupted between the two clocks knows their distance less well.
+    // A snapshot that was interrupted between the two clocks has a less accurate distance.
     if (std::any_of(both.begin(), both.end(), is_narrow)) std::erase_if(both, std::not_fn(is_narrow));
     // May wrap: modulo 2^64 it is still the distance.
     const auto shift = [](const clock_snapshot& s) { return s.cupti_ns - s.realtime_ns; };
@@ -96,7 +96,7 @@ tick_clock::tick_clock(std::vector<clock_snapshot> snapshots, tick_source source
                                   [](const auto& a, const auto& b) { return a.ticks == b.ticks; });
     snapshots.erase(last, snapshots.end());
 
-    // Less is what reading two clocks one after the other may give.
+    // A smaller change may come from reading two clocks one after the other.
     constexpr std::int64_t least_setting_ns = 100'000'000;
     const std::int64_t set_ns = undo_settings(snapshots);
     if (set_ns >= least_setting_ns || set_ns <= -least_setting_ns) {
@@ -134,8 +134,8 @@ tick_clock::tick_clock(std::vector<clock_snapshot> snapshots, tick_source source
     }
 }
 
-// Of a wide snapshot no more is known than that its moment lay somewhere in its width: it takes the place on the line
-// between the narrow ones, or the nearest to that which its width has.
+// The moment of a wide snapshot is only known to lie somewhere in its width. It is put on the line between the narrow
+// snapshots, or as near to that as its width allows.
 void tick_clock::straighten(const std::vector<clock_snapshot>& snapshots) {
     std::vector<piece> all = pieces_;
     pieces_.clear();
@@ -147,7 +147,7 @@ void tick_clock::straighten(const std::vector<clock_snapshot>& snapshots) {
         set_rates(tick_source::tsc);
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (is_narrow(snapshots[i])) continue;
-            // A tick is a nanosecond at most.
+            // A tick is at most a nanosecond.
             const auto half =
                 static_cast<std::int64_t>(std::min<std::uint64_t>(snapshots[i].spread_ticks, time_limit_ns) / 2);
             all[i].ns = std::clamp(to_ns(all[i].ticks), all[i].ns - half, all[i].ns + half);
@@ -156,7 +156,7 @@ void tick_clock::straighten(const std::vector<clock_snapshot>& snapshots) {
     pieces_ = std::move(all);
 }
 
-// Whether one would.
+// Returns whether a piece had to be changed.
 bool tick_clock::keep_from_going_back() {
     bool stepped_back = false;
     for (std::size_t i = 1; i < pieces_.size(); ++i) {
@@ -187,7 +187,7 @@ void tick_clock::set_rates(tick_source source) {
     pieces_.back().ns_per_tick = rate_from(pieces_.size() - 1, false);
 }
 
-// The rate between a snapshot at the edge and the nearest one that is far enough, else the farthest.
+// The rate between a snapshot at the edge and the nearest one that is far enough away, else the farthest.
 double tick_clock::rate_from(std::size_t anchor, bool forward) const noexcept {
     std::size_t other = anchor;
     do {

@@ -1,7 +1,7 @@
-// Host ticks → nanoseconds in CUPTI's clock, piecewise linear between the capture's clock snapshots.
+// Converts host ticks to nanoseconds in CUPTI's clock, piecewise linear between the capture's clock snapshots.
 //
-// Immutable once made; to_ns() never decreases as ticks grow. Cost: one multiplication, and a binary search whenever
-// the ticks leave the piece of the previous call's cursor.
+// Immutable; to_ns() never decreases as ticks grow. Cost: one multiplication, plus a binary search when the ticks leave
+// the piece of the cursor.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace prof {
 
 class tick_clock {
 public:
-    // Where a walk through increasing ticks is; one for each walk.
+    // The piece of the previous conversion in a walk through increasing ticks; one cursor for each walk.
     using cursor = std::size_t;
 
-    // `first_ticks` and `created_realtime_ns` stand in for a capture without any snapshot: its first record is put at
-    // the moment of the file's creation.
+    // `first_ticks` and `created_realtime_ns` are used for a capture without snapshots: its first record is put at the
+    // time of the file's creation.
     tick_clock(std::vector<clock_snapshot> snapshots, tick_source source, std::uint64_t first_ticks,
                std::uint64_t created_realtime_ns);
 
@@ -29,15 +29,15 @@ public:
         return to_ns(ticks, at);
     }
 
-    // The instants of the first and the last snapshot (without any: that of the first record).
+    // The times of the first and the last snapshot; without snapshots, that of the first record.
     std::int64_t first_snapshot_ns() const noexcept { return pieces_.front().ns; }
     std::int64_t last_snapshot_ns() const noexcept { return pieces_.back().ns; }
 
-    // What was assumed for want of snapshots, one line each.
+    // Assumptions that were made for lack of snapshots, one line each.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
 private:
-    // Holds from its own ticks to those of the next piece; the first and the last reach to infinity.
+    // Valid from its ticks to those of the next piece. The first and the last piece extend to infinity.
     struct piece {
         std::uint64_t ticks = 0;
         std::int64_t ns = 0;
@@ -50,7 +50,7 @@ private:
     double rate_from(std::size_t anchor, bool forward) const noexcept;
 
     std::vector<piece> pieces_;  // by ticks; never empty
-    double rate_before_ = 1;     // of the time before the first piece
+    double rate_before_ = 1;     // for ticks before the first piece
     std::vector<std::string> notes_;
 };
 

@@ -7,7 +7,7 @@
 namespace prof {
 namespace {
 
-// Ids are given in turn and wrap after 2^32. 0 is left to what ran in a graph's body and has no launch in the capture.
+// Ids ascend and wrap after 2^32. 0 is the id of work in a graph's body that has no launch in the capture.
 bool is_no_later(std::uint64_t key, std::uint32_t than) {
     return static_cast<std::uint32_t>(key) == 0 ||
            static_cast<std::int32_t>(static_cast<std::uint32_t>(key) - than) <= 0;
@@ -35,7 +35,7 @@ std::uint64_t leave_out_launched_before(capture_contents& contents, const timeli
     const auto is_before = [&](std::uint64_t key) {
         return is_of_trimmed_part(contents, key) || is_of_warmup(contents, key);
     };
-    // Of two threads one may have been recorded already when the other was not.
+    // Recording does not begin on all threads at once, so a launch this early may be recorded on one of them.
     std::unordered_set<std::uint64_t> recorded;
     for (const timeline_api_call& call : data.api_calls) {
         if (is_before(call.correlation)) recorded.insert(call.correlation);

@@ -7,7 +7,8 @@
 namespace prof {
 namespace {
 
-// What ended before the kept part of the capture is no window of it; the latest shows at least where in the run it is.
+// Removes the windows that ended before the kept part of the capture, except the latest, which shows at least the
+// position in the run.
 void cut_windows(timeline& out) {
     const auto last = std::find_if(out.windows.begin(), out.windows.end() - 1,
                                    [&](const timeline_window& window) { return window.end_ns > out.start_ns; });
@@ -16,7 +17,7 @@ void cut_windows(timeline& out) {
     out.windows.front().end_ns = std::max(out.windows.front().end_ns, out.windows.front().start_ns);
 }
 
-// The first window that begins later.
+// The first window that begins after `ns`.
 auto window_after(const std::vector<timeline_window>& windows, std::int64_t ns) noexcept {
     return std::upper_bound(windows.begin(), windows.end(), ns,
                             [](std::int64_t at, const timeline_window& window) { return at < window.start_ns; });
@@ -47,7 +48,7 @@ void take_windows(timeline& out, const capture_contents& contents, const tick_cl
     if (out.windows.empty()) out.windows.push_back({.start_ns = out.start_ns, .end_ns = INT64_MAX});
     std::stable_sort(out.windows.begin(), out.windows.end(),
                      [](const timeline_window& a, const timeline_window& b) { return a.start_ns < b.start_ns; });
-    // Of one whose end was not written, the next one's beginning is the latest that it can have had.
+    // If a window's end was not written, it ended at the latest where the next window begins.
     for (std::size_t i = 0; i + 1 < out.windows.size(); ++i) {
         out.windows[i].end_ns = std::min(out.windows[i].end_ns, out.windows[i + 1].start_ns);
     }

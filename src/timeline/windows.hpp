@@ -1,4 +1,4 @@
-// The windows of a recording on its timeline, and what ends with them.
+// Puts the windows of a recording on its timeline, and ends what ends with them.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,16 @@
 
 namespace prof {
 
-// The capture's first and last moment, as known so far.
+// Extends the timeline's first and last moment to include `ns`.
 void include(timeline& out, std::int64_t ns) noexcept;
 
-// A capture without window entries (of an older libprof, or damaged) is one window.
+// A capture without window entries (from an older libprof, or damaged) becomes one window.
 void take_windows(timeline& out, const capture_contents& contents, const tick_clock& clock);
 
-// The window that a moment belongs to: the last that began by then, or the first of all.
-// REQUIRES: there is one.
+// The window that a moment belongs to: the last one that began by then, else the first. REQUIRES: there is one.
 std::size_t window_at(const std::vector<timeline_window>& windows, std::int64_t ns) noexcept;
 
-// A range that never closed ends with its window.
+// Ends each range that never closed with its window.
 void end_open_ranges(timeline& out);
 
 }  // namespace prof

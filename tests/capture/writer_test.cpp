@@ -47,7 +47,7 @@ byte_string hex(std::string_view text) {
     return bytes;
 }
 
-// Worked by hand from docs/capture-format.md; the checksums by another program (Python's zlib).
+// Worked by hand from docs/reference/capture-format.md; the checksums by another program (Python's zlib).
 TEST(CaptureWriter, WritesTheDocumentedBytes) {
     const temporary_folder folder;
     const std::string path = folder / "golden.prof";

@@ -30,7 +30,7 @@ void check_steps(const as_written<step_schedule>& steps) {
     check(schedule.skip_first + schedule.wait + schedule.warmup == first && schedule.repeat == 1);
 }
 
-// What docs/options.md promises of accepted values.
+// What docs/reference/options.md promises of accepted values.
 void check_values(const session_options& options) {
     check(options.memory >= 16U << 20 && options.memory <= 4ULL << 30 && (options.memory & (options.memory - 1)) == 0);
     for (const std::string* word : {&options.name, &options.run_id}) {

@@ -31,17 +31,18 @@ ARROWS = {
     "analysis/steps": ["base", "record", "timeline", "analysis/attribution", "analysis/projection"],
     "analysis/reports": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection",
                          "analysis/steps"],
+    "export": ["base"],
     "export/layout": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps"],
     "export/chrome": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
-                      "analysis/reports", "export/layout"],
+                      "analysis/reports", "export", "export/layout"],
     "export/report": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
-                      "analysis/reports"],
+                      "analysis/reports", "export"],
     "control": ["base"],
     "session": ["base", "record", "ring", "plan", "options", "hooks", "hooks/nvtx", "hooks/cupti", "hooks/torch",
                 "capture", "collect", "collect/history", "timeline", "analysis/attribution", "analysis/projection",
-                "analysis/steps", "analysis/reports", "export/chrome", "export/report", "control"],
+                "analysis/steps", "analysis/reports", "export", "export/chrome", "export/report", "control"],
     "cli": ["base", "record", "options", "capture", "timeline", "analysis/attribution", "analysis/projection",
-            "analysis/steps", "analysis/reports", "export/chrome", "export/report", "control", "session"],
+            "analysis/steps", "analysis/reports", "export", "export/chrome", "export/report", "control", "session"],
 }
 
 # The public headers are the session's face: below it, and in no hook, does libprof use its own API.

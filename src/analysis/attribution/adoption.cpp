@@ -39,16 +39,16 @@ void adoption_rule::find_launchers(const timeline& data) {
         const std::uint32_t thread = call.thread;
         const bool is_declared = call.open == npos ? call.works_for != npos
                                                    : data.ranges[data.open_nodes[call.open].range].works_for != npos;
-        if (works_for_others(thread) || is_declared) continue;  // not the thread's own work
+        if (works_for_others(thread) || is_declared) continue;  // the launch is not the thread's own work
         insert_sorted(by_stream_[{op.device, op.context, op.stream}], thread);
         insert_sorted(by_device_[op.device], thread);
         insert_sorted(launchers_, thread);
     }
 }
 
-// What is open at a moment follows from the ranges' times: those that began and have not ended, in the order in which
-// they began; only a step stands below the ranges that were put into it. Of several states within one nanosecond the
-// last holds.
+// The open ranges at a moment follow from the ranges' times: those that have begun and not ended, in the order of
+// beginning. Exception: a step is below the ranges that were put into it. Of several states within one nanosecond the
+// last counts.
 void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_earlier) {
     std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
@@ -74,7 +74,7 @@ std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
     };
     std::vector<std::uint32_t> closed = opened;
     std::sort(closed.begin(), closed.end(), [&](std::uint32_t a, std::uint32_t b) {
-        // Of those that end together the inner one first: it is on top.
+        // If ranges end together, the inner one comes first, since it is on top.
         const std::int64_t end_a = end_of(a);
         const std::int64_t end_b = end_of(b);
         return end_a != end_b ? end_a < end_b : a > b;
@@ -115,7 +115,8 @@ std::uint32_t adoption_rule::open_on(std::uint32_t thread, std::int64_t time_ns)
 }
 
 bool adoption_rule::is_annotated(std::uint32_t thread, std::int64_t time_ns) const noexcept {
-    const std::vector<state>& states = states_[thread];  // begins with the first range, ends when the last has closed
+    // Begins with the first range, ends when the last one has closed.
+    const std::vector<state>& states = states_[thread];
     return !states.empty() && states.front().since_ns <= time_ns && time_ns < states.back().since_ns;
 }
 
@@ -128,8 +129,8 @@ bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, ado
         if (const std::uint32_t here = open_on(thread, time_ns); here != npos) open = here;
     }
     if (annotated == 0) return false;
-    // A thread between two of its ranges may be waiting for autograd all the same, so it is no less meant than one
-    // that has a range open.
+    // A thread between two ranges may also be waiting for autograd, so it is as much a candidate as one with a range
+    // open.
     if (open != npos) {
         choice.kind = annotated == 1 ? adoption::outcome::adopted : adoption::outcome::ambiguous;
         choice.open = annotated == 1 ? open : npos;

@@ -1,10 +1,12 @@
-// For whom a thread that matches the adoption pattern works at a given moment: the one other thread in whose annotated
-// time (from its first range to its last) the moment lies and that has launched on the same stream, else on the same
-// device; if it has a range open. docs/attribution.md gives the reasons. Ranges by which a thread itself works for
-// another, declared to do so, make nobody's work its own.
+// Decides for which thread a thread that matches the adoption pattern works at a given moment. It is the one other
+// thread that fulfils three conditions; docs/reference/attribution.md has the reasons.
+// - The moment lies in its annotated time, from its first range to its last.
+// - It has launched on the same stream; if no thread has, on the same device.
+// - It has a range open at the moment.
 //
-// Made once for a timeline (linear in its ranges and operations), then asked: one binary search for each thread that
-// could be meant.
+// A range in which a thread itself works for another one by declaration does not make that work its own. An
+// adoption_rule is made once for a timeline, linear in its ranges and operations. A decision then costs one binary
+// search for each candidate thread.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +21,27 @@ namespace prof {
 
 struct adoption {
     enum class outcome : std::uint8_t {
-        none,       // nobody, or the one has no range open: the work is the thread's own
-        adopted,    // it hangs under `open`
-        ambiguous,  // several threads could be meant
+        none,       // no thread, or that thread has no range open: the work is the thread's own
+        adopted,    // the work goes under `open`
+        ambiguous,  // several threads are possible
     };
     outcome kind = outcome::none;
-    std::uint32_t open = npos;  // node of the innermost range open on the thread it works for
+    std::uint32_t open = npos;  // node of the innermost range that is open on the other thread
 };
 
 class adoption_rule {
 public:
-    // Threads whose system name matches `pattern` work for others; "" means none does. The states of the other threads
-    // become nodes in `extra_nodes`, numbered after the timeline's own.
-    // `with_earlier`: ranges of times in which nothing was recorded are among what threads had open.
+    // Threads whose system name matches `pattern` work for others; "" matches none. The states of the other threads
+    // become nodes in `extra_nodes`, numbered after the timeline's own. `with_earlier`: ranges from times in which
+    // nothing was recorded count as open too.
     adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes,
                   bool with_earlier = false);
 
     bool works_for_others(std::uint32_t thread) const noexcept { return works_for_others_[thread] != 0; }
 
-    // At `time_ns`, for work on the stream of `op`.
+    // Decides at `time_ns` for work on the stream of `op`.
     adoption decide(std::int64_t time_ns, const gpu_op& op) const;
-    // The same for a range in which nothing was launched: any thread that launched anywhere may be meant.
+    // The same for a range without launches: every thread that launched anywhere is a candidate.
     adoption decide(std::int64_t time_ns) const;
 
 private:
@@ -51,18 +53,18 @@ private:
 
     void find_launchers(const timeline& data);
     void record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_earlier);
-    // Of one thread, whose push/pop ranges are `opened`.
+    // For one thread, whose push/pop ranges are `opened`.
     static std::vector<state> states_of(const timeline& data, const std::vector<std::uint32_t>& opened,
                                         std::vector<open_node>& extra_nodes);
     std::uint32_t open_on(std::uint32_t thread, std::int64_t time_ns) const;
     bool is_annotated(std::uint32_t thread, std::int64_t time_ns) const noexcept;
-    // False where none of `launched` may be meant.
+    // False if no thread in `launched` is possible.
     bool choose(const thread_set& launched, std::int64_t time_ns, adoption& choice) const;
 
-    std::vector<std::uint8_t> works_for_others_;  // per thread
-    std::vector<std::vector<state>> states_;      // per thread, by time
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, thread_set>
-        by_stream_;  // device, context, stream
+    std::vector<std::uint8_t> works_for_others_;  // by thread
+    std::vector<std::vector<state>> states_;      // by thread, then by time
+    // Key: device, context, stream.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, thread_set> by_stream_;
     std::map<std::uint32_t, thread_set> by_device_;
     thread_set launchers_;
 };

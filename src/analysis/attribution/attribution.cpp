@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::size_t deepest_descent = 1000;
 
-// Ranges that one piece of work may count for by adoption, and ranges under which another's may hang. Threads that work
-// for threads that work for threads come nowhere near; a damaged capture may have a chain of all its threads.
+// The most ranges for which one piece of work may count by adoption, and under which another thread's range may hang.
+// Real chains of threads that work for each other stay far below; a damaged capture may chain all its threads.
 constexpr std::size_t longest_list = 4096;
-// All lists that adoption makes, beside one for each record.
+// The limit for all lists made by adoption, in addition to some for each record.
 constexpr std::size_t nodes_for_all = 1U << 20;
 constexpr std::size_t nodes_a_record = 16;
 
@@ -54,20 +54,20 @@ public:
     }
 
 private:
-    // A thread gave order for work, by a launch or by the capture of one.
+    // The place where a thread caused work, by a launch or by capturing one.
     struct order {
-        std::uint32_t open = npos;  // the ranges open there
+        std::uint32_t open = npos;  // the ranges open on the thread
         std::uint32_t thread = npos;
         std::uint32_t works_for = npos;
         std::int64_t time_ns = 0;
         bool is_earlier = false;  // while nothing was recorded
     };
-    // Where the work goes.
+    // The place to which the work goes.
     struct target {
         std::uint32_t owner = owner_no_range;
         std::uint32_t adopted_open = npos;
         bool adopted = false;
-        bool is_ambiguous = false;  // it may be the work of several threads
+        bool is_ambiguous = false;  // several threads may have caused the work
     };
 
     const open_node& node(std::uint32_t index) const noexcept {
@@ -79,12 +79,12 @@ private:
         return data_.ops[data_.ops_by_launch[call.first_op]];
     }
 
-    // What was open when nothing was recorded is nothing that recorded work could hang under.
+    // Recorded work must not hang under a range from a time in which nothing was recorded.
     const adoption_rule& rule(bool is_earlier) const noexcept {
         return is_earlier && earlier_rule_ ? *earlier_rule_ : rule_;
     }
 
-    // The tree of each thread by itself. A parent opened on the same thread, before its child.
+    // Builds the tree of each thread. Parents opened on the same thread before their children.
     void place_own_ranges() {
         out_.parent.resize(data_.ranges.size());
         out_.depth.resize(data_.ranges.size());
@@ -97,7 +97,7 @@ private:
         }
     }
 
-    // The first work inside each root of the threads that work for others by the pattern: its stream decides for whom.
+    // Finds the first work inside each root of the threads that match the pattern: its stream decides the adoption.
     void find_first_work() {
         first_work_.assign(data_.ranges.size(), nullptr);
         for (const timeline_api_call& call : data_.api_calls) {
@@ -105,7 +105,7 @@ private:
             const gpu_op*& first = first_work_[root_[innermost(call.open)]];
             if (first == nullptr) first = &first_op(call);
         }
-        // What was captured there instead of being launched ran later, on some stream or other.
+        // Captured work ran later, on some stream.
         for (const gpu_op& op : data_.ops) {
             if (op.graph_node >= data_.graph_nodes.size()) continue;
             const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
@@ -120,8 +120,8 @@ private:
                (range.works_for != npos || rule_.works_for_others(range.thread));
     }
 
-    // Hangs the roots of the threads that work for others where they belong, at the moment they opened. In order of
-    // time, with the places that threads declared to work for: what decides one of them has been decided before it.
+    // Hangs the roots of adopted threads under their adopters, as of the moment they opened. In order of time, together
+    // with the places that threads declared to work for: so each decision precedes those that depend on it.
     void place_adopted_ranges() {
         std::vector<std::uint32_t> places(data_.work_parents.size());
         std::iota(places.begin(), places.end(), 0U);
@@ -149,13 +149,13 @@ private:
         std::size_t above = 0;
         for (std::uint32_t at = parent; is_range(at); at = out_.parent[at]) {
             if (at != root && ++above <= longest_list) continue;
-            adopted_roots_[root] = {};  // a damaged capture: it would hang under itself, or too deep
+            adopted_roots_[root] = {};  // a damaged capture: the range would hang under itself, or too deep
             return;
         }
         out_.parent[root] = parent;
     }
 
-    // An adopter may be adopted itself, and in one nanosecond it may stand behind what it adopts.
+    // An adopter may be adopted itself, and in the same nanosecond it may come after what it adopts.
     void set_depth(std::uint32_t range, std::vector<std::uint8_t>& has_depth) {
         std::vector<std::uint32_t> path;
         std::uint32_t at = range;
@@ -167,12 +167,12 @@ private:
         }
     }
 
-    // For whom the ranges below a root were opened, decided when it opened.
+    // The adoption of the ranges below a root, decided when the root opened.
     adoption adoption_of_root(std::uint32_t root) {
         const timeline_range& range = data_.ranges[root];
         if (!may_be_adopted(range)) return {};
         const auto [found, is_new] = adopted_roots_.try_emplace(root);
-        if (!is_new) return found->second;  // in a ring of places (a damaged capture) still "for nobody"
+        if (!is_new) return found->second;  // a cycle of places (a damaged capture) counts as "not adopted"
         const bool is_earlier = range.style == range_style::earlier;
         adoption choice;
         if (range.works_for != npos) {
@@ -185,7 +185,7 @@ private:
         return adopted_roots_[root] = choice;
     }
 
-    // What is still open at `time_ns` of the place that a thread declared to work for.
+    // The ranges of a declared place that are still open at `time_ns`.
     adoption declared(std::uint32_t place, std::int64_t time_ns) {
         adoption choice = open_at_place(place);
         if (choice.kind == adoption::outcome::adopted) {
@@ -195,11 +195,11 @@ private:
         return choice;
     }
 
-    // All that work done at the place counted for: what was open there, and where that hangs in its turn.
+    // All ranges for which work at the place counted: those open there, and those under which these hang in turn.
     adoption open_at_place(std::uint32_t place) {
         const auto [found, is_new] = places_.try_emplace(place);
         if (!is_new) return found->second;
-        // In order of time there is nothing to descend to: only a capture whose times are damaged gets deep.
+        // In order of time nothing needs a descent; only a capture with damaged times gets deep.
         if (descent_ == deepest_descent) return {};
         ++descent_;
         const work_parent& parent = data_.work_parents[place];
@@ -219,7 +219,7 @@ private:
         return places_[place] = whole;
     }
 
-    // `first` is the first operation of the order.
+    // `first`: the first operation of the order.
     target choose(const order& given, const gpu_op& first) {
         if (given.open != npos) return choose_by_root(innermost(given.open), given);
         adoption choice;
@@ -241,7 +241,7 @@ private:
         return {};
     }
 
-    // Work inside a range goes where the range hangs, as far as what it hangs under is still open.
+    // Work inside a range goes where the range hangs, as far as the ranges above are still open.
     target choose_by_root(std::uint32_t owner, const order& given) {
         const auto found = adopted_roots_.find(root_[owner]);
         if (found == adopted_roots_.end()) return {.owner = owner};
@@ -252,7 +252,7 @@ private:
         return {.owner = owner, .adopted_open = still_open(found->second.open, given.time_ns), .adopted = adopted};
     }
 
-    // A thread may declare to work for a place of its own.
+    // False if all ranges are the thread's own: a thread may declare to work for a place of its own.
     bool is_of_another(std::uint32_t head, std::uint32_t thread) const noexcept {
         for (std::uint32_t at = head; at != npos; at = node(at).below) {
             if (data_.ranges[node(at).range].thread != thread) return true;
@@ -260,7 +260,7 @@ private:
         return false;
     }
 
-    // The ranges of `head` on top of those of `tail`.
+    // The ranges of `head` on top of the ranges of `tail`.
     std::uint32_t joined(std::uint32_t head, std::uint32_t tail) {
         std::vector<std::uint32_t> above;  // innermost first
         for (std::uint32_t at = head; at != npos; at = node(at).below) above.push_back(node(at).range);
@@ -283,9 +283,10 @@ private:
         return time_ns < std::min(data_.ranges[range].end_ns, data_.ranges[range].left_ns);
     }
 
-    // The ranges of the list `head` that are open at `time_ns`, as a list: nearly always the list itself or its tail.
+    // The ranges of the list `head` that are open at `time_ns`, as a list. This is nearly always the list itself or its
+    // tail.
     std::uint32_t still_open(std::uint32_t head, std::int64_t time_ns) {
-        std::uint32_t tail = head;  // below the last closed one: kept as it is
+        std::uint32_t tail = head;  // the part below the last closed range, kept as it is
         for (std::uint32_t at = head; at != npos; at = node(at).below) {
             if (!is_open(node(at).range, time_ns)) tail = node(at).below;
         }
@@ -296,7 +297,7 @@ private:
         return on_top(above, tail);
     }
 
-    // All operations of one call count for the same open ranges: a graph is one piece of work.
+    // All operations of a call count for the same open ranges, since a graph is one piece of work.
     void attribute_call(const timeline_api_call& call) {
         const target to = choose({call.open, call.thread, call.works_for, call.start_ns}, first_op(call));
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
@@ -308,7 +309,7 @@ private:
         }
     }
 
-    // What hidden ranges had goes to the next range outside them, as if they had never been opened.
+    // Gives what hidden ranges had to the next range outside, as if the hidden ones had never been opened.
     void pass_over_hidden_ranges() {
         const auto is_hidden = [&](std::uint32_t range) { return out_.hidden.contains(data_.ranges[range]); };
         for (std::size_t op = 0; op < out_.owner.size(); ++op) {
@@ -326,7 +327,7 @@ private:
         std::vector<std::uint32_t> parent(out_.parent.size());
         for (std::uint32_t i = 0; i < parent.size(); ++i) {
             std::uint32_t above = out_.parent[i];
-            // Of the ranges above a hidden one those count that were still open when this one was opened.
+            // Of the ranges above a hidden one, those count that were still open when this range was opened.
             bool passed = false;
             while (is_range(above) && (is_hidden(above) || (passed && !is_open(above, data_.ranges[i].start_ns)))) {
                 above = out_.parent[above];
@@ -341,8 +342,8 @@ private:
         }
     }
 
-    // Whether a range of another thread was open when the outermost of the operation's own that is kept was opened; at
-    // the launch if none is. REQUIRES: the operation is adopted.
+    // Whether a range of another thread was open when the outermost kept range of the operation's own thread was
+    // opened, or at the launch if there is no such range. REQUIRES: the operation is adopted.
     bool is_adopted_without_hidden(std::size_t op) const {
         const timeline_api_call& call = data_.api_calls[data_.ops[op].launch];
         const std::uint32_t own = innermost(call.open);
@@ -365,12 +366,12 @@ private:
     const domain_filter& domains_;
     attribution out_;
     adoption_rule rule_;
-    std::optional<adoption_rule> earlier_rule_;  // for nodes of graphs that were captured while nothing was recorded
-    std::vector<std::uint32_t> root_;            // per range: the root above it on its own thread
-    std::vector<const gpu_op*> first_work_;      // per root; null: none
+    std::optional<adoption_rule> earlier_rule_;  // for graph nodes that were captured while nothing was recorded
+    std::vector<std::uint32_t> root_;            // by range: its root on its own thread
+    std::vector<const gpu_op*> first_work_;      // by root; null: none
     std::unordered_map<std::uint32_t, adoption> adopted_roots_;
-    std::unordered_map<std::uint32_t, adoption> places_;  // of work_parents
-    std::size_t descent_ = 0;                             // calls of open_at_place in one another
+    std::unordered_map<std::uint32_t, adoption> places_;  // by work_parents index
+    std::size_t descent_ = 0;                             // depth of nested open_at_place() calls
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which NVTX domains are looked at. Ranges of a hidden domain are no rows and take no self time: their work goes to the
-// next enclosing range that is kept. Pure functions; one pattern match for each domain and pattern.
+// Selects the NVTX domains that are shown. Ranges of a hidden domain have no rows and no self time: their work goes to
+// the next enclosing range that is kept. Pure functions; one pattern match for each domain and pattern.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace prof {
 
-// Shell patterns of domain names; NVTX's default domain, which has no name, goes by "default".
+// Shell patterns for domain names. NVTX's default domain, which has no name, is matched as "default".
 struct domain_filter {
-    std::vector<std::string> include;  // none: all
-    std::vector<std::string> exclude;  // stronger than `include`
+    std::vector<std::string> include;  // empty: all
+    std::vector<std::string> exclude;  // takes precedence over `include`
 
     bool empty() const noexcept { return include.empty() && exclude.empty(); }
     bool keeps(std::string_view domain) const;
@@ -29,7 +29,7 @@ public:
     bool any() const noexcept { return !hidden_.empty(); }
     bool contains(std::uint16_t domain) const noexcept { return domain < hidden_.size() && hidden_[domain] != 0; }
     bool contains(const timeline_range& range) const noexcept { return contains(range.domain); }
-    // Of the ranges that are open at `node`, one of timeline::open_nodes or npos; npos: none is kept.
+    // The innermost range open at `node` (an index into timeline::open_nodes, or npos) that is kept; npos: none.
     std::uint32_t innermost_kept(const timeline& data, std::uint32_t node) const noexcept {
         for (; node != npos; node = data.open_nodes[node].below) {
             const std::uint32_t range = data.open_nodes[node].range;
@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    std::vector<std::uint8_t> hidden_;  // per domain; empty when none is
+    std::vector<std::uint8_t> hidden_;  // by domain; empty if none is hidden
 };
 
 }  // namespace prof

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t replayed_for_all = 1U << 20;
 constexpr std::size_t replayed_an_op = 32;
-constexpr int most_nested = 64;  // captures begun in the midst of another
+constexpr int most_nested = 64;  // depth of captures begun inside other captures
 
 template <typename TCaptures>
 auto first_after(TCaptures& captures, std::int64_t time_ns) {
@@ -45,7 +45,7 @@ void graph_ranges::add(const finder& find) {
             const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
             known = state_of(node, find(node, op));
         }
-        // A graph of a thousand ranges, launched without end: only a damaged capture has so many.
+        // The limit is reached only by a damaged capture, such as a graph of a thousand ranges launched without end.
         if (att_.replayed.size() > replayed_for_all + replayed_an_op * data_.ops.size()) {
             ++att_.ops_of_unseen_captures;
             continue;
@@ -66,7 +66,7 @@ const open_node& graph_ranges::list_node(std::uint32_t index) const noexcept {
 std::int64_t graph_ranges::capture_began_ns(const timeline_graph_node& node, const captured_at& at) const {
     const std::int64_t own_ns = capture_began_ns(node.thread, node);
     if (at.adopted_open == npos) return own_ns;
-    // The other thread captures and this one helps it; or this one captures by itself while the other waits.
+    // Either the other thread captures and this one helps, or this one captures while the other waits.
     const std::uint32_t other = data_.ranges[list_node(at.adopted_open).range].thread;
     return std::max(own_ns, capture_began_ns(other, node));
 }
@@ -95,7 +95,7 @@ std::uint32_t graph_ranges::state_of(const timeline_graph_node& node, const capt
         }
     }
     std::reverse(made.ranges.begin(), made.ranges.end());
-    // Where both are distinguished by time alone: beginning a capture takes longer than the clock's step.
+    // Enclosing ranges are recognised by time alone, since beginning a capture takes longer than a step of the clock.
     const auto is_enclosing = [&](std::uint32_t range) {
         return data_.ranges[range].start_ns <= began_ns && !data_.ranges[range].is_replayed_alike;
     };
@@ -104,7 +104,7 @@ std::uint32_t graph_ranges::state_of(const timeline_graph_node& node, const capt
     return known->second;
 }
 
-// The innermost of the captured ranges, made as need be, under the launch of `op`; npos if none of them counts.
+// Finds or makes the innermost captured range under the launch of `op`; npos if none counts.
 std::uint32_t graph_ranges::place(std::uint32_t op, const state& captured) {
     std::vector<std::uint32_t> open;
     for_each_open_range(data_, att_, op, [&](std::uint32_t range) { open.push_back(range); });

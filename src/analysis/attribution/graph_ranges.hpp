@@ -1,10 +1,11 @@
-// The ranges under which the nodes of CUDA graphs were captured, placed under each launch of the graph.
+// Places the ranges under which nodes of CUDA graphs were captured under each launch of the graph.
 //
-// Which of the ranges open at a node's capture count: those opened since the capture began (by the last call before the
-// node that began one, on its thread or on the thread it worked for; all where there was none; calls that began the
-// capture of another graph, as that of a conditional node's body in the midst of this one, left out). Those that
-// enclose the whole capture count only where the launch itself has no range open. One that is still open at the launch
-// counts there.
+// Of the ranges that were open at a node's capture, these count:
+// - Ranges opened since the capture began. The begin is the last call before the node that began a capture, on the
+//   node's thread or on the thread it worked for. Calls that began the capture of another graph do not count, such as
+//   the one for a conditional node's body in the middle of this capture. If there was no such call, all ranges count.
+// - Ranges that enclose the whole capture, but only if the launch itself has no range open. One that is still open at
+//   the launch counts there.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +20,29 @@
 
 namespace prof {
 
-// What was open when a node was captured, as lists of open nodes: on its own thread, and on the one that adopted it.
+// The ranges that were open when a node was captured, as lists of open nodes: on its own thread and on the adopting
+// one.
 struct captured_at {
     std::uint32_t open = npos;
     std::uint32_t adopted_open = npos;
-    bool is_ambiguous = false;  // it may have been captured for several threads
+    bool is_ambiguous = false;  // several threads may have caused the capture
 };
 
 class graph_ranges {
 public:
-    // Adds to `att`, in which the operations' open ranges stand already.
+    // REQUIRES: the open ranges of the operations are in `att`. Results are added there.
     graph_ranges(const timeline& data, attribution& att);
 
-    // `find` gives, for a node and the first of its operations, what was open at its capture; it is called once a node.
+    // `find` returns what was open at a node's capture, given the node and the first of its operations. It is called
+    // once for each node.
     using finder = std::function<captured_at(const timeline_graph_node& node, const gpu_op& first)>;
     void add(const finder& find);
 
 private:
-    // What nodes that were captured in the same state of things count for, outermost first.
+    // The ranges for which nodes captured in the same state count, outermost first.
     struct state {
         std::vector<std::uint32_t> ranges;
-        std::size_t enclosing = 0;  // the first so many were open when the capture began
+        std::size_t enclosing = 0;  // the first `enclosing` ranges were open when the capture began
         bool is_ambiguous = false;
     };
 
@@ -55,14 +58,14 @@ private:
     struct begun_capture {
         std::int64_t time_ns = 0;
         std::int64_t first_node_ns = INT64_MAX;
-        std::uint32_t graph = 0;  // that the thread's first node since is in; 0: unknown
+        std::uint32_t graph = 0;  // the graph of the thread's first node after this begin; 0: unknown
     };
-    std::vector<std::vector<begun_capture>> captures_;  // per thread, by time
+    std::vector<std::vector<begun_capture>> captures_;  // by thread, then by time
     std::vector<state> states_;
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t, bool>, std::uint32_t> known_states_;
     std::unordered_map<std::uint64_t, std::uint32_t> placed_;  // launch << 32 | state → replayed range
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
-        children_;  // launch, parent, range
+    // Key: launch, parent, range.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> children_;
 };
 
 }  // namespace prof

@@ -1,5 +1,5 @@
-// The names that folding merges into one row. A counter has many, or few instances of each; few names that come again
-// and again are different things.
+// Counts the names that folding merges into one row. Distinguishes counters from kinds: a counter has many names or few
+// instances of each, whereas a few names that recur often are different things.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ public:
         }
     }
 
-    // How many they are, if they are different things; else 0.
+    // The number of names if they are different things, else 0.
     std::uint32_t different() const {
         const bool all_recur =
             std::all_of(counts_.begin(), counts_.end(), [](const auto& count) { return count.second >= many; });
@@ -34,7 +34,7 @@ private:
     static constexpr std::size_t few = 8;
     static constexpr std::uint64_t many = 10;
 
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> counts_;  // by name; one more than `few` at most
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> counts_;  // name → count; at most one more than `few`
 };
 
 }  // namespace prof

@@ -16,7 +16,7 @@ std::string_view to_string(op_class value) noexcept {
 
 bool is_communication_kernel(std::string_view symbol) noexcept {
     std::string_view name = symbol;
-    // "_Z40ncclDevKernel_AllReduce…": a length stands before the name of a C++ function.
+    // "_Z40ncclDevKernel_AllReduce…": the mangled name of a C++ function begins with its length.
     if (name.starts_with("_Z")) {
         name.remove_prefix(2);
         while (!name.empty() && name.front() >= '0' && name.front() <= '9') name.remove_prefix(1);

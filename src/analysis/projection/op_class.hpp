@@ -1,7 +1,7 @@
-// What a GPU operation is for: computing, communicating with other GPUs, or moving memory.
+// The purpose of a GPU operation: computing, communicating with other GPUs, or moving memory.
 //
-// Kernels are distinguished by their names, as HTA does: NCCL's (ncclDevKernel_…, ncclKernel_…, ncclSymk…)
-// communicate. Copies and sets are memory, those between devices included. Pure functions.
+// Kernels are classified by name, as HTA does: NCCL's (ncclDevKernel_…, ncclKernel_…, ncclSymk…) are communication. All
+// copies and sets are memory, including copies between devices. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ enum class op_class : std::uint8_t { compute, communication, memory };
 
 std::string_view to_string(op_class value) noexcept;
 
-// `symbol` as CUPTI gives it, mangled or not.
+// `symbol`: as CUPTI gives it, mangled or not.
 bool is_communication_kernel(std::string_view symbol) noexcept;
 
-// Remembers each kernel name it has looked at. One thread.
+// Caches the class of each kernel name. One thread.
 class op_classifier {
 public:
     explicit op_classifier(const timeline& data) noexcept : data_(&data) {}

@@ -13,8 +13,8 @@
 namespace prof {
 namespace {
 
-// What the operations of consecutive calls took. Ranges of a process overlap as they like, so going through the calls
-// of each would be quadratic: here a stretch of calls costs the logarithm of their number.
+// The GPU work of consecutive calls. Process ranges may overlap in any way, so visiting the calls of each range would
+// be quadratic. Here a run of calls costs the logarithm of their number.
 class launched_work {
 public:
     struct span {
@@ -40,14 +40,14 @@ public:
         }
     }
 
-    // The index of the first call that began at `time_ns` or later.
+    // The index of the first call that began at or after `time_ns`.
     std::size_t first_call(std::int64_t time_ns) const {
         const auto call = std::lower_bound(data_.api_calls.begin(), data_.api_calls.end(), time_ns,
                                            [](const timeline_api_call& c, std::int64_t t) { return c.start_ns < t; });
         return static_cast<std::size_t>(call - data_.api_calls.begin());
     }
 
-    // Of the calls [first, last).
+    // The work of the calls [first, last).
     span of_calls(std::size_t first, std::size_t last) const {
         span all;
         for (; first < last && first % leaf_calls != 0; ++first) all.add(of_call(first));
@@ -76,10 +76,10 @@ private:
 
     const timeline& data_;
     std::size_t leaves_;
-    std::vector<span> tree_;  // node n has the nodes 2n and 2n + 1 below it; the leaves come last
+    std::vector<span> tree_;  // the children of node n are 2n and 2n + 1; the leaves come last
 };
 
-// `ranges` are the row's instances, by start.
+// `ranges`: the row's instances, ordered by start.
 projection_row make_row(const timeline& data, const launched_work& work, std::string path, const std::string& name,
                         const std::vector<std::uint32_t>& ranges) {
     projection_row row;
@@ -88,7 +88,7 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
     row.instances = ranges.size();
 
     std::vector<std::int64_t> sums_ns;
-    std::vector<std::uint32_t> row_ops;  // each once, however many instances it counts for
+    std::vector<std::uint32_t> row_ops;  // each operation once, even if it counts for several instances
     std::size_t taken_until = 0;
     for (const std::uint32_t index : ranges) {
         const timeline_range& range = data.ranges[index];

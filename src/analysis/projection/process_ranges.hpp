@@ -1,4 +1,4 @@
-// The table of start/end ranges, which belong to the process and to no thread's tree.
+// The table of start/end ranges, which belong to the process and not to any thread's tree.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace prof {
 
-// Rows by folded name, by first start. An operation counts for an instance if its launch began while that was open,
-// and once for the row, however many overlapping instances of it were. Each instance costs two look-ups.
+// One row for each folded name, ordered by first start. An operation counts for an instance if its launch began while
+// the instance was open. It counts once for the row, even if instances overlap. Each instance costs two look-ups.
 std::vector<projection_row> project_process_ranges(const timeline& data, const hidden_domains& hidden,
                                                    bool fold_digits);
 
-// Sets the row's instance_ columns from its instances' GPU sums.
+// Sets the row's instance_ columns from the GPU sums of its instances.
 void set_instance_statistics(projection_row& row, const std::vector<std::int64_t>& sums_ns);
 
 }  // namespace prof

@@ -13,7 +13,7 @@
 namespace prof {
 namespace {
 
-// What one range instance, or a captured one in one launch, cost on the GPU.
+// The GPU cost of one range instance, or of a captured range in one launch.
 struct instance {
     std::int64_t sum_ns = 0;
     std::int64_t first_ns = INT64_MAX;
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    // The operations by device, those of a device by start: what busy_time wants.
+    // The operations by device, and by start within a device, as busy_time requires.
     std::vector<std::uint32_t> by_device() const {
         std::vector<std::uint32_t> order(data_.ops.size());
         std::iota(order.begin(), order.end(), 0U);
@@ -73,7 +73,7 @@ private:
         const std::uint32_t self = tree_.self_of(index);
         rows_[self].gpu_self_ns += duration_ns;
         rows_[self].self_ops += 1;
-        // The ranges an operation counts for lie on one path of the tree, so it meets each row once.
+        // The ranges for which an operation counts lie on one path of the tree, so each row is counted once.
         for_each_open_range(data_, att_, index, [&](std::uint32_t range) {
             instances_[range].add(op);
             count_for(tree_.node_of(range), op, adopted, communicates);
@@ -121,7 +121,7 @@ private:
         sums_ns.push_back(gpu.sum_ns);
     }
 
-    // A wait is a matter of its own thread: it counts for the ranges open there, whomever the thread works for.
+    // A wait belongs to its own thread: it counts for the ranges open there, even if the thread works for another one.
     void count_waits() {
         for (const timeline_api_call& call : data_.api_calls) {
             if (!waits(call.kind) || call.end_ns == 0) continue;
@@ -167,10 +167,10 @@ private:
     const attribution& att_;
     op_classifier class_of_;
     row_tree tree_;
-    std::vector<projection_row> rows_;  // per node of the tree, until they are arranged
-    std::vector<busy_time> busy_;       // per node
-    std::vector<instance> instances_;   // per range
-    std::vector<instance> replayed_;    // per replayed range
+    std::vector<projection_row> rows_;  // by node of the tree, until they are arranged
+    std::vector<busy_time> busy_;       // by node
+    std::vector<instance> instances_;   // by range
+    std::vector<instance> replayed_;    // by replayed range
     busy_time total_busy_;
     text_budget texts_;
     projection result_;

@@ -10,7 +10,7 @@
 namespace prof {
 namespace {
 
-// What is kept so far, and how many lines that takes: a row each, and one for each row some of whose children are not
+// The rows kept so far, and the lines they take: one for each row, and one for each row with children that are not
 // kept.
 class selection {
 public:
@@ -27,7 +27,7 @@ public:
     std::uint32_t left_out(std::uint32_t row) const noexcept { return left_out_[place(row)]; }
     std::vector<std::uint8_t> take() { return std::move(kept_); }
 
-    // With all above it; what was kept for that is added to `added`, outermost first.
+    // Keeps the row and all rows above it. The newly kept rows are appended to `added`, outermost first.
     void keep(std::uint32_t row, std::vector<std::uint32_t>& added) {
         const std::size_t first = added.size();
         for (; !has(row); row = rows_[row].parent) added.push_back(row);
@@ -39,7 +39,7 @@ public:
         }
     }
 
-    // `added` as keep() left it.
+    // Undoes a keep(); `added` is what that call appended.
     void trim(const std::vector<std::uint32_t>& added) {
         for (auto row = added.rbegin(); row != added.rend(); ++row) {
             if (left_out(*row) != 0) --lines_;
@@ -53,11 +53,12 @@ private:
 
     const std::vector<weighed_row>& rows_;
     std::vector<std::uint8_t> kept_;
-    std::vector<std::uint32_t> left_out_;  // children that are not kept, of no row and then by row
+    std::vector<std::uint32_t> left_out_;  // number of children not kept: at the root level, then by row
     std::size_t lines_ = 0;
 };
 
-// The outermost phases, and those directly below them: a wait for data, which has no GPU time, is not to be missed.
+// The outermost phases and those directly below them are fixed, so that a wait for data, which has no GPU time, is
+// shown.
 bool is_fixed(const std::vector<projection_row>& rows, const projection_row& row) noexcept {
     const bool is_below_phase = row.depth == 1 && rows[row.parent].is_observed;
     return row.kind != row_kind::range || (row.is_observed && (row.depth == 0 || is_below_phase));
@@ -76,7 +77,7 @@ std::vector<weighed_row> weigh(const std::vector<projection_row>& rows, std::uin
     return out;
 }
 
-// Puts the rows that are kept, and those that stand for others, in their order.
+// Puts kept rows, and rows that stand for others, in their order.
 class arrangement {
 public:
     arrangement(const std::vector<projection_row>& rows, const std::vector<weighed_row>& weighed,
@@ -129,7 +130,7 @@ private:
         ++fold.stands_for;
     }
 
-    // What is open and not above a row whose parent this is, ends.
+    // Ends the open rows that are not above a row with this parent.
     void close(std::uint32_t parent) {
         while (!open_.empty() && open_.back() != parent) {
             show_fold(open_.back());
@@ -148,9 +149,9 @@ private:
     const std::vector<projection_row>& rows_;
     const std::vector<weighed_row>& weighed_;
     const std::vector<std::uint8_t>& kept_;
-    std::vector<std::uint32_t> stands_in_;  // of one that is not kept: the kept row under which it is folded
-    std::unordered_map<std::uint32_t, shown_row> folds_;  // by the row that they stand under
-    std::vector<std::uint32_t> open_;                     // the latest row that was shown, and those above it
+    std::vector<std::uint32_t> stands_in_;  // by row that is not kept: the kept row under which it is folded
+    std::unordered_map<std::uint32_t, shown_row> folds_;  // key: the row under which they are shown
+    std::vector<std::uint32_t> open_;                     // the latest shown row, and those above it
     std::vector<shown_row> out_;
 };
 
@@ -175,7 +176,7 @@ std::vector<std::uint8_t> choose_rows(const std::vector<weighed_row>& rows, std:
         chosen.trim(added);
         break;
     }
-    // A row by itself takes no more room than what would stand for it.
+    // A single row takes no more room than the row that would stand for it.
     for (const std::uint32_t row : by_weight) {
         const bool is_alone = chosen.has(rows[row].parent) && chosen.left_out(rows[row].parent) == 1;
         if (is_alone && !chosen.has(row) && chosen.left_out(row) == 0) chosen.keep(row, added);

@@ -26,7 +26,7 @@ row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digit
     }
 }
 
-// A range that another thread's adopted may have opened in the same nanosecond and stand behind it: parents first.
+// The adopting range may have opened in the same nanosecond and come later in order, so parents are placed first.
 void row_tree::place(std::uint32_t range) {
     std::vector<std::uint32_t> waiting{range};
     while (!waiting.empty()) {
@@ -42,12 +42,13 @@ void row_tree::place(std::uint32_t range) {
     }
 }
 
-// The node of a range, or of what stands in place of one.
+// The node of a range, or of the constant in place of a range.
 std::uint32_t row_tree::above(std::uint32_t parent) const noexcept {
     return is_range(parent) ? node_of_[parent] : parent == owner_ambiguous ? ambiguous : npos;
 }
 
-// `owner` is where its launch has its self time. Outermost first; what was placed before has all above it placed, too.
+// `owner`: the place of the launch's self time. Placed outermost first: if a range was placed before, so were all above
+// it.
 void row_tree::place_replayed(std::uint32_t owner, std::uint32_t index) {
     std::vector<std::uint32_t> waiting;
     for (; index != npos && node_of_replayed_[index] == npos; index = att_.replayed[index].parent) {
@@ -61,7 +62,7 @@ void row_tree::place_replayed(std::uint32_t owner, std::uint32_t index) {
     }
 }
 
-// `launch` is that of a graph, if the range was open when the graph was captured.
+// `launch`: that of the graph, if the range was open when the graph was captured.
 std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range, const timeline_api_call* launch) {
     const std::uint64_t name_key = std::uint64_t{range.domain} << 32 | range.name;
     auto segment = segment_of_name_.find(name_key);
@@ -118,7 +119,7 @@ row_kind row_tree::kind_of(std::uint32_t node) noexcept {
 std::vector<std::uint32_t> row_tree::preorder() const {
     std::vector<std::uint32_t> by_parent;
     for (std::uint32_t i = unmatched + 1; i < nodes_.size(); ++i) by_parent.push_back(i);
-    // Last sibling first, since what is pushed last is visited first; roots (npos) end up behind all others.
+    // Siblings in reverse order, since the last one pushed is visited first. Roots (npos) come after all others.
     std::sort(by_parent.begin(), by_parent.end(), [&](std::uint32_t a, std::uint32_t b) {
         const node& x = nodes_[a];
         const node& y = nodes_[b];

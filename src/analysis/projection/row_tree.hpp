@@ -1,5 +1,5 @@
-// The rows of the projection's tree: ranges whose folded names are equal, under the same parent row, are one row; those
-// that were open at a CUDA graph's capture are rows apart from the others. Linear in the ranges.
+// The tree of the projection's rows. Ranges with equal folded names under the same parent row share one row. Ranges
+// that were open at a CUDA graph's capture have separate rows. Linear in the ranges.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ namespace prof {
 class row_tree {
 public:
     struct node {
-        std::string_view text;         // unescaped; of the tree, as is …
-        std::string_view segment;      // … what stands for it in paths
-        std::uint32_t parent = npos;   // index of a node
-        std::int64_t first_ns = 0;     // start of its first instance: of a captured one the launch …
-        std::int64_t captured_ns = 0;  // … and among those of one launch the range that was captured
+        std::string_view text;         // shown in the tree; not escaped
+        std::string_view segment;      // the same text as part of a path
+        std::uint32_t parent = npos;   // index into nodes()
+        std::int64_t first_ns = 0;     // start of the first instance; for a captured range, of the launch
+        std::int64_t captured_ns = 0;  // start of the captured range, which orders rows of one launch
         bool is_captured = false;
-        bool is_observed = false;  // a phase: no range of the program's
-        merged_names names{};      // of its instances, where they have numbers that are folded
+        bool is_observed = false;  // a phase, not one of the program's ranges
+        merged_names names{};      // of its instances, if their names contain folded numbers
     };
 
-    // The nodes that are always there, whatever the ranges.
+    // Nodes that always exist.
     static constexpr std::uint32_t no_range = 0;
     static constexpr std::uint32_t ambiguous = 1;
     static constexpr std::uint32_t unmatched = 2;
@@ -36,16 +36,17 @@ public:
     row_tree(const timeline& data, const attribution& att, bool fold_digits);
 
     const std::vector<node>& nodes() const noexcept { return nodes_; }
-    // Per range; npos for start/end ranges, which stand in no tree.
+    // By range; npos for start/end ranges, which are in no tree.
     std::uint32_t node_of(std::uint32_t range) const noexcept { return node_of_[range]; }
-    // Per replayed range.
+    // By replayed range.
     std::uint32_t node_of_replayed(std::uint32_t index) const noexcept { return node_of_replayed_[index]; }
-    // The node that has an operation's self time, and the fixed one that it counts for beside the ranges (npos: none).
+    // self_of(): the node with the operation's self time. fixed_of(): the fixed node for which it counts in addition to
+    // its ranges; npos: none.
     std::uint32_t self_of(std::size_t op) const noexcept;
     std::uint32_t fixed_of(std::size_t op) const noexcept;
     static row_kind kind_of(std::uint32_t node) noexcept;
 
-    // All nodes, parents before children, siblings by first start; the three fixed ones after all others.
+    // All nodes: parents before children, siblings by first start, the three fixed ones last.
     std::vector<std::uint32_t> preorder() const;
 
 private:
@@ -59,7 +60,7 @@ private:
     bool fold_digits_;
     path_segments segment_of_;
     std::vector<node> nodes_;
-    std::vector<std::uint8_t> ambiguous_;  // per node: whether it is the (ambiguous) node or below it
+    std::vector<std::uint8_t> ambiguous_;  // by node: 1 for the (ambiguous) node and those below it
     std::vector<std::uint32_t> node_of_;
     std::vector<std::uint32_t> node_of_replayed_;
     struct segment_entry {

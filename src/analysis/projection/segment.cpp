@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view own_domain = "prof";
 constexpr std::string_view unnamed = "(unnamed)";
-// A domain with a longer name is looked for in no range's name.
+// Longer domain names are not searched for in range names.
 constexpr std::size_t longest_domain = 256;
 
 constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// "fp" and "16", "bf" and "16", "int" and "8", …
+// True for "fp" and "16", "bf" and "16", "int" and "8", …
 bool is_number_format(std::string_view word, std::string_view bits) {
     constexpr std::array words = std::to_array<std::string_view>({"fp", "bf", "tf", "int", "uint", "float"});
     constexpr std::array widths = std::to_array<std::string_view>({"4", "8", "16", "32", "64"});
@@ -26,7 +26,7 @@ bool is_number_format(std::string_view word, std::string_view bits) {
            std::find(widths.begin(), widths.end(), bits) != widths.end();
 }
 
-// The digits text[begin, end), rather than count something.
+// Whether the digits text[begin, end) are part of a kind's name, and do not count something.
 bool tells_kinds_apart(std::string_view text, std::size_t begin, std::size_t end) {
     constexpr std::size_t longest_word = 5;
     const bool has_letter_before = begin > 0 && is_letter(text[begin - 1]);
@@ -110,7 +110,7 @@ std::string path_segments::operator()(const timeline_range& range) const {
     return segment + (has_domain ? escape_segment(name) : escape(name));
 }
 
-// Its colons, too, if what stands before one of them is the name of a domain.
+// Escapes colons too, if the text before one of them is the name of a domain.
 std::string path_segments::escape(std::string_view text) const {
     for (std::size_t colon = text.find(':'); colon <= longest_domain; colon = text.find(':', colon + 1)) {
         if (domains_.contains(text.substr(0, colon))) return escaped(text, "/\\:");

@@ -1,4 +1,4 @@
-// The text by which a range stands in a path. Pure functions.
+// The text that represents a range in a path. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -10,28 +10,28 @@
 
 namespace prof {
 
-// The rows that are always there, beside those of ranges.
+// The rows that always exist beside those of ranges.
 inline constexpr std::string_view no_range_text = "(no range)";
 inline constexpr std::string_view ambiguous_text = "(ambiguous)";
 inline constexpr std::string_view unmatched_text = "(unmatched)";
 
-// Numbers that count something as '#': "iteration 17" and "iteration 18" are both "iteration #". Numbers that are part
-// of a kind's name are kept: one or two digits between letters ("conv2d"), and the bits of a number format
-// ("fp16").
+// Replaces numbers that count something by '#': "iteration 17" and "iteration 18" both become "iteration #". Numbers
+// that are part of a kind's name are kept: one or two digits between letters ("conv2d"), and the bits of a number
+// format ("fp16").
 std::string fold_digits(std::string_view text);
 
-// The range's name, folded if wished, with its domain before it ("NCCL:ncclAllReduce") unless that is the default one
+// The range's name, folded if `fold`, preceded by its domain ("NCCL:ncclAllReduce") unless that is the default domain
 // or libprof's own. A range without a name is "(unnamed)".
 std::string segment_text(const timeline& data, const timeline_range& range, bool fold);
 
-// Whether it is a phase that libprof observed (docs/phases.md).
+// Whether the range is a phase that libprof observed (docs/guide/phases.md).
 bool is_phase(const timeline& data, const timeline_range& range);
 
-// As part of a path: '/' becomes "\/" and '\' becomes "\\".
+// Escapes a text for a path: '/' becomes "\/" and '\' becomes "\\".
 std::string escape_segment(std::string_view text);
 
-// What stands in a path for the ranges of one timeline: the escaped text, in which what would read like something else
-// is escaped, too. Two ranges have equal segments only if both names and domains are equal.
+// Makes the path segments for the ranges of one timeline. Beside the escaped characters, texts that would read like
+// something else are escaped too. Two ranges have equal segments only if both their names and their domains are equal.
 //   \(no range)  a range that has the name of a fixed row, or the name "(unnamed)"
 //   NCCL\:sum    a range outside the domain NCCL, where there is one
 class path_segments {
@@ -45,20 +45,20 @@ private:
 
     const timeline& data_;
     bool fold_;
-    std::unordered_set<std::string_view> domains_;  // those that stand before names
+    std::unordered_set<std::string_view> domains_;  // domains that are written before names
 };
 
-// The last segment of a path for people: '/' and '\' as they are, the rest as it stands there.
+// The last segment of a path for display: '/' and '\' are unescaped, the rest stays as it is.
 std::string shown_segment(std::string_view path);
 
-// The same with " (captured)" behind it if it is; what ends so otherwise is written "\(captured)".
+// The same, followed by " (captured)" if `is_captured`. A text that ends so otherwise is written "\(captured)".
 std::string with_captured(std::string shown, bool is_captured);
 
-// The path of an escaped segment that stands under the path `above`; that of a root under "".
+// The path of an escaped segment under the path `above`; for a root `above` is "".
 std::string path_below(std::string_view above, std::string_view segment);
 
-// Names may be megabytes long and nest a thousand deep. Paths and names of a report get this much memory; where it is
-// used up, as only a hostile capture brings about, their ends stand for them.
+// Limits the memory for the paths and names of a report. Names may be megabytes long and nest a thousand deep. Once the
+// limit is used up, which only a hostile capture causes, just the end of a longer text is kept, after "…".
 class text_budget {
 public:
     std::string of(std::string text);

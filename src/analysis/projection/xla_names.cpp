@@ -9,7 +9,7 @@
 namespace prof {
 namespace {
 
-// JAX's operations, with which a path may end; sorted.
+// JAX's operations, which may end a path; sorted.
 constexpr std::array operations = std::to_array<std::string_view>({"abs",
                                                                    "accum_grad_in_ref",
                                                                    "acos",
@@ -206,7 +206,7 @@ constexpr std::array operations = std::to_array<std::string_view>({"abs",
                                                                    "zeros_like",
                                                                    "zeta"});
 
-// What JAX puts between scopes: loops, branches and calls; sorted.
+// Words that JAX puts between scopes: loops, branches and calls; sorted.
 constexpr std::array structure = std::to_array<std::string_view>({"body",
                                                                   "body_fun",
                                                                   "checkpoint",
@@ -242,7 +242,7 @@ bool has(const TList& sorted, std::string_view word) noexcept {
 static_assert(std::is_sorted(operations.begin(), operations.end()));
 static_assert(std::is_sorted(structure.begin(), structure.end()));
 
-// "branch_0_fun", by which jax.lax.cond and switch name their branches.
+// "branch_0_fun": the name that jax.lax.cond and switch give to a branch.
 bool is_branch(std::string_view word) noexcept {
     constexpr std::string_view prefix = "branch_";
     constexpr std::string_view suffix = "_fun";
@@ -253,7 +253,7 @@ bool is_branch(std::string_view word) noexcept {
     return std::all_of(word.begin(), word.end(), is_digit);
 }
 
-// The text from behind `key` on; "" where there is none.
+// The text after `key`; "" if there is none.
 std::string_view behind(std::string_view text, std::string_view key) noexcept {
     const std::size_t at = text.find(key);
     return at == std::string_view::npos ? std::string_view{} : text.substr(at + key.size());
@@ -265,7 +265,7 @@ std::string_view value(std::string_view text, std::string_view key) noexcept {
     return found.substr(0, found.find_first_of(",#"));
 }
 
-// At each '/' that is in no parentheses or brackets.
+// Splits at each '/' outside parentheses and brackets.
 std::vector<std::string_view> split(std::string_view name, bool heeds_parentheses = true) {
     std::vector<std::string_view> parts;
     std::size_t begin = 0;
@@ -278,15 +278,15 @@ std::vector<std::string_view> split(std::string_view name, bool heeds_parenthese
         begin = i + 1;
     }
     parts.push_back(name.substr(begin));
-    // A parenthesis that a scope's name has alone must not hide what follows.
+    // An unmatched parenthesis in the name of a scope must not hide what follows.
     if (depth != 0) return split(name, false);
     return parts;
 }
 
-// "transpose(jvp(Model))": transformations, and what they were applied to.
+// "transpose(jvp(Model))": transformations, and what they are applied to.
 struct component {
     std::string_view inner;
-    std::string_view function;  // of jit(…) or pmap(…)
+    std::string_view function;  // the function of jit(…) or pmap(…)
     bool is_transformed = false;
     bool has_transpose = false;
     bool has_jvp = false;
@@ -308,7 +308,7 @@ component read_component(std::string_view text) noexcept {
         out.function = out.inner;
         out.inner = {};
     }
-    // Old versions of JAX write operations with their parameters: "transpose[permutation=(1, 0)]".
+    // Old versions of JAX write operations with parameters: "transpose[permutation=(1, 0)]".
     const std::string_view word = out.inner.substr(0, out.inner.find('['));
     if (out.inner.ends_with(']') && (has(operations, word) || has(structure, word))) out.inner = word;
     return out;
@@ -320,7 +320,7 @@ xla_range read_xla_range(std::string_view text) noexcept {
     xla_range out;
     if (text.starts_with("Thunk:#")) {
         out.kind = xla_range_kind::thunk;
-        // A name may have commas, those that HLO gives to instructions have none.
+        // A name may contain commas; HLO's names of instructions do not.
         constexpr std::string_view instruction = "hlo_op=";
         const std::size_t at = text.rfind(instruction);
         if (at == std::string_view::npos) return out;
@@ -338,7 +338,7 @@ xla_range read_xla_range(std::string_view text) noexcept {
         if (text.starts_with(before_prefix) && at > before_prefix.size() && at < text.size()) {
             out.prefix = text.substr(before_prefix.size(), at - 1 - before_prefix.size());
         }
-        // The compiler runs what it compares without registering it as a program.
+        // The compiler runs its candidates without registering them as programs.
         const bool is_program = !behind(text, "program_id=").empty();
         out.kind = is_program ? xla_range_kind::module : xla_range_kind::compilation;
     } else if (text.starts_with("Xla")) {
@@ -348,7 +348,7 @@ xla_range read_xla_range(std::string_view text) noexcept {
 }
 
 std::string with_prefix(std::string_view prefix, std::string_view name) {
-    // That of a program which only moves data may be a parameter's, "args[0]".
+    // In a program that only moves data, the prefix may be a parameter's, such as "args[0]".
     if (read_component(split(prefix).front()).function.empty()) return std::string{name};
     std::string out{prefix};
     if (!name.empty()) out += '/';
@@ -379,9 +379,9 @@ xla_operation read_xla_operation(std::string_view name) {
     xla_operation out;
     const std::vector<std::string_view> parts = split(name);
     const component outermost = read_component(parts.front());
-    if (outermost.function.empty()) return out;  // a parameter, or what the compiler made
+    if (outermost.function.empty()) return out;  // a parameter, or something made by the compiler
     out.function = outermost.function;
-    std::string_view transposed;  // what the latest transpose(jvp(…)) was applied to
+    std::string_view transposed;  // the argument of the latest transpose(jvp(…))
     for (std::size_t i = 1; i < parts.size(); ++i) {
         const component part = read_component(parts[i]);
         const bool is_last = i + 1 == parts.size();
@@ -389,7 +389,7 @@ xla_operation read_xla_operation(std::string_view name) {
         if (part.inner == recomputes) out.phase = xla_phase::recompute;
         if (is_backward && out.phase != xla_phase::recompute) out.phase = xla_phase::backward;
         if (part.has_jvp && out.phase == xla_phase::none) out.phase = xla_phase::forward;
-        // transpose(jvp(block))/jvp(block): a checkpoint's, said twice
+        // transpose(jvp(block))/jvp(block): a checkpoint, which appears twice
         const bool is_said_again = part.has_jvp && !is_backward && !transposed.empty() && part.inner == transposed;
         transposed = is_backward ? part.inner : std::string_view{};
         if (part.inner.empty() || is_said_again) continue;

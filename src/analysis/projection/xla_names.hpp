@@ -1,5 +1,5 @@
-// Reads the texts of the ranges that XLA pushes in the NVTX domain TSL, and the names that JAX gives to operations
-// (HLO's op_name). Pure functions; linear in the text, whatever it is.
+// Parses the texts of ranges that XLA pushes in the NVTX domain TSL, and the names that JAX gives to operations (HLO's
+// op_name). Pure functions; linear in the text, even for hostile input.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,43 @@ inline constexpr std::string_view xla_domain = "TSL";
 
 enum class xla_range_kind : std::uint8_t {
     other,
-    compilation,  // the compiler, with what it runs to choose between kernels
-    module,       // an execution of a program that was compiled: of a jitted function
-    thunk,        // an operation of such a program
+    compilation,  // the compiler, including what it runs to choose between kernels
+    module,       // one execution of a compiled program, that is of a jitted function
+    thunk,        // one operation of such a program
 };
 
-// A range's text, as in "Thunk:#name=jit(f)/add,hlo_op=loop_add_fusion,unique_hlo_op_id=7#". The texts are parts of it.
+// The parts of a range's text, such as "Thunk:#name=jit(f)/add,hlo_op=loop_add_fusion,unique_hlo_op_id=7#". All views
+// point into that text.
 struct xla_range {
     xla_range_kind kind = xla_range_kind::other;
-    std::string_view module;  // of a module: HLO's name, as "jit_train_step"
-    std::string_view prefix;  // of a module: what all its operations' names begin with, which their ranges leave out
-    bool has_name = false;    // of a thunk: XLA knows a name; …
-    std::string_view name;    // … the operation's, without the module's prefix
-    std::string_view hlo_op;  // of a thunk: the instruction, as "loop_add_fusion.3"
+    std::string_view module;  // of a module: HLO's name, such as "jit_train_step"
+    std::string_view prefix;  // of a module: the common prefix of its operations' names, which their ranges omit
+    bool has_name = false;    // of a thunk: XLA gives a name
+    std::string_view name;    // of a thunk: the operation's name, without the module's prefix
+    std::string_view hlo_op;  // of a thunk: the instruction, such as "loop_add_fusion.3"
 };
 xla_range read_xla_range(std::string_view text) noexcept;
 
 // The whole name of an operation.
 std::string with_prefix(std::string_view prefix, std::string_view name);
 
-// "jit_train_step" → "jit(train_step)"; what is no name of a jitted function stays.
+// "jit_train_step" → "jit(train_step)"; a name of any other form is returned unchanged.
 std::string jitted_function(std::string_view module);
 
 enum class xla_phase : std::uint8_t { none, forward, backward, recompute };
 std::string_view to_string(xla_phase phase) noexcept;  // "" for none
 
-// What the name of an operation says, as "jit(train_step)/transpose(jvp(Model))/layer_0/up/dot_general".
+// The parts of an operation's name, such as "jit(train_step)/transpose(jvp(Model))/layer_0/up/dot_general".
 struct xla_operation {
-    std::string function;  // "train_step": the outermost jitted function's; "" if it is in none
-    // jvp(…) is forward, transpose(… jvp(…)) backward; what is in rematted_computation is recompute.
+    std::string function;  // "train_step": the outermost jitted function; "" if there is none
+    // jvp(…) is forward, transpose(… jvp(…)) is backward, and anything in rematted_computation is recompute.
     xla_phase phase = xla_phase::none;
-    // Scopes (jax.named_scope) and modules (flax), outermost first, with '/' between: "Model/layer_0/up". What JAX has
-    // in between (functions, loops' bodies, transformations) is left out.
+    // Scopes (jax.named_scope) and modules (flax), outermost first, separated by '/': "Model/layer_0/up". Parts that
+    // JAX inserts (functions, bodies of loops, transformations) are left out.
     std::string path;
-    std::string operation;  // "dot_general"; "" where the name ends with a scope, as that of a fusion may
+    std::string operation;  // "dot_general"; "" if the name ends with a scope, as a fusion's may
 
-    // The outermost of `path`.
+    // The outermost element of `path`.
     std::string_view scope() const noexcept { return std::string_view{path}.substr(0, path.find('/')); }
 };
 xla_operation read_xla_operation(std::string_view name);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view other_text = "other";
 constexpr std::string_view unnamed_text = "unnamed operations";
-// Functions that are compiled at one time, on as many threads.
+// Most functions that may be compiled at one time, each on its own thread.
 constexpr std::size_t most_compiling = 64;
 
 std::uint32_t find_domain(const timeline& data, std::string_view name) {
@@ -27,14 +27,14 @@ std::uint32_t find_domain(const timeline& data, std::string_view name) {
     return npos;
 }
 
-// What a text of XLA's says, once for each in each program.
+// The meaning of one XLA text in one program, determined once.
 struct meaning {
     xla_range_kind kind = xla_range_kind::other;
-    bool compiles_function = false;  // the range that a thread is in which waits for a function to be compiled
-    bool is_container = false;       // of the operations of a command buffer
+    bool compiles_function = false;  // the range of a thread that waits for a function to be compiled
+    bool is_container = false;       // contains the operations of a command buffer
     bool is_backward = false;
-    std::uint32_t module = npos;  // of a module: index into the modules
-    std::string phase;            // of a thunk: its row's name; "" if its name says none
+    std::uint32_t module = npos;  // of a module: index into modules_
+    std::string phase;            // of a thunk: the name of its row; "" if its own name gives none
     bool is_named = false;        // of a thunk
     xla_phase kind_of_phase = xla_phase::none;
     std::string path;  // of a thunk: its scopes
@@ -87,7 +87,8 @@ public:
     }
 
 private:
-    // The innermost that has a name, in an execution of a program; of a command buffer's node where it was made.
+    // The innermost thunk with a name, within the execution of a program. For a node of a command buffer, as of the
+    // node's creation.
     std::uint32_t thunk_of(const gpu_op& op) {
         std::uint32_t node = op.launch == npos ? npos : data_.api_calls[op.launch].open;
         if (op.graph_node < data_.graph_nodes.size()) node = data_.graph_nodes[op.graph_node].open;
@@ -103,13 +104,13 @@ private:
     }
 
     struct place {
-        std::uint32_t module = npos;  // the range of the program's execution that it is in, or is
+        std::uint32_t module = npos;  // the range of the enclosing execution of a program, or the range itself
         bool in_compilation = false;
         bool in_container = false;
     };
     enum class fate : std::uint8_t { kept, hidden, row };
 
-    // Lines of the module's, the operation's and its full name, with tabs between.
+    // Reads lines of module, operation and the operation's full name, separated by tabs.
     void read_kept_names() {
         std::string_view text = data_.property("text.xla_operations");
         while (!text.empty()) {
@@ -161,7 +162,7 @@ private:
         return out;
     }
 
-    // Parents stand before their children.
+    // Parents precede their children.
     void place_ranges() {
         places_.resize(data_.ranges.size());
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
@@ -191,8 +192,8 @@ private:
         }
     }
 
-    // Of the functions that compute gradients the one that takes most of the GPU's time; none where something better
-    // says where steps are.
+    // The module whose executions are the steps: of the functions that compute gradients, the one with the most GPU
+    // time. None if steps are marked in a better way.
     std::uint32_t step_module() const {
         if (!data_.property("step_range").empty() || data_.number("steps").value_or(0) > 0) return npos;
         const std::uint32_t phases = find_domain(data_, phase_domain);
@@ -227,7 +228,7 @@ private:
     }
     bool in_compilation(std::uint32_t range) const { return range != npos && places_[range].in_compilation; }
 
-    // The compilation that was under way, asked for in the order of time.
+    // Finds the compilation in progress at a time; the times must be passed in ascending order.
     class compiling {
     public:
         compiling(const timeline& data, const std::vector<std::uint32_t>& compilations)
@@ -279,7 +280,8 @@ private:
         row_names_[range] = name_id(name);
     }
 
-    // A phase is one range in each execution, from the first of its operations on; as long as all of them together.
+    // A phase is one range in each execution. It begins with its first operation and is as long as all its operations
+    // together.
     void choose_thunk(std::uint32_t i) {
         const timeline_range& range = data_.ranges[i];
         const place& here = places_[i];
@@ -297,8 +299,8 @@ private:
     }
     std::uint32_t thunk_phase(std::uint32_t range) const { return range == npos ? npos : stands_for_[range]; }
 
-    // What was pushed while a command buffer was made, or made fit for other addresses, and launched nothing, is known
-    // for the sake of its nodes only.
+    // Ranges that were pushed while a command buffer was made or updated for other addresses, and that launched
+    // nothing, are needed for the buffer's nodes only.
     void hide_records_of_replays() {
         std::vector<std::uint8_t> has_nodes(data_.ranges.size(), 0);
         std::vector<std::uint8_t> has_work(data_.ranges.size(), 0);
@@ -338,7 +340,8 @@ private:
             range.is_replayed_alike = is_phase;
         }
     }
-    // Not what is hidden; of a phase what is around all phases. The parents of those before it are changed already.
+    // The parent without hidden ranges. The parent of a phase is outside all phases. Parents of earlier ranges are
+    // already final.
     std::uint32_t shown_parent(std::uint32_t range) const {
         const bool is_phase = fates_[range] != fate::kept && places_[range].module != npos &&
                               places_[range].module != range && !places_[range].in_compilation;
@@ -365,7 +368,7 @@ private:
         return found->second;
     }
 
-    // Each list without what is hidden; of operations within others the innermost alone.
+    // Removes hidden ranges from each list; of nested operations only the innermost stays.
     void change_lists() {
         const std::size_t count = data_.open_nodes.size();
         shown_.assign(count, npos);
@@ -402,8 +405,8 @@ private:
         return node == npos ? npos : to[node];
     }
 
-    // A command buffer is made in one execution and replayed in others: of its nodes only what is inside the program
-    // counts.
+    // A command buffer is made in one execution and replayed in others. So for its nodes only the ranges inside the
+    // program count.
     std::uint32_t inside_program(std::uint32_t head) {
         if (head == npos) return npos;
         const std::uint32_t range = data_.open_nodes[head].range;
@@ -414,7 +417,7 @@ private:
         return found->second;
     }
 
-    // The compiler's threads launch what it compares, for the thread that waits for the function.
+    // Threads of the compiler launch its candidates; this work belongs to the thread that waits for the function.
     void let_workers_work_for_compilations() {
         std::unordered_map<std::uint32_t, std::uint32_t> nodes;  // range → its node, alone in its list
         for (std::uint32_t i = 0; i < data_.open_nodes.size(); ++i) {
@@ -440,26 +443,26 @@ private:
 
     timeline& data_;
     std::uint32_t domain_;
-    std::unordered_map<std::uint64_t, meaning> meanings_;  // name of the execution's range << 32 | name
-    // Of operations that XLA's ranges do not name: module, operation → name. Parts of a property.
+    std::unordered_map<std::uint64_t, meaning> meanings_;  // key: name of the execution's range << 32 | name
+    // Names of operations that XLA's ranges lack: module, operation → name. Views into a property.
     std::map<std::pair<std::string_view, std::string_view>, std::string_view> kept_names_;
     std::map<std::string, std::uint32_t> module_numbers_;
     std::vector<module_entry> modules_;
-    // Per range.
+    // The next six are by range.
     std::vector<place> places_;
     std::vector<fate> fates_;
-    std::vector<std::uint32_t> stands_for_;  // the range whose row it is part of; npos: none of XLA's
+    std::vector<std::uint32_t> stands_for_;  // the range with the row it belongs to; npos: no XLA row
     std::vector<std::uint32_t> row_names_;
     std::vector<std::int64_t> added_host_ns_;
     std::vector<std::uint8_t> only_for_nodes_;
-    // The execution, whether in a command buffer, the row's name → the first range
+    // Execution, whether in a command buffer, name of the row → first range
     std::map<std::tuple<std::uint32_t, bool, std::uint32_t>, std::uint32_t> first_of_phase_;
-    std::vector<std::uint32_t> compilations_;   // that a thread waits for, by start
-    std::vector<std::uint8_t> has_own_;         // per thread: ranges beside the compiler's parts
-    std::vector<std::uint8_t> works_with_xla_;  // per thread: it has nothing but these
+    std::vector<std::uint32_t> compilations_;   // compilations that a thread waits for, by start
+    std::vector<std::uint8_t> has_own_;         // by thread: it has ranges other than the compiler's
+    std::vector<std::uint8_t> works_with_xla_;  // by thread: it has no other ranges
     std::unordered_map<std::string, std::uint32_t> new_names_;
     std::uint32_t next_name_ = UINT32_MAX;
-    std::vector<std::uint32_t> shown_;  // per open node: the list as it is shown
+    std::vector<std::uint32_t> shown_;  // by open node: the list as it is shown
     std::vector<std::uint32_t> shown_on_thread_;
     std::unordered_map<std::uint32_t, std::uint32_t> alone_;
 };
@@ -474,7 +477,7 @@ std::string show_xla_phases(timeline& data) {
 xla_operations find_xla_operations(const timeline& data) {
     const std::uint32_t domain = find_domain(data, xla_domain);
     if (domain == npos) return {};
-    timeline copy = data;  // the reader changes what it reads
+    timeline copy = data;  // xla_reader changes its timeline
     return xla_reader{copy, domain}.operations();
 }
 

@@ -1,9 +1,9 @@
-// What XLA says of a JAX program in the NVTX domain TSL, as phases: docs/phases.md tells the rules. The ranges that
-// stand for phases get the domain of phases; those that say nothing to a user (the compiler's passes, containers of
-// operations, all operations of a phase but the first) take no part in attribution any more.
+// Turns the ranges that XLA pushes for a JAX program in the NVTX domain TSL into phases (rules: docs/guide/jax.md).
+// Ranges that represent phases move to the domain of phases. Ranges of no use to a user are removed from attribution:
+// the compiler's passes, containers of operations, and all operations of a phase but the first.
 //
-// Only what a projection looks at is changed: ranges, the lists of open ranges, who works for whom. Pure; linear in the
-// timeline, and with it in memory where a copy is made.
+// Changes only what a projection reads: ranges, lists of open ranges, and for whom threads work. Pure functions; linear
+// in the timeline, also in memory if a copy is made.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace prof {
 
 inline constexpr std::string_view xla_compilation_text = "XLA compilation";
 
-// Does nothing to a timeline without XLA's ranges. The function whose executions are the steps ("jit(train_step)"); ""
-// if none is.
+// Changes the timeline in place; does nothing if it has no XLA ranges. Returns the function whose executions are the
+// steps ("jit(train_step)"); "" if there is none.
 std::string show_xla_phases(timeline& data);
 
-// The timeline as a projection with these options shows it: the same one, or a copy with phases.
+// The timeline that a projection with these options shows: the original, or a copy with phases.
 class shown_timeline {
 public:
     shown_timeline(const timeline& data, const projection_options& options);
@@ -38,15 +38,15 @@ private:
     std::string step_function_;
 };
 
-// What the names of XLA's operations say of each GPU operation: docs/modules.md.
+// What the names of XLA's operations reveal about each GPU operation: docs/guide/modules.md.
 struct xla_operations {
     struct entry {
-        std::uint32_t path = npos;  // index into paths; npos: its name is not known, or it is no operation of XLA's
+        std::uint32_t path = npos;  // index into paths; npos: the name is unknown, or the operation is not XLA's
         xla_phase phase = xla_phase::none;
-        bool computes_gradients = false;  // the function that it is in
+        bool computes_gradients = false;  // the function that contains it does
     };
     std::vector<std::string> paths;  // the jitted function and its scopes: "jit(train_step)/Model/layer_0/up"
-    std::vector<entry> ops;          // by operation; empty where the timeline has no ranges of XLA's
+    std::vector<entry> ops;          // by operation; empty if the timeline has no XLA ranges
 };
 xla_operations find_xla_operations(const timeline& data);
 

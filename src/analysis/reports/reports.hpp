@@ -1,5 +1,5 @@
 // Every report that is a plain table, by name: libprof's own, and those that users know from Nsight Systems, with its
-// columns and definitions (docs/reports.md). Pure functions of a timeline; of Nsight's none knows adoption.
+// columns and definitions (docs/reference/reports.md). Pure functions of a timeline; of Nsight's none knows adoption.
 #pragma once
 
 #include <cstdint>

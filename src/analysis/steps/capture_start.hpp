@@ -1,4 +1,4 @@
-// The moment from which traces and reports count.
+// The moment at which traces and reports begin.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace prof {
 
-// The earliest of all that a capture holds.
+// The earliest moment of everything recorded in a capture.
 inline std::int64_t earliest_moment(const timeline& data) {
     std::int64_t earliest = data.start_ns;
     const auto recorded = std::find_if(data.ranges.begin(), data.ranges.end(),

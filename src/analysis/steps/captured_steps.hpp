@@ -1,5 +1,5 @@
-// The steps that a capture has from their beginning to their end, and the windows they were captured in. Steps are
-// known apart by the marks that prof_step or the range that counts them leaves. A pure function of a timeline.
+// The steps that are completely in a capture, and the windows in which they were captured. Steps are recognised by the
+// marks of prof_step or of the range that counts them. Pure functions of a timeline.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,19 @@ struct captured_step {
     std::uint32_t window = 0;  // index into timeline::windows
 };
 
-// Whether a mark is the beginning of a step, with its number for a payload.
+// Whether the mark is the beginning of a step; its payload is then the step's number.
 bool begins_step(const timeline& data, const timeline_mark& mark);
 
-// By start_ns. What is launched from start_ns on, before end_ns, belongs to the step, whatever its thread.
+// Ordered by start_ns. Work launched on any thread in [start_ns, end_ns) belongs to the step.
 std::vector<captured_step> find_captured_steps(const timeline& data);
 
-// Steps of the whole run, whether captured or not (the last one perhaps cut by its end); 0 if none were counted. Of a
-// process that died without closing its capture: those of which the capture knows; there may have been more.
+// The number of steps of the whole run, captured or not (the last one may be cut by the run's end); 0 if steps were not
+// counted. If the process died without closing its capture, only the steps known to the capture: knows_all_steps() is
+// then false.
 std::uint64_t steps_of_run(const timeline& data);
 bool knows_all_steps(const timeline& data);
 
-// Whether some of its steps were captured, and more than one or two at its ends were not.
+// Whether only a part of the steps was captured: more are missing than one or two at the ends.
 bool has_part_of_steps(const timeline& data);
 
 }  // namespace prof

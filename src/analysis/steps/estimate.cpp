@@ -13,7 +13,7 @@ double share_not_captured(const window_sample& window) {
 }
 
 // The regularized incomplete beta function I_x(a, 1/2), by its continued fraction (Abramowitz and Stegun 26.5.8,
-// evaluated as Lentz does). REQUIRES: x is at most (a + 1) / (a + 2.5), below which it converges fast.
+// evaluated with Lentz's method). REQUIRES: x ≤ (a + 1) / (a + 2.5), where it converges fast.
 double incomplete_beta(double a, double x) {
     constexpr double b = 0.5;
     constexpr int most_terms = 500;
@@ -35,7 +35,7 @@ double incomplete_beta(double a, double x) {
     return std::pow(x, a) * std::sqrt(1 - x) / (a * beta) * fraction;
 }
 
-// Fisher's expansion about the normal distribution (Abramowitz and Stegun 26.7.5): for 100 degrees to 2e-9.
+// Fisher's expansion around the normal distribution (Abramowitz and Stegun 26.7.5); for 100 degrees exact to 2e-9.
 double student_t95_of_many(double degrees) {
     constexpr double z = 1.959963984540054;
     constexpr double z3 = z * z * z;
@@ -56,7 +56,7 @@ double student_t95(double degrees) {
     // |t| exceeds T with probability I_x(degrees / 2, 1 / 2), where x = degrees / (degrees + T^2).
     const double a = std::max(degrees, 1.0) / 2;
     double below = 0;
-    double above = (a + 1) / (a + 2.5);  // where the probability is far more than 0.05
+    double above = (a + 1) / (a + 2.5);  // here the probability is far above 0.05
     for (int i = 0; i < 60; ++i) {
         const double x = (below + above) / 2;
         double& bound = incomplete_beta(a, x) < 0.05 ? below : above;
@@ -83,9 +83,9 @@ estimate mean_estimator::operator()(std::span<const window_total> totals) const 
     if (all_captured_) out.half_width = 0;
     if (all_captured_ || windows_.size() < 2) return out;
 
-    // Where neither a window nor one beside it has anything there is no difference.
+    // If neither a window nor a neighbour has any of the quantity, their difference is 0.
     double variance = 0;
-    std::size_t next = 0;  // the first in `totals` that is not before the window
+    std::size_t next = 0;  // the first element of `totals` that is not before the window
     const auto mean_at = [&](std::size_t window) {
         for (std::size_t i = next == 0 ? 0 : next - 1; i < totals.size() && totals[i].window <= window; ++i) {
             if (totals[i].window == window) return mean_of(totals[i]);
@@ -94,11 +94,11 @@ estimate mean_estimator::operator()(std::span<const window_total> totals) const 
     };
     const auto add_window = [&](std::size_t i) {
         while (next < totals.size() && totals[next].window < i) ++next;
-        // Half the square of the difference to a neighbour is what the windows' means vary by on average.
+        // Half the squared difference to a neighbour has the variance of the windows' means as its expectation.
         double squares = 0;
         double neighbours = 0;
         for (const std::size_t other : {i - 1, i + 1}) {
-            if (other >= windows_.size()) continue;  // i - 1 of the first wraps
+            if (other >= windows_.size()) continue;  // i - 1 wraps for the first window
             const double difference = mean_at(i) - mean_at(other);
             squares += difference * difference / 2;
             neighbours += 1;
@@ -106,7 +106,7 @@ estimate mean_estimator::operator()(std::span<const window_total> totals) const 
         const double weight = windows_[i].stands_for / all_steps_;
         variance += weight * weight * share_not_captured(windows_[i]) * squares / neighbours;
     };
-    std::size_t done = 0;  // the windows before it
+    std::size_t done = 0;  // number of windows handled
     for (const window_total& of : totals) {
         const std::size_t first = std::max(done, of.window == 0 ? 0 : of.window - 1);
         const std::size_t last = std::min(of.window + 1, windows_.size() - 1);

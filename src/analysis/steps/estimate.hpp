@@ -1,5 +1,5 @@
-// A mean over all steps of a run from the few that were captured, with a confidence interval. docs/budget.md derives
-// the formulae. Pure functions.
+// Estimates a mean over all steps of a run from the captured ones, with a confidence interval. docs/guide/budget.md
+// derives the formulae. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,30 @@
 
 namespace prof {
 
-// A window: some steps in a row, chosen at random from those that it stands for.
+// A window: consecutive steps, chosen at random from the steps for which it stands.
 struct window_sample {
-    double stands_for = 0;  // steps, those captured among them
-    double steps = 0;       // captured; at least 1
-    double total = 0;       // of what is measured, over them
+    double stands_for = 0;  // number of steps, including the captured ones
+    double steps = 0;       // number of captured steps; at least 1
+    double total = 0;       // of the measured quantity, over the captured steps
 };
 
 struct estimate {
-    double mean = 0;                   // a step
-    std::optional<double> half_width;  // of the 95 % interval; none of a single window that does not hold all steps
+    double mean = 0;                   // of a step
+    std::optional<double> half_width;  // of the 95 % interval; none for a single window that does not contain all steps
 };
 
-// What is measured, over a window's captured steps, where it is not 0.
+// The measured quantity over a window's captured steps, if it is not 0.
 struct window_total {
-    std::size_t window = 0;  // its place
+    std::size_t window = 0;  // index of the window
     double total = 0;
 };
 
-// The estimates of many things from the same windows, most of which have nothing of most: each costs as much as the
-// windows that have something of it. The windows' totals are not looked at.
+// Estimates many quantities from the same windows, when most quantities are 0 in most windows. The cost of each is
+// proportional to the windows where it is not 0. window_sample::total is not used.
 class mean_estimator {
 public:
     explicit mean_estimator(std::span<const window_sample> windows);
-    // REQUIRES: in the order of the windows, each once.
+    // REQUIRES: in the order of the windows, each at most once.
     estimate operator()(std::span<const window_total> totals) const;
 
 private:
@@ -42,12 +42,12 @@ private:
     double t95_ = 0;
 };
 
-// `windows` in the order of time: each is compared with those beside it, so that a slow change does not count as
-// chance.
+// REQUIRES: `windows` are in the order of time. Each is compared with its neighbours, so that a slow change does not
+// count as random variation.
 estimate estimate_mean(std::span<const window_sample> windows);
 
-// The value that Student's t with so many degrees of freedom (1 and more; they need not be whole) stays within, either
-// way, with probability 0.95.
+// The bound t for which Student's t with `degrees` degrees of freedom lies in [−t, t] with probability 0.95. REQUIRES:
+// `degrees` ≥ 1; it need not be whole.
 double student_t95(double degrees);
 
 }  // namespace prof

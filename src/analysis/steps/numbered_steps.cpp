@@ -35,13 +35,13 @@ std::vector<numbered_step> counted_steps(const timeline& data, const hidden_doma
 
 std::vector<numbered_step> observed_steps(const timeline& data, const hidden_domains& hidden) {
     std::vector<numbered_step> out;
-    // A StepTraceAnnotation's range is only the time in which the host gives a step to the GPU.
+    // A StepTraceAnnotation's range covers only the time in which the host dispatches a step to the GPU.
     bool is_dispatch = false;
     for (const timeline_range& range : data.ranges) {
         if (range.style != range_style::push_pop || !is_phase(data, range) || hidden.contains(range)) continue;
         if (!out.empty() && range.thread != out.back().thread) continue;
         const std::string_view name = data.name(range.name);
-        if (name == "startup") out.clear();  // what looked like steps before was none
+        if (name == "startup") out.clear();  // what looked like steps before was startup
         if (name != "step") continue;
         if (is_dispatch && !out.empty()) out.back().end_ns = range.start_ns;
         is_dispatch = range.category == annotation_witness;

@@ -1,5 +1,5 @@
-// The steps of a capture as traces number them, whole or cut: ProfilerStep#N, as torch.profiler's have. A pure function
-// of a timeline; linear in its ranges and marks.
+// The steps of a capture as traces number them, whole or cut: ProfilerStep#N, as in torch.profiler. A pure function of
+// a timeline; linear in its ranges and marks.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ struct numbered_step {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     std::uint64_t number = 0;
-    std::uint32_t thread = npos;  // index into timeline::threads: the one that has the steps
+    std::uint32_t thread = npos;  // index into timeline::threads: the thread with the steps
 };
 
 struct numbered_steps {
     step_source source = step_source::counted;
-    std::vector<numbered_step> steps;  // by start_ns; they do not overlap
+    std::vector<numbered_step> steps;  // by start_ns; without overlap
 };
 
-// Those that prof_step or step_range counts, each until the next one or its window
-// ends; where there are none the phases "step", from 0. None where the program has ranges ProfilerStep#N of its own.
+// The steps counted by prof_step or step_range, each until the next one or until its window ends. If there are none,
+// the phases "step", numbered from 0. None if the program has ranges ProfilerStep#N of its own.
 numbered_steps number_steps(const timeline& data, const hidden_domains& hidden = {});
 
 }  // namespace prof

@@ -23,7 +23,7 @@ struct whole_step {
     bool is_first = false;  // of the program
 };
 
-// By start_ns; they do not overlap.
+// Ordered by start_ns, without overlap.
 struct whole_steps {
     step_source source = step_source::counted;
     std::vector<whole_step> steps;
@@ -35,8 +35,8 @@ bool is_shown_phase(const timeline& data, const attribution& att, const timeline
 
 bool is_whole(const timeline_range& range) noexcept { return !range.open_at_start && !range.open_at_end; }
 
-// A range that is a step counts when the next one has begun, in the same window: what the program does after its last
-// step is in no other, and a phase that is given up was no step.
+// Collects steps from ranges. A range counts as a step once the next one has begun in the same window. So the last
+// step, which the program's end follows, does not count, and neither does a phase that was given up.
 class range_steps {
 public:
     range_steps(const timeline& data, bool is_dispatch) : data_(data), is_dispatch_(is_dispatch) {}
@@ -49,7 +49,7 @@ public:
         latest_is_first_ = is_first;
     }
     void give_up() noexcept { latest_ = nullptr; }
-    // Whether the latest step's range is only the time in which the host gives it to the GPU: JAX returns before a
+    // Whether the latest step's range covers only the time in which the host dispatches the step: JAX returns before a
     // function has run. Such a step lasts until the next one begins.
     bool is_dispatch() const noexcept {
         return is_dispatch_ || (latest_ != nullptr && latest_->category == annotation_witness);
@@ -98,7 +98,7 @@ private:
         return out;
     }
 
-    // Whether the capture has observed steps, whole or not. One thread has them.
+    // Whether the capture has observed steps, whole or not. They are all on one thread.
     bool observed(std::vector<whole_step>& out) const {
         range_steps steps(data_, has_step_function_);
         std::uint32_t thread = npos;
@@ -111,7 +111,7 @@ private:
                 steps.begin(range, is_first && is_first_of_program(range));
                 is_first = false;
             } else if (name == startup_name) {
-                // Calls of modules, until the program makes its optimizer, were no steps.
+                // Calls of modules before the program makes its optimizer are not steps.
                 steps.clear();
                 is_first = true;
             } else if (steps.latest() != nullptr && !steps.is_dispatch() && range.start_ns > steps.latest()->end_ns) {
@@ -122,8 +122,8 @@ private:
         return thread != npos;
     }
 
-    // Whether the capture's first step is the program's. A phase "step" has no witness then; where nothing else says
-    // so, all was recorded.
+    // Whether the capture's first step is the program's first. The program's first phase "step" has no witness; for
+    // other steps it is the first if the whole run was recorded.
     bool is_first_of_program(const timeline_range& range) const {
         if (!has_step_function_ && range.category != annotation_witness) return range.category == 0;
         return data_.property("plan").empty();
@@ -153,7 +153,7 @@ private:
     bool has_step_function_;
 };
 
-// What ended observed steps: the last word counts.
+// What ended the observed steps; if witnesses differ, the last one counts.
 std::uint32_t witness_of(const timeline& data, const attribution& att) {
     std::uint32_t witness = 0;
     for (const timeline_range& range : data.ranges) {
@@ -175,7 +175,7 @@ public:
             out.has_gpu = true;
             if (is_in_step(data_.api_calls[data_.ops[i].launch].start_ns)) counted.push_back(i);
         }
-        // By device, and by start within one, as busy_time wants them.
+        // By device, and by start within a device, as busy_time requires.
         std::stable_sort(counted.begin(), counted.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return data_.ops[a].device < data_.ops[b].device; });
         busy_time busy;
@@ -202,7 +202,7 @@ private:
         return next != steps_.begin() && ns < next[-1].end_ns;
     }
 
-    // The outermost phase below the step that the operation counts for; "" if there is none.
+    // The outermost phase below the step for which the operation counts; "" if there is none.
     std::string_view phase_of(std::uint32_t op) const {
         std::string_view outermost;
         bool is_below_step = !are_observed_;
@@ -216,7 +216,7 @@ private:
                 outermost = name;
             }
         };
-        // From the inside out: what was open at a graph's capture hangs below what is open at its launch.
+        // Inside out: what was open at a graph's capture is below what is open at its launch.
         for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { visit(att_.replayed[replayed].range); });
         for_each_open_range(data_, att_, op, visit);
         return is_below_step ? outermost : std::string_view{};
@@ -260,7 +260,7 @@ std::optional<step_figures> measure_steps(const timeline& data, const attributio
                                           std::string_view step_function) {
     whole_steps found = step_finder(data, att, !step_function.empty()).run();
     step_figures out;
-    // It has what is done once: libraries are loaded, kernels compiled and tuned, memory is allocated.
+    // The first step includes one-time work: libraries are loaded, kernels compiled and tuned, memory allocated.
     out.is_first = found.steps.size() == 1 && found.steps.front().is_first;
     if (!out.is_first) std::erase_if(found.steps, [](const whole_step& step) { return step.is_first; });
     if (found.steps.empty()) return {};

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t record_alignment = 8;
 
-// What ran in the body of a conditional node has no correlation id.
+// Work from the body of a conditional node has no correlation id.
 template <typename TRecord>
 bool is_of_graph(const TRecord& r) noexcept {
     return r.graph_node_id != 0 && r.graph_id != 0;
@@ -27,8 +27,8 @@ bool is_plausible(const TRecord& r, const gpu_buffer_rules& rules) noexcept {
 
 }  // namespace
 
-// A record that was begun and not finished has no end yet. Where none can be, be it a hole or a record larger than we
-// know, the next one is at one of the next multiples of 8.
+// A record that CUPTI began and did not finish has no end time. Where no record can begin (a hole, or a record type
+// larger than is known here), the search continues at the next multiple of 8.
 gpu_buffer_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_buffer_rules& rules) {
     gpu_buffer_records out;
     for (std::size_t at = 0; at + sizeof(std::uint32_t) <= bytes.size();) {

@@ -18,8 +18,8 @@ std::uint32_t word_at(std::span<const std::byte> bytes, std::size_t offset) noex
     return word;
 }
 
-// A name that its thread had not finished has no length yet, or half a text: the hash shows that, and the walk goes on
-// at the next place where an entry may be.
+// A name that was being written has no length yet, or only part of its text. The hash reveals that, and the walk
+// continues at the next place where an entry may begin.
 template <typename TPositionOf>
 std::vector<recovered_name> walk(std::span<const std::byte> arena, std::size_t begin, TPositionOf&& position_of) {
     std::vector<recovered_name> names;
@@ -29,8 +29,9 @@ std::vector<recovered_name> walk(std::span<const std::byte> arena, std::size_t b
         const std::uint32_t hash = word_at(arena, offset + offsetof(name_entry_header, hash));
         const std::uint64_t position = position_of(offset);
         offset += sizeof(name_entry_header);
-        if (length > std::min(arena.size() - offset, longest_text)) continue;  // also where there is none: 0 - 1
-        // Torn names are few: one a thread. Where most are, each place may claim a megabyte that is read for nothing.
+        if (length > std::min(arena.size() - offset, longest_text)) continue;  // also if there is none: 0 - 1 wraps
+        // At most one torn name per thread is normal. If most entries are torn, each place may claim a megabyte that is
+        // read for nothing.
         looked_at += length;
         if (looked_at > 64 * longest_text + 2 * arena.size()) throw error("its names are damaged");
         const std::string_view text{reinterpret_cast<const char*>(arena.data()) + offset, length};
@@ -47,7 +48,7 @@ std::vector<recovered_name> read_kept_names(std::span<const std::byte> arena) {
     return walk(arena, sizeof(name_entry_header), [](std::uint64_t place) { return place; });
 }
 
-// The position follows from the place in the arena, since all lie within one length of the arena before the end.
+// The position follows from the place in the arena, since all names lie within one arena length before `end`.
 std::vector<recovered_name> read_passing_names(std::span<const std::byte> arena, std::uint64_t end) {
     const std::uint64_t size = arena.size();
     std::vector<recovered_name> names =

@@ -1,4 +1,4 @@
-// The names that stand in an arena of the rings' mapping, which may be damaged, and may be that of a live process.
+// Reads the names from an arena in the rings' mapping. The arena may be damaged, and its process may still be running.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ namespace prof {
 
 struct recovered_name {
     std::uint32_t id = 0;
-    std::uint64_t position = 0;  // of a range's name (record/passing_names.hpp)
-    std::string_view text;       // in the arena
+    std::uint64_t position = 0;  // of a range name (record/passing_names.hpp)
+    std::string_view text;       // points into the arena
 };
 
-// Throw prof::error where most of it is damaged.
+// Both throw prof::error if most of the arena is damaged.
 std::vector<recovered_name> read_kept_names(std::span<const std::byte> arena);
-// `end`: of the positions given out before the arena was read.
+// `end`: the end of the positions given out before the arena was read.
 std::vector<recovered_name> read_passing_names(std::span<const std::byte> arena, std::uint64_t end);
 
 }  // namespace prof

@@ -1,4 +1,4 @@
-// The payload of a chunk that is recovered, put together part by part.
+// Assembles the payload of a recovered chunk, part by part.
 #pragma once
 
 #include <cstddef>

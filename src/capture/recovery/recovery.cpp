@@ -23,15 +23,15 @@
 namespace prof {
 namespace {
 
-constexpr std::uint64_t chunk_bytes = 1U << 20;  // of the names and records put into one chunk
+constexpr std::uint64_t chunk_bytes = 1U << 20;  // most names and records put into one chunk
 
-// More than any region has; what says more is no region.
+// Limits above those of any region; a file that exceeds them is not a region.
 constexpr std::uint32_t most_rings = 1U << 16;
 constexpr std::uint32_t most_labels = 1U << 20;
 constexpr std::uint64_t largest_buffer_bytes = 1U << 28;
 constexpr std::uint32_t most_buffers = 1U << 12;
 
-// GPU work of a capture lies between its clock snapshots, or not far from them.
+// GPU work of a capture lies between its clock snapshots, or at most this far outside.
 constexpr std::uint64_t day_ns = 86'400'000'000'000;
 
 template <typename TField>
@@ -41,8 +41,8 @@ TField field(std::span<const std::byte> bytes, std::size_t offset) noexcept {
     return value;
 }
 
-// The oldest position of a ring that is not, and is not being, overwritten. While the tail has not passed a slot the
-// thread keeps off it; after that, the slot at head may be half written.
+// The oldest position of a ring that is intact and is not being overwritten. The thread does not write a slot until the
+// tail has passed it. After that, the slot at head may be half written.
 std::uint64_t oldest_whole(std::span<const std::byte> ring) noexcept {
     const auto capacity = field<std::uint32_t>(ring, offsetof(ring_header, capacity));
     const auto head = field<std::uint64_t>(ring, offsetof(ring_header, counters.head));
@@ -61,7 +61,7 @@ recovered_chunk thread_chunk(std::span<const std::byte> ring) {
     return payload.finish(format::chunk_type::thread, 0);
 }
 
-// The file of one region. Its numbers are checked as they are used: every read is bounded by the file.
+// The file of one region. Its numbers are checked when they are used: every read is bounded by the file.
 class rings_file {
 public:
     rings_file(const std::string& path, const std::array<std::uint8_t, 16>& id, const std::function<void()>& copied)
@@ -99,14 +99,14 @@ public:
     std::uint64_t gpu_records() const noexcept { return gpu_records_; }
 
 private:
-    // Exactly the bytes that were asked for.
+    // Exactly `bytes` bytes, or throws.
     std::span<const std::byte> at(std::uint64_t offset, std::size_t bytes) {
         const auto found = file_.view(offset, bytes);
         if (found.size() < bytes) throw error("it ends too early");
         return found;
     }
 
-    // The same, as they are now, not as they were when they were read ahead.
+    // The same, but the present content, not what was read ahead.
     void read_now(std::uint64_t offset, std::span<std::byte> to) const {
         if (file_.read(offset, to) < to.size()) throw error("it ends too early");
     }
@@ -114,7 +114,7 @@ private:
     void keep(recovered_chunk&& made, recovery& found) {
         kept_bytes_ += made.bytes;
         if (kept_bytes_ > largest_recovery_bytes) throw error("it says that it holds more than a gigabyte");
-        // Each record and each name lies in it once; what is made of it has a few bytes more.
+        // The file has each record and name once; a recovered chunk adds only a few bytes to them.
         if (kept_bytes_ > chunk_bytes + 2 * file_.size()) throw error("it says that it holds more than it can");
         found.chunks.push_back(std::move(made));
     }
@@ -123,7 +123,7 @@ private:
     void keep_names(const std::vector<recovered_name>& read, std::uint64_t from_position, recovery& found);
     void gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu_buffer_rules& rules,
                     const recovery_basis& contents, recovery& found);
-    // Those beyond the first `known`.
+    // Keeps the items beyond the first `known`.
     template <typename TElement>
     void keep_array(format::chunk_type type, std::uint64_t aux, const std::vector<TElement>& items, std::uint64_t known,
                     recovery& found) {
@@ -146,7 +146,7 @@ private:
     std::uint64_t names_offset_ = 0;
     std::uint64_t passing_names_offset_ = 0;
     std::uint64_t passing_arena_offset_ = 0;
-    std::unordered_set<std::uint32_t> names_found_;  // ids
+    std::unordered_set<std::uint32_t> names_found_;  // name ids
     std::uint64_t labels_offset_ = 0;
     std::uint64_t rings_offset_ = 0;
     std::uint32_t ring_count_ = 0;
@@ -157,7 +157,7 @@ private:
     std::size_t kept_bytes_ = 0;
 };
 
-// What the process had taken out of rings and buffers, or had from elsewhere, and the file has not: before these.
+// Chunks that the process had assembled and the file lacks. They come before the rings' records.
 void rings_file::unwritten(recovery_basis& contents, recovery& found) {
     unwritten_chunks unwritten = read_unwritten(file_, contents);
     if (unwritten.is_of_later) throw error("the process has gone on to another capture with them");
@@ -195,7 +195,7 @@ void rings_file::gpu_buffers(const recovery_basis& contents, recovery& found) {
     for (std::uint32_t i = 0; i < count; ++i) gpu_buffer(offset + i * stride, bytes, rules, contents, found);
 }
 
-// What CUPTI has, and what it has handed back and the file does not hold.
+// Records that are in CUPTI's buffers, or were handed back, and that the file lacks.
 void rings_file::gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu_buffer_rules& rules,
                             const recovery_basis& contents, recovery& found) {
     std::array<std::byte, sizeof(buffer_header)> header;
@@ -211,8 +211,8 @@ void rings_file::gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu
     read_now(offset + sizeof(buffer_header), copied);
     if (copied_) copied_();
 
-    // In a live process it may have been wiped and taken anew meanwhile.
-    std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+    // In a running process the buffer may have been cleared and reused in the meantime.
+    std::atomic_thread_fence(std::memory_order_acquire);  // orders the copy before the check
     read_now(offset, header);
     if (field<std::uint64_t>(header, offsetof(buffer_header, number)) != number ||
         field<std::uint32_t>(header, offsetof(buffer_header, state)) ==
@@ -242,7 +242,7 @@ std::vector<std::byte> rings_file::arena(std::uint64_t offset, std::uint64_t byt
     return copied;
 }
 
-// Those that are kept, and those of ranges.
+// The permanent names and the names of ranges.
 void rings_file::names(recovery& found) {
     std::array<std::byte, sizeof(name_table_header)> header;
     read_now(names_offset_, header);
@@ -256,10 +256,10 @@ void rings_file::names(recovery& found) {
     read_now(passing_names_offset_, before);
     const auto passing =
         arena(passing_arena_offset_, field<std::uint32_t>(before, offsetof(passing_names_header, arena_bytes)));
-    std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+    std::atomic_thread_fence(std::memory_order_acquire);  // orders the copy before the check
     std::array<std::byte, sizeof(passing_names_header)> after;
     read_now(passing_names_offset_, after);
-    // In a live process other names may stand by now where those before this stood.
+    // In a running process, names before `freed` may have been overwritten in the meantime.
     const auto freed = field<std::uint64_t>(after, offsetof(passing_names_header, freed));
     keep_names(read_passing_names(passing, field<std::uint64_t>(before, offsetof(passing_names_header, end))), freed,
                found);
@@ -288,7 +288,7 @@ void rings_file::labels(recovery& found) {
     if (labels.size() != 0) keep(labels.finish(format::chunk_type::labels, 0), found);
 }
 
-// The thread that holds the ring, if it has records that the file has not, and those.
+// The records of one ring that the file lacks, preceded by its thread.
 void rings_file::ring(std::uint32_t index, const recovery_basis& contents, recovery& found) {
     const std::uint64_t header_offset = rings_offset_ + index * sizeof(ring_header);
     std::array<std::byte, sizeof(ring_header)> header;
@@ -305,22 +305,23 @@ void rings_file::ring(std::uint32_t index, const recovery_basis& contents, recov
     const auto tail = field<std::uint64_t>(header, offsetof(ring_header, counters.tail));
     const auto slots = field<std::uint64_t>(header, offsetof(ring_header, slots_offset));
     if (tail > head || head - tail > capacity) return;
-    // The drain thread moves the tail once the records before it are in the file. Of a thread the file knows, go on
-    // from there: in a live process what was drained since we read the file may still be whole in the ring.
+    // The drain thread moves the tail once the records before it are in the file. For a thread that the file has,
+    // continue after its last record: in a running process, records drained since the file was read may still be intact
+    // in the ring.
     const auto known = contents.next_number.find(uid);
     std::uint64_t position = known == contents.next_number.end() ? tail : std::max(known->second, oldest_whole(header));
     if (position < head && !contents.threads.contains(uid)) keep(thread_chunk(header), found);
     while (position < head) {
-        // A stretch that does not wrap, of a chunk's size.
+        // One stretch that does not wrap and fits a chunk.
         const std::uint64_t slot = position & (capacity - 1);
         std::vector<record> copied(
             std::min<std::uint64_t>({head - position, capacity - slot, chunk_bytes / sizeof(record)}));
         read_now(slots + slot * sizeof(record), std::as_writable_bytes(std::span{copied}));
         if (copied_) copied_();
 
-        // In a live process the thread has gone on writing: what it may have overwritten by now is left out, and all
-        // if the ring has changed hands, since its header was not read in one instant.
-        std::atomic_thread_fence(std::memory_order_acquire);  // the copy before what judges it
+        // In a running process the thread has gone on writing. Records that it may have overwritten are left out. If
+        // the ring has changed hands all are, since its header was not read in one instant.
+        std::atomic_thread_fence(std::memory_order_acquire);  // orders the copy before the check
         read_now(header_offset, header);
         if (field<std::uint64_t>(header, offsetof(ring_header, thread_uid)) != uid) return;
         const std::uint64_t whole_from = oldest_whole(header);
@@ -339,7 +340,7 @@ void rings_file::ring(std::uint32_t index, const recovery_basis& contents, recov
     }
 }
 
-// Drops only ever grow: the higher of two counts is the later.
+// Drop counts only grow, so the higher of two is the later.
 void rings_file::drops(const recovery_basis& contents, recovery& found) const {
     payload_builder payload;
     for (std::size_t cause = 0; cause < drop_cause_count; ++cause) {
@@ -371,8 +372,8 @@ recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_ba
     try {
         rings_file rings(contents.rings_path, id, copied);
         rings.unwritten(known, found);
-        // Names after the records, too: in a live process the names they carry are there by then; and before, since
-        // those of records that are drained meanwhile may be freed.
+        // Names are read both before and after the records. After, because in a running process the names of new
+        // records exist by then. Before, because names of records that are drained meanwhile may be freed.
         try {
             rings.names(found);
             for (std::uint32_t i = 0; i < rings.ring_count(); ++i) {

@@ -11,7 +11,7 @@
 namespace prof {
 namespace {
 
-// "cause:count cause:count"; what is damaged counts nothing.
+// Parses "cause:count cause:count"; a damaged part counts as nothing.
 std::map<std::uint32_t, std::uint64_t> read_counts(std::string_view text) {
     std::map<std::uint32_t, std::uint64_t> counts;
     while (!text.empty()) {

@@ -27,8 +27,8 @@ namespace {
 
 class locked_file {
 public:
-    // Not open where there is no such file. What a capture names as its rings may be a device, which may do something
-    // when it is opened.
+    // Stays closed if `path` is no such file. A capture may name a device as its rings, and opening a device may have
+    // effects.
     locked_file(const std::string& path, int flags) noexcept {
         struct stat status {};
         if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
@@ -53,9 +53,9 @@ private:
     bool is_locked_ = false;
 };
 
-// Whether the process that made the capture is there still, as far as its number shows: one that was started after the
-// capture was made is another, and of a zombie only the number is left. (A few seconds: what the kernel counts in
-// ticks.)
+// Whether the process that made the capture is still running, judged by its pid. A process started after the capture
+// was made is another one, and a zombie does not count. The tolerance is a few seconds, since the kernel counts start
+// times in ticks.
 bool is_in_proc(std::uint32_t pid, std::uint64_t created_realtime_ns) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
@@ -96,7 +96,7 @@ bool belongs_to(const locked_file& rings, const std::array<std::uint8_t, 16>& id
            bytes(found.data(), found.size(), offsetof(region_header, id)) && found == id;
 }
 
-// What a capture says of its process.
+// The process of a capture, as the capture describes it.
 struct process_of_capture {
     std::array<std::uint8_t, 16> id{};
     std::uint32_t pid = 0;
@@ -116,7 +116,7 @@ process_of_capture read_process(const std::string& path) {
     return {header.id, header.pid, header.created_realtime_ns, value("hostname"), value("rings_path")};
 }
 
-// The rings of a capture, and whether its process is there still.
+// The rings of a capture, and whether their process is still running.
 class rings_of {
 public:
     explicit rings_of(const process_of_capture& process)
@@ -136,7 +136,7 @@ private:
     bool runs_ = false;
 };
 
-// Writes chunks behind those that are there. If one cannot be written the file is cut to what it was.
+// Appends chunks to a capture. If one cannot be written, the file is cut back to its previous size.
 class appender {
 public:
     appender(const std::string& path, int descriptor, const capture_reader::append_point& from)
@@ -188,8 +188,8 @@ private:
     std::uint32_t sequence_;
 };
 
-// What the process was writing beside its captures when it died (copies, dumps, traces), under names that nobody else
-// uses: NAME….tmp-PID, where NAME.prof is the capture.
+// Removes the files that the process was writing beside its captures when it died (copies, dumps, traces). Their names
+// are used by nothing else: NAME….tmp-PID, where NAME.prof is the capture.
 void remove_unfinished(const std::string& capture, std::uint32_t pid) {
     const std::filesystem::path path(capture);
     const std::string stem = path.stem().string() + ".";

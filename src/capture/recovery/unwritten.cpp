@@ -21,7 +21,7 @@ TField field(const input_file& file, std::uint64_t offset) {
     return file.read(offset, bytes) == bytes.size() ? value : TField{};
 }
 
-// The payload, if it is what its header says. `room`: where it was put together.
+// Copies the payload if it matches its header. `room`: the size of the buffer in which the chunk was assembled.
 bool copy_payload(const format::chunk_header& header, std::span<const std::byte> stored, std::size_t room,
                   recovered_chunk& out) {
     if (crc32_of(stored) != header.payload_crc32 || header.raw_bytes > room) return false;
@@ -52,7 +52,8 @@ unwritten_chunks read_unwritten(const input_file& rings, const recovery_basis& c
         std::min<std::uint64_t>(room, field<std::uint64_t>(rings, offset + offsetof(writing_header, bytes))));
     if (rings.read(offset + sizeof(writing_header), copied) < copied.size()) return out;
 
-    // In a live process others may stand there by now: then a checksum fails, or the numbers do not go on.
+    // In a running process other chunks may be there by now; then a checksum fails or the sequence numbers do not
+    // continue.
     std::uint32_t next = contents.next_sequence;
     for (std::span<const std::byte> rest = copied;;) {
         const auto header = chunk_header_in(rest);

@@ -6,10 +6,10 @@
 namespace prof {
 namespace {
 
-// A place nobody works for yet is kept while it is one of the latest so many.
+// A parent_here place that no thread has adopted yet is kept while it is among this many latest ones.
 constexpr std::uint64_t recent_places = 4096;
 
-// Ids of copies that only this memory makes; CUPTI gives none that high.
+// Marks ids of copies that only this history makes up. CUPTI gives no ids this high.
 constexpr std::uint64_t own_id_bit = std::uint64_t{1} << 63;
 
 record copy_record(std::uint64_t ticks, std::uint64_t id, std::uint64_t original_id) {
@@ -29,15 +29,15 @@ void sort_unique(std::vector<std::uint64_t>& values) {
 
 }  // namespace
 
-// --- hearing --------------------------------------------------------------------------------------------------------
+// --- observing ------------------------------------------------------------------------------------------------------
 
-// Where the process has no memory left, all is forgotten, and counted: the program goes on.
+// Out of memory: everything is forgotten and counted, and the program goes on.
 void graph_history::hear(std::uint64_t uid, std::span<const record> records, bool in_capture) try {
     thread_log& log = threads_[uid];
     log.facts.uid = uid;
     const std::size_t before = log.records.size();
     for (const record& r : records) hear(log, uid, r, in_capture);
-    records_ += log.records.size() - before;  // modulo 2^64 where it has become less
+    records_ += log.records.size() - before;  // wraps modulo 2^64 if the log has shrunk
     log.settled = std::min(log.settled, log.records.size());
 } catch (const std::bad_alloc&) {
     forget_all();
@@ -52,7 +52,7 @@ void graph_history::hear(thread_log& log, std::uint64_t uid, const record& r, bo
             return observe_node(log, uid, r, kept.emitted_in);
         case record_kind::api_enter:
             if (!begins_graph_capture(r)) return;
-            kept.r.value = 0;  // no launch of it will be looked for
+            kept.r.value = 0;  // its launches need not be found
             break;
         case record_kind::window:
             log.observed_only = is_observed_only(r.value);
@@ -78,7 +78,7 @@ void graph_history::observe_node(thread_log& log, std::uint64_t uid, const recor
         heard.serial = next_serial_++;
         log.records.push_back({r, heard.serial, emitted_in});
     } else if (r.kind == record_kind::graph_clone && r.flags != replaces_what_it_was && !log.records.empty()) {
-        // CUPTI reported it as a node just before.
+        // CUPTI reported the copy as a plain node just before.
         const record& latest = log.records.back().r;
         if (latest.kind == record_kind::graph_node && latest.value == r.value) log.records.pop_back();
     }
@@ -86,7 +86,7 @@ void graph_history::observe_node(thread_log& log, std::uint64_t uid, const recor
     latest_ticks_ = std::max(latest_ticks_, r.ticks);
 }
 
-// What had happened before an event that was heard in an earlier round has been heard by now.
+// All that happened before an event from an earlier round has been observed by now, so such an event can be settled.
 void graph_history::settle_events() {
     std::stable_sort(events_.begin(), events_.end(),
                      [](const event& a, const event& b) { return a.r.ticks < b.r.ticks; });
@@ -112,12 +112,13 @@ void graph_history::add_node(const event& made) {
 
 void graph_history::add_copy(const event& made) {
     auto itself = nodes_.find(made.r.value);
-    if (itself == nodes_.end() && made.r.flags == replaces_what_it_was) {  // what it was is not known
+    // The node that is replaced is not known.
+    if (itself == nodes_.end() && made.r.flags == replaces_what_it_was) {
         if (!nodes_.contains(original_node(made.r))) return;
         add_node(made);
         itself = nodes_.find(made.r.value);
     }
-    if (itself == nodes_.end()) return;  // there was no room for it
+    if (itself == nodes_.end()) return;  // most_nodes was reached when it was made
     const auto original = nodes_.find(original_node(made.r));
     if (original == nodes_.end()) {
         nodes_.erase(itself);
@@ -161,7 +162,7 @@ void graph_history::end_round() try {
     forget_all();
 }
 
-// --- what matters ---------------------------------------------------------------------------------------------------
+// --- selecting ------------------------------------------------------------------------------------------------------
 
 void graph_history::forget_all() {
     const auto waiting =
@@ -191,7 +192,7 @@ wanted_records graph_history::what_matters(bool only_news) const {
         if (!only_news && each.serial != 0) wanted.serials.push_back(each.serial);
     }
     sort_unique(wanted.serials);
-    // Those that somebody works for, and those that somebody may work for yet.
+    // Places that threads have adopted, and recent places that threads may still adopt.
     for (const auto& [uid, log] : threads_) {
         for (const observed_record& each : log.records) {
             const bool is_recent =
@@ -204,7 +205,7 @@ wanted_records graph_history::what_matters(bool only_news) const {
     return wanted;
 }
 
-// The moments at which what was open matters.
+// Collects the moments whose open ranges must be kept.
 void graph_history::add_holds(wanted_records& wanted) const {
     for (const auto& [uid, log] : threads_) {
         for (const observed_record& each : log.records) {
@@ -215,7 +216,7 @@ void graph_history::add_holds(wanted_records& wanted) const {
     sort_unique(wanted.holds);
 }
 
-// Returns how many records were kept because they matter; those of the latest round stay besides.
+// Returns how many records were kept because they matter. Records of the latest round are kept in addition.
 std::size_t graph_history::sweep() {
     const wanted_records wanted = what_matters(false);
     records_ = 0;
@@ -236,7 +237,7 @@ std::size_t graph_history::sweep() {
     return mattering;
 }
 
-// --- telling --------------------------------------------------------------------------------------------------------
+// --- emitting -------------------------------------------------------------------------------------------------------
 
 void graph_history::begin_capture() noexcept {
     ++capture_;
@@ -249,7 +250,7 @@ bool graph_history::expects_news() const noexcept {
     });
 }
 
-// By thread, in order of time.
+// By thread uid; each thread's copies are in order of time.
 std::map<std::uint64_t, std::vector<record>> graph_history::emit_copies() {
     std::map<std::uint64_t, std::vector<record>> copies;
     for (auto& [id, n] : nodes_) {
@@ -260,7 +261,8 @@ std::map<std::uint64_t, std::vector<record>> graph_history::emit_copies() {
         if (n.copied_ticks == n.ticks) {
             of_thread.push_back(copy_record(n.ticks, id, n.original_id));
         } else {
-            // What had the original's id then may be gone, and another node have it.
+            // The original's id may belong to another node by now. So the copy gets an intermediate id at the time of
+            // the first copy.
             const std::uint64_t between = own_id_bit | n.serial;
             of_thread.push_back(copy_record(n.copied_ticks, between, n.original_id));
             of_thread.push_back(copy_record(n.ticks, id, between));
@@ -276,7 +278,8 @@ std::vector<record> graph_history::section_of(thread_log& log, const wanted_reco
                                               std::span<const record> copies) {
     const log_selection selected(log.records, wanted, log.records.size(), log.ended_ticks, log.is_over);
     std::vector<record> section(1);
-    // In order of time: where several nodes had an id one after the other, a copy is of the one that had it then.
+    // In order of time: if several nodes had an id one after the other, a copy refers to the node that had it at that
+    // time.
     auto copy = copies.begin();
     for (std::size_t i = 0; i < log.records.size(); ++i) {
         if (!selected.keeps(i)) continue;

@@ -1,7 +1,7 @@
-// The texts of range names that are about to be freed (record/passing_names.hpp), as far as records that the drain
-// thread keeps for long have them: ranges that are open, and those around the nodes of CUDA graphs.
+// Copies of the texts of range names that are about to be freed (record/passing_names.hpp), for the records that the
+// drain thread keeps for long: open ranges, and ranges around the nodes of CUDA graphs.
 //
-// Belongs to the drain thread. Memory follows the records that are kept, which are bounded.
+// Used by the drain thread only. Memory follows the number of kept records, which is bounded.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace prof {
 
 class held_names {
 public:
-    // Before the names at positions below `end` are freed. `visit_ids(use)` calls use(id) for each name of a record
-    // that is kept; what no record has any more is forgotten. Throws std::bad_alloc: then some are lost.
+    // Call before the names at positions below `end` are freed. `visit_ids(use)` must call use(id) for each name of a
+    // kept record; texts that no kept record uses are discarded. Throws std::bad_alloc; then some texts are lost.
     template <typename TVisitIds>
     void hold(region& where, std::uint64_t end, TVisitIds&& visit_ids) {
         std::unordered_map<std::uint32_t, std::string> before;
@@ -40,7 +40,7 @@ public:
     std::size_t size() const noexcept { return texts_.size(); }
 
 private:
-    std::unordered_map<std::uint32_t, std::string> texts_;  // by id
+    std::unordered_map<std::uint32_t, std::string> texts_;  // key: name id
 };
 
 }  // namespace prof

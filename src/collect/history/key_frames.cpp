@@ -15,9 +15,9 @@ void key_frames::add(std::uint64_t now_ns, std::uint64_t position, std::uint64_t
     latest_end_ = end;
 }
 
-// The latest frame behind which enough stays: the whole period, or by bytes so much that there is room for what comes
-// until the next frame but one. Not the first behind which there is room: a frame that comes after a burst has nothing
-// behind it.
+// Chooses the latest frame behind which enough of the capture stays. By time that is the whole period. By bytes it is
+// what leaves room for the data up to the next frame but one. The first frame behind which there is room would not do:
+// a frame that follows a burst has nothing behind it.
 std::uint64_t key_frames::begin(std::uint64_t now_ns, std::uint64_t position) {
     const std::uint64_t enough = limits_.bytes - 2 * (limits_.bytes / in_a_period);
     const auto has_enough_behind = [&](const frame& at) {

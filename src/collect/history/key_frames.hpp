@@ -1,5 +1,6 @@
-// When a capture gets a key frame, and up to which it may be dropped: what `keep` says, in time or in bytes of the
-// file. Decides only; reads no clock. Belongs to the drain thread.
+// Decides when a capture gets a key frame, and up to which key frame the capture may be trimmed. The limits are those
+// of the option `keep`: in time, or in bytes of the file. Reads no clock and does no I/O. Used by the drain thread
+// only.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,17 @@ namespace prof {
 
 class key_frames {
 public:
-    // Frames are so many to a kept period: what is dropped at once is at most that part of it.
+    // Key frames in one kept period. So one trim removes at most this fraction of the period.
     static constexpr std::uint64_t in_a_period = 8;
     static constexpr std::uint64_t least_apart_ns = 1'000'000'000;
 
     key_frames(const keep_limits& limits, std::uint64_t now_ns) : limits_(limits), latest_ns_(now_ns) {}
 
-    // `position`: where the file's next chunk goes.
+    // `position`: where the next chunk of the file goes.
     bool is_due(std::uint64_t now_ns, std::uint64_t position) const noexcept;
-    // One was written there, which ends at `end`.
+    // A key frame was written at `position`; it ends at `end`.
     void add(std::uint64_t now_ns, std::uint64_t position, std::uint64_t end);
-    // The frame with which the capture may begin from now on; 0: it stays as it is.
+    // The position of the key frame with which the capture may begin from now on; 0: no change.
     std::uint64_t begin(std::uint64_t now_ns, std::uint64_t position);
 
 private:
@@ -34,7 +35,7 @@ private:
     std::deque<frame> frames_;
     std::uint64_t latest_ns_;
     std::uint64_t latest_end_ = 0;
-    std::uint64_t begin_ = 0;  // of the capture now
+    std::uint64_t begin_ = 0;  // position where the capture begins now
 };
 
 }  // namespace prof

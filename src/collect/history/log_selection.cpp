@@ -5,7 +5,7 @@
 namespace prof {
 namespace {
 
-// Which stack an opening or closing record belongs to: a domain's, or that of the declared parents.
+// The stack that an opening or closing record belongs to: a domain's, or that of the declared parents.
 constexpr int stack_of(const record& r) noexcept {
     const bool is_range = r.kind == record_kind::range_push || r.kind == record_kind::range_pop;
     return is_range ? r.domain : UINT16_MAX + 1;
@@ -77,7 +77,8 @@ void log_selection::open(std::size_t i) {
     const bool adopts = records_[i].r.kind == record_kind::adopt_push;
     const bool is_own = !adopts && (open_.empty() || open_.back().is_own);
     open_.push_back({i, is_own});
-    // A thread that may be worked for is one between its first range and its last: those stay, whatever they hold.
+    // Other threads may work for a thread between its first range and its last. So these two are kept whatever they
+    // enclose.
     if (!is_own || any_own_ || !may_be_worked_for_) return;
     any_own_ = true;
     kept_[i] = wanted_.is_emitted(records_[i]) ? 0 : 1;
@@ -111,7 +112,7 @@ void log_selection::end_open(std::uint64_t ticks, bool keep_all) {
     open_.clear();
 }
 
-// The latest before a node is the one that counts.
+// Only the latest graph capture that began before a node counts for it.
 void log_selection::end_capture_begin(std::uint64_t ticks) {
     if (capture_begin_ != records_.size() && is_held(capture_begin_, ticks)) kept_[capture_begin_] = 1;
 }
@@ -124,8 +125,9 @@ void log_selection::keep_ends() {
     if (!is_emitting() && capture_begin_ != records_.size()) kept_[capture_begin_] = 1;
 }
 
-// A range hangs where it was opened, also when it outlives that (another domain's range, or work for another thread):
-// as long as it is kept, so is what it hangs under. Latest first, since what outlives may be outlived in its turn.
+// A range hangs under the range in which it was opened, even if it outlives that one (a range of another domain, or
+// work for another thread). As long as it is kept, its parent is kept too. Latest first, since an outliving range may
+// itself be outlived.
 void log_selection::keep_outlived() {
     for (auto pair = outlived_.rbegin(); pair != outlived_.rend(); ++pair) {
         const bool matters = std::any_of(pair->by.begin(), pair->by.end(), [&](std::size_t i) { return keeps(i); });
@@ -133,7 +135,7 @@ void log_selection::keep_outlived() {
     }
 }
 
-// A window's record says what ended there: with nothing before it, it says nothing.
+// A window record marks the end of what came before it. With nothing kept before it, it is redundant.
 void log_selection::drop_idle_windows() {
     bool says_nothing = true;
     for (std::size_t i = 0; i < records_.size(); ++i) {

@@ -1,5 +1,5 @@
-// Which of a thread's records matter to the nodes of graphs that live: what the graph memory keeps in a sweep, and what
-// it gives a capture. Order alone pairs pushes and pops; what a range holds is decided by time.
+// Selects the records of one thread that matter to living graph nodes. The graph history uses it in a sweep and to fill
+// a new capture. Pushes and pops are paired by their order alone; whether a range encloses a node is decided by time.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,34 @@ namespace prof {
 
 struct observed_record {
     record r;
-    std::uint64_t serial = 0;      // of a node
-    std::uint32_t emitted_in = 0;  // the number of the latest capture that has it; 0: none
+    std::uint64_t serial = 0;      // of a node; 0 otherwise
+    std::uint32_t emitted_in = 0;  // number of the latest capture that contains it; 0: none
 };
 
 constexpr bool begins_graph_capture(const record& r) noexcept {
     return r.kind == record_kind::api_enter && r.flags == static_cast<std::uint8_t>(api_class::begins_graph_capture);
 }
 
-// All sorted.
+// All vectors are sorted.
 struct wanted_records {
-    std::vector<std::uint64_t> holds;    // ticks: what was open then is kept
+    std::vector<std::uint64_t> holds;    // ticks; a range that was open at one of them is kept
     std::vector<std::uint64_t> serials;  // of nodes
-    std::vector<std::uint64_t> places;   // that threads work for
-    std::uint32_t emitted_capture = 0;   // what this one has is left out, and what holds nothing, too; 0: a sweep
+    std::vector<std::uint64_t> places;   // values of parent_here that other threads adopt
+    // 0: a sweep. Else the number of a capture: records that it contains, and ranges that enclose nothing new, are left
+    // out.
+    std::uint32_t emitted_capture = 0;
 
     bool is_emitted(const observed_record& each) const noexcept {
         return emitted_capture != 0 && each.emitted_in == emitted_capture;
     }
-    bool wants(const observed_record& each) const noexcept;  // a node or a place
+    bool wants(const observed_record& each) const noexcept;  // for graph_node and parent_here records
     bool holds_any(std::uint64_t from_ticks, std::uint64_t to_ticks) const noexcept;
 };
 
 class log_selection {
 public:
-    // A sweep keeps records from `settled` on whatever they are. `ended_ticks`: when the thread ended; 0: it lives.
-    // `is_over`: all that happened while it lived has been heard.
+    // A sweep keeps all records from index `settled` on. `ended_ticks`: when the thread ended; 0: it lives. `is_over`:
+    // everything that happened while the thread lived has been observed.
     log_selection(std::span<const observed_record> records, const wanted_records& wanted, std::size_t settled,
                   std::uint64_t ended_ticks, bool is_over);
 
@@ -59,14 +61,14 @@ private:
 
     struct opened {
         std::size_t at = 0;
-        bool is_own = true;  // the thread's own, not what it does for another
+        bool is_own = true;  // false: opened while the thread worked for another one
     };
 
-    // Closed before what was opened inside.
+    // A range that was closed before ranges that were opened inside it.
     struct outlived {
         std::size_t opening = 0;
         std::size_t closing = 0;
-        std::vector<std::size_t> by;  // opening records
+        std::vector<std::size_t> by;  // indexes of the opening records of those inner ranges
     };
 
     std::span<const observed_record> records_;
@@ -76,7 +78,8 @@ private:
     std::vector<opened> open_;
     std::vector<outlived> outlived_;
     std::size_t capture_begin_;
-    bool may_be_worked_for_;  // at a moment that matters, or that is to come
+    // Another thread may work for this one at a moment that matters, or later.
+    bool may_be_worked_for_;
     bool any_own_ = false;
     std::pair<std::size_t, std::size_t> last_own_;
 };

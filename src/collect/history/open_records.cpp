@@ -10,7 +10,7 @@ bool is_later(std::uint64_t call, std::uint64_t than) noexcept {
     const std::uint64_t epoch = call >> 32;
     const std::uint64_t other = than >> 32;
     if (epoch != other) return epoch > other;
-    // Ids are given in turn and wrap after 2^32.
+    // Ids ascend and wrap after 2^32.
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(call) - static_cast<std::uint32_t>(than)) > 0;
 }
 
@@ -22,7 +22,7 @@ void erase_last(std::vector<record>& records, TIs&& is) {
 
 }  // namespace
 
-// Where the process has no memory left, nothing is known to be open.
+// Out of memory: from then on nothing counts as open.
 void open_records::follow(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records) try {
     thread_state& at = threads_[thread];
     at.next_number = first_number + records.size();
@@ -122,7 +122,7 @@ void open_records::close_range(thread_state& at, const record& r) {
     erase_last(at.open, [&](const record& o) { return o.kind == record_kind::range_push && o.domain == r.domain; });
 }
 
-// What the thread opened before is known to it no longer; places stay, with nothing open.
+// In a new window the thread's earlier ranges no longer count as open. Places stay, with nothing open at them.
 void open_records::enter_window(thread_state& at, const record& r) {
     std::erase_if(at.open, [](const record& o) { return o.kind != record_kind::parent_here; });
     at.left_out.clear();
@@ -162,7 +162,7 @@ open_by_thread open_records::all() const {
         add(range.thread, range.payload);
     }
     for (const auto& [id, early] : ended_early_) add(early.thread, early.end);
-    // Last: what comes behind it is of no window.
+    // Last, since what follows these window records belongs to no window.
     for (const auto& [thread, at] : threads_) add(thread, at.heard);
     for (auto& [thread, open] : out) {
         if (const auto known = threads_.find(thread); known != threads_.end()) {

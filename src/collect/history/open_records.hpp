@@ -1,9 +1,9 @@
-// What is open on each thread after the records that were written so far, as records: who begins to read here visits
-// them first, and knows what the thread's next records close (format::chunk_type::open).
+// What is open on each thread after the records written so far, expressed as records. A reader that begins at a key
+// frame visits these first, and then finds the partner of each later closing record (format::chunk_type::open).
 //
-// Ranges with all that may stand between them (adoptions, places to work for), start/end ranges, and a call that waits.
-// Belongs to the drain thread. Memory is bounded whatever the program forgets to close: what is beyond the limits is
-// left out, and its end then counts as one without a beginning.
+// Includes push/pop ranges and what may stand between them (adoptions, parent_here places), start/end ranges, and a
+// call that waits for the GPU. Used by the drain thread only. Memory is bounded even if the program never closes
+// ranges: what exceeds the limits is left out, and its end then counts as one without a beginning.
 #pragma once
 
 #include <cstddef>
@@ -28,39 +28,40 @@ using open_by_thread = std::map<std::uint64_t, open_on_thread>;
 class open_records {
 public:
     static constexpr std::size_t most_on_a_thread = 1024;
-    static constexpr std::size_t most_places = 256;  // of a thread: the latest
+    static constexpr std::size_t most_places = 256;  // on one thread; the latest are kept
     static constexpr std::size_t most_started = 65'536;
 
+    // Follows the thread's next records, of which the first has the number `first_number`.
     void follow(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records);
-    // It has ended: of what it left open only start/end ranges may yet be closed, by others.
+    // The thread has ended. Of what it left open, only start/end ranges can still be closed, by other threads.
     void end_thread(std::uint64_t thread);
 
-    // A window of the recording began or ended then: start/end ranges that were started before ended at the latest with
-    // it, and what ends them later ends nothing.
+    // A window of the recording began or ended at `ticks`. A start/end range that was started before counts as ended by
+    // then, and an end that comes later has no effect.
     void cut(std::uint64_t ticks);
 
-    // All rings were looked at. An end whose start has not come by the second time has none: that was dropped.
+    // All rings have been read. If the start of an end is still missing after the second round, the start was dropped.
     void end_round() noexcept;
 
     // The latest correlation_key() of all calls; 0: none.
     std::uint64_t latest_call() const noexcept { return latest_call_; }
 
-    // Before the names of ranges at positions below `end` are freed. Throws std::bad_alloc.
+    // Call before the names of ranges at positions below `end` are freed. Throws std::bad_alloc.
     void hold_names(region& where, std::uint64_t end);
-    // Of one that is freed.
+    // The text of a name that has been freed.
     std::string_view held_name(std::uint32_t id) const noexcept { return held_.text(id); }
 
-    // Threads with nothing open are left out.
+    // Threads with nothing open are omitted.
     open_by_thread all() const;
 
 private:
     struct thread_state {
         std::uint64_t next_number = 0;
-        std::vector<record> open;                                   // in the order in which they came
-        record wait;                                                // api_enter, or none
-        record heard;                                               // window, while the thread is heard only; or none
-        std::uint64_t last_started = 0;                             // id of the range that a payload belongs to
-        std::unordered_map<std::uint16_t, std::uint64_t> left_out;  // pushes, by domain
+        std::vector<record> open;        // in their order
+        record wait;                     // an api_enter, or none
+        record heard;                    // its window record while the thread is observed only, or none
+        std::uint64_t last_started = 0;  // range id; the next payload record belongs to it
+        std::unordered_map<std::uint16_t, std::uint64_t> left_out;  // number of open pushes not kept; by domain
     };
     struct started_range {
         std::uint64_t thread = 0;
@@ -83,13 +84,13 @@ private:
     void enter_call(thread_state& at, const record& r);
 
     std::unordered_map<std::uint64_t, thread_state> threads_;
-    std::map<std::uint64_t, started_range>
-        started_;  // by id, which are given in turn: beyond the limit the oldest goes
-    // Ends whose start, on another thread, has not been drained yet.
+    // Key: range id. Ids ascend, so beyond the limit the oldest range is removed.
+    std::map<std::uint64_t, started_range> started_;
+    // Key: range id. Ends whose start, on another thread, has not been drained yet.
     std::unordered_map<std::uint64_t, early_end> ended_early_;
     std::uint64_t round_ = 0;
     std::uint64_t latest_call_ = 0;
-    std::uint64_t cut_ticks_ = 0;  // the latest cut()
+    std::uint64_t cut_ticks_ = 0;  // of the latest cut()
     held_names held_;
 };
 

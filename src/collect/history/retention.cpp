@@ -27,7 +27,8 @@ void retention::begin_key_frame(std::uint64_t begin_ticks, std::uint64_t now_ns,
     frame_ns_ = now_ns;
     frame_position_ = out.position();
     in_latest_frame_ = records_ + gpu_records_;
-    // Nothing of a window that has ended is behind it, but then the latest says where in the run this is.
+    // No record of an ended window follows the key frame. The latest window is kept all the same: it identifies the
+    // steps of the run.
     while (windows_.size() > 1 && windows_.begin()->second.end_ticks != 0) windows_.erase(windows_.begin());
     out.key_frame({begin_ticks, open_.latest_call(), records_, gpu_records_});
     for (const auto& [key, value] : properties_) out.property(key, value);

@@ -1,5 +1,5 @@
-// What a capture of which only the latest part is kept needs beside its records: what was said so far and still holds,
-// to be said again in a key frame. Belongs to the drain thread.
+// The state that a capture with limits must repeat in each key frame, beside records: properties, windows, devices, the
+// clock and what is open. Such a capture keeps only its latest part. Used by the drain thread only.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using property_list = std::vector<std::pair<std::string, std::string>>;
 
 class retention {
 public:
-    // `said`: the properties that stand in the capture already.
+    // `said`: the properties that the capture already contains.
     retention(const keep_limits& limits, const property_list& said);
 
     void note_property(const std::string& key, const std::string& value) { properties_[key] = value; }
@@ -35,26 +35,27 @@ public:
     open_records& open() noexcept { return open_; }
     const std::map<std::uint32_t, device_record>& devices() const noexcept { return devices_; }
 
-    // Whether it is time for one, and there is something new to keep.
+    // Whether a key frame is due and anything was recorded since the previous one.
     bool wants_key_frame(std::uint64_t now_ns, const capture_writer& out) const noexcept;
-    // The key frame, but for names, labels, threads and drops. `begin_ticks` as format::key_frame_entry says.
+    // Writes the key frame except names, labels, threads and drops, which the caller adds. `begin_ticks`: see
+    // format::key_frame_entry.
     void begin_key_frame(std::uint64_t begin_ticks, std::uint64_t now_ns, const open_by_thread& open,
                          capture_writer& out);
     void end_key_frame(capture_writer& out);
-    // Lets go of what need not be kept. REQUIRES: `out` is flushed.
+    // Trims what need not be kept. REQUIRES: `out` is flushed.
     void trim(std::uint64_t now_ns, capture_writer& out);
 
 private:
     key_frames frames_;
     open_records open_;
     std::map<std::string, std::string> properties_;
-    std::map<std::uint32_t, format::window_entry> windows_;  // by epoch
+    std::map<std::uint32_t, format::window_entry> windows_;  // key: epoch
     std::map<std::uint32_t, device_record> devices_;
     clock_snapshot clock_;
     std::uint64_t records_ = 0;
     std::uint64_t gpu_records_ = 0;
-    std::uint64_t in_latest_frame_ = 0;  // of both, before it
-    std::uint64_t frame_ns_ = 0;         // of the one that is being written
+    std::uint64_t in_latest_frame_ = 0;  // records_ + gpu_records_ before it
+    std::uint64_t frame_ns_ = 0;         // of the key frame that is being written
     std::uint64_t frame_position_ = 0;
 };
 

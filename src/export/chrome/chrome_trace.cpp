@@ -4,14 +4,14 @@
 
 #include "analysis/reports/capture_notes.hpp"
 #include "analysis/steps/capture_start.hpp"
-#include "base/atomic_file.hpp"
+#include "export/atomic_file.hpp"
 #include "export/chrome/trace_header.hpp"
 #include "export/chrome/trace_parts.hpp"
 
 namespace prof {
 namespace {
 
-// GPUs stand as processes under their device's number; in a container the host's own may be as small.
+// GPUs are processes numbered by their devices. In a container the host process's own pid may be as small.
 std::int64_t choose_host_pid(const trace_sheet& to, const std::vector<gpu_stream_rows>& gpu) {
     const std::int64_t pid = to.data.number("pid").value_or(0);
     const bool taken =
@@ -29,7 +29,7 @@ void write_window_edge(trace_sheet& to, std::string_view json_name, std::int64_t
     ++to.counts.instants;
 }
 
-// Where not all was recorded: why there is nothing between.
+// Marks the windows if not everything was recorded, to explain the gaps between them.
 void write_windows(trace_sheet& to) {
     if (windows_line(to.data).empty()) return;
     std::uint64_t number = 0;
@@ -40,7 +40,7 @@ void write_windows(trace_sheet& to) {
     }
 }
 
-// What is missing, where people look: at the trace's end.
+// Shows what is missing at the trace's end, where readers will notice it.
 void write_losses(trace_sheet& to) {
     if (to.data.quality.dropped.empty()) return;
     to.events.instant("libprof", "\"records dropped\"", {to.host_pid, to.host_pid},

@@ -1,8 +1,8 @@
-// A timeline as a Chrome trace, in the dialect of torch.profiler (Kineto), which Perfetto, Chrome and Holistic Trace
-// Analysis read. docs/chrome-trace.md describes every event and argument.
+// Writes a timeline as a Chrome trace, in the dialect of torch.profiler (Kineto), which Perfetto, Chrome and Holistic
+// Trace Analysis read. docs/reference/chrome-trace.md describes every event and argument.
 //
-// One thread; streams to the sink, so memory is that of the row layout, about 100 bytes an event. Throws what the sink
-// throws.
+// One thread. Events stream to the sink, so memory is that of the row layout, about 100 bytes an event. Throws what the
+// sink throws.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 #include <string_view>
 
 #include "analysis/attribution/attribution.hpp"
-#include "base/byte_sink.hpp"
+#include "export/byte_sink.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
 
-// What was written, for whoever wants to check that a viewer shows all of it.
+// The numbers of written events, to check that a viewer shows all of them.
 struct trace_counts {
     std::uint64_t host_ranges = 0;       // X, user_annotation
     std::uint64_t api_calls = 0;         // X, cuda_runtime and cuda_driver
@@ -26,11 +26,11 @@ struct trace_counts {
     std::uint64_t flows = 0;             // pairs of s and f
 };
 
-// `trace_name` goes into the trace as its traceName.
+// `trace_name`: the traceName in the trace.
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
                                 std::string_view trace_name);
 
-// To a file that appears whole or not at all, compressed if `path` ends in ".gz" (base/atomic_file.hpp).
+// Writes to a file that appears whole or not at all (export/atomic_file.hpp); compressed if `path` ends in ".gz".
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path);
 
 }  // namespace prof

@@ -1,6 +1,6 @@
-// The arguments of a kernel's event that its launch's shape alone decides (registers, shared memory, occupancy, grid,
-// block, cluster), as ready text. A training run launches few shapes over and over, so the latest are remembered.
-// One thread; memory bounded, about 1 MB.
+// The arguments of a kernel's event that depend only on its launch shape, as finished text: registers, shared memory,
+// occupancy, grid, block, cluster. A training run launches few shapes again and again, so the latest ones are cached.
+// One thread; memory is bounded, about 1 MB.
 #pragma once
 
 #include <array>
@@ -17,21 +17,21 @@ class kernel_shape_args {
 public:
     kernel_shape_args() : places_(place_count) {}
 
-    // `"key":value,"key":value`; without occupancy if `device` is null or its limits are not known. Valid until the
-    // next call. A device index always comes with the same device.
+    // `"key":value,"key":value`; without occupancy if `device` is null or its limits are unknown. Valid until the next
+    // call. REQUIRES: a device index always comes with the same device.
     std::string_view of(const kernel_record& kernel, const device_record* device);
 
 private:
-    static constexpr std::size_t place_count = 1U << 12;  // as many as 12 bits of hash tell apart
+    static constexpr std::size_t place_count = 1U << 12;  // one for each value of a 12-bit hash
 
     // device, registers, shared memory (low, high), grid, block, cluster
     using shape = std::array<std::uint32_t, 13>;
     struct place {
         shape key{};
-        std::string text;  // empty: not yet used
+        std::string text;  // empty: unused
     };
 
-    std::vector<place> places_;  // by the shape's hash; a new one replaces what was there
+    std::vector<place> places_;  // by hash of the shape; a new shape replaces the old one
 };
 
 }  // namespace prof

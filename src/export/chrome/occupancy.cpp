@@ -15,7 +15,8 @@ std::uint64_t threads_per_block(const kernel_record& kernel) noexcept {
 
 constexpr std::uint64_t no_limit = UINT32_MAX;
 
-// Registers are given to whole warps, in units of 256, and each quarter of a multiprocessor (half on 6.0) has its own.
+// Registers are allocated to whole warps in units of 256. Each quarter of a multiprocessor (on 6.0 each half) has its
+// own.
 std::uint64_t blocks_by_registers(const device_record& device, std::uint64_t registers_per_thread,
                                   std::uint64_t warps_per_block) noexcept {
     constexpr std::uint64_t unit = 256;
@@ -27,7 +28,7 @@ std::uint64_t blocks_by_registers(const device_record& device, std::uint64_t reg
     return warps / warps_per_block;
 }
 
-// From compute capability 8 on the driver keeps 1 KB a block for itself, and the unit is smaller.
+// From compute capability 8 on, the driver reserves 1 KB for each block, and the allocation unit is smaller.
 std::uint64_t blocks_by_shared_memory(const device_record& device, std::uint64_t shared_bytes) noexcept {
     const bool has_reserve = device.compute_capability_major >= 8;
     const std::uint64_t taken = round_up(shared_bytes + (has_reserve ? 1024 : 0), has_reserve ? 128 : 256);

@@ -11,7 +11,8 @@ struct counterpart {
     std::string_view runtime;
 };
 
-// By the driver's name. tests/export/runtime_names_test.py compares them with what the runtime's library refers to.
+// Sorted by driver name. tests/export/runtime_names_test.cpp compares them with the references in the runtime's
+// library.
 constexpr counterpart counterparts[] = {
     {"cuCtxSynchronize", "cudaDeviceSynchronize"},
     {"cuEventSynchronize", "cudaEventSynchronize"},

@@ -14,7 +14,7 @@ trace_events::trace_events(byte_sink& sink, std::int64_t base_ns)
     known_row_text_ = ",\"pid\":0,\"tid\":0";
 }
 
-// `head` is the event's first member and the key of the next, which is the category or, if that is empty, the name.
+// `head`: the event's first member and the key of the next one, which is the category or, if that is empty, the name.
 void trace_events::open_event(std::string_view head, std::string_view category, std::string_view json_name,
                               trace_row row) {
     put(first_event_ ? "" : ",\n");
@@ -117,7 +117,7 @@ void trace_events::end() { put(has_args_ ? "}}" : "}"); }
 
 void trace_events::flush() { write_out(0); }
 
-// In the middle of an event, too: the sink takes bytes.
+// May happen in the middle of an event, since the sink takes bytes.
 void trace_events::write_out(std::size_t bytes_wanted) {
     sink_.write({text_.data(), static_cast<std::size_t>(at_ - text_.data())});
     if (bytes_wanted > text_.size()) text_.resize(bytes_wanted);
@@ -126,7 +126,7 @@ void trace_events::write_out(std::size_t bytes_wanted) {
 }
 
 void trace_events::put_microseconds(std::int64_t ns) {
-    // A time before the base cannot be: the base is the earliest of all. Should it, 0 keeps the text well-formed.
+    // No time should be before the base, which is the earliest of all. If one is, 0 keeps the text well-formed.
     const std::uint64_t value = ns < 0 ? 0 : static_cast<std::uint64_t>(ns);
     put_value(value / 1000);
     const auto rest = static_cast<unsigned>(value % 1000);

@@ -1,6 +1,7 @@
-// Events of a Chrome trace as text, one a line. begin one, add arguments, end(); the text goes to the sink in pieces
-// of a quarter of a megabyte, which stay in the processor's cache. Names and texts are given as ready JSON strings
-// (json_text.hpp), so that each is escaped once. One thread; about 100 ns an event; throws only what the sink throws.
+// Writes the events of a Chrome trace as text, one a line. Begin an event, add arguments, then call end(). The text
+// goes to the sink in pieces of a quarter of a megabyte, which stay in the processor's cache. Names and texts are
+// passed as finished JSON strings (base/json_text.hpp), so that each is escaped once. One thread; about 100 ns an
+// event; throws only what the sink throws.
 #pragma once
 
 #include <charconv>
@@ -13,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/byte_sink.hpp"
+#include "export/byte_sink.hpp"
 
 namespace prof {
 
-// Where an event stands: viewers show one row for each pid and tid.
+// The place of an event: viewers show one row for each pid and tid.
 struct trace_row {
     std::int64_t pid = 0;
     std::int64_t tid = 0;
@@ -25,24 +26,24 @@ struct trace_row {
 
 class trace_events {
 public:
-    // Times are written in microseconds since `base_ns`, to the nanosecond.
+    // Times are written in microseconds since `base_ns`, with nanosecond digits.
     trace_events(byte_sink& sink, std::int64_t base_ns);
 
     void complete(std::string_view category, std::string_view json_name, trace_row row, std::int64_t start_ns,
                   std::int64_t end_ns);
     void instant(std::string_view category, std::string_view json_name, trace_row row, std::int64_t time_ns,
                  char scope);
-    // A slice that belongs to a process, not to a row; begin and end agree in id, category and name.
+    // A slice that belongs to a process and not to a row. Its begin and end have the same id, category and name.
     void async_begin(std::string_view category, std::string_view json_name, trace_row row, std::int64_t time_ns,
                      std::uint64_t id);
     void async_end(std::string_view category, std::string_view json_name, trace_row row, std::int64_t time_ns,
                    std::uint64_t id);
-    // An arrow. Each end binds to the slice last begun on its row, so it is written straight after that slice.
+    // An arrow. Each end binds to the slice that was last begun on its row, so write it right after that slice.
     void flow_start(std::uint64_t id, trace_row row, std::int64_t time_ns);
     void flow_end(std::uint64_t id, trace_row row, std::int64_t time_ns);
     void metadata(std::string_view what, trace_row row);
 
-    // Keys are plain words; a literal's length is known when this is compiled.
+    // Keys are plain words. The length of a literal is known at compile time.
     template <std::size_t Size, typename TNumber>
         requires std::is_arithmetic_v<TNumber>
     void arg(const char (&key)[Size], TNumber value) {
@@ -53,7 +54,8 @@ public:
         open_arg(key);
         put_value(value);
     }
-    // A whole number of the program's. Viewers keep numbers as double or as int64: what is not exact there is a string.
+    // A whole number from the program. Viewers keep numbers as double or int64, so a number that is not exact there is
+    // written as a string.
     template <std::size_t Size, typename TNumber>
         requires std::is_integral_v<TNumber>
     void exact_arg(const char (&key)[Size], TNumber value) {
@@ -74,11 +76,11 @@ public:
         open_arg(key);
         put_triple(values);
     }
-    // Arguments as ready text: `"key":value,"key":value`.
+    // Arguments as finished text: `"key":value,"key":value`.
     void args(std::string_view ready);
     void end();
 
-    void raw(std::string_view text) { put(text); }  // between events
+    void raw(std::string_view text) { put(text); }  // only between events
     void flush();
 
 private:
@@ -112,7 +114,7 @@ private:
         }
     }
 
-    // Neither infinite nor NaN.
+    // REQUIRES: `value` is neither infinite nor NaN.
     template <typename TNumber>
     void put_value(TNumber value) {
         if constexpr (std::is_same_v<TNumber, bool>) {
@@ -134,10 +136,11 @@ private:
     byte_sink& sink_;
     std::int64_t base_ns_;
     std::vector<char> text_;
-    char* at_ = nullptr;   // text_ is filled up to here
-    char* end_ = nullptr;  // of text_
+    char* at_ = nullptr;   // end of the used part of text_
+    char* end_ = nullptr;  // end of text_
     trace_row known_row_;
-    std::string known_row_text_;  // `,"pid":…,"tid":…` of known_row_: most events stand on the row of the one before
+    // `,"pid":…,"tid":…` of known_row_, since most events are on the same row as the one before.
+    std::string known_row_text_;
     bool first_event_ = true;
     bool has_args_ = false;
 };

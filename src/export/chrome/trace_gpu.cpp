@@ -1,4 +1,4 @@
-// The GPUs' part of a Chrome trace: the operations of each stream, and the ranges projected on it.
+// The GPU part of a Chrome trace: the operations of each stream, and the ranges projected on it.
 #include "analysis/reports/kernels.hpp"
 #include "base/json_text.hpp"
 #include "export/chrome/kernel_shape.hpp"
@@ -15,7 +15,7 @@ public:
         auto range = stream.ranges.begin();
         for (std::size_t i = 0; i < stream.ops.size(); ++i) {
             const gpu_op& op = data_.ops[stream.ops[i]];
-            // A range begins with its first operation: before it in the file, it is drawn around it.
+            // A range begins together with its first operation. Written before that in the file, it is drawn around it.
             for (; range != stream.ranges.end() && range->start_ns <= op.start_ns; ++range) {
                 write_projected_range(*range, gpu_row(stream, range->row));
             }
@@ -24,7 +24,7 @@ public:
     }
 
 private:
-    // A captured range has one in each launch of its graph.
+    // A captured range has one id in each launch of its graph.
     std::uint64_t replayed_id(std::uint32_t replayed) const { return data_.ranges.size() + replayed + 1; }
 
     void write_projected_range(const projected_range& projected, trace_row row) {
@@ -97,13 +97,13 @@ private:
         }
         events_.exact_arg("bytes", transfer.bytes);
         const std::int64_t duration_ns = op.end_ns - op.start_ns;
-        // A byte a nanosecond is a gigabyte a second.
+        // One byte per nanosecond is one gigabyte per second.
         events_.arg("memory bandwidth (GB/s)",
                     duration_ns == 0 ? 0.0 : static_cast<double>(transfer.bytes) / static_cast<double>(duration_ns));
         closing_op_args(index, transfer.graph_id, transfer.graph_node_id);
     }
 
-    // Tools know kernels, and take what they find under that category for work of the GPU's.
+    // Tools handle the category "kernel", and count events of that category as GPU work.
     void write_graph(std::uint32_t index, const gpu_op& op, trace_row row) {
         const graph_record& graph = data_.graphs[op.detail];
         events_.complete("kernel", json_string(graph_name(graph)), row, op.start_ns, op.end_ns);

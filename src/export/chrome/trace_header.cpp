@@ -10,7 +10,7 @@
 namespace prof {
 namespace {
 
-// Texts are kept for reports, and long.
+// The properties without the long texts that are kept for reports.
 std::map<std::string, std::string> described(const timeline& data) {
     std::map<std::string, std::string> out = data.properties;
     std::erase_if(out, [](const auto& property) { return property.first.starts_with("text."); });
@@ -44,7 +44,7 @@ std::string device_properties(const timeline& data) {
     return out;
 }
 
-// HTA finds the rank by a pattern that wants the blank after the colon.
+// HTA finds the rank with a pattern that requires the blank after the colon.
 std::string distributed_info(const timeline& data) {
     std::string out = "{\"rank\": " + std::to_string(data.number("rank").value_or(0));
     if (const auto world_size = data.number("world_size")) {
@@ -53,7 +53,7 @@ std::string distributed_info(const timeline& data) {
     return out + "}";
 }
 
-// {"key": value, …} of a map whose values to_json turns into JSON.
+// {"key": value, …} from a map; `to_json` converts its values to JSON.
 template <typename TMap, typename TToJson>
 std::string json_object(const TMap& map, TToJson&& to_json) {
     std::string out = "{";

@@ -1,4 +1,4 @@
-// What stands in a Chrome trace before its events: the capture's circumstances and what it lacks. One thread.
+// Writes the part of a Chrome trace before its events: the circumstances of the capture, and what it lacks. One thread.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace prof {
 
-// What to call the process: its executable's file name.
+// The name shown for the process: the file name of its executable.
 std::string process_name(const timeline& data);
 
-// Ends with the opening bracket of "traceEvents".
+// The text ends with the opening bracket of "traceEvents".
 void write_trace_header(trace_events& out, const timeline& data, std::int64_t base_ns, std::string_view trace_name);
 
 }  // namespace prof

@@ -1,4 +1,4 @@
-// The host's part of a Chrome trace: ranges, calls and marks of each thread, and the ranges of the process.
+// The host part of a Chrome trace: ranges, calls and marks of each thread, and the ranges of the process.
 #include <bit>
 #include <cmath>
 #include <string>

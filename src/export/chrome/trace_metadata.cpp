@@ -47,7 +47,7 @@ void describe_threads(trace_sheet& to, const std::vector<host_thread_rows>& host
     std::int64_t order = 0;
     for (const host_thread_rows& thread : host) {
         std::string name;
-        constexpr std::size_t most_names = 16;  // of threads that had the same tid
+        constexpr std::size_t most_names = 16;  // of threads with the same tid
         const std::size_t shown = std::min(thread.threads.size(), most_names);
         for (const std::uint32_t index : std::span{thread.threads}.first(shown)) {
             const std::string& part = to.data.threads[index].name;

@@ -8,7 +8,7 @@
 namespace prof {
 namespace {
 
-// Ids are given from 1 on, and a name that stands in many events had an early one.
+// Ids ascend from 1, and a name used in many events got its id early.
 constexpr std::uint64_t direct_ids = 1U << 16;
 
 }  // namespace
@@ -17,7 +17,7 @@ template <typename TMake>
 std::string_view trace_names::cache::get(std::uint64_t key, TMake&& make) {
     if (key < direct_ids && key >= direct_.size()) direct_.resize(key + 1);
     std::string& text = key < direct_ids ? direct_[key] : others_[key];
-    if (text.empty()) text = json_string(make());  // which has quotes at least
+    if (text.empty()) text = json_string(make());  // json_string() returns at least the quotes
     return text;
 }
 

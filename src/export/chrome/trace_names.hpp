@@ -1,4 +1,4 @@
-// Names as JSON strings, made once for each name id however many events carry it. One thread.
+// Names as JSON strings, made once for each name id, however many events use it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace prof {
 
-// api_name(), or "driver call N", "runtime call N" for an unknown one.
+// The api_name(), or "driver call N" or "runtime call N" for an unknown id.
 std::string api_call_name(api_domain domain, std::uint32_t callback_id);
 
 class trace_names {
@@ -19,11 +19,12 @@ public:
     explicit trace_names(const timeline& data)
         : data_(data), has_driver_calls_only_(data.property("api_calls") == "driver") {}
 
-    // Valid until the trace_names ends.
+    // Results are valid as long as the trace_names exists.
     std::string_view name(std::uint32_t id);
     std::string_view kernel(std::uint32_t id);  // demangled
     std::string_view api_call(api_domain domain, std::uint32_t callback_id);
-    // By which tools know it: where only the driver's calls were observed, the runtime's function that it stands for.
+    // The name by which tools recognise the call. If only driver calls were observed, this is the runtime function that
+    // made it.
     std::string_view shown_call(api_domain domain, std::uint32_t callback_id);
     std::string_view category(std::uint16_t domain, std::uint32_t category);
     std::string_view domain(std::uint16_t domain);
@@ -35,13 +36,12 @@ private:
         std::string_view get(std::uint64_t key, TMake&& make);
 
     private:
-        std::deque<std::string> direct_;  // by key, the small ones; what is in it stays where it is
+        std::deque<std::string> direct_;  // by key, for small keys; elements keep their addresses
         std::unordered_map<std::uint64_t, std::string> others_;
     };
 
     const timeline& data_;
-    // Where the runtime's calls were observed, too, a driver's call that is seen was made by no function of the
-    // runtime.
+    // If runtime calls were observed too, a driver call in the trace was not made by a runtime function.
     bool has_driver_calls_only_;
     cache names_;
     cache kernels_;

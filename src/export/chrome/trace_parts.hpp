@@ -1,5 +1,5 @@
-// The parts of a Chrome trace that have files of their own, and what they share (export/chrome/chrome_trace.hpp has the
-// whole). One thread; throw what the sink throws.
+// The parts of a Chrome trace that have their own source files, and what they share; export/chrome/chrome_trace.hpp
+// writes the whole. One thread; functions throw what the sink throws.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace prof {
 
-// Spill rows stand beside the row they spilled from under numbers that no thread and no stream has.
+// Spill rows get numbers that no thread and no stream has, and appear beside the row from which they spilled.
 inline constexpr std::int64_t spill_row_step = 10'000'000;
 
 struct trace_sheet {
@@ -45,7 +45,7 @@ struct trace_sheet {
     }
 };
 
-// What a part's writer has at hand.
+// The common members of the writers of parts.
 class trace_part {
 public:
     explicit trace_part(trace_sheet& to)
@@ -64,24 +64,24 @@ inline trace_row gpu_row(const gpu_stream_rows& stream, std::size_t row) {
     return {stream.device, static_cast<std::int64_t>(stream.number) + static_cast<std::int64_t>(row) * spill_row_step};
 }
 
-// CUPTI's correlation id, made unique over several attachments: that of the first is unchanged, 2^32 is added for each
-// one after it.
+// CUPTI's correlation id, made unique over several attachments. Ids of the first attachment are unchanged; each further
+// one adds 2^32.
 inline std::uint64_t trace_correlation(std::uint64_t key) {
     return (key >> 32) == 0 ? key : key - correlation_key(1, 0);
 }
 
-// The one number by which a range is known to its slices on the host, on the GPU and to the work below it.
+// The number that connects a range with its slices on the host and on the GPU, and with the work below it.
 inline std::uint64_t external_id(std::uint32_t range) { return std::uint64_t{range} + 1; }
 
-// One call may launch many operations (a graph), so an arrow is known by the operation it ends in.
+// Identifies an arrow by the operation at its end, since one call may launch many operations (a graph).
 inline std::uint64_t flow_id(std::uint32_t op) { return std::uint64_t{op} + 1; }
 
-// What the processes and rows are called, and their order.
+// Writes the names and the order of processes and rows.
 void write_trace_metadata(trace_sheet& to, const std::vector<host_thread_rows>& host,
                           const std::vector<gpu_stream_rows>& gpu);
-// What the threads did, and the ranges of no thread.
+// Writes the activity of the threads, and the ranges that belong to no thread.
 void write_trace_host(trace_sheet& to, const std::vector<host_thread_rows>& host, const numbered_steps& steps);
-// The GPUs' work, and the ranges projected on it.
+// Writes the work of the GPUs, and the ranges projected on them.
 void write_trace_gpu(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu);
 
 }  // namespace prof

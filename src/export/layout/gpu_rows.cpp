@@ -12,8 +12,8 @@
 namespace prof {
 namespace {
 
-// What each range has on each stream. Ranges use few streams; in a damaged capture each may be on any number of them,
-// and then what finds no room is left out.
+// The projected ranges of each stream. A range normally uses few streams. In a damaged capture it may be on any number
+// of them; entries beyond the limit are left out.
 struct projection_list {
     struct entry {
         projected_range projected;
@@ -23,10 +23,10 @@ struct projection_list {
     static constexpr std::size_t entries_a_record = 16;
 
     std::vector<entry> entries;
-    std::unordered_map<std::uint64_t, std::uint32_t> known;  // range or replayed range << 32 | stream → entry
+    std::unordered_map<std::uint64_t, std::uint32_t> known;  // (range or replayed range) << 32 | stream → entry
     std::size_t most_entries = 0;
 
-    // Null where there is no room. `list` counts ranges, then replayed ranges.
+    // Null if the limit is reached. `list`: index of the range; indexes of replayed ranges follow those of ranges.
     projected_range* of(std::size_t list, const projected_range& wanted, std::uint32_t stream) {
         const std::uint64_t key = std::uint64_t{list} << 32 | stream;
         const auto found = known.find(key);
@@ -68,7 +68,7 @@ void lay_out_ops(const timeline& data, gpu_stream_rows& stream) {
     stream.op_row_count = rows.row_count() - 1;
 }
 
-// The operations of the stream's own row, which lie apart and begin at different times.
+// The operations on the stream's own row, which are disjoint and have different starts.
 class own_row_ops {
 public:
     own_row_ops(const timeline& data, const gpu_stream_rows& stream) {
@@ -79,13 +79,13 @@ public:
         }
     }
 
-    // Whether each of them lies apart from [start, end] or inside it.
+    // Whether each operation is either outside [start, end] or inside it.
     bool leave_room_for(std::int64_t start_ns, std::int64_t end_ns) const {
         return ends_by(start_ns, start_ns, end_ns) && ends_by(end_ns, start_ns, end_ns);
     }
 
 private:
-    // The last one begun by `time_ns`.
+    // Checks the last operation that began at or before `time_ns`.
     bool ends_by(std::int64_t time_ns, std::int64_t start_ns, std::int64_t end_ns) const {
         const auto after = std::upper_bound(spans_.begin(), spans_.end(), std::pair{time_ns, INT64_MAX});
         if (after == spans_.begin()) return true;
@@ -120,8 +120,8 @@ using stream_id = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // d
 
 stream_id id_of(const gpu_op& op) noexcept { return {op.device, op.context, op.stream}; }
 
-// Contexts number their streams alike. Those of the first keep their numbers; where a later one's is taken, it gets the
-// next beyond all that its GPU has. `streams` stand by device, context and stream.
+// Contexts use the same stream numbers. Streams of the first context keep their numbers. If a later context's number is
+// taken, it gets the next one above all numbers of its GPU. `streams` are sorted by device, context and stream.
 void number_streams(std::vector<gpu_stream_rows>& streams) {
     for (auto first = streams.begin(); first != streams.end();) {
         const auto last = std::find_if(first, streams.end(),

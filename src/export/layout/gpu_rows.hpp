@@ -1,8 +1,8 @@
-// The GPU's side of a trace: for each stream its operations and the ranges projected on it, laid out on rows.
+// Lays out the GPU side of a trace: the operations of each stream, and the ranges projected on it.
 //
-// Row 0 is the stream's own. Ranges that would overlap others in part stand on the range rows that follow, operations
-// that ran beside others of the same stream on the operation rows after those.
-// A pure function; linear in the operations and the ranges they count for.
+// Row 0 of a stream holds operations, and ranges that fit beside them. The range rows that follow hold ranges that
+// would partly overlap others. The operation rows after those hold operations that ran at the same time as others of
+// the stream. A pure function; linear in the operations and the ranges for which they count.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace prof {
 
-// One range instance on one stream (of a range that a graph was captured in: in one launch of the graph), from the
-// start of the first to the end of the last of its operations there.
+// One range instance on one stream (for a range of a graph's capture: in one launch of the graph). It lasts from the
+// start of its first operation there to the end of its last one.
 struct projected_range {
     std::uint32_t range = npos;
-    std::uint32_t replayed = npos;  // index into attribution::replayed, if it stands for a range of a graph's capture
+    std::uint32_t replayed = npos;  // index into attribution::replayed, for a range of a graph's capture
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     std::uint32_t ops = 0;
@@ -30,13 +30,14 @@ struct gpu_stream_rows {
     std::uint32_t device = 0;
     std::uint32_t context = 0;
     std::uint32_t stream = 0;
-    std::uint64_t number = 0;    // by which it is known among its GPU's: the stream's, where no other context has that
-    bool shares_device = false;  // with streams of other contexts
-    std::size_t range_row_count = 0;      // rows 1 … range_row_count hold ranges only
-    std::size_t op_row_count = 0;         // and this many after them operations only
-    std::vector<std::uint32_t> ops;       // in order of start; indices into timeline::ops
-    std::vector<std::size_t> op_row;      // of ops[i]
-    std::vector<projected_range> ranges;  // by start, of equal starts the longer first
+    // Identifies it among its GPU's streams: the stream's id, unless another context uses the same id.
+    std::uint64_t number = 0;
+    bool shares_device = false;           // true: with streams of other contexts
+    std::size_t range_row_count = 0;      // rows 1 … range_row_count hold only ranges
+    std::size_t op_row_count = 0;         // the rows after them hold only operations
+    std::vector<std::uint32_t> ops;       // by start; indices into timeline::ops
+    std::vector<std::size_t> op_row;      // by index into ops
+    std::vector<projected_range> ranges;  // by start; of equal starts the longer first
 };
 
 std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution& att);  // by device, context, stream

@@ -13,18 +13,19 @@ namespace {
 
 void sort_outermost_first(std::vector<host_item>& items) {
     sort_nearly_sorted(items, [](const host_item& a, const host_item& b) {
-        // Ranges stand by start with parents first, so the index decides between equal intervals.
+        // Ranges are sorted by start with parents first, so the index decides between equal intervals.
         return std::tuple(a.start_ns, -a.end_ns, a.kind, a.index) < std::tuple(b.start_ns, -b.end_ns, b.kind, b.index);
     });
 }
 
-// An arrow binds to the innermost slice that begins at its time, so what begins together with a call and is not around
-// it stands on another row. A clock that was set back makes many events begin together.
+// The rows for what is opened inside a range. An arrow binds to the innermost slice that begins at its time. So an item
+// that begins together with a call, and does not enclose it, goes to another row. If a clock was set back, many events
+// begin together.
 //
-// The rows of phases are counted by themselves until all are known.
+// Rows of phases are numbered separately until all rows are known.
 struct rows_of_range {
-    std::uint32_t own = 0;     // for what is opened in it and is no phase
-    std::uint32_t phases = 0;  // and for phases
+    std::uint32_t own = 0;     // for items opened inside it that are not phases
+    std::uint32_t phases = 0;  // for phases
 };
 
 void lay_out(const timeline& data, host_thread_rows& thread, std::vector<rows_of_range>& rows_of) {
@@ -88,7 +89,7 @@ std::vector<host_thread_rows> lay_out_host(const timeline& data, const std::vect
     }
     for (std::uint32_t i = 0; i < data.api_calls.size(); ++i) {
         const timeline_api_call& call = data.api_calls[i];
-        // A call that was never seen to return stands as an instant: nothing says how long it took.
+        // A call that was not seen to return becomes an instant, since its length is unknown.
         add(call.thread, {call.start_ns, std::max(call.start_ns, call.end_ns), host_item_kind::call, i});
     }
     for (std::uint32_t i = 0; i < data.marks.size(); ++i) {

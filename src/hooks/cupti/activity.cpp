@@ -28,7 +28,7 @@ void activity_batch::clear() noexcept {
 }
 
 void activity_batch::reserve_for(std::size_t buffer_bytes) {
-    // The least that CUPTI's records of these kinds take, in versions 12.0 to 13.
+    // The smallest sizes of these records in CUPTI 12.0 to 13.
     constexpr std::size_t least_kernel_bytes = 208;
     constexpr std::size_t least_transfer_bytes = 88;
     constexpr std::size_t least_graph_bytes = 48;
@@ -57,7 +57,7 @@ void read_activity_buffer(const cupti_library& cupti, std::uint32_t epoch, std::
             where.count_drop(drop_cause::cupti_unknown_record);
         }
     }
-    // What follows in the buffer cannot be read.
+    // The rest of the buffer cannot be read.
     if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) where.count_drop(drop_cause::cupti_error);
 }
 

@@ -34,7 +34,7 @@ activity_buffers::activity_buffers(region& where, std::size_t buffer_bytes, std:
         stride_ = shared.stride;
         count_ = shared.count;
         places_ = std::vector<place>(count_);
-        // relaxed: nobody else has the pool yet.
+        // relaxed: no other thread has the pool yet.
         places_.front().state.store(place_state::waiting, std::memory_order_relaxed);
         return;
     }
@@ -54,17 +54,17 @@ activity_buffers::~activity_buffers() {
     }
 }
 
-// True for one thread only.
+// Changes a place's state. Returns true for one thread only.
 bool activity_buffers::claim(place& what, place_state from, place_state to) const noexcept {
-    // acquire: storage that another thread has made is there.
+    // acquire: storage that another thread has allocated is visible.
     return what.state.compare_exchange_strong(from, to, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
-// The next place that take() will come to, unless it has storage already.
+// Allocates storage for the next place that take() will use, if it has none.
 void activity_buffers::keep_ahead() noexcept {
     for (std::uint32_t index = 0; index < count_; ++index) {
         place& next = places_[index];
-        // relaxed: a first look; who finds another state a moment later is as right.
+        // relaxed: a hint; a state that changes a moment later makes the result no worse.
         const place_state state = next.state.load(std::memory_order_relaxed);
         if (state == place_state::in_use) continue;
         if (state != place_state::empty || !claim(next, place_state::empty, place_state::coming)) return;
@@ -75,7 +75,7 @@ void activity_buffers::keep_ahead() noexcept {
     }
 }
 
-// The number comes before the state: who finds it taken knows which use it is.
+// The number is stored before the state: a reader that sees the state `taken` sees the number of this use.
 std::uint8_t* activity_buffers::hand_out(header* buffer) noexcept {
     // relaxed: a plain counter; ordered by the release below.
     buffer->number.store(last_number_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -92,12 +92,13 @@ std::uint8_t* activity_buffers::data_of(header* buffer) noexcept {
     return reinterpret_cast<std::uint8_t*>(buffer) + header_bytes;
 }
 
-// acquire: where it lies and what it is are known. Of one that is taken meanwhile either answer will do.
+// acquire: the buffer's address and header are visible. For a buffer that is being taken meanwhile either answer is
+// fine.
 bool activity_buffers::is_in_use(std::uint32_t index) const noexcept {
     return places_[index].state.load(std::memory_order_acquire) == place_state::in_use;
 }
 
-// acquire: what was handed out is known whole.
+// acquire: all that was written before the buffer was handed out is visible.
 bool activity_buffers::is_out(const header* buffer) noexcept {
     return buffer->state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(buffer_state::taken);
 }
@@ -107,11 +108,11 @@ activity_buffers::header* activity_buffers::of(std::uint8_t* data) noexcept {
 }
 
 std::uint8_t* activity_buffers::take() noexcept {
-    // acquire: the last owner is done with what it hands over.
+    // acquire: the last owner has finished with the buffer.
     std::uint64_t top = free_.load(std::memory_order_acquire);
     while (static_cast<std::uint32_t>(top) != 0) {
         const std::uint32_t index = static_cast<std::uint32_t>(top) - 1;
-        // relaxed: if another thread took this buffer meanwhile the value is stale, and the tag makes the exchange
+        // relaxed: if another thread takes this buffer meanwhile, the value is stale, and the tag makes the exchange
         // fail.
         const std::uint32_t below = at(index)->next_free.load(std::memory_order_relaxed);
         const std::uint64_t next = (tag_of(top) + tag_step) | below;
@@ -122,30 +123,30 @@ std::uint8_t* activity_buffers::take() noexcept {
     return take_unused();
 }
 
-// Memory for a place that has no storage. What CUPTI writes there is lost if the process is killed.
+// Allocates memory for a place that has no storage. What CUPTI writes there is lost if the process is killed.
 bool activity_buffers::give_memory(std::uint32_t index) noexcept {
     places_[index].memory = static_cast<std::byte*>(reserve(stride_));
     return places_[index].memory != nullptr;
 }
 
-// A buffer that nobody had before. Nothing is used up where there is no storage and no memory: it is tried again.
+// Takes a buffer that was never used. Without storage and memory no place is used up, so a later call tries again.
 std::uint8_t* activity_buffers::take_unused() noexcept {
-    // relaxed: saves the look at each place once all are in use.
+    // relaxed: only saves the search once all places are in use.
     if (in_use_.load(std::memory_order_relaxed) == count_) return nullptr;
     for (std::uint32_t index = 0; index < count_; ++index) {
         place& next = places_[index];
         if (!claim(next, place_state::waiting, place_state::coming)) {
             if (!claim(next, place_state::empty, place_state::coming)) continue;
-            // A burst has overtaken the drain thread. Writing where there is no storage would be a SIGBUS.
+            // A burst has overtaken the drain thread. A write to a place without storage would raise SIGBUS.
             if (!region_.allocate_buffer(index) && !give_memory(index)) {
                 next.state.store(place_state::empty, std::memory_order_release);
                 return nullptr;
             }
         }
-        // Storage that is all zeros is a header: nothing is constructed there.
+        // Zeroed storage is a valid header, so nothing is constructed there.
         at(index)->index = index;
         std::uint8_t* const data = hand_out(at(index));
-        // release: who finds it in use finds the header and where it lies.
+        // release: a thread that sees the place in use sees the header and its address.
         next.state.store(place_state::in_use, std::memory_order_release);
         in_use_.fetch_add(1, std::memory_order_relaxed);
         return data;
@@ -183,8 +184,9 @@ bool activity_buffers::is_ours(const std::uint8_t* data) const noexcept {
 }
 
 std::uint8_t* activity_buffers::reclaim_unread() noexcept {
-    // acquire: pairs with put_in_queue()'s release. The whole queue is taken, so there is no ABA; what is not kept goes
-    // back. Another thread that looks meanwhile finds it empty, and takes one beyond the pool.
+    // acquire: pairs with put_in_queue()'s release. The exchange takes the whole queue, so there is no ABA; all but the
+    // newest are put back. Another thread that calls this meanwhile finds the queue empty, and takes a buffer beyond
+    // the pool.
     header* const newest = completed_.exchange(nullptr, std::memory_order_acquire);
     if (newest == nullptr) return take_extra();
     if (header* const rest = newest->next; rest != nullptr) {
@@ -197,8 +199,8 @@ std::uint8_t* activity_buffers::reclaim_unread() noexcept {
     return hand_out(newest);
 }
 
-// A record begins with its kind, which is not 0, and what is handed out is all zeros. CUPTI may be writing there: then
-// either answer will do, but the thread sanitizer is not to ask.
+// Every record begins with its kind, which is not 0, and a buffer is handed out zeroed. CUPTI may be writing to it:
+// either answer is fine then, so the thread sanitizer is switched off here.
 [[gnu::no_sanitize_thread]] bool activity_buffers::is_out_with_records(std::uint32_t index) const noexcept {
     const header* const buffer = at(index);
     if (!is_out(buffer)) return false;
@@ -207,7 +209,7 @@ std::uint8_t* activity_buffers::reclaim_unread() noexcept {
 }
 
 void activity_buffers::await_from_now() noexcept {
-    // relaxed: nothing is taken meanwhile that could be waited for.
+    // relaxed: no buffer that is taken meanwhile needs to be awaited.
     awaited_after_ = last_number_.load(std::memory_order_relaxed);
     std::fill(awaited_.begin(), awaited_.end(), awaited{});
 }
@@ -237,15 +239,15 @@ bool activity_buffers::complete(std::uint8_t* data, std::size_t valid_bytes) noe
     if (!is_ours(data)) return false;
     header* done = of(data);
     done->valid_bytes = valid_bytes;
-    // release: the length comes before the state.
+    // release: the length is stored before the state.
     done->state.store(static_cast<std::uint32_t>(buffer_state::completed), std::memory_order_release);
     put_in_queue(done, done);
     return true;
 }
 
-// A list, newest first.
+// Enqueues a list, newest first.
 void activity_buffers::put_in_queue(header* newest, header* oldest) noexcept {
-    // relaxed: the exchange decides. release: the buffers' contents are seen by the drain thread.
+    // relaxed: the exchange decides. release: the drain thread sees the buffers' contents.
     header* before = completed_.load(std::memory_order_relaxed);
     do {
         oldest->next = before;
@@ -254,7 +256,7 @@ void activity_buffers::put_in_queue(header* newest, header* oldest) noexcept {
 
 bool activity_buffers::next_completed(completed& out) noexcept {
     if (ready_ == nullptr) {
-        // acquire: pairs with put_in_queue()'s release. The whole list is taken at once, so there is no ABA here.
+        // acquire: pairs with put_in_queue()'s release. The exchange takes the whole list at once, so there is no ABA.
         header* newest = completed_.exchange(nullptr, std::memory_order_acquire);
         while (newest != nullptr) {
             header* older = newest->next;
@@ -266,7 +268,7 @@ bool activity_buffers::next_completed(completed& out) noexcept {
     if (ready_ == nullptr) return false;
     header* first = ready_;
     ready_ = first->next;
-    // relaxed: written before it was completed.
+    // relaxed: written before the buffer was completed.
     out = {data_of(first), first->valid_bytes, first->number.load(std::memory_order_relaxed)};
     return true;
 }
@@ -289,11 +291,11 @@ void activity_buffers::give_back(std::uint8_t* data) noexcept {
         munmap(buffer, stride_);
         return;
     }
-    // Free first: what is being wiped is nothing to recover. release: keeps the order.
+    // The state becomes free first: recovery must not read a buffer that is being wiped. release: keeps this order.
     buffer->state.store(static_cast<std::uint32_t>(buffer_state::free), std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     std::memset(data, 0, std::min(buffer->valid_bytes, buffer_bytes_));
-    // relaxed: the exchange decides. release: we are done with the contents.
+    // relaxed: the exchange decides. release: this thread has finished with the contents.
     std::uint64_t top = free_.load(std::memory_order_relaxed);
     std::uint64_t next = 0;
     do {

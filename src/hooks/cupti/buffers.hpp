@@ -1,15 +1,17 @@
-// CUPTI's activity buffers: a bounded pool, and the queue of completed ones.
+// CUPTI's activity buffers: a bounded pool of them, and the queue of completed ones.
 //
-// take() runs on the application's threads (CUPTI asks in the middle of a launch), complete() on those or on CUPTI's
-// own thread: neither locks or allocates. next_completed(), give_back() and keep_ahead() belong to the drain thread.
+// Threads: take() runs on the application's threads, since CUPTI requests a buffer in the middle of a launch.
+// complete() runs on those or on CUPTI's own thread. Neither locks or allocates. next_completed(), give_back() and
+// keep_ahead() belong to the drain thread.
 //
-// The pool lies in the mapping that survives the process where that has room for it (ring/region_layout.hpp), else in
-// memory of its own. A buffer for whose place there is no storage when it is wanted gets memory of its own, too. The
-// pool is touched only as buffers come into use; a buffer that was given back last is taken first, so a quiet program
-// touches few. What is taken is all zeros, so that of a process that died one sees what CUPTI has written.
+// Memory: the pool lies in the shared mapping, which survives the process, if that has room for it
+// (ring/region_layout.hpp). Otherwise it is allocated separately. A buffer gets memory of its own if its place in the
+// mapping has no storage when it is needed. The pool's pages are touched only as buffers come into use. The buffer that
+// was given back last is taken first, so a quiet program touches few pages. A buffer is all zeros when it is taken, so
+// that recovery can find what CUPTI wrote before a process died.
 //
-// Invariant: a byte of the pool is read or written only if its buffer is in use (place_state): else there may be no
-// storage for it, and to read it, too, is a SIGBUS.
+// Invariant: a byte of the pool is read or written only while its buffer is in use (place_state). Otherwise there may
+// be no storage behind it, and even a read raises SIGBUS.
 #pragma once
 
 #include <array>
@@ -30,8 +32,7 @@ public:
         std::uint64_t number = 0;  // of this use of the buffer
     };
 
-    // `buffer_bytes` and `count` are those of a pool outside the mapping. Throws prof::error if memory cannot be
-    // reserved.
+    // `buffer_bytes` and `count` describe a pool outside the mapping. Throws prof::error if memory cannot be reserved.
     activity_buffers(region& where, std::size_t buffer_bytes, std::uint32_t count);
     ~activity_buffers();
     activity_buffers(const activity_buffers&) = delete;
@@ -39,34 +40,36 @@ public:
 
     std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
 
-    // A free buffer, or null when all are in use. 8-byte aligned.
+    // Returns a free buffer, 8-byte aligned, or null when all are in use.
     std::uint8_t* take() noexcept;
-    // When take() has none, for versions of CUPTI that do not survive a null buffer: a completed one that has not been
-    // read yet, whose records are lost; else one beyond the pool (one mmap), which may be null too. So there are never
-    // more beyond the pool than CUPTI holds at a time.
+    // For versions of CUPTI that crash on a null buffer, when take() returned null. Reuses a completed buffer that has
+    // not been read yet; its records are lost. If there is none, maps a buffer beyond the pool (one mmap), and returns
+    // null if that fails. So the number of buffers beyond the pool never exceeds what CUPTI holds at a time.
     std::uint8_t* reclaim_unread() noexcept;
-    // False, and nothing is touched, if it is no buffer of ours that is out.
+    // Enqueues a buffer that CUPTI has completed. Returns false, and touches nothing, unless this pool handed the
+    // buffer out.
     bool complete(std::uint8_t* data, std::size_t valid_bytes) noexcept;
 
-    // That of the latest use of any buffer.
+    // The number of the latest use of any buffer.
     std::uint64_t last_number() const noexcept { return last_number_.load(); }
 
-    // What was taken before this is not waited for: CUPTI has dropped it, or another client has it.
+    // Buffers taken before this call are not awaited: CUPTI has dropped them, or another client has them.
     void await_from_now() noexcept;
-    // For whoever asks CUPTI for all of its buffers, by one thread at a time: note_filled() before each time,
-    // outlasts() after it. True if a buffer with records in it was out before, and still is after two such times: CUPTI
-    // has given it to somebody else. (After one it may be out because a launch was under way.)
+    // For a thread that flushes all of CUPTI's buffers, one thread at a time: note_filled() before each flush,
+    // outlasts() after it. outlasts() returns true if a buffer with records was handed out before, and is still out
+    // after two flushes. Then CUPTI has given it to another client. (After a single flush a launch under way may still
+    // hold it.)
     void note_filled() noexcept;
     bool outlasts() noexcept;
 
     bool next_completed(completed& out) noexcept;  // in order of completion, but after reclaim_unread()
-    // REQUIRES: what was read of it is in the capture, or given up.
+    // Makes a buffer free again. REQUIRES: its records are in the capture, or given up.
     void give_back(std::uint8_t* data) noexcept;
 
-    // Gives back those that CUPTI took up to this use and has still: it is gone since, and with it what was in them,
-    // from launches that came when it was about to go. Those that were recorded show as launches without a GPU record.
+    // Frees the buffers that CUPTI took up to this use and has not returned. CUPTI was finalized since, and their
+    // records are lost with it; they are of launches made just before. Such launches appear without a GPU record.
     void take_back(std::uint64_t last_number) noexcept;
-    // Puts storage behind the buffers that come next, so that take() need not.
+    // Allocates storage for the buffers that take() will need next.
     void keep_ahead() noexcept;
 
 private:
@@ -75,13 +78,13 @@ private:
 
     enum class place_state : std::uint8_t {
         empty,    // no storage
-        coming,   // a thread is about to have some
-        waiting,  // storage, and nobody has taken it yet
-        in_use,   // taken once; from then on it is this buffer's for good
+        coming,   // a thread is allocating its storage
+        waiting,  // has storage, and was never taken
+        in_use,   // was taken at least once; the place stays with this buffer for good
     };
     struct place {
         std::atomic<place_state> state{place_state::empty};
-        std::byte* memory = nullptr;  // its own; null: in the pool. Does not change once it is in use
+        std::byte* memory = nullptr;  // its own memory; null: it lies in the pool. Constant once the place is in use
     };
 
     bool is_ours(const std::uint8_t* data) const noexcept;
@@ -107,19 +110,19 @@ private:
     bool is_own_memory_ = false;
     std::atomic<std::uint64_t> last_number_{0};
     std::vector<place> places_;             // by index
-    std::atomic<std::uint32_t> in_use_{0};  // so many of them
-    // index + 1 in the low half, a tag that grows with each change above it: without it a buffer taken and given back
-    // between another thread's load and exchange would corrupt the list.
+    std::atomic<std::uint32_t> in_use_{0};  // how many places are in use
+    // Low half: index + 1 of the first free buffer. High half: a tag that grows with each change. Without the tag, a
+    // buffer that is taken and given back between another thread's load and exchange would corrupt the list.
     std::atomic<std::uint64_t> free_{0};
-    std::array<std::atomic<header*>, 256> extras_{};  // those beyond the pool that there are
+    std::array<std::atomic<header*>, 256> extras_{};  // the buffers beyond the pool that exist
     std::atomic<header*> completed_{nullptr};         // newest first
     struct awaited {
-        std::uint64_t number = 0;  // of the buffer's use in which it was noted
-        int times = 0;             // that it was not among all of CUPTI's buffers
+        std::uint64_t number = 0;  // of the use in which the buffer was noted
+        int times = 0;             // how many flushes it has outlasted
     };
-    std::uint64_t awaited_after_ = 0;  // the use's number
-    std::vector<awaited> awaited_;     // by index; those beyond the pool are left out
-    header* ready_ = nullptr;          // the drain thread's: oldest first
+    std::uint64_t awaited_after_ = 0;  // number of a use
+    std::vector<awaited> awaited_;     // by index; buffers beyond the pool are not tracked
+    header* ready_ = nullptr;          // owned by the drain thread: oldest first
 };
 
 }  // namespace prof

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
 
-// A thread in a part of a callback in which it may sleep.
+// Counts a thread that is in a part of a callback in which it may sleep.
 class counted {
 public:
     explicit counted(std::atomic<std::uint32_t>& threads) noexcept : threads_(threads) { ++threads_; }
@@ -31,7 +31,7 @@ private:
     std::atomic<std::uint32_t>& threads_;
 };
 
-// Null as well in a signal's handler that interrupted this thread in the middle of a record.
+// Also null in a signal handler that interrupted this thread in the middle of a record.
 producer* joined_producer(bool counts) noexcept {
     const std::uint32_t epoch = epoch_of(recording_epoch);
     if (is_writing()) [[unlikely]]
@@ -42,7 +42,7 @@ producer* joined_producer(bool counts) noexcept {
     return recording_producer();
 }
 
-// True if it was one of them.
+// True if the call was one of profiler_calls.
 bool observe_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
     auto* const heard = callbacks.heard.load();
     if (heard == nullptr || domain != api_domain::driver) return false;
@@ -65,8 +65,8 @@ void begin_call_record(record& r, record_kind kind, api_domain domain, std::uint
 
 graph_questions questions() noexcept { return {callbacks.graph_id.load(), callbacks.graph_node_id.load()}; }
 
-// The executable's id, which the records of all its nodes have; 0 if it is not known. The runtime's parameters begin as
-// the driver's do.
+// The id of the graph's executable, which the records of all its nodes have; 0 if it is unknown. The parameters of the
+// runtime's call begin like those of the driver's.
 std::uint32_t graph_of_launch(const CUpti_CallbackData& data) noexcept {
     auto* const exec_id = callbacks.graph_exec_id.load();
     std::uint32_t id = 0;
@@ -75,12 +75,12 @@ std::uint32_t graph_of_launch(const CUpti_CallbackData& data) noexcept {
     return exec_id(exec, &id) == CUPTI_SUCCESS ? id : 0;
 }
 
-// Of a call that launches, waits or allocates.
+// Records the entry of a call that launches, waits or allocates.
 void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data,
                   std::uint64_t key) noexcept {
     const launch_kind kind = kind_of_call(domain, cbid);
-    // Only for these does CUPTI's callback data hold a symbol name. relaxed: modules are unloaded by who no longer
-    // launches their kernels.
+    // CUPTI's callback data holds a symbol name only for kernels. relaxed: a program unloads a module only after its
+    // last launch of the module's kernels.
     const std::uint32_t name = kind == launch_kind::kernel
                                    ? out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed))
                                    : 0;
@@ -94,7 +94,7 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
     });
 }
 
-// The long way of on_event().
+// The slow path of on_event().
 [[gnu::cold, gnu::noinline]] void on_any_call(api_domain domain, CUpti_CallbackId cbid,
                                               const CUpti_CallbackData& data) noexcept {
     if (callbacks.is_parents) return;
@@ -105,7 +105,7 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
     }
     producer* const out = joined_producer(data.callbackSite == CUPTI_API_ENTER);
     if (out == nullptr || is_observed_only(out->epoch())) {
-        // relaxed: of two threads' calls at the same moment either is the latest.
+        // relaxed: of two threads' calls at the same moment either counts as the latest.
         callbacks.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
         if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
     }
@@ -146,7 +146,7 @@ void note_module(const CUpti_ResourceData& event) noexcept {
 void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept {
     activity_buffers& buffers = *callbacks.buffers.load();
     *max_records = 0;            // as many as fit
-    if (callbacks.is_parents) {  // the buffers, too: the child's would stand in what both share
+    if (callbacks.is_parents) {  // the buffers, too: both processes would write to the same memory
         const bool takes_null = callbacks.version.load() >= null_buffer_is_safe_since;
         *size = takes_null ? 0 : buffers.buffer_bytes();
         *buffer = takes_null ? nullptr : static_cast<std::uint8_t*>(std::calloc(1, *size));
@@ -164,14 +164,15 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
                                   std::size_t valid_bytes) noexcept {
     if (callbacks.is_parents) return;
     this_thread_gets_buffers = this_thread_gets_buffers || !this_thread_flushes;
-    // Another client's stays as it is: it is neither ours to read nor to give back.
+    // A buffer of another client stays untouched: libprof may neither read it nor free it.
     if (buffer != nullptr && !callbacks.buffers.load()->complete(buffer, valid_bytes)) callbacks.is_shared = true;
 }
 
-// A launch has four callbacks: entry and exit of the runtime's call and of the driver's in it, which has the same
-// correlation id: only the outer one is recorded. What the driver's two and the exit need stands first, in few cache
-// lines: between two callbacks other code has had the caches. The launch of a kernel that this thread has launched
-// before goes the short way, which calls nothing; all else goes the long way.
+// A launch has four callbacks: entry and exit of the runtime's call, and entry and exit of the driver's call inside it.
+// Both calls have the same correlation id, and only the outer one is recorded. The code that the driver's two callbacks
+// and the exit need comes first, in few cache lines, because other code evicts the caches between two callbacks. A
+// kernel that this thread has launched before takes the fast path, which makes no call. Everything else takes the slow
+// path, on_any_call().
 [[gnu::aligned(64)]] void CUPTIAPI on_event(void*, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                             const void* event) noexcept {
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) [[unlikely]] {
@@ -219,7 +220,8 @@ std::uint64_t cupti_now() noexcept {
     return timestamp != nullptr && timestamp(&now) == CUPTI_SUCCESS ? now : 0;
 }
 
-// CUPTI takes the current context where it is given none, and the stream may be another's.
+// Given no context CUPTI assumes the current one, but the stream may belong to another. So its context is looked up
+// first.
 bool cupti_stream_key(void* handle, std::uint64_t& key) noexcept {
     const auto stream = static_cast<CUstream>(handle);
     const auto stream_id = callbacks.stream_id.load();

@@ -9,7 +9,7 @@
 namespace prof {
 namespace {
 
-// Of CUDA 12 and later, and before.
+// The names since CUDA 12, and before.
 constexpr std::string_view launching_functions[] = {"__cudaCDP2LaunchDevice", "cudaLaunchDevice"};
 
 bool names_one(std::string_view symbols) noexcept {

@@ -5,7 +5,7 @@
 #include "hooks/cupti/library.hpp"
 
 #define PROF_TEXT_OF(x) #x
-#define PROF_NAME_OF(function) PROF_TEXT_OF(function)  // cuda.h names versions by macros: cuCtxPushCurrent_v2
+#define PROF_NAME_OF(function) PROF_TEXT_OF(function)  // macros of cuda.h add versions: cuCtxPushCurrent_v2
 
 namespace prof {
 namespace {
@@ -61,7 +61,7 @@ void wait_for_gpu() noexcept {
     const driver_functions f = find_functions();
     int devices = 0;
     if (!f.complete || f.device_count(&devices) != CUDA_SUCCESS) return;
-    // Relaxed: waiting is no mistake of the thread's then, even while it captures a graph.
+    // Relaxed mode: this thread may then wait even while it captures a graph.
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     if (f.exchange_mode(&mode) != CUDA_SUCCESS) return;
     for (int i = 0; i < devices; ++i) wait_for_primary_context(f, i);

@@ -1,11 +1,11 @@
-// Waiting for the GPU, as cudaDeviceSynchronize does, from a thread that may have no CUDA context of its own.
+// Waits for the GPU, like cudaDeviceSynchronize, from a thread that may have no CUDA context of its own.
 #pragma once
 
 namespace prof {
 
-// Returns when the work that was put on any device's primary context (the CUDA runtime's) and on the calling thread's
-// current one is done. Returns at once without a driver, before cuInit, and for a context that has failed. Disturbs no
-// stream capture. Any thread but one in a callback of CUPTI's; as long as the GPU takes.
+// Returns when the work submitted to the primary context of every device (the CUDA runtime's) and to the calling
+// thread's current context is done. Returns at once without a driver, before cuInit, and for a context that has failed.
+// Does not invalidate a stream capture. Any thread, but not in a CUPTI callback. Blocks for as long as the GPU takes.
 void wait_for_gpu() noexcept;
 
 }  // namespace prof

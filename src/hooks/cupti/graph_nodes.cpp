@@ -17,7 +17,7 @@ record record_of(record_kind kind, std::uint64_t id, std::uint64_t original = 0)
     return r;
 }
 
-// The two nodes of the event that matter; `original` is null where there is one.
+// The nodes of an event that matter; `original` is null if the event has only one.
 struct nodes_of_event {
     record_kind kind = record_kind::graph_node;
     CUgraphNode node = nullptr;
@@ -51,7 +51,7 @@ void note_node(producer& out, CUpti_CallbackId event, const CUpti_GraphData& gra
     }
 }
 
-// What has another id now gets a record for the new id, and one that the old id has no meaning any more.
+// A node with a new id gets a record for the new id, and one that ends the meaning of the old id.
 void note_moved_nodes(producer& out, decltype(&cuptiGetGraphNodeId) node_id) noexcept {
     take_inner_nodes([&](const inner_node& inner) {
         std::uint64_t id = 0;
@@ -93,7 +93,7 @@ void note_instantiation(const CUpti_CallbackData& call, const graph_questions& a
     if (call.callbackSite == CUPTI_API_ENTER) return begin_instantiation(epoch);
     const auto* const result = static_cast<const CUresult*>(call.functionReturnValue);
     const recording_scope out;
-    // CUPTI reports the executable before that; where it does not, the nodes have moved by now all the same.
+    // CUPTI usually reports the executable before this point. If it did not, the nodes have moved by now all the same.
     const bool has_made_it = result != nullptr && *result == CUDA_SUCCESS;
     if (is_instantiating(epoch) && has_made_it && out && ask.node_id != nullptr) {
         note_moved_nodes(*out, ask.node_id);

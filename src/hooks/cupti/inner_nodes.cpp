@@ -6,23 +6,23 @@ namespace prof {
 namespace {
 
 struct instantiation {
-    std::uint32_t graph = 0;  // the executable's; 0: not made yet
+    std::uint32_t graph = 0;  // of the executable; 0: not made yet
     std::uint32_t first = 0;  // numbers of blocks
     std::uint32_t last = 0;
-    std::uint32_t epoch = 0;  // 0: none is under way
+    std::uint32_t epoch = 0;  // 0: no call is under way
 };
 __thread instantiation here __attribute__((tls_model("initial-exec")));
 
 inner_node_block blocks[inner_node_blocks];
-std::atomic<std::uint32_t> fresh{0};  // so many blocks were used at least once
-// Of those that nobody has any more: the number of the first, and above it how often the list was changed.
+std::atomic<std::uint32_t> fresh{0};  // how many blocks were used at least once
+// The list of free blocks. Low half: the number of the first. High half: how often the list was changed.
 std::atomic<std::uint64_t> unused{0};
 
 constexpr std::uint64_t changed(std::uint64_t list, std::uint32_t first) noexcept {
     return ((list >> 32) + 1) << 32 | first;
 }
 
-// 0: none is left.
+// 0: no block is left.
 std::uint32_t take_block() noexcept {
     std::uint64_t list = unused.load();
     while (static_cast<std::uint32_t>(list) != 0) {
@@ -81,7 +81,8 @@ bool remember_inner_node(CUgraphNode node, std::uint64_t id) noexcept {
     return true;
 }
 
-// Few are destroyed meanwhile: those that stand for a child, each as the first of the graph that is moved.
+// Few nodes are destroyed during the call: only the stand-ins of child graphs, each as the first node of the graph that
+// is moved.
 void forget_inner_node(CUgraphNode node) noexcept {
     for (std::uint32_t block = here.first; block != 0; block = inner_nodes_of(block).next) {
         inner_node_block& nodes = inner_nodes_of(block);

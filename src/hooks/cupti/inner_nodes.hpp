@@ -1,11 +1,12 @@
-// Nodes of graphs inside a graph (children, bodies of conditional nodes), while the calling thread instantiates it.
+// Nodes of graphs inside another graph (child graphs, bodies of conditional nodes), while the calling thread
+// instantiates the outer graph.
 //
-// Each inner graph is copied into a graph of its own, whose nodes then move into the executable's and get other ids
-// there, which no callback gives (docs/measurements.md). So the copies are remembered, and asked for their ids again
-// when the executable is made. Nobody else can have them before that, so what this thread has not seen destroyed lives.
+// CUDA copies each inner graph into a graph of its own. Its nodes then move into the executable and get other ids
+// there, which no callback reports (docs/lab/cupti-graphs.md). So this code remembers the copies, and asks for their
+// ids again once the executable is made. No other thread can have these copies before that. So a copy lives unless this
+// thread has seen it destroyed.
 //
-// Everything is the calling thread's own. Memory is a pool of a fixed size, of which nothing is touched where no graph
-// stands inside another.
+// Each thread has its own list. The memory is a pool of fixed size, and untouched unless a graph contains another.
 #pragma once
 
 #include <cupti.h>
@@ -24,26 +25,26 @@ inline constexpr std::uint32_t inner_node_blocks = 256;
 struct inner_node_block {
     inner_node nodes[inner_nodes_a_block];
     std::uint32_t count = 0;
-    std::uint32_t next = 0;  // number of the next block, from 1 on; 0: none
+    std::uint32_t next = 0;  // number of the next block, counted from 1; 0: none
 };
 inner_node_block& inner_nodes_of(std::uint32_t block) noexcept;
 
-// The thread enters and leaves a call that instantiates a graph. Outside nothing is remembered. `epoch`: of the
-// recording, or of what is heard; 0 remembers nothing, either.
+// Call them when the thread enters and leaves a call that instantiates a graph. Outside such a call nothing is
+// remembered. `epoch`: the epoch of the recording, or the one in which graphs are only observed; 0 remembers nothing.
 void begin_instantiation(std::uint32_t epoch) noexcept;
 void end_instantiation() noexcept;
-// If another epoch has begun since, the end of the call, or of a node, may have passed unheard: nothing is known any
-// more.
+// Whether this thread is in such a call. If another epoch has begun meanwhile, the end of the call or of a node may
+// have been missed. Then everything is forgotten.
 bool is_instantiating(std::uint32_t epoch) noexcept;
 
-// A graph is made: the first one is the executable's, whose own nodes keep their ids.
+// Call it for each new graph. The first one is the executable's; its own nodes keep their ids.
 void note_graph_id(std::uint32_t graph) noexcept;
-// False if there is no room for it.
+// Returns false if there is no room for the node.
 bool remember_inner_node(CUgraphNode node, std::uint64_t id) noexcept;
 void forget_inner_node(CUgraphNode node) noexcept;
 std::uint32_t first_inner_block() noexcept;
 
-// Of each that was remembered, in that order, and forgets them.
+// Calls `visit` for each remembered node, in the order of remembering, and forgets them all.
 template <typename TVisit>
 void take_inner_nodes(TVisit&& visit) noexcept {
     for (std::uint32_t block = first_inner_block(); block != 0; block = inner_nodes_of(block).next) {

@@ -1,6 +1,5 @@
-// The API calls that CUPTI is asked to call us back for: those that put work on a GPU, those that wait for it, those
-// that allocate and free memory (by which the host may wait, too), those that begin the capture of a graph, and those
-// that instantiate one.
+// The API calls for which libprof enables a CUPTI callback. They put work on a GPU, wait for it, allocate or free
+// memory (where the host may wait, too), begin the capture of a graph, or instantiate one.
 #pragma once
 
 #include <array>
@@ -22,7 +21,7 @@ enum class launch_kind : std::uint8_t {
     allocation,
     blocking_allocation,
     capture,
-    instantiation,  // is not recorded: graph_nodes.hpp
+    instantiation,  // is not recorded itself: graph_nodes.hpp
 };
 
 struct launch_call {
@@ -35,7 +34,7 @@ inline constexpr launch_call launch_calls[] = {
 #include "hooks/cupti/launch_calls.inc"
 };
 
-// One load; none for a call that is not in the list.
+// One table lookup; `none` for a call that is not in the list.
 inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept {
     constexpr std::size_t limit = 1024;
     static constexpr auto table = [] {
@@ -47,7 +46,7 @@ inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept 
     return cbid < limit ? table[static_cast<std::size_t>(domain)][cbid] : launch_kind::none;
 }
 
-// Whether a call of this kind is one that a recording of `what` has.
+// Whether a recording of the activities `what` includes calls of this kind.
 constexpr bool is_recorded(launch_kind kind, activity_set what) noexcept {
     const bool launches = what.has(activity::launches);
     switch (kind) {
@@ -73,7 +72,7 @@ constexpr bool is_recorded(launch_kind kind, activity_set what) noexcept {
     return false;
 }
 
-// Is called back for while nothing is recorded, too, where graphs are heard.
+// Whether observe_graphs() enables this call's callback, which then runs while nothing is recorded, too.
 constexpr bool tells_of_graphs(launch_kind kind) noexcept {
     return kind == launch_kind::capture || kind == launch_kind::instantiation;
 }

@@ -10,7 +10,7 @@
 namespace prof {
 namespace {
 
-// CUPTI 12.0 says 18, as 11.8 did.
+// CUPTI 12.0 reports 18, as 11.8 did.
 constexpr std::uint32_t oldest_version = 18;
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -34,8 +34,8 @@ std::vector<std::string> loaded_objects(std::string_view stem) {
 
 std::vector<std::string> usual_places(const std::vector<std::string>& toolkits) {
     std::vector<std::string> places;
-    // Beside the CUDA runtime that the process uses: a toolkit's folder, or NVIDIA's wheels (…/nvidia/cu13/lib, or for
-    // CUDA 12 …/nvidia/cuda_runtime/lib beside …/nvidia/cuda_cupti/lib).
+    // The folder of the CUDA runtime that the process uses: a toolkit's, or that of NVIDIA's wheels (…/nvidia/cu13/lib,
+    // or for CUDA 12 …/nvidia/cuda_runtime/lib beside …/nvidia/cuda_cupti/lib).
     for (const char* stem : {"libcudart.so", "libcublas.so", "libnvrtc.so"}) {
         for (const std::string& object : loaded_objects(stem)) {
             const std::string folder = folder_of(object);
@@ -57,7 +57,7 @@ std::vector<std::string> usual_places(const std::vector<std::string>& toolkits) 
     return places;
 }
 
-// "" or what is wrong with it.
+// Fills `out` from the loaded library. Returns "" or one line that names the problem.
 std::string take(void* handle, const std::string& name, cupti_library& out) {
     Dl_info info{};
     decltype(&cuptiGetVersion) version = nullptr;
@@ -95,7 +95,7 @@ std::string open_cupti(const std::string& chosen, const std::vector<std::string>
         if (handle == nullptr) return "PROF_CUPTI_LIBRARY cannot be loaded: " + std::string{dlerror()};
         return take(handle, chosen, out);
     }
-    // Without a driver some versions of libcupti crash in cuptiGetVersion (13.2): it is not even asked.
+    // Without a driver cuptiGetVersion crashes in some versions of libcupti (13.2), so it is not called then.
     if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr && dlopen("libcuda.so.1", RTLD_NOW) == nullptr) {
         return "no NVIDIA driver (libcuda.so.1)";
     }
@@ -113,7 +113,8 @@ void* loaded_driver() noexcept {
     return driver != nullptr ? driver : RTLD_DEFAULT;
 }
 
-// The driver's function is kept: to ask for it is to wait for whoever loads a library, and runs what it begins with.
+// The driver's function is cached, because dlopen() waits for the loader's lock. Another thread may hold that while it
+// loads a library and runs its initialisers.
 bool cuda_is_initialised() noexcept {
     using device_count = int (*)(int*);
     static std::atomic<device_count> known{nullptr};

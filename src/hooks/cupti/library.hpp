@@ -1,4 +1,4 @@
-// libcupti, opened at run time: never linked, so that a machine without it can load libprof all the same.
+// libcupti, opened at run time. It is never linked, so libprof also loads on a machine without it.
 #pragma once
 
 #include <cupti.h>
@@ -11,7 +11,7 @@
 namespace prof {
 
 struct cupti_library {
-    std::string path;           // of the file that is loaded
+    std::string path;           // of the loaded file
     std::uint32_t version = 0;  // cuptiGetVersion: 18 … 28 (12.x), then 13xxyy
 
     decltype(&cuptiSubscribe) subscribe = nullptr;
@@ -31,26 +31,28 @@ struct cupti_library {
     decltype(&cuptiGetContextId) context_id = nullptr;
     decltype(&cuptiGetGraphNodeId) graph_node_id = nullptr;
     decltype(&cuptiGetGraphId) graph_id = nullptr;                        // null in versions without it
-    CUptiResult (*graph_exec_id)(CUgraphExec, std::uint32_t*) = nullptr;  // the same; since 12.4
+    CUptiResult (*graph_exec_id)(CUgraphExec, std::uint32_t*) = nullptr;  // null in versions without it; since 12.4
     decltype(&cuptiFinalize) finalize = nullptr;
 };
 
-// The function of that name in a library that dlopen opened; false if it has none.
+// Looks a function up by name in a library that dlopen opened. Returns false if the library has none.
 template <typename TFunction>
 bool find(void* library, const char* name, TFunction& out) noexcept {
     out = reinterpret_cast<TFunction>(dlsym(library, name));
     return out != nullptr;
 }
 
-// `chosen` (PROF_CUPTI_LIBRARY), if not empty, is the first and only place looked at. Else the copy that the process
-// already has, else the usual places, among them `toolkits` (folders). Returns "" or one line: what is missing and why.
-// Loads libraries: not for the hot path. Any thread, but one at a time.
+// Finds and loads libcupti. If `chosen` (PROF_CUPTI_LIBRARY) is not empty, only that file is tried. Otherwise the
+// search order is: a copy that the process has loaded already, then the usual places, among them the folders
+// `toolkits`. Returns "" or one line: what is missing and why. Loads libraries, so it is not for the hot path. Any
+// thread, but only one at a time.
 std::string open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out);
 
-// The driver that the process has, for find(): a program may be linked to one of another name, as the tests are.
+// The handle of the loaded driver, for find(). RTLD_DEFAULT if libcuda.so.1 is not loaded: a program may be linked to a
+// driver of another name, as the tests are.
 void* loaded_driver() noexcept;
 
-// True once somebody has initialised the CUDA driver in this process. Initialises nothing itself.
+// Whether the CUDA driver was initialised in this process. Does not initialise it.
 bool cuda_is_initialised() noexcept;
 
 }  // namespace prof

@@ -23,17 +23,18 @@
 namespace prof {
 namespace {
 
-// CUPTI takes some 1'000 in a callback, and 100'000 to clear a buffer, or ten times that where its pages are new.
+// CUPTI spends about 1'000 ns in a callback, and 100'000 ns on clearing a buffer, or ten times that if its pages are
+// new.
 constexpr std::int64_t long_enough_ns = 5'000'000;
 constexpr timespec pause{0, 200'000};
 
 struct other_thread {
     pid_t tid;
-    std::int64_t ran_ns;  // when we began to wait
+    std::int64_t ran_ns;  // when the wait began
 };
 
-// What a thread of this process has run, in nanoseconds; -1 if that is unknown. The kernel numbers threads' clocks
-// so (include/linux/posix-timers.h): glibc's function for it wants a pthread_t.
+// The CPU time of a thread of this process, in nanoseconds; -1 if it is unknown. The kernel numbers the threads' clocks
+// like this (include/linux/posix-timers.h); glibc's own function needs a pthread_t.
 std::int64_t ran_ns(pid_t tid) noexcept {
     constexpr clockid_t per_thread_by_scheduler = 6;
     timespec ran{};
@@ -42,14 +43,14 @@ std::int64_t ran_ns(pid_t tid) noexcept {
     return std::int64_t{ran.tv_sec} * 1'000'000'000 + ran.tv_nsec;
 }
 
-// As in proc(5): R, S, D, T, …; 0 if there is no such thread, '?' if that is unknown.
+// The state as in proc(5): R, S, D, T, …; 0 if there is no such thread, '?' if the state is unknown.
 char state_of(pid_t tid) {
     const std::string path = "/proc/self/task/" + std::to_string(tid) + "/stat";
     const int number = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (number < 0) return errno == ENOENT || errno == ESRCH ? '\0' : '?';
     own_descriptor file;
     file.take(number);
-    char text[128] = {};  // number, (name), state; a name has 15 characters at most
+    char text[128] = {};  // number, (name), state; a name has at most 15 characters
     const ssize_t length = read(file.get(), text, sizeof text - 1);
     const bool is_gone = length < 0 && errno == ESRCH;
     file.close();
@@ -58,7 +59,7 @@ char state_of(pid_t tid) {
     return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '?';
 }
 
-// Null if they are unknown: there is no descriptor left, or no /proc.
+// Null if the threads are unknown: no descriptor is left, or there is no /proc.
 std::optional<std::vector<other_thread>> other_threads() {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
     if (folder == nullptr) return std::nullopt;
@@ -87,8 +88,8 @@ bool other_threads_are_quiescent(std::chrono::milliseconds limit) noexcept {
         const std::uint64_t began = clock_ns(CLOCK_MONOTONIC);
         const auto limit_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(limit).count());
         const auto in_time = [&] { return clock_ns(CLOCK_MONOTONIC) - began < limit_ns; };
-        // Twice in a row: one that slept when it was looked at may have been woken up, in the middle of what it did, by
-        // one that was looked at later.
+        // Twice in a row, because a thread that slept when it was checked may have been woken in the middle of a
+        // function by one that was checked later.
         int in_a_row = 0;
         do {
             nanosleep(&pause, nullptr);

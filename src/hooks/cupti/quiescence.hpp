@@ -1,15 +1,16 @@
-// Whether the program's threads have left the code of CUPTI's that they were in.
+// Detects when the program's threads have left the CUPTI code that they were in.
 #pragma once
 
 #include <chrono>
 
 namespace prof {
 
-// Waits until each other thread of the process that was running when this was called, or was about to, has run for
-// five milliseconds since, or sleeps: then it is no longer in a short function that it was in at the call, unless it
-// sleeps in that: such threads are to be counted by who may put them to sleep. Says false if that is not so within
-// `limit` (a thread is stopped, or starves), or that is unknown. Takes two fifths of a millisecond at least, and with
-// many threads some ten microseconds for each. Any thread.
+// Waits until every other thread of the process has either run for five milliseconds since the call, or sleeps. A
+// thread that was in a short function at the call has then left it. The exception is a thread that sleeps inside that
+// function: the code that puts it to sleep must count it.
+//
+// Returns false if this does not happen within `limit` (a thread is stopped or starves), or if the threads' states
+// cannot be read. Takes at least 0.4 ms, and with many threads about ten microseconds for each. Any thread.
 bool other_threads_are_quiescent(std::chrono::milliseconds limit) noexcept;
 
 }  // namespace prof

@@ -26,9 +26,9 @@ constexpr activity_kind activity_kinds[] = {
     {layout::kind_memset, activity::sets},
 };
 
-constexpr auto device_kind = static_cast<CUpti_ActivityKind>(layout::kind_device);  // one record a GPU
+constexpr auto device_kind = static_cast<CUpti_ActivityKind>(layout::kind_device);  // one record per GPU
 
-// On a machine with many times more threads than cores one may wait for its turn for as long.
+// On a machine with many times more threads than cores, a thread may wait this long for its turn.
 constexpr std::chrono::seconds callback_limit{1};
 
 constexpr const char* process_ends = "the process ends";
@@ -53,7 +53,7 @@ std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
     return line;
 }
 
-// The subscription is the lock between CUPTI's clients: it comes first, and without it nothing is enabled.
+// The subscription is the lock between CUPTI's clients. It is acquired first; without it nothing is enabled.
 std::string cupti_tracer::subscribe() noexcept {
     if (subscriber_ != nullptr) return {};
     const CUptiResult result = cupti_.subscribe(&subscriber_, on_event, nullptr);
@@ -81,7 +81,7 @@ CUptiResult cupti_tracer::switch_call(const launch_call& call, bool on) noexcept
     return switch_callback(static_cast<CUpti_CallbackDomain>(call.domain), call.cbid, on);
 }
 
-// Each call of the runtime's that is in the list makes one of the driver's, which is in it, too.
+// Every runtime call in the list makes a driver call that is also in the list.
 bool cupti_tracer::hears(const launch_call& call) const noexcept {
     return runtime_calls_ || call.domain == api_domain::driver;
 }
@@ -126,18 +126,18 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     runtime_calls_ = runtime_calls;
     must_not_finalize_ = must_not_finalize_ || runtime_calls_;
     {
-        const std::lock_guard lock(reading_);  // a buffer of the last window's that is late
+        const std::lock_guard lock(reading_);  // a late buffer of the last window may be read just now
         epoch_ = epoch;
         if (cupti_.timestamp(&since_ns_) != CUPTI_SUCCESS) since_ns_ = 0;
     }
-    // What the records in its buffers mean, for who finds them there.
+    // Tells recovery how to read the records in the buffers.
     region_.header().cupti_version.store(cupti_.version);
     region_.header().cupti_epoch.store(epoch);
     region_.header().cupti_since_ns.store(since_ns_);
     callbacks.last_unrecorded_call.store(0);
     buffers_.await_from_now();
     std::string problem = enable(whole_graphs);
-    attached_ = true;  // not before: CUPTI begins anew in there, and the drain thread is not to call it meanwhile
+    attached_ = true;  // not before: enable() initialises CUPTI, and the drain thread must not call it meanwhile
     if (!problem.empty()) {
         detach(false);
         return problem;
@@ -151,14 +151,14 @@ std::uint32_t cupti_tracer::last_unrecorded_call() noexcept {
 }
 
 std::string cupti_tracer::enable(bool whole_graphs) noexcept {
-    // One set of buffers for all threads, or a thousand threads would want a thousand buffers. Older versions do not
-    // know the attribute: they have no buffers per thread.
+    // One set of buffers for all threads; otherwise a thousand threads would need a thousand buffers. Older versions do
+    // not have this attribute, and have no buffers per thread.
     std::uint8_t per_thread = 0;
     std::size_t size = sizeof per_thread;
     (void)cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread);
     CUptiResult result = cupti_.register_callbacks(on_buffer_requested, on_buffer_completed);
     if (result != CUPTI_SUCCESS) return failed("cuptiActivityRegisterCallbacks", result);
-    // Callbacks before records: no GPU operation is to come without its launch.
+    // Callbacks before records: no GPU operation may be recorded without its launch.
     result = enable_calls();
     if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
     result = enable_records();
@@ -168,8 +168,7 @@ std::string cupti_tracer::enable(bool whole_graphs) noexcept {
     return {};
 }
 
-// Calls that came with a later CUPTI are refused by an earlier one, which is right; a library that refuses all is
-// broken.
+// An older CUPTI refuses calls that were added later, which is expected. A library that refuses every call is broken.
 CUptiResult cupti_tracer::enable_calls() noexcept {
     CUptiResult refusal = CUPTI_SUCCESS;
     bool any = false;
@@ -185,13 +184,13 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
         tells_of_unloading =
             tells_of_unloading && switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, true) == CUPTI_SUCCESS;
     }
-    symbol_generation = tells_of_unloading ? 1 : 0;  // producers know none from before
+    symbol_generation = tells_of_unloading ? 1 : 0;  // 1: producers of the new epoch have no symbols yet
     (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, module_loaded, true);
     return any ? CUPTI_SUCCESS : refusal;
 }
 
 CUptiResult cupti_tracer::enable_records() noexcept {
-    // Of GPUs that are in use already there is a record only if it is asked for.
+    // For GPUs that are in use already CUPTI makes a record only on request.
     CUptiResult result = cupti_.enable_and_dump == nullptr ? CUPTI_ERROR_UNKNOWN : cupti_.enable_and_dump(device_kind);
     if (result != CUPTI_SUCCESS) result = cupti_.enable(device_kind);
     for (const activity_kind& kind : activity_kinds) {
@@ -232,7 +231,7 @@ void cupti_tracer::flush_alone(bool forced) noexcept {
     if (result != CUPTI_SUCCESS) {
         region_.count_drop(drop_cause::cupti_error);
     } else if (forced && buffers_.outlasts()) {
-        callbacks.is_shared = true;  // a client that came after us has it
+        callbacks.is_shared = true;  // another client attached after libprof and took the buffer
     }
 }
 
@@ -272,13 +271,14 @@ void cupti_tracer::disable() noexcept {
     count_dropped_alone();
 }
 
-// Nor is about to come back to CUPTI from there.
+// Whether no thread sleeps in a callback, or is about to return to CUPTI from such a sleep.
 bool cupti_tracer::nobody_sleeps_in_callback() noexcept {
     return callbacks.hearing.load() == 0 && callbacks.joining.load() == 0;
 }
 
-// A thread that is still in a callback of CUPTI's, before ours or after it, would go on with what CUPTI has freed. Who
-// joins is waited for, but who is in `heard` may wait for us.
+// A thread that is still in CUPTI's part of a callback, before libprof's code or after it, would use memory that
+// finalizing frees. Threads counted in `joining` are waited for. Threads in `heard` are not, since they may wait for
+// this one.
 bool cupti_tracer::callbacks_are_left() noexcept {
     using namespace std::chrono;
     constexpr timespec pause{0, 200'000};
@@ -301,11 +301,11 @@ void cupti_tracer::detach(bool finalize) noexcept {
     disable();
     const bool may_finalize = finalize && wait_until_left() && nobody_sleeps_in_callback();
     const std::lock_guard lock(asking_);
-    if (callbacks.is_left) return;  // while we waited
+    if (callbacks.is_left) return;  // abandon() was called during the wait
     attached_ = false;
-    // Finalizing ends the subscription, too.
+    // Finalizing also ends the subscription.
     const bool is_final = may_finalize && !met_another_client() && finalize_alone();
-    // Letting go of the subscription frees something, too: it is kept for who is in `heard` and about to want it.
+    // Unsubscribing also frees memory. The subscription is kept for a thread that is in `heard` and may need it next.
     const bool is_kept = finalize && !is_final && !nobody_sleeps_in_callback();
     if (!is_final && !is_kept) (void)cupti_.unsubscribe(subscriber_);
     if (!is_kept) subscriber_ = nullptr;
@@ -318,7 +318,7 @@ void cupti_tracer::detach(bool finalize) noexcept {
 bool cupti_tracer::finalize_alone() noexcept {
     const std::lock_guard lock(reading_);
     if (cupti_.finalize() != CUPTI_SUCCESS) return false;
-    // Not yet those of this time: a thread that is late may still bring one along.
+    // Buffers of this period are not taken back yet, because a late thread may still complete one.
     buffers_.take_back(unreadable_until_);
     unreadable_until_ = buffers_.last_number();
     return true;

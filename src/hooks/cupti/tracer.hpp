@@ -1,9 +1,11 @@
-// Our one CUPTI client: subscription, launch callbacks, activity records.
+// libprof's one CUPTI client: it owns the subscription, the callbacks at CUDA calls and the activity records.
 //
-// attach(), flush() and detach() are called by one thread at a time, never from a CUPTI callback, and never with a lock
-// held that a callback could want. CUPTI calls back on the application's threads; that code is the hot path: one clock
-// read and one ring write at the entry and at the exit of each launching call, and for each node that a CUDA graph
-// gets (graph_nodes.hpp).
+// Threads: one thread at a time calls attach(), flush() and detach(). It never calls them from a CUPTI callback, and
+// never while it holds a lock that a callback may need.
+//
+// Cost: CUPTI runs the callbacks on the application's threads, so they are the hot path. They read the clock once and
+// write one ring record at the entry and at the exit of each launching call, and for each new node of a CUDA graph
+// (graph_nodes.hpp).
 #pragma once
 
 #include <atomic>
@@ -24,100 +26,106 @@ namespace prof {
 
 struct tracer_options {
     std::string library;                  // PROF_CUPTI_LIBRARY
-    std::vector<std::string> toolkits{};  // folders
+    std::vector<std::string> toolkits{};  // folders to search for libcupti
     std::size_t buffer_bytes = 1U << 20;
     std::uint32_t buffer_count = 20;
 };
 
 class cupti_tracer {
 public:
-    // Opens libcupti. A tracer whose problem() is not empty does nothing.
+    // Opens libcupti. If that fails, problem() is not empty and the tracer does nothing.
     cupti_tracer(region& where, const tracer_options& options);
     ~cupti_tracer() = default;  // REQUIRES: detached
     cupti_tracer(const cupti_tracer&) = delete;
     cupti_tracer& operator=(const cupti_tracer&) = delete;
 
-    // Starts recording `what` under `epoch`. Returns "" or one line that says what failed; then nothing is attached
-    // and CUPTI is as it was before. `whole_graphs`: a launch of a CUDA graph is one record, if CUPTI can do that.
-    // REQUIRES for it: no graph was instantiated before in this process, or its next launch crashes.
-    // `runtime_calls`: a call of the runtime is recorded as such, else as the driver's call inside it, which has the
-    // same correlation id and costs the launching thread far less (docs/overhead.md). REQUIRES for it: that CUPTI stays
-    // in the process does no harm. It is not finalized from then on: of a call that was under way when its callback was
-    // switched on or off, CUPTI may leave a hook in the runtime, which then writes to memory that is no longer CUPTI's
-    // (docs/reliability.md).
+    // Starts recording the activities `what` under the epoch `epoch`. Returns "" or one line that names the failure.
+    // After a failure nothing is attached, and CUPTI is as it was before the call.
+    //
+    // `whole_graphs`: a launch of a CUDA graph becomes one record, if this CUPTI supports that. REQUIRES: no graph was
+    // instantiated before in this process; otherwise the next launch of that graph crashes.
+    //
+    // `runtime_calls`: calls of the CUDA runtime are recorded. Otherwise the driver call inside each of them is
+    // recorded; it has the same correlation id and costs the launching thread far less (docs/reference/overhead.md).
+    // REQUIRES: CUPTI may stay in the process, because it is not finalized from then on. The reason: when a callback is
+    // switched on or off while its runtime call is under way, CUPTI may leave a hook in the runtime. After a finalize
+    // that hook would write to memory that CUPTI has freed (docs/internals/reliability.md).
     std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
                        bool runtime_calls = false) noexcept;
 
-    // Hears cudaProfilerStart (true) and cudaProfilerStop, inside them on the thread that calls them, and nothing else;
-    // attach() goes on hearing them, detach() ends it. `heard` may call attach() and stop_recording(), and must not
-    // wait for a thread that is in another function of this class. detach() does not finalize CUPTI while it waits for
-    // something else. Returns "" or one line.
+    // Calls `heard` for cudaProfilerStart (true) and cudaProfilerStop (false), inside the call, on the thread that
+    // makes it. Nothing else is observed. attach() keeps this running, and detach() ends it. `heard` may call attach()
+    // and stop_recording(). It must not wait for a thread that is in another function of this class. While `heard`
+    // waits for something else, detach() does not finalize CUPTI. Returns "" or one line that names the failure.
     std::string listen(void (*heard)(bool starts) noexcept) noexcept;
 
-    // Hears of the nodes that CUDA graphs get, and of the calls that begin a capture: what is to be known while nothing
-    // is recorded. As listen(), attach() goes on from there and detach() ends it. Returns "" or one line.
+    // Observes new nodes of CUDA graphs and the calls that begin a graph capture: the events that are needed even while
+    // nothing is recorded. As with listen(), attach() keeps this running and detach() ends it. Returns "" or one line.
     std::string observe_graphs() noexcept;
 
-    // The latest correlation id of a call that was made while this was attached and not recorded; 0 if there was none.
+    // The correlation id of the latest call that was made while this was attached but was not recorded; 0 if there is
+    // none.
     static std::uint32_t last_unrecorded_call() noexcept;
     bool attached() const noexcept { return attached_.load(); }
     bool records_whole_graphs() const noexcept { return whole_graphs_; }
     bool records_runtime_calls() const noexcept { return runtime_calls_; }
 
-    // Asks CUPTI for its buffers: complete ones, or all of them (`forced`: also with records that have not ended).
+    // Asks CUPTI to hand over its completed buffers. `forced`: all buffers, including records that have not ended.
     void flush(bool forced) noexcept;
 
-    // No GPU work launched from here on is recorded; launches still are. First half of detach(): between the two the
-    // gate is shut, so that neither side lacks the other.
+    // First half of detach(). From here on new GPU work is not recorded, while launches still are. The caller shuts the
+    // gate before it calls detach(), so that launches and GPU records stay matched.
     void stop_recording() noexcept;
 
-    // Stops, calls back no more and flushes: CUPTI has no more records. What is completed now has to be read before
-    // detach() finalizes: kernels' names are CUPTI's memory.
+    // Stops recording, switches the callbacks off and flushes. Afterwards CUPTI has no more records. The completed
+    // buffers must be read before detach() finalizes CUPTI, because the kernel names in them are CUPTI's memory.
     void disable() noexcept;
 
-    // After disable(): waits until no thread can still be in a callback, and flushes again: one that was has
-    // brought its record, or a buffer. False, perhaps at once, if CUPTI is not to be finalized. Waits once: then it
-    // says the same until detach().
+    // Call it after disable(). Waits until no thread can still be in a callback. Then flushes again, since a thread
+    // that was in one may have added a record or a buffer. Returns false, perhaps at once, if CUPTI must not be
+    // finalized. Only the first call waits; later calls return the same result until detach().
     bool wait_until_left() noexcept;
 
-    // As disable(), and gives up the subscription. `finalize` also takes CUPTI out of the process's way (its
-    // cost on each launch ends with that, not before), after wait_until_left(); not at process exit, where the driver
-    // may be half gone, and not once whole graphs were recorded, whose next launch would crash, or the runtime's calls.
+    // Does what disable() does, then gives up the subscription. `finalize` also removes CUPTI from the process, after
+    // wait_until_left(); only that ends CUPTI's cost on each launch. CUPTI is not finalized once whole graphs were
+    // recorded, because their next launch would crash, nor once runtime calls were. At process exit do not pass
+    // `finalize`: the driver may be half shut down.
     void detach(bool finalize) noexcept;
 
-    // This thread is in the middle of a call to CUDA that is recorded, or CUPTI has handed it buffers: what it holds
-    // may be what others need in these functions.
+    // Whether this thread is inside a recorded CUDA call, or is a thread on which CUPTI hands over buffers. Such a
+    // thread may hold what other threads wait for in these functions.
     static bool is_in_call() noexcept;
 
-    // The process ends without waiting for a thread in one of these functions: CUPTI, whose exit handlers are about to
-    // run, is not called from now on. Never waits; any thread.
+    // For a process that exits without waiting for a thread in one of these functions. From now on libprof does not
+    // call CUPTI, whose exit handlers are about to run. Never waits; any thread.
     static void abandon() noexcept;
 
-    // In a forked child whose parent had a tracer, from pthread_atfork: CUPTI and its buffers stay the parent's. What
-    // CUPTI calls back records nothing, and CUPTI is not called. For ever; takes no lock.
+    // For a forked child whose parent had a tracer; called from pthread_atfork. CUPTI and its buffers stay the
+    // parent's. From now on callbacks record nothing in the child, and libprof does not call CUPTI there. Takes no
+    // lock.
     static void leave_to_parent() noexcept;
 
-    // The drain thread's. read_completed() reads a completed buffer into `out`, and says false if there is none; then
-    // give_back(), once what was read is in the capture: until that a process that is killed still has it. A buffer
-    // that came too late to be read is counted (cupti_error) and has nothing in it.
+    // For the drain thread. read_completed() reads one completed buffer into `out`, and returns false if there is none.
+    // Call give_back() once its records are in the capture: until then they can be recovered if the process is killed.
+    // A buffer that was completed too late to be read yields no records and is counted as cupti_error.
     bool read_completed(activity_batch& out);
     void give_back(const activity_batch& read) noexcept;
-    // Asks CUPTI for the buffers it has completed. Not while another thread of ours asks, or attaches to CUPTI or
-    // detaches from it.
+    // Asks CUPTI for the buffers that it has completed. Does nothing while another libprof thread flushes CUPTI or
+    // detaches from it, or before attach() has finished.
     void ask_for_completed() noexcept;
-    // Collects CUPTI's own count of records it dropped into the region's counters.
+    // Adds CUPTI's own count of dropped records to the region's counters.
     void count_dropped() noexcept;
 
-    // Another client of CUPTI's activity records was met, which has not subscribed: records went to the one or the
-    // other. CUPTI is never finalized from then on. Certain once detach() was called.
+    // Whether another client of CUPTI's activity records was found that has no subscription. Records then went to one
+    // client or the other, and CUPTI is never finalized from then on. The answer is certain once detach() was called.
     bool met_another_client() const noexcept;
 
-    // A module of kernels that can launch kernels was loaded while a tracer of this process was attached.
+    // Whether a module whose kernels can launch kernels was loaded while a tracer of this process was attached.
     static bool kernels_may_launch() noexcept;
 
     const std::string& problem() const noexcept { return problem_; }
     const cupti_library& library() const noexcept { return cupti_; }
-    // The clocks now, CUPTI's among them while it is attached. Any thread.
+    // Reads all clocks, including CUPTI's while it is attached. Any thread.
     clock_snapshot snapshot() noexcept;
 
 private:
@@ -145,20 +153,22 @@ private:
     std::string problem_;
     CUpti_SubscriberHandle subscriber_ = nullptr;  // null: not subscribed
     std::uint32_t epoch_ = 0;
-    std::uint64_t since_ns_ = 0;         // when it was attached, by CUPTI's clock
-    std::atomic<bool> attached_{false};  // set by the session, looked at by the drain thread
+    std::uint64_t since_ns_ = 0;         // when it was attached, on CUPTI's clock
+    std::atomic<bool> attached_{false};  // set by the session, read by the drain thread
     bool observes_graphs_ = false;       // observe_graphs() was called since the subscription
     bool is_silent_ = false;             // disable() was called since the subscription
-    std::optional<bool> is_left_;        // what wait_until_left() said since
-    std::mutex
-        asking_;  // held while CUPTI is flushed or detached from: the drain thread then keeps out, and never waits
-    std::mutex reading_;  // held while a buffer is read, or CUPTI finalized: that takes kernels' names along
-    std::uint64_t unreadable_until_ = 0;  // uses of buffers up to this number: CUPTI was finalized since
+    std::optional<bool> is_left_;        // the result of wait_until_left() since then
+    // Held while CUPTI is flushed or detached from. The drain thread then skips its call and never waits.
+    std::mutex asking_;
+    // Held while a buffer is read or CUPTI is finalized, because finalizing frees the kernel names.
+    std::mutex reading_;
+    std::uint64_t unreadable_until_ = 0;  // buffer uses up to this number cannot be read: CUPTI was finalized since
     activity_set what_;
-    // Asked for by who begins a capture, perhaps while another thread attaches anew and says so again afterwards.
+    // Read by the thread that begins a capture, perhaps while another thread attaches again. That thread then sets the
+    // capture's properties once more.
     std::atomic<bool> runtime_calls_{false};
     std::atomic<bool> whole_graphs_{false};
-    bool must_not_finalize_ = false;  // whole graphs were recorded once, or the runtime's calls
+    bool must_not_finalize_ = false;  // whole graphs or runtime calls were recorded once
 };
 
 }  // namespace prof

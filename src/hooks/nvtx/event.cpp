@@ -54,7 +54,7 @@ void fill_from_payloads(producer* names, const nvtxPayloadData_t* payloads, std:
 }
 
 void fill_from_attributes(producer& thread, const nvtxEventAttributes_t& event, record& out) noexcept {
-    // The struct has had one layout since NVTX 2; its `size` says how much of it the caller has.
+    // The struct has had one layout since NVTX 2; its `size` is the caller's size of it.
     if (event.size < sizeof(nvtxEventAttributes_t)) return;
     out.category = event.category;
     if (event.colorType == NVTX_COLOR_ARGB) out.color = event.color;
@@ -91,17 +91,17 @@ void fill_from_attributes(producer& thread, const nvtxEventAttributes_t& event, 
             out.flags = static_cast<std::uint8_t>(payload_type::f32);
             break;
         case NVTX_PAYLOAD_TYPE_EXT:
-            if (event.reserved0 > 0) {  // their number
+            if (event.reserved0 > 0) {  // the number of payloads
                 fill_from_payloads(&thread, reinterpret_cast<const nvtxPayloadData_t*>(event.payload.ullValue),
                                    static_cast<std::size_t>(event.reserved0), out);
             }
             break;
         default:
-            break;  // none
+            break;  // no payload
     }
     if (out.flags != 0 && event.payloadType != NVTX_PAYLOAD_TYPE_EXT) {
         std::memcpy(&out.value, &event.payload, sizeof out.value);
-        // The 4-byte kinds leave the other half of the union as it was.
+        // Types of 4 bytes leave the other half of the union uninitialised.
         if (out.flags >= static_cast<std::uint8_t>(payload_type::u32)) out.value &= 0xFFFFFFFFU;
     }
 }

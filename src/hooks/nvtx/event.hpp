@@ -1,5 +1,5 @@
-// From NVTX's event attributes to a record. Used by the NVTX hooks only; no cost beyond the fields read, plus interning
-// the message if it is no registered string.
+// Converts NVTX's event attributes to a record. Used by the NVTX hooks only. The cost is that of reading the fields,
+// and of interning the message unless it is a registered string.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace prof {
 
-// NVTX handles carry our numbers: domains their index, registered strings their name id.
+// NVTX handles carry libprof's numbers: a domain its index, a registered string its name id.
 inline std::uint32_t number_of(const void* handle) noexcept {
     return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(handle));
 }
@@ -24,7 +24,7 @@ THandle handle_of(std::uint32_t number) noexcept {
     return reinterpret_cast<THandle>(static_cast<std::uintptr_t>(number));
 }
 
-// wchar_t text as UTF-8, in place; longer texts are cut at a character.
+// wchar_t text as UTF-8, in a buffer inside the object; a longer text is cut at a character.
 class narrow_text {
 public:
     explicit narrow_text(const wchar_t* wide) noexcept;
@@ -35,7 +35,8 @@ private:
     std::size_t size_ = 0;
 };
 
-// For labels; and for registered strings, which are range names where there is no more room for what is kept.
+// keep_text() is for labels. intern_text() is for registered strings; these are stored like range names once there is
+// no room for permanent names.
 std::uint32_t keep_text(region& where, const char* text) noexcept;
 std::uint32_t keep_text(region& where, const wchar_t* text) noexcept;
 std::uint32_t intern_text(region& where, const char* text) noexcept;
@@ -47,12 +48,12 @@ inline std::uint32_t name_of(producer& thread, const wchar_t* text) noexcept {
     return thread.intern(narrow_text{text}.view());
 }
 
-// REQUIRES: out.domain is set. Of extended payloads the first number of bytes (value and flags) and, if `names` is
-// not null, the first message for a record that has no name yet.
+// Fills `value` and `flags` from the first number of bytes in extended payloads. If `names` is not null, also fills the
+// name of a record without one from the first message in them. REQUIRES: out.domain is set.
 void fill_from_payloads(producer* names, const nvtxPayloadData_t* payloads, std::size_t count, record& out) noexcept;
 
-// REQUIRES: out.domain is set. Fills name, category, color, value and flags. An attribute struct of an unknown size
-// gives a nameless record.
+// Fills name, category, color, value and flags. If the attribute struct has an unknown size the record has no name.
+// REQUIRES: out.domain is set.
 void fill_from_attributes(producer& thread, const nvtxEventAttributes_t& event, record& out) noexcept;
 
 }  // namespace prof

@@ -11,7 +11,8 @@
 namespace prof {
 namespace {
 
-// Of the structs that are handed over here the first version is read; a later one of the same major number only adds.
+// The structs that NVTX passes here are read in their first version. A later version of the same major number only adds
+// fields.
 constexpr unsigned major_version = NVTX_EXT_PAYLOAD_COMPATID >> 8;
 
 std::uint8_t NVTX_API domain_is_enabled(nvtxDomainHandle_t) noexcept { return 1; }
@@ -28,7 +29,8 @@ bool answer_nvtx_extension(nvtxExtModuleInfo_t* module) noexcept {
         return false;
     }
     const nvtxExtModuleSegment_t& functions = module->segments[0];
-    if (functions.slotCount <= NVTX3EXT_CBID_nvtxDomainIsEnabled) return false;  // an older NVTX does not ask
+    if (functions.slotCount <= NVTX3EXT_CBID_nvtxDomainIsEnabled)
+        return false;  // older versions of NVTX do not call it
     const auto answer = [&](std::size_t slot, auto* function) {
         functions.functionSlots[slot] = reinterpret_cast<intptr_t>(function);
     };

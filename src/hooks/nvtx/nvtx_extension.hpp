@@ -1,6 +1,6 @@
-// NVTX's extension side. Clients of NVTX 3.2.0 and 3.2.1 ask nvtxDomainIsEnabled first, and are silent towards a tool
-// that does not say 1. Schemas of extended payloads are taken (hooks/nvtx/payload_schemas.hpp), and so are events that
-// consist of such payloads or end with one (hooks/nvtx/nvtx_hooks.hpp).
+// NVTX's extension interface. Clients of NVTX 3.2.0 and 3.2.1 call nvtxDomainIsEnabled first, and pass nothing to a
+// tool that does not return 1. Supported are schemas of extended payloads (hooks/nvtx/payload_schemas.hpp), and events
+// that consist of such payloads or end with one (hooks/nvtx/nvtx_hooks.hpp).
 #pragma once
 
 #pragma GCC diagnostic push
@@ -10,7 +10,8 @@
 
 namespace prof {
 
-// From InitializeInjectionNvtxExtension, once for each extension module of each NVTX instance.
+// Called from InitializeInjectionNvtxExtension, once for each extension module of each NVTX instance. Returns false if
+// the module is not the payload extension, or has no slot for nvtxDomainIsEnabled.
 bool answer_nvtx_extension(nvtxExtModuleInfo_t* module) noexcept;
 
 }  // namespace prof

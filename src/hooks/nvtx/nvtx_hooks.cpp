@@ -17,7 +17,7 @@ namespace {
 
 std::atomic<bool> torch_texts_are_split{false};
 
-// What PyTorch's observer pushes, its numbers apart from its name.
+// A name from PyTorch's observer, with the numbers separated from it.
 auto torch_message(const char* text) noexcept {
     return [text](producer& out, record& r) {
         const torch_text split = split_torch_text(text);
@@ -46,7 +46,7 @@ auto attributes(const nvtxEventAttributes_t* event) noexcept {
     };
 }
 
-// An event with a registered name and no payload: filled in without a call.
+// Whether an event has a registered name and no payload. Such a record is filled without a call.
 bool is_plain(const nvtxEventAttributes_t* event) noexcept {
     return event != nullptr && event->size >= sizeof *event && event->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
            event->payloadType == NVTX_PAYLOAD_UNKNOWN;
@@ -103,13 +103,14 @@ nvtxDomainHandle_t create_domain(const TText* name) noexcept {
     if (where == nullptr || name == nullptr) return nullptr;
     const std::string_view text = where->names().text(keep_text(*where, name));
     const std::uint32_t number = where->domain(text);
-    // relaxed: a number, which nothing hangs on.
+    // relaxed: a plain number; no other data depends on it.
     if (text == "TSL") xla_domain.store(number, std::memory_order_relaxed);
     return handle_of<nvtxDomainHandle_t>(number);
 }
 
-// XLA registers with the name of each operation, which ends with '#', its text in HLO and the lines of its source, for
-// payloads that are not recorded. They are hundreds of times as long as the names and would take their place.
+// XLA registers a second text with the name of each operation: the operation's HLO text and source lines. (The name
+// itself ends with '#'.) Those texts are for payloads that libprof does not record. They are hundreds of times as long
+// as the names, and would use up their memory.
 bool is_detail_of_xla(nvtxDomainHandle_t domain, const char* text) noexcept {
     const std::uint32_t number = xla_domain.load(std::memory_order_relaxed);
     if (number == 0 || text == nullptr || number_of(domain) != number) return false;
@@ -124,8 +125,8 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
     return where == nullptr ? nullptr : handle_of<nvtxStringHandle_t>(intern_text(*where, text));
 }
 
-// What <prof/range.hpp> calls instead of NVTX: a domain below the limit; an event with a registered name and nothing
-// else, which need not be looked at.
+// <prof/range.hpp> calls these instead of NVTX's functions, with a domain below the limit, and with an event that has a
+// registered name and nothing else. So they check neither.
 [[gnu::noinline]] void pop_own_late(std::uint32_t domain) noexcept { pop_range(domain); }
 [[gnu::aligned(64)]] void push_own(nvtxDomainHandle_t handle, const nvtxEventAttributes_t* event) noexcept {
     const auto domain = reinterpret_cast<std::uintptr_t>(handle);
@@ -144,8 +145,8 @@ nvtxStringHandle_t register_string(const TText* text) noexcept {
         pop_own_late(number_of(handle));
 }
 
-// It asks for the gate, at which it then looks before it calls (a reader of its own has 32 bits there and nothing
-// else), and for these two.
+// Answers the requests of <prof/range.hpp>. It requests the address of the gate, to read it before each call, and the
+// two functions above. (The header declares the gate for itself, as a plain word of 32 bits.)
 void answer(nvtxDomainHandle_t domain, const nvtxResourceAttributes_t& question) noexcept {
     using gate_word = std::remove_reference_t<decltype(recording_epoch)>;
     static_assert(sizeof(gate_word) == sizeof(std::uint32_t) && gate_word::is_always_lock_free);
@@ -164,7 +165,7 @@ void answer(nvtxDomainHandle_t domain, const nvtxResourceAttributes_t& question)
     std::memcpy(const_cast<void*>(question.identifier.pValue), &found, sizeof found);
 }
 
-// --- what NVTX calls: one line each ---------------------------------------------------------------------------------
+// --- the functions that NVTX calls: one line each --------------------------------------------------------------------
 
 void NVTX_API on_mark_ex(const nvtxEventAttributes_t* e) noexcept { put_mark(0, attributes(e)); }
 void NVTX_API on_mark_a(const char* text) noexcept { put_mark(0, message(text)); }
@@ -175,7 +176,7 @@ nvtxRangeId_t NVTX_API on_start_w(const wchar_t* text) noexcept { return start_r
 void NVTX_API on_end(nvtxRangeId_t id) noexcept { end_range(0, id); }
 int NVTX_API on_push_ex(const nvtxEventAttributes_t* e) noexcept { return push_event(0, e); }
 [[gnu::noinline]] int push_text(const char* text) noexcept {
-    // relaxed: a setting; nothing else is read on its account.
+    // relaxed: a setting; no other data depends on it.
     const bool split = text != nullptr && torch_texts_are_split.load(std::memory_order_relaxed);
     return split ? write_push(0, torch_message(text), text) : push_range(0, message(text), text);
 }
@@ -202,7 +203,7 @@ void NVTX_API on_domain_end(nvtxDomainHandle_t d, nvtxRangeId_t id) noexcept { e
 }
 nvtxResourceHandle_t NVTX_API on_resource_create(nvtxDomainHandle_t d, nvtxResourceAttributes_t* a) noexcept {
     if (a == nullptr || a->messageType != NVTX_MESSAGE_TYPE_ASCII || a->message.ascii == nullptr) return nullptr;
-    // A thread may be named this way too (NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE: a gettid).
+    // A thread may also be named like this (NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE: a gettid).
     if (a->identifierType == NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE) {
         name_thread(static_cast<std::uint32_t>(a->identifier.ullValue), a->message.ascii);
     } else if (a->identifierType == NVTX_RESOURCE_TYPE_GENERIC_POINTER) {
@@ -311,7 +312,7 @@ bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
         entry(NVTX_CBID_CUDART_NameCudaStreamA, on_name_stream_a),
         entry(NVTX_CBID_CUDART_NameCudaStreamW, on_name_stream_w),
     };
-    (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDA, cuda);      // absent where the client
+    (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDA, cuda);      // absent if the client
     (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDART, cudart);  // does not use CUDA naming
     const bool has_core = fill_table(*callbacks, NVTX_CB_MODULE_CORE, core);
     const bool has_core2 = fill_table(*callbacks, NVTX_CB_MODULE_CORE2, core2);
@@ -322,14 +323,14 @@ void split_torch_texts(bool split) noexcept { torch_texts_are_split.store(split,
 
 namespace {
 
-// A domain of libprof's own. A forked child's domains have the numbers of its parent's.
+// A domain that libprof itself uses. In a forked child the domains have the same numbers as in the parent.
 class own_domain {
 public:
     constexpr explicit own_domain(std::string_view name) noexcept : name_(name) {}
 
     std::uint32_t number(region& where) noexcept {
-        // relaxed: a number, which nothing hangs on. Threads that find none at once get the same, or another of that
-        // name.
+        // relaxed: a plain number; no other data depends on it. Threads that find 0 at the same time get the same
+        // number, or two numbers of one name.
         std::uint32_t number = number_.load(std::memory_order_relaxed);
         if (number == 0) [[unlikely]] {
             number = where.domain(name_);

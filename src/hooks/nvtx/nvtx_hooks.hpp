@@ -1,6 +1,6 @@
-// NVTX's tool side: turns the process's range calls into records. NVTX calls these functions on the thread that made
-// the range; they are noexcept, take no lock, allocate nothing (but the first on a thread attaches it to a ring), and
-// cost one clock read and one ring write.
+// The tool side of NVTX: turns the process's range calls into records. NVTX calls these functions on the thread that
+// makes the range. They are noexcept, take no lock and do not allocate; only the first call on a thread does, because
+// it attaches the thread to a ring. Cost: one clock read and one ring write.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace prof {
 
-// From InitializeInjectionNvtx2: puts the hooks into the function tables of one NVTX instance (every shared object
-// that uses NVTX has its own, so this is called several times, perhaps at once). False if it offers no tables.
+// Puts the hooks into the function tables of one NVTX instance. Called from InitializeInjectionNvtx2. Every shared
+// object that uses NVTX has an instance of its own, so this is called several times, perhaps at once. Returns false if
+// the instance offers no tables.
 bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept;
 
-// What NVTX's payload extension calls: events whose attributes are extended payloads, and ranges that end with one (a
-// plain push and this pop belong together; NCCL does so). The first number of bytes in the payloads is kept; of the end
-// of a start/end range nothing is.
+// Called by NVTX's payload extension, for events whose attributes are extended payloads, and for ranges that end with
+// one. (A plain push may be paired with this pop; NCCL does that.) The first number of bytes in the payloads is kept. A
+// payload at the end of a start/end range is not recorded.
 void NVTX_API on_mark_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept;
 int NVTX_API on_push_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept;
 int NVTX_API on_pop_payload(nvtxDomainHandle_t d, const nvtxPayloadData_t* data, std::size_t count) noexcept;
@@ -26,21 +27,22 @@ nvtxRangeId_t NVTX_API on_start_payload(nvtxDomainHandle_t d, const nvtxPayloadD
 void NVTX_API on_end_payload(nvtxDomainHandle_t d, nvtxRangeId_t id, const nvtxPayloadData_t* data,
                              std::size_t count) noexcept;
 
-// Whether what PyTorch's NVTX observer appends to names is taken off and kept as numbers (torch_text.hpp). Any thread,
-// at any time.
+// Whether the suffix that PyTorch's NVTX observer appends to names is cut off and kept as numbers (torch_text.hpp). Any
+// thread, at any time.
 void split_torch_texts(bool split) noexcept;
 
-// A phase: a range of ours in the domain "prof.phases". False: it is not recorded, and there is nothing to pop.
+// A phase: a range that libprof makes in the domain "prof.phases". False: it is not recorded, and there is nothing to
+// pop.
 bool push_phase(const char* name, std::uint32_t category) noexcept;
 void pop_phase() noexcept;
-// A module's call: a range in the domain "prof.modules". `sequence`: autograd's next number; -1: not known.
+// The call of a module: a range in the domain "prof.modules". `sequence`: autograd's next number; -1: not known.
 bool push_module(const char* name, std::int64_t sequence) noexcept;
 void pop_module(std::int64_t sequence) noexcept;
-// A phase's in NVTX's default domain.
+// Like a phase, but in NVTX's default domain.
 bool push_plain(const char* name) noexcept;
 void pop_plain() noexcept;
 
-// A mark of ours in the domain "prof", as if the process had made it.
+// A mark that libprof makes in the domain "prof", recorded as if the process had made it.
 void record_mark(const char* text, std::uint64_t payload) noexcept;
 
 }  // namespace prof

@@ -1,5 +1,5 @@
-// NVTX's client types and the types of its tool side. NVTX gives the latter only together with its client
-// implementation, so that comes along (static functions, none of which we call).
+// NVTX's client types and its tool-side types. NVTX provides the latter only together with its client implementation,
+// which is therefore included, too (static functions; libprof calls none of them).
 #pragma once
 
 #pragma GCC diagnostic push

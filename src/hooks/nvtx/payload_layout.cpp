@@ -11,15 +11,15 @@ constexpr std::uint64_t array_flags = 7U << 4;
 constexpr std::uint64_t layout_flags = array_flags | NVTX_PAYLOAD_ENTRY_FLAG_POINTER |
                                        NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
                                        NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE;
-constexpr std::uint64_t purpose_flags = 3U << 10;  // one of message, timestamp
+constexpr std::uint64_t purpose_flags = 3U << 10;  // selects: message, timestamp
 
 struct extent {
-    std::uint64_t size = 0;  // 0: not known here (a nested schema, an array of unknown length)
+    std::uint64_t size = 0;  // 0: unknown here (a nested schema, an array of unknown length)
     std::uint64_t alignment = 1;
 };
 
 struct whole_number {
-    std::uint8_t width = 0;  // 0: no whole number of two bytes or more
+    std::uint8_t width = 0;  // 0: not an integer of two bytes or more
     bool is_signed = false;
 };
 
@@ -85,13 +85,13 @@ std::uint64_t size_of_type(std::uint64_t type) noexcept {
 
 extent extent_of(const nvtxPayloadSchemaEntry_t& entry) noexcept {
     constexpr extent pointer{sizeof(void*), sizeof(void*)};
-    constexpr std::uint64_t longest = 1U << 30;  // beyond it products would leave 64 bits: no struct is so long
+    constexpr std::uint64_t longest = 1U << 30;  // beyond it products would overflow 64 bits; no struct is that long
     if ((entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) != 0) return pointer;
     const std::uint64_t array = entry.flags & array_flags;
     const bool has_length = array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE;
     if ((array != 0 && !has_length) || entry.arrayOrUnionDetail > longest) return {};
     if (is_string(entry.type)) {
-        // A string that says neither its length nor how it ends can only be a char*.
+        // A string that gives neither its length nor its end can only be a char*.
         return entry.arrayOrUnionDetail == 0 ? pointer : extent{entry.arrayOrUnionDetail, 1};
     }
     const std::uint64_t size = size_of_type(entry.type);
@@ -107,7 +107,7 @@ bool says_bytes(const char* name) noexcept {
 
 using text_form = payload_layout::text_form;
 
-// How the entry holds one text; none for what is not text, is several, or lies elsewhere in the payload.
+// How the entry holds a text; `none` if it is no text, several texts, or one elsewhere in the payload.
 text_form form_of(const nvtxPayloadSchemaEntry_t& entry) noexcept {
     const std::uint64_t flags = entry.flags & layout_flags;
     if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE) {
@@ -138,7 +138,7 @@ void take_message(const nvtxPayloadSchemaEntry_t& entry, std::uint64_t offset, p
     out.text_length = ends_with_zero ? 0 : entry.arrayOrUnionDetail;
 }
 
-// Whether the payload has `width` bytes at `offset`. Its size is SIZE_MAX where the client does not say it.
+// Whether the payload has `width` bytes at `offset`. A client that does not give the size sets it to SIZE_MAX.
 bool reaches(const nvtxPayloadData_t& data, std::uint64_t offset, std::uint64_t width) noexcept {
     return data.size == SIZE_MAX || (data.size >= width && data.size - width >= offset);
 }
@@ -177,11 +177,11 @@ payload_layout layout_of(const nvtxPayloadSchemaAttr_t& schema) noexcept {
     const std::uint64_t pack =
         (schema.fieldMask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ALIGNMENT) != 0 ? schema.packAlign : 0;
     payload_layout out;
-    std::uint64_t end = 0;  // of the field before; UINT64_MAX: not known
+    std::uint64_t end = 0;  // of the previous field; UINT64_MAX: not known
     for (std::size_t i = 0; i < schema.numEntries; ++i) {
         const nvtxPayloadSchemaEntry_t& entry = schema.entries[i];
         const extent own = extent_of(entry);
-        // Offsets need not be given: then fields lie as in a C struct.
+        // A client may omit offsets: fields are then laid out as in a C struct.
         std::uint64_t offset = entry.offset;
         if (offset == 0 && end != 0) {
             const std::uint64_t alignment = pack == 0 ? own.alignment : std::min(pack, own.alignment);
@@ -206,7 +206,7 @@ payload_content read_payload(const payload_layout& layout, const nvtxPayloadData
     if (layout.bytes_width != 0 && reaches(data, layout.bytes_offset, layout.bytes_width)) {
         out.bytes = value_at<std::uint64_t>(data, layout.bytes_offset, layout.bytes_width);
         const std::uint64_t sign = std::uint64_t{1} << (8 * layout.bytes_width - 1);
-        out.has_bytes = !layout.bytes_is_signed || (out.bytes & sign) == 0;  // below zero it is no number of bytes
+        out.has_bytes = !layout.bytes_is_signed || (out.bytes & sign) == 0;  // a negative value is no number of bytes
     }
     read_message(layout, data, out);
     return out;

@@ -9,7 +9,7 @@
 namespace prof {
 namespace {
 
-// `key` is stored last (release): while it is 0 the slot is empty or being filled.
+// `key` is stored last (release): while it is 0, the slot is empty or being filled.
 struct slot {
     std::atomic<bool> is_taken{false};
     std::atomic<std::uint64_t> key{0};
@@ -18,7 +18,8 @@ struct slot {
 std::array<slot, 1024> slots;
 std::atomic<std::uint32_t> next_dynamic_id{1};
 
-// Ids the client chose are below 2^32 and one domain's; those made up are above, and every domain's alike.
+// Ids that a client chose are below 2^32 and belong to one domain. Ids that libprof made up are above, and valid in all
+// domains.
 std::uint64_t key_of(std::uint32_t domain, std::uint64_t id) noexcept {
     const std::uint64_t kind = id >= NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START ? 1 : 0;
     return (std::uint64_t{domain} << 33) | (kind << 32) | (id & 0xFFFFFFFFU);
@@ -33,7 +34,7 @@ const payload_layout* find(std::uint64_t key) noexcept {
         // acquire: pairs with keep()'s release.
         const std::uint64_t found = slots[at].key.load(std::memory_order_acquire);
         if (found == key) return &slots[at].layout;
-        // relaxed: what is being put here just now may be missed once.
+        // relaxed: a schema that is being registered just now may be missed once.
         if (found == 0 && !slots[at].is_taken.load(std::memory_order_relaxed)) return nullptr;
     }
     return nullptr;
@@ -44,7 +45,7 @@ bool keep(std::uint64_t key, const payload_layout& layout) noexcept {
     for (std::size_t i = 0; i < slots.size(); ++i, at = (at + 1) % slots.size()) {
         if (slots[at].is_taken.exchange(true)) continue;
         slots[at].layout = layout;
-        // release: the layout is seen with its key.
+        // release: a reader that sees the key sees the layout.
         slots[at].key.store(key, std::memory_order_release);
         return true;
     }

@@ -1,14 +1,15 @@
-// What PyTorch's NVTX observer pushes, taken apart. It makes every text its own by what it appends to the name:
+// Splits the texts of PyTorch's NVTX observer. The observer appends numbers to each name, which makes every text
+// unique:
 //
 //     forward, op_id = 17
 //     aten::addmm, seq = 4, op_id = 37
 //
-// op_id numbers the ranges of a process from 1; seq is the number that autograd gave to the node which the operator is
-// about to make, absent where it makes none. Names taken with their suffix would fill the name table, so it is cut off
-// and kept as numbers. Numbers are taken only in the form in which they are printed (no sign, no leading zero, in
-// range), so that the text can be put together again, byte for byte.
+// op_id numbers the ranges of a process from 1. seq is the number that autograd gives to the node that the operator
+// will make; it is absent if there is no such node. Names with these suffixes would fill the name table, so the suffix
+// is cut off and stored as numbers. A number is accepted only in its printed form (no sign, no leading zero, in range),
+// so that the original text can be restored byte for byte.
 //
-// Called for each range while one is recorded: reads back from the end of the text, allocates nothing.
+// Called for each range while a recording is running. Scans back from the end of the text, and allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,12 @@ namespace prof {
 
 struct torch_text {
     std::string_view name;
-    std::uint64_t op_id = 0;     // 0: this is no text of the observer's, `name` is all of it
+    std::uint64_t op_id = 0;     // 0: not a text of the observer; `name` is the whole text
     std::int64_t sequence = -1;  // -1: none
 };
 
-// Takes `label` and a number off the end of `text`. False, and nothing taken, if it does not end so.
+// Removes `label` and a number from the end of `text`. Returns false, and removes nothing, if the text does not end
+// like that.
 inline bool take_number(std::string_view& text, std::string_view label, std::uint64_t most,
                         std::uint64_t& number) noexcept {
     std::size_t first = text.size();

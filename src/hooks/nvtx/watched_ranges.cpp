@@ -14,12 +14,12 @@ struct range_watch {
         range_use use = range_use::step;
         std::string name;
         bool in_any_domain = true;
-        std::uint32_t domain = 0;                          // else
-        std::atomic<const void*> heard_first_on{nullptr};  // a thread, by the address of its producer pointer
+        std::uint32_t domain = 0;                          // if not in_any_domain
+        std::atomic<const void*> heard_first_on{nullptr};  // a thread, as the address of its this_thread
     };
     std::deque<entry> entries;
     range_observer listener = nullptr;
-    const range_watch* before = nullptr;  // never freed: a hook may be in it
+    const range_watch* before = nullptr;  // never freed: a hook may be reading it
 };
 
 namespace {
@@ -36,7 +36,7 @@ bool is_named(std::string_view text, std::string_view name) noexcept {
     return at == text.size() || at == split_torch_text(text).name.size();
 }
 
-// All that ever were, the latest first.
+// All that were ever installed, the latest first.
 std::atomic<const range_watch*> all_watches{nullptr};
 
 bool is_on_its_thread(range_watch::entry& entry) noexcept {

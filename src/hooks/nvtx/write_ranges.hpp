@@ -1,10 +1,10 @@
-// From a call of the process's to a record in its thread's ring: what stands behind each NVTX hook.
+// Writes the records behind each NVTX hook, to the ring of the calling thread.
 //
-// While nothing is recorded a hook costs two comparisons of words that are in the cache. While something is, nearly
-// every range goes the short way, inlined into its hook: without a call there is no stack frame. What is unusual goes
-// the long way, a function of its own: a thread without a producer for this recording, a range that is watched, a clock
-// that is a call, a full ring, a signal's handler that interrupted a record. `fill` puts the message and attributes
-// into the record.
+// While nothing is recorded a hook compares two words that are in the cache. While a recording runs nearly every range
+// takes the fast path, which is inlined into its hook: without a call there is no stack frame. Unusual cases take the
+// slow path, a function of its own: a thread without a producer for this recording, a watched range, a clock that needs
+// a call, a full ring, a signal handler that interrupted a record. `fill` puts the message and the attributes into the
+// record.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@
 
 namespace prof {
 
-// NVTX_NO_PUSH_POP_TRACKING: "this tool does not track levels (now)".
+// NVTX_NO_PUSH_POP_TRACKING: this tool does not track levels (at present).
 inline constexpr int no_level = NVTX_NO_PUSH_POP_TRACKING;
 
 inline std::atomic<std::uint64_t> next_range_id{1};
 
-// A domain that found no place: its ranges are not recorded, but counted.
+// Whether the domain found no room in the table. Its ranges are not recorded, but counted.
 inline bool refused(std::uint32_t domain) noexcept {
     if (domain < domain_limit) [[likely]]
         return false;
@@ -39,7 +39,7 @@ template <typename TFill>
     });
 }
 
-// `text` is the range's name, as the program gave it: a range may be waited for while nothing is recorded.
+// `text` is the range's name as the program gave it: opens_window() checks it even while nothing is recorded.
 template <typename TFill, typename TText>
 [[gnu::noinline]] int write_push(std::uint32_t domain, TFill fill, TText text) noexcept {
     const bool is_opener = opens_window(domain, text);
@@ -50,11 +50,11 @@ template <typename TFill, typename TText>
         remember_opener(level < 0 ? nullptr : out, domain, level);
     return level;
 }
-// The short way, if it is to be had: else false, and nothing has changed. REQUIRES: domain < domain_limit.
+// The fast path. Returns false, with nothing changed, if it does not apply. REQUIRES: domain < domain_limit.
 template <typename TFill>
 [[gnu::always_inline]] inline bool push_at_once(std::uintptr_t domain, TFill fill, int& level) noexcept {
     const std::uint32_t epoch = this_thread.direct_epoch;
-    // relaxed: the thread's producer is of this epoch since it has seen the gate open, with acquire.
+    // relaxed: direct_epoch is set only after the thread has read this epoch from the gate with acquire.
     if (epoch != plain_epoch.load(std::memory_order_relaxed)) [[unlikely]]
         return false;
     begin_writing();
@@ -76,7 +76,8 @@ int push_range(std::uint32_t domain, TFill fill, TText text) noexcept {
     return gate_is_shut() ? no_level : write_push(domain, fill, text);
 }
 
-// In a forked child that has recorded nothing yet what ends began in its parent: no recording begins with that.
+// Whether a pop must not begin a recording: in a forked child that has recorded nothing yet, it ends a range of the
+// parent.
 inline bool belongs_to_parent(std::uint32_t domain) noexcept {
     if (epoch_of(recording_epoch) != orphan_epoch) return false;
     if (domain < domain_limit) (void)ends_parents_range(domain);
@@ -95,7 +96,7 @@ template <typename TFill>
 [[gnu::noinline]] int write_pop(std::uint32_t domain, TFill fill) noexcept {
     if (belongs_to_parent(domain)) [[unlikely]]
         return no_level;
-    producer* const out = recording_producer(false);  // of its push it was counted
+    producer* const out = recording_producer(false);  // a lost record was counted at the push
     if (out == nullptr || domain >= domain_limit) return no_level;
     int level = no_level;
     {
@@ -105,11 +106,11 @@ template <typename TFill>
     note_pop(out, domain, level);
     return level;
 }
-// As push_at_once().
+// Like push_at_once().
 template <typename TFill>
 [[gnu::always_inline]] inline bool pop_at_once(std::uintptr_t domain, TFill fill, int& level) noexcept {
     const std::uint32_t epoch = this_thread.direct_epoch;
-    // relaxed: as there.
+    // relaxed: as in push_at_once().
     if (epoch != plain_epoch.load(std::memory_order_relaxed)) [[unlikely]]
         return false;
     begin_writing();
@@ -161,14 +162,15 @@ template <typename TFill>
 }
 template <typename TFill>
 nvtxRangeId_t start_range(std::uint32_t domain, TFill fill) noexcept {
-    // relaxed: only has to be unique. Given out while nothing is recorded too: the range may end while something is.
+    // relaxed: only has to be unique. An id is also given out while nothing is recorded, since the range may end while
+    // something is.
     const std::uint64_t id = next_range_id.fetch_add(1, std::memory_order_relaxed);
     if (!gate_is_shut()) write_start(domain, id, fill);
     return id;
 }
 
 [[gnu::noinline]] inline void write_end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
-    if (epoch_of(recording_epoch) == orphan_epoch) return;  // as belongs_to_parent()
+    if (epoch_of(recording_epoch) == orphan_epoch) return;  // as in belongs_to_parent()
     const recording_scope out;
     if (!out || domain >= domain_limit) return;
     record r;

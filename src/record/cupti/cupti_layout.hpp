@@ -1,8 +1,9 @@
-// Where the fields of CUPTI's activity records are, in bytes from the record's start.
+// Where the fields of CUPTI's activity records are, as offsets in bytes from the start of the record.
 //
-// Records grow from version to version at their end, and no field has ever moved (compared over the headers of 17
-// releases, 12.0 to 13.5; tests/hooks/offsets does it again). So one table reads the records of every libcupti: what
-// 12.0 has is always there, what came later is read only from `since` on (cuptiGetVersion's number).
+// Records grow at their end from version to version, and no field has ever moved (checked over the headers of 17
+// releases, 12.0 to 13.5; tests/hooks/offsets repeats the check). So one table reads the records of every libcupti.
+// Fields of 12.0 are always there. Later fields are read only from the version `since` on (a number of
+// cuptiGetVersion).
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ struct field {
     std::size_t offset;
     std::uint32_t since = 0;
 
-    // 0 where the record's version does not have the field.
+    // 0 if the record's version does not have the field.
     TValue read(const void* record, std::uint32_t version) const noexcept {
         TValue value{};
         if (version >= since) std::memcpy(&value, static_cast<const std::byte*>(record) + offset, sizeof value);
@@ -156,8 +157,8 @@ inline constexpr std::size_t uuid{120};  // 16 bytes
 inline constexpr text name{136};
 }  // namespace device
 
-// What a record of this kind takes in the buffers of a CUPTI of this version; 0 for kinds that are not read. Of
-// versions later than those we know, the least that it can take.
+// The size of a record of this kind in the buffers of this CUPTI version; 0 for kinds that are not read. For versions
+// newer than the known ones it is the smallest possible size.
 constexpr std::size_t record_bytes(std::uint32_t kind_number, std::uint32_t version) noexcept {
     switch (kind_number) {
         case kind_concurrent_kernel:

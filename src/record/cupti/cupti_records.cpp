@@ -64,7 +64,7 @@ kernel_record read_kernel(const source& from, std::uint32_t epoch) noexcept {
     return k;
 }
 
-// What copies, peer copies and sets have at the same place.
+// The fields that copies, peer copies and sets have at the same offsets.
 transfer_record read_common(const source& from) noexcept {
     using namespace layout::memcpy;
     transfer_record t;

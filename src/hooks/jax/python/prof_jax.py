@@ -1,8 +1,8 @@
-"""Makes ranges of JAX's annotations: docs/phases.md. jax.profiler.TraceAnnotation, and what derives from it, goes to a
-recorder of XLA's alone; under `prof run` it pushes and pops a range of the program's as well. A StepTraceAnnotation is
-a step besides. The class stays the same, and so does all that it did: its three methods call what was there before.
+"""Makes ranges of JAX's annotations: docs/guide/jax.md. jax.profiler.TraceAnnotation and its derived classes report to a
+recorder of XLA's only. Under `prof run` they also push and pop a range, and a StepTraceAnnotation is a step, too.
+The class and its behaviour stay the same: its three replaced methods call the original ones.
 
-The names of operations that XLA's own ranges leave out are kept with the capture.
+The names of operations that are missing in XLA's own ranges are stored with the capture.
 """
 import atexit
 import ctypes
@@ -18,12 +18,12 @@ KEY = "_libprof_range"  # in an annotation's __dict__
 
 
 class Library:
-    """libprof's functions. The interpreter's lock is kept: they are short."""
+    """libprof's functions. They are short, so the interpreter's lock is kept."""
 
     def __init__(self):
         path = os.environ.get("NVTX_INJECTION64_PATH") or os.environ["PROF_IMAGE_LIBRARY"]
         waits = any(os.environ.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))  # for a window to open
-        library = (ctypes.CDLL if waits else ctypes.PyDLL)(path)  # another tool's has no such functions
+        library = (ctypes.CDLL if waits else ctypes.PyDLL)(path)  # another tool's library lacks these functions
         self.push, self.pop = library.prof_range_push, library.prof_range_pop
         self.keep_text = library.prof_keep_text
         self.push_phase, self.pop_phase = library.prof_phase_push, library.prof_phase_pop
@@ -32,13 +32,13 @@ class Library:
 
 
 class Range:
-    """What one annotation says."""
+    """The range of one annotation."""
 
     __slots__ = ("name", "is_step", "open")
 
     def __init__(self, name, is_step):
         self.name, self.is_step = name, is_step
-        self.open = []  # the thread, and what to pop there; the latest last
+        self.open = []  # the thread, and what to pop there; the latest is the last
 
     def begin(self, library):
         has_step = self.is_step and library.push_phase(b"step", library.witness) == 0
@@ -47,7 +47,7 @@ class Range:
     def end(self, library):
         thread, has_range, has_step = self.open.pop()
         if thread != threading.get_ident():
-            return  # its stack is another one's
+            return  # it was pushed on another thread's stack
         if has_range:
             library.pop()
         if has_step:
@@ -65,7 +65,7 @@ def text_of(name, options, is_step):
 
 
 def is_of_jax(frame, own):
-    """An annotation that JAX makes for itself (of its compilation, its calls), and not the program."""
+    """Whether JAX made the annotation itself (for compilation, for its calls), and not the program."""
     module = ""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
@@ -81,7 +81,7 @@ def is_of_jax(frame, own):
 
 # --- names of operations --------------------------------------------------------------------------------------------
 
-MOST_BYTES_READ, MOST_BYTES_KEPT, MOST_SECONDS = 16 << 20, 1 << 20, 2.0  # in all
+MOST_BYTES_READ, MOST_BYTES_KEPT, MOST_SECONDS = 16 << 20, 1 << 20, 2.0  # limits for the whole process
 COMPUTATION = re.compile(r"(?:ENTRY )?%?([\w.-]+) .*\{$")
 INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([\w.-]+) = ")
 NAME = re.compile(r'metadata=\{[^}]*?op_name="([^"]*)"')
@@ -89,7 +89,7 @@ CALLED = re.compile(r"\b(calls|to_apply)=%?([\w.-]+)")
 
 
 def split(name):
-    """At each '/' in no parentheses."""
+    """Splits at each '/' outside parentheses."""
     parts, depth = [""], 0
     for letter in name:
         depth += (letter in "([") - (letter in ")]")
@@ -112,8 +112,9 @@ def common(names):
 
 
 def names_left_out(text):
-    """Of a module in HLO: instructions that XLA gives no name, and what the names of their parts have in common. XLA gives
-    what all begin with, and a reduction's function has a name of its own."""
+    """Yields the instructions of an HLO module that get no name from XLA, each with the common prefix of its parts'
+    names. XLA itself uses the prefix that all parts share; a reduction's function has a name of its own, which hides
+    the prefix."""
     computations, here = {}, None  # name -> its instructions: name, own name, computations that it calls
     for line in text.split("\n"):
         if here is None or not line.startswith(" "):
@@ -128,7 +129,7 @@ def names_left_out(text):
     known = {}
 
     def names_in(instruction, depth=0):
-        """Of its parts, and of the functions that these apply."""
+        """The names of an instruction's parts, and of the functions that these apply."""
         parts, applied = {instruction[1]} - {""}, set()
         for how, called in instruction[2]:
             if called not in known and depth < 8:
@@ -151,15 +152,16 @@ def names_left_out(text):
 
 
 class Names:
-    """Those that XLA leaves out, of programs as they are compiled: an executable may be gone when the program ends."""
+    """Collects the names that XLA leaves out, when a program is compiled: an executable may be gone when the program
+    ends."""
 
     def __init__(self):
         self.kept, self.bytes_read, self.seconds = {}, 0, 0.0
 
     def take(self, only_newest):
         bridge = sys.modules.get("jax._src.xla_bridge")
-        for client in list(getattr(bridge, "_backends", {}).values()):  # those that the program has
-            executables = client.live_executables()  # the newest is the first
+        for client in list(getattr(bridge, "_backends", {}).values()):  # the backends that the program uses
+            executables = client.live_executables()  # the newest comes first
             for executable in executables[:1] if only_newest else executables:
                 for module in executable.hlo_modules():
                     self.read(module)
@@ -186,7 +188,7 @@ class Names:
 
 
 class Compilation:
-    """In place of a Range, where JAX says that it compiles a function."""
+    """Used instead of a Range for JAX's annotation of a compilation."""
 
     def __init__(self, names):
         self.names = names
@@ -199,7 +201,7 @@ class Compilation:
 
 
 def start(profiler):
-    """Once, when jax.profiler has been imported. Raises where this JAX cannot be observed."""
+    """Called once, when jax.profiler has been imported. Raises if this JAX cannot be observed."""
     annotation, step = profiler.TraceAnnotation, profiler.StepTraceAnnotation
     library, own, names = Library(), annotation.__module__, Names()
     make, enter, leave = annotation.__init__, annotation.__enter__, annotation.__exit__

@@ -1,4 +1,5 @@
-"""Ends libprof's recording in a child of multiprocessing's, which goes by os._exit: no exit handler of libprof's runs there."""
+"""Ends libprof's recording in a child of multiprocessing. Such a child ends by os._exit, so none of libprof's exit
+handlers run."""
 import ctypes
 import os
 
@@ -19,5 +20,6 @@ def end_recording():
 
 
 def follow(util):
-    """A child forgets its parent's finalizers when it begins; those that come with this are its own."""
+    """Registers a finalizer in each child: a child forgets its parent's finalizers when it begins, but keeps those that
+    this function registers."""
     util.register_after_fork(follow, lambda _: util.Finalize(None, end_recording, exitpriority=LAST))

@@ -1,7 +1,9 @@
-"""Names the modules of a PyTorch program for libprof, which records their calls (session/python_calls.hpp): the class of
-the root of their tree, and their attribute path in there, as `GPT2LMHeadModel.transformer.h.0 (GPT2Block)`.
+"""Names the modules of a PyTorch program for libprof, which records their calls (session/python_calls.hpp). A name is
+the class of the root of the module's tree, the module's attribute path in that tree, and its class, as in
+`GPT2LMHeadModel.transformer.h.0 (GPT2Block)`.
 
-No module is kept. Trees are walked here, not by PyTorch: dynamo does not look at this file's functions, and may be at work.
+No module is kept alive. This file walks the trees itself instead of using PyTorch's functions: dynamo skips the
+functions of this file, and may be compiling meanwhile.
 """
 import collections
 import ctypes
@@ -9,13 +11,14 @@ import os
 import sys
 import weakref
 
-# What wraps a module without being one to the user; PyTorch leaves them out of its own names, too.
+# Attributes of wrappers that hold the wrapped module. The user does not regard them as modules, and PyTorch leaves them
+# out of its own names, too.
 WRAPPERS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 
 
 IS_ROOT, IS_WRAPPED = 1, 2  # enum prof_python_module
 
-class_name = type.__dict__["__name__"].__get__  # whatever a metaclass says
+class_name = type.__dict__["__name__"].__get__  # the real name, even if a metaclass changes it
 
 
 def gone():
@@ -24,14 +27,14 @@ def gone():
 
 class Tree:
     def __init__(self, root):
-        self.root = weakref.ref(root)  # gone, too, when it has become a part of another tree
+        self.root = weakref.ref(root)  # also cleared when the root has become a part of another tree
         self.label = None
         self.searches = Searches()
 
 
 class Searches:
-    """For modules that have no name. The more of them have failed one after another, the fewer of the next are done: a
-    program may make modules at each call."""
+    """Limits the searches for modules without a name. The more searches in a row have failed, the fewer of the next are
+    done, since a program may create modules at each call."""
 
     def __init__(self):
         self.failed = self.to_leave_out = 0
@@ -48,18 +51,19 @@ class Searches:
 
 
 class Labels:
-    """Of the trees whose roots have one class: a number that is free again is given again."""
+    """The labels of the trees whose roots have one class. The number of a tree that is gone is used again."""
 
     def __init__(self, name):
         self.name = name
-        self.trees, self.free, self.new = [], [], 0  # `new`: since the last look for numbers that are free
+        self.trees, self.free, self.new = [], [], 0  # `new`: since the last search for free numbers
         self.latest = collections.deque(maxlen=8)
 
     def is_free(self, number):
         return self.trees[number].root() is None
 
     def free_number(self):
-        """None: each that was looked at belongs to a tree. A look at all of them follows many new ones only."""
+        """A free number, or None if all that were checked are in use. Only after many new numbers are all of them
+        checked."""
         if 2 * self.new >= len(self.trees):
             self.free = [number for number in range(len(self.trees)) if self.is_free(number)]
             self.free.reverse()
@@ -87,30 +91,30 @@ class Labels:
 class ModuleNames:
     def __init__(self, depth):
         self.depth = depth
-        self.named = {}  # id -> (weak reference, tree or None); some are gone
+        self.named = {}  # id -> (weak reference, tree or None); some references are dead
         self.most_named = 1000
-        self.texts = {}  # each for ever, for libprof has its address
+        self.texts = {}  # kept for ever, because libprof has their addresses
         self.labels = {}  # name of a class -> Labels
-        self.searches = Searches()  # in all trees
+        self.searches = Searches()  # searches in all trees
 
     def use(self, functions, forget_module):
         self.name_module = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p,
                                              ctypes.c_uint32)(functions.name_module)
-        self.forget_module = forget_module  # no function of Python's: an exception of a signal's handler would be lost
+        self.forget_module = forget_module  # no Python function: it would lose the exception of a signal handler
 
     def entry(self, address):
-        """Of a module that lives."""
+        """The entry of a module that is alive, or None."""
         entry = self.named.get(address)
         return None if entry is None or entry[0]() is None else entry
 
     def meet(self, module):
-        """The program moves it, or asks for its parameters: it may be a root."""
+        """Called when the program moves the module or asks for its parameters: it may be a root."""
         if self.entry(id(module)) is None:
             self.add_tree(module)
 
     def on_call(self, module, around):
-        """It is called, and has no name, or is a root that another module calls. `around`: the address of the module whose
-        call is the outermost; None: that is its own."""
+        """Called at a call of a module that has no name, or that is a root and is called by another module. `around`:
+        the address of the module whose call is the outermost; None: this module's own call is the outermost."""
         entry = self.entry(id(module))
         if around is None:
             if not self.searches.is_due():
@@ -167,7 +171,7 @@ class ModuleNames:
         return ".".join([tree.label, *parts]) + " (" + shown_class(module) + ")"
 
     def name(self, module, text, tree, what):
-        """None: it is in no tree that is known; "": too deep in one."""
+        """Passes the name to libprof. None: the module is in no known tree. "": it is too deep in its tree."""
         key = id(module)
         entry = self.entry(key)
         reference = weakref.ref(module, self.forget_module) if entry is None else entry[0]
@@ -179,13 +183,13 @@ class ModuleNames:
 
 
 def parts_of(module):
-    """By their names. No code of the program's runs."""
+    """The submodules by their names. Runs no code of the program."""
     parts = object.__getattribute__(module, "__dict__").get("_modules")
     return list(dict.items(parts)) if issubclass(type(parts), dict) else []
 
 
 def shown_class(module):
-    """Of what it wraps, if it does."""
+    """The name of a module's class; for a wrapper that of the wrapped module."""
     while True:
         within = next((part for name, part in parts_of(module) if name in WRAPPERS and part is not None), None)
         if within is None:
@@ -194,7 +198,7 @@ def shown_class(module):
 
 
 def walk(root):
-    """Each module of the tree once, as the path to it and the module, in the order of named_modules()."""
+    """Yields each module of the tree once, as (path, module), in the order of named_modules()."""
     seen, waiting = set(), [((), root)]
     while waiting:
         path, module = waiting.pop()
@@ -206,7 +210,7 @@ def walk(root):
 
 
 def sequence_function(torch):
-    """The address of the C++ function that says which number autograd gives to the next node; None where there is none."""
+    """The address of the C++ function that returns autograd's next sequence number; None if there is none."""
     try:
         library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
         return ctypes.cast(library._ZN2at15sequence_number4peekEv, ctypes.c_void_p).value
@@ -215,7 +219,7 @@ def sequence_function(torch):
 
 
 def names():
-    """None if modules are not asked for."""
+    """The ModuleNames of this process; None if modules are not to be observed."""
     asked = os.environ.get("PROF_MODULES", "off")
     if asked in ("", "off"):
         return None

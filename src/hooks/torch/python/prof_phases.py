@@ -1,10 +1,10 @@
-"""Observes the phases of a PyTorch program from outside, and records them with libprof: docs/phases.md defines them.
+"""Observes the phases of a PyTorch program from outside and records them with libprof: docs/guide/phases.md defines them.
 
-Python 3.12 and newer: by sys.monitoring, on a dozen code objects of PyTorch's and no others. PyTorch is not changed,
-and dynamo sees nothing of it. Older: a few functions that dynamo does not trace are wrapped; modules' calls are not
-observed.
+Python 3.12 and newer: sys.monitoring observes a dozen of PyTorch's code objects and no others. PyTorch is not
+changed, and dynamo does not notice. Older Pythons: a few functions that dynamo does not trace are wrapped, and calls
+of modules are not observed.
 
-Nothing here raises into the program, and no module or tensor is kept.
+Nothing here raises into the program, and no module or tensor is kept alive.
 """
 import atexit
 import ctypes
@@ -15,17 +15,17 @@ import threading
 import types
 import weakref
 
-# Kinds of calls, which are the names of their phases, too.
+# Kinds of calls; these are also the names of their phases.
 DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING = (
     "data", "forward", "evaluation", "backward", "recompute", "optimizer", "zero_grad", "clip_grad", "loss_scaling")
-IN_CLOSURE = {FORWARD, EVALUATION, BACKWARD, ZERO_GRAD, CLIP_GRAD}  # they end the phase of the optimizer that calls it
+IN_CLOSURE = {FORWARD, EVALUATION, BACKWARD, ZERO_GRAD, CLIP_GRAD}  # they end the calling optimizer's phase
 BY_OPTIMIZER, BY_CALL, BY_PROFILER = 1, 2, 4  # enum prof_step_witness
 STEP_NAMES = 5
-SAME_AGAIN = 8  # steps of one optimizer, after which those that have not stepped are not waited for
+SAME_AGAIN = 8  # after so many steps of one optimizer, those that have not stepped are no longer waited for
 
 
-MAKES_GRAPH = 1  # the category of such a backward (record/label.hpp)
-# The phases and their categories.
+MAKES_GRAPH = 1  # the category of a backward that builds a graph (record/label.hpp)
+# All phases with their categories.
 NAMES = (*(("step", witness) for witness in range(STEP_NAMES)), (BACKWARD, MAKES_GRAPH),
          *((name, 0) for name in ("startup", DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD,
                                   CLIP_GRAD, LOSS_SCALING)))
@@ -35,13 +35,13 @@ SELF = "self"
 
 
 class Library:
-    """libprof's functions for phases. The interpreter's lock is kept, for they are short, unless a window may open."""
+    """libprof's functions for phases. They are short, so the interpreter's lock is kept, unless a window may open."""
 
     def __init__(self):
         path = os.environ.get("NVTX_INJECTION64_PATH") or os.environ["PROF_IMAGE_LIBRARY"]
         self.waits = any(os.environ.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))
         self.library = (ctypes.CDLL if self.waits else ctypes.PyDLL)(path)
-        push, pop = self.library.prof_phase_push, self.library.prof_phase_pop  # another tool's has none
+        push, pop = self.library.prof_phase_push, self.library.prof_phase_pop  # another tool's library lacks them
         self.pushes = {(name, category): functools.partial(push, ctypes.c_char_p(name.encode()), ctypes.c_uint32(category))
                        for name, category in NAMES}
         self.is_good, self.pop = 0, pop
@@ -53,7 +53,7 @@ class MethodDefinition(ctypes.Structure):
 
 
 class Runtime(ctypes.Structure):
-    """prof_python_runtime of session/python_calls.hpp, and so are the next."""
+    """The struct prof_python_runtime of session/python_calls.hpp; the next classes mirror that header, too."""
 
     _fields_ = [("none", ctypes.c_void_p), ("yes", ctypes.c_void_p), ("no", ctypes.c_void_p),
                 ("module_call", ctypes.c_void_p), ("codes", ctypes.c_void_p), ("code_count", ctypes.c_size_t),
@@ -73,13 +73,13 @@ class Functions(ctypes.Structure):
 
 
 class Native:
-    """libprof's functions as builtins of the interpreter, which calls them in a tenth of the time that ctypes takes."""
+    """libprof's functions as builtins of the interpreter: a call takes a tenth of the time of one by ctypes."""
 
     FASTCALL = 0x80
 
     def __init__(self, library, module_call, codes, on_start, on_end, on_module, next_sequence):
         python = ctypes.pythonapi
-        names = [[name] for name, _ in NAMES]  # told apart by identity
+        names = [[name] for name, _ in NAMES]  # distinguished by identity
         no_room = (RecursionError, MemoryError)
         self.kept = [module_call, codes, on_start, on_end, names, on_module, no_room, SELF]
 
@@ -104,7 +104,7 @@ class Native:
         prepare = library.library.prof_python_calls
         prepare.restype = ctypes.POINTER(Functions)
         self.functions = prepare(ctypes.byref(runtime)).contents
-        # Bound to this, so that the interpreter keeps all of it with them.
+        # Bound to this object, so that the interpreter keeps it alive with them.
         self.start, self.end, self.unwind = (self.builtin(name, self) for name in ("start", "end", "unwind"))
         library.pushes = {key: self.builtin("push", name) for key, name in zip(NAMES, names)}
         library.pop, library.is_good = self.builtin("pop"), True
@@ -120,7 +120,7 @@ class Native:
 
 class Thread(threading.local):
     def __init__(self):
-        self.calls = []  # those under way that may be phases
+        self.calls = []  # calls under way that may be phases
 
 
 class Call:
@@ -132,24 +132,24 @@ class Call:
 
 
 class Steps:
-    """Decides where steps begin, for one thread: the first that makes, calls or trains a module."""
+    """Decides where steps begin. Works for one thread: the first that creates, calls or trains a module."""
 
     def __init__(self, library, are_the_programs):
         self.library, self.are_the_programs = library, are_the_programs
         self.owner = None
         self.open = None  # "startup", "step"
         self.is_recorded = self.has_begun = False
-        self.are_told = False  # the program says where its steps begin, and nothing else does
-        self.made, self.cycle = weakref.WeakSet(), weakref.WeakSet()  # optimizers: all; those that step in a step
+        self.are_told = False  # the program marks its steps, so nothing else begins them
+        self.made, self.cycle = weakref.WeakSet(), weakref.WeakSet()  # optimizers: all; those of each step
         self.knows_cycle = self.zero_grad_leads = False
         self.of_evaluation = set()  # ids of datasets
-        self.graphs = {}  # id of a CUDA graph -> the optimizers, by their ids, whose steps were captured in it
+        self.graphs = {}  # id of a CUDA graph -> the ids of the optimizers whose steps were captured in it
         self.capturing = None  # id of the graph that is being captured
         self.clear()
 
     def clear(self):
-        self.stepped = {}  # id of an optimizer -> how often, in this step
-        self.dataset = None  # the latest, by its id
+        self.stepped = {}  # id of an optimizer -> how often it has stepped in this step
+        self.dataset = None  # the id of the latest
         self.has_data = self.has_trained = self.has_evaluated = self.has_called = self.met_end = False
 
     def is_owner(self):
@@ -175,7 +175,7 @@ class Steps:
         self.clear()
 
     def prepare(self):
-        """The program makes or moves a module, or makes an optimizer."""
+        """Called when the program creates or moves a module, or creates an optimizer."""
         if self.open is None and not self.has_begun and threading.current_thread() is threading.main_thread():
             if self.is_owner():
                 self.replace("startup")
@@ -184,13 +184,13 @@ class Steps:
         was_first = not self.made
         self.made.add(optimizer)
         if was_first and self.has_begun and self.is_owner() and not self.are_told:
-            self.replace("startup")  # what looked like steps was none
+            self.replace("startup")  # what was taken for steps were none
             self.has_begun = False
         else:
             self.prepare()
 
     def is_complete(self):
-        """All optimizers that step in a step have."""
+        """Whether all optimizers that step in each step have stepped."""
         if not self.stepped:
             return False
         waited_for = self.cycle if self.knows_cycle else self.made
@@ -205,7 +205,7 @@ class Steps:
 
     def fetch(self, iterator, trains):
         if self.owner is None and threading.current_thread() is not threading.main_thread():
-            return  # one that fetches for another
+            return  # this thread fetches for another one
         if not self.is_owner() or self.are_told:
             return
         dataset = id(getattr(iterator, "_dataset", None))
@@ -240,7 +240,8 @@ class Steps:
             self.train()
 
     def tell(self):
-        """The program says that a step begins: in that under way, at first, if that has not trained."""
+        """The program marks the beginning of a step. The first such mark keeps the current step if that has not trained
+        yet."""
         if not self.is_owner() or self.capturing is not None:
             return
         if self.are_told or self.open != "step" or self.stepped or self.has_called:
@@ -258,14 +259,14 @@ class Steps:
         self.has_trained = True
 
     def capture(self, graph):
-        """`graph` begins to be captured; None: that ends. Nothing runs meanwhile, so it is no step."""
+        """The capture of `graph` begins; None: it ends. Nothing runs during a graph capture, so it is no step."""
         if self.is_owner():
             self.capturing = graph
             if graph is not None:
                 self.graphs[graph] = set()
 
     def replay(self, graph):
-        """One in which optimizers step does what these did when it was captured."""
+        """Counts a replay of a graph in which optimizers step: it counts as their steps at the capture."""
         optimizers = self.graphs.get(graph)
         if optimizers and self.is_owner():
             self.train()
@@ -282,7 +283,7 @@ class Steps:
             self.begin_next()
 
     def step(self, optimizer, is_nested):
-        """`is_nested`: in the step of another, or in a GradScaler's."""
+        """`is_nested`: inside the step of another optimizer or of a GradScaler."""
         if not self.is_owner():
             return
         if self.capturing is not None:
@@ -296,7 +297,7 @@ class Steps:
 
 
 def is_at_end(iterator):
-    """Of what a DataLoader has by index: it has been fetched to its end, and the next call says so."""
+    """Whether a DataLoader with an indexed dataset has fetched all, so that the next call raises StopIteration."""
     try:
         return iterator._dataset_kind == 0 and iterator._num_yielded >= len(iterator._index_sampler)
     except Exception:
@@ -317,7 +318,7 @@ class Phases:
         os.register_at_fork(after_in_child=self.forget)
 
     def forget(self):
-        """In a forked child: what was open is the parent's."""
+        """For a forked child: what was open belongs to the parent."""
         self.thread = Thread()
         self.steps = Steps(self.library, self.are_the_programs)
         self.forget_calls()
@@ -328,18 +329,19 @@ class Phases:
             self.steps.replace(None)
 
     def leave_out(self, *_):
-        """This process is a DataLoader's worker, whose modules transform data."""
+        """Called in a DataLoader's worker process, whose modules transform data."""
         self.is_off = True
 
     def is_compiling(self):
-        """On this thread: what is called then is traced."""
+        """Whether this thread is compiling: a call is traced then, and does not run."""
         guards = sys.modules.get("torch._guards")
         return guards is not None and guards.TracingContext.try_get() is not None
 
     def begin(self, kind, subject=None, category=0):
-        """A call that is not one of a module's inside another's.
+        """Begins a call. A module's call inside another module's does not come here.
 
-        A signal's handler may raise an exception after any call of a function: what is open is written down before."""
+        A signal handler may raise an exception after any function call. So what is open is stored before the call
+        that opens it."""
         thread = self.thread
         around = thread.calls[-1] if thread.calls else None
         call = Call(kind)
@@ -349,7 +351,7 @@ class Phases:
         outer = around.kind if around is not None else None
         if kind in (FORWARD, EVALUATION, BACKWARD) and (outer in (BACKWARD, RECOMPUTE) or self.graph_task() != -1):
             if kind == BACKWARD:
-                return  # of the one under way
+                return  # a part of the backward under way
             kind = call.kind = RECOMPUTE
         elif outer is None:
             self.tell_steps(kind, subject)
@@ -390,7 +392,7 @@ class Phases:
     def finish(self):
         thread = self.thread
         if not thread.calls:
-            return  # it began before
+            return  # it began before the observation
         call = thread.calls[-1]
         if call.is_open:
             call.is_open = False
@@ -403,7 +405,7 @@ class Phases:
                 around.is_open = False
 
     def finish_until(self, count):
-        """The calls under way are so many. One that has no beginning here has failed there."""
+        """Ends calls until `count` are under way. A call whose beginning was not stored has failed there."""
         calls = self.thread.calls
         while len(calls) > count:
             self.finish()
@@ -412,14 +414,14 @@ class Phases:
 
 
 class Monitor:
-    """PyTorch's code objects under sys.monitoring."""
+    """Observes PyTorch's code objects by sys.monitoring."""
 
     def __init__(self, torch, phases, modules):
         self.phases, self.modules = phases, modules
         self.module_call = torch.nn.Module._wrapped_call_impl.__code__
-        self.begins = {}  # id of a code object -> what to do at its begin
-        self.codes = [self.module_call]  # keeps the ids
-        self.with_end = []  # of the others those whose end counts
+        self.begins = {}  # id of a code object -> the function to call at its beginning
+        self.codes = [self.module_call]  # keeps the ids valid
+        self.with_end = []  # the other code objects whose end matters
 
     def watch(self, function, begin, has_end=True):
         self.watch_code(getattr(unwrapped(function), "__code__", None), begin, has_end)
@@ -473,7 +475,7 @@ class Monitor:
                 phases.tell_step()
 
         def step_profiler(frame):
-            if not frame.f_locals["self"].record_steps:  # else there is a range
+            if not frame.f_locals["self"].record_steps:  # else there is a range of that name
                 phases.tell_step()
 
         def stop_profiler(frame):
@@ -537,7 +539,7 @@ class Monitor:
 
     def start(self, next_sequence):
         monitoring = sys.monitoring
-        # The first three and the last are for debuggers, coverage, profilers and optimizers, by name.
+        # Tool numbers 0 to 2 and 5 are meant for debuggers, coverage, profilers and optimizers.
         tool = next((number for number in (4, 3, 5) if monitoring.get_tool(number) is None), None)
         if tool is None:
             raise RuntimeError("all tools of sys.monitoring are in use")
@@ -554,16 +556,17 @@ class Monitor:
         for code in self.codes:
             has_end = code is self.module_call or code in self.with_end
             monitoring.set_local_events(tool, code, events.PY_START | (events.PY_RETURN if has_end else 0))
-        monitoring.set_events(tool, events.PY_UNWIND)  # there is no local one
+        monitoring.set_events(tool, events.PY_UNWIND)  # there is no local event of this kind
 
 
 def own_attributes(of):
-    """No code of the program's runs."""
+    """An object's own attributes. Runs no code of the program."""
     return object.__getattribute__(of, "__dict__")
 
 
 def is_own(failure):
-    """Of libprof's code; else it is of a signal's handler, which Python runs in any function, and is the program's."""
+    """Whether libprof's code raised the exception. Otherwise a signal handler did, which Python may run in any
+    function, and the exception is the program's."""
     where = failure.__traceback__
     while where.tb_next is not None:
         where = where.tb_next
@@ -577,7 +580,7 @@ def unwrapped(function):
 
 
 def hide_from_dynamo(torch, scope):
-    """A function of ours that runs inside what is being compiled is not looked at."""
+    """Makes dynamo skip libprof's functions, which may run inside code that is being compiled."""
     skip = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "skip_code", None)
     if skip is None:
         return
@@ -598,7 +601,8 @@ def hide_from_dynamo(torch, scope):
 
 
 def wrap(torch, phases, say):
-    """Without sys.monitoring. Where dynamo comes to what is wrapped it finds the function alone."""
+    """For Pythons without sys.monitoring: wraps functions. If dynamo reaches a wrapper it compiles the original
+    function alone."""
     is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
 
     def around(function, begin):
@@ -633,7 +637,7 @@ def wrap(torch, phases, say):
                 setattr(module, name, around(getattr(module, name), begin_backward))
     optimizer = torch.optim.Optimizer
     hook = getattr(optimizer, "profile_hook_step", None)
-    hook_class = getattr(optimizer, "_hook_for_profile", None)  # before PyTorch 2 the other is a part of it
+    hook_class = getattr(optimizer, "_hook_for_profile", None)  # before PyTorch 2, profile_hook_step is part of it
 
     def around_step(step):
         return around(step, lambda self, *_: phases.begin_step(self))
@@ -653,7 +657,8 @@ def wrap(torch, phases, say):
 
 
 def start(torch, say, modules=None):
-    """Once, when torch has been imported; `modules`: what prof_modules.py has. Raises where this PyTorch cannot be observed.
+    """Called once, when torch has been imported. `modules`: the scope of prof_modules.py. Raises if this PyTorch cannot
+    be observed.
     """
     library = Library()
     names = None

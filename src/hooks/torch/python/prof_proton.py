@@ -1,19 +1,20 @@
-"""Makes way for Triton's profiler, Proton, which fails where it cannot subscribe to CUPTI."""
+"""Pauses libprof for Triton's profiler, Proton, which fails if it cannot subscribe to CUPTI."""
 import ctypes
 import functools
 import os
 import shutil
 import tempfile
 
-# Where Proton looks for its CUPTI: from Triton 3.6 on, and newer ones on Blackwell. Before, an argument says it.
+# The variables that name Proton's CUPTI folder: from Triton 3.6 on, the second for newer versions on Blackwell. Before
+# 3.6 the folder is an argument.
 CUPTI_FOLDERS = ("TRITON_CUPTI_LIB_PATH", "TRITON_CUPTI_LIB_BLACKWELL_PATH")
-# Once a copy of such a CUPTI has been subscribed to, no other copy in the process can be, not even when the first was
-# finalized. Measured: 13.0 to 13.2 are so, 13.5 is not.
+# With these versions of CUPTI, only one copy of the library in a process can be subscribed to. That holds even after
+# the first copy was finalized. Measured: this holds for 13.0 to 13.2, and not for 13.5.
 EXCLUSIVE = range(130000, 130500)
 
 
 def cupti_in_use():
-    """The path of libprof's libcupti, which is the only one of the process if none was chosen; None if there are more."""
+    """The path of libprof's libcupti: the chosen one, or the only one in the process. None if there are several."""
     chosen = os.environ.get("PROF_CUPTI_LIBRARY", "")
     if os.path.isfile(chosen):
         return os.path.abspath(chosen)
@@ -24,8 +25,8 @@ def cupti_in_use():
 
 
 def cupti_to_share():
-    """The same if Proton could have no other, and may finalize that one, as it does at its end: where CUPTI has to stay
-    in the process an error of Proton's is better."""
+    """The same path, if Proton can subscribe to no other copy, and may finalize this one, as it does at its end. None
+    if CUPTI has to stay in the process: then an error in Proton is the better outcome."""
     has_to_stay = os.environ.get("PROF_CUDA_GRAPHS") == "graphs" or os.environ.get("PROF_API_CALLS") == "runtime"
     try:
         library = None if has_to_stay else cupti_in_use()
@@ -39,14 +40,14 @@ def cupti_to_share():
 
 
 def start_with_shared_cupti(start, arguments, options):
-    """Proton brings a CUPTI of its own: for once that is libprof's, under the name that Proton looks for."""
+    """Starts Proton with libprof's CUPTI instead of its own, under the name that Proton searches for."""
     folder = folder_of(cupti_to_share())
     if folder is None:
         return start(*arguments, **options)
     before = {}
     try:
         told = [folder if has_cupti(value) else value for value in arguments]
-        if told == list(arguments):  # as Proton itself has just set it, if it did
+        if told == list(arguments):  # Proton may just have set these variables itself
             before = {name: os.environ.get(name) for name in CUPTI_FOLDERS}
             os.environ.update(dict.fromkeys(CUPTI_FOLDERS, folder))
         return start(*told, **options)
@@ -60,7 +61,7 @@ def start_with_shared_cupti(start, arguments, options):
 
 
 def folder_of(library):
-    """One that has it as libcupti.so and nothing else; None if there is none."""
+    """A folder that contains only the library, as libcupti.so; None if there is no such folder."""
     folder = None
     try:
         if library is not None:
@@ -77,7 +78,7 @@ def has_cupti(value):
 
 
 class Sessions:
-    """Of Proton: those that are recorded by CUPTI. It holds that from the first one's start until all are finalized."""
+    """Proton's sessions that use CUPTI. Proton holds CUPTI from the first one's start until all are finalized."""
 
     def __init__(self, recording):
         self.recording = recording
@@ -130,7 +131,8 @@ class Sessions:
 
 
 def start(libproton, _, recording):
-    """Once, when triton._C.libproton has been imported. What is said there is heard by Proton's Python side, too."""
+    """Called once, when triton._C.libproton has been imported. Proton's Python code uses the functions that are
+    replaced here."""
     proton = libproton.proton
     sessions = Sessions(recording)
     wrapped = (sessions.starting(proton.start), sessions.finalizing(proton.finalize),

@@ -1,4 +1,4 @@
-"""libprof's recording, which is paused while a profiler of the program's own has CUPTI: that has one subscriber."""
+"""Pauses libprof's recording while a profiler of the program uses CUPTI, which allows one subscriber."""
 import ctypes
 import os
 
@@ -10,11 +10,11 @@ class Recording:
         self.library = None
 
     def pause(self):
-        """True if it is paused by this. Where options say when to record it goes on."""
+        """Returns True if this call has paused the recording. If options decide when to record, it is not paused."""
         if self.is_paused:
             return False
         try:
-            self.library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])  # another tool's has no such functions
+            self.library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])  # another tool's lacks these functions
             self.is_paused = self.library.prof_pause() == 0 or self.was_not_resumed
             if self.is_paused:
                 self.library.prof_sync()

@@ -1,10 +1,10 @@
-"""Switches PyTorch's NVTX observer on, with which record_function, and in the mode `ops` every operator and backward
-node, pushes an NVTX range.
+"""Enables PyTorch's NVTX observer. With it record_function pushes an NVTX range, and in the mode `ops` every operator
+and backward node does.
 
-The observer is a profiler state of the thread, and of autograd's threads when they work for it. There can be one profiler
-state on a thread, so ours gives way: when the program starts a profiler of its own (torch.profiler, emit_nvtx, …), it is
-taken off, and put back when that has ended. The program does not see ours: torch.autograd._profiler_enabled() says what
-it would say without it.
+The observer is a profiler state of the thread, and of autograd's threads while they work for that thread. A thread
+can have only one profiler state. So when the program starts a profiler of its own (torch.profiler, emit_nvtx, …),
+libprof's state is removed, and restored when that profiler has ended. The program does not notice libprof's state:
+torch.autograd._profiler_enabled() returns what it would return without it.
 """
 import atexit
 import ctypes
@@ -24,16 +24,16 @@ class Observer:
             kinds.ProfilerState.NVTX, False, False, False, False, False, kinds._ExperimentalConfig())
         self.scopes = set() if mode == "ops" else {kinds.RecordScope.USER_SCOPE}
         if self.scopes and os.environ.get("PROF_MODULES", "off") not in ("", "off"):
-            self.scopes.add(kinds.RecordScope.BACKWARD_FUNCTION)  # each with the number that its module's call brackets
+            self.scopes.add(kinds.RecordScope.BACKWARD_FUNCTION)  # their sequence numbers lead to modules' calls
         self.threads = threading.local()
         self.has_ended = False
 
     def here(self):
-        """This thread's state; None on a thread that ours was never on."""
+        """This thread's state; None if libprof's observer was never on this thread."""
         return getattr(self.threads, "state", None)
 
     def attach(self):
-        """Puts ours on this thread, for as long as it lives."""
+        """Puts the observer on this thread, for the rest of its life."""
         if self.here() is None:
             self.threads.state = ThreadState(self.switch_off)
         self.put_on()
@@ -69,7 +69,8 @@ class Observer:
 
 
 class ThreadState:
-    """Lives in its thread's own storage, so it goes when the thread ends: PyTorch complains of a state left on then."""
+    """Stored in thread-local storage, so that it is removed when the thread ends: PyTorch complains about a state left
+    on then."""
 
     def __init__(self, switch_off):
         self.switch_off = switch_off
@@ -89,14 +90,14 @@ class ThreadState:
 
 
 class CudaProfilers:
-    """The program's own that record CUDA. libprof makes way for them."""
+    """The program's own profilers that record CUDA. libprof pauses while one runs."""
 
     def __init__(self, torch, recording):
         self.cuda = getattr(getattr(torch._C._profiler, "ProfilerActivity", None), "CUDA", None)
         self.recording = recording
 
     def give_way(self, config=None, activities=(), *_, **__):
-        """To one that begins with these arguments: True if libprof does now."""
+        """Pauses for a profiler that begins with these arguments. Returns True if this call has paused libprof."""
         return self.cuda is not None and self.cuda in activities and self.recording.pause()
 
     def come_back(self):
@@ -104,7 +105,7 @@ class CudaProfilers:
 
 
 def preparing(_, profilers, prepare):
-    """The program's own profiler warms up, which takes CUPTI already."""
+    """Wraps the preparation of a profiler of the program: its warm-up already uses CUPTI."""
 
     @functools.wraps(prepare)
     def prepare_profiler(*arguments, **options):
@@ -120,7 +121,7 @@ def preparing(_, profilers, prepare):
 
 
 def giving_way(observer, profilers, begin):
-    """It begins; if it does not, ours goes on."""
+    """Wraps the start of a profiler of the program. If that fails, libprof's observer is restored."""
 
     @functools.wraps(begin)
     def begin_profiler(*arguments, **options):
@@ -138,7 +139,8 @@ def giving_way(observer, profilers, begin):
 
 
 def coming_back(observer, profilers, end):
-    """It ends. Called without one running, it is to fail as ever, not to end ours."""
+    """Wraps the end of a profiler. Without a running profiler the call must fail as usual, and not end libprof's state.
+    """
 
     @functools.wraps(end)
     def end_profiler(*arguments, **options):
@@ -174,7 +176,8 @@ def wrap(observer, profilers):
 
 
 def attach_new_threads(observer):
-    """A daemon may be ended in the midst of its work, with its state on: those are left out."""
+    """Attaches each new thread, except daemon threads: these may be ended in the middle of their work, with the state
+    on."""
     bootstrap = threading.Thread._bootstrap_inner
 
     @functools.wraps(bootstrap)
@@ -194,7 +197,8 @@ def attach_new_threads(observer):
 
 
 def on_main_thread(action):
-    """Now if this is it, else between two of its instructions."""
+    """Runs `action` at once on the main thread; from another thread the main thread runs it between two of its
+    instructions."""
     if threading.current_thread() is threading.main_thread():
         action()
         return
@@ -210,14 +214,15 @@ def on_main_thread(action):
     ctypes.pythonapi.Py_AddPendingCall(calls[-1], None)
 
 
-calls = []  # must live until they are made
+calls = []  # kept alive until they are called
 
 
 def start(torch, mode, recording):
-    """Once, when torch has been imported, on the thread that did. Raises if this PyTorch has no such observer."""
+    """Called once, when torch has been imported, on the importing thread. Raises if this PyTorch has no such observer.
+    """
     observer = Observer(torch, mode)
     if not threading.current_thread().daemon:
-        observer.attach()  # fails here, with nothing changed, where PyTorch was built without CUDA
+        observer.attach()  # raises here, with nothing changed, if PyTorch was built without CUDA
     wrap(observer, CudaProfilers(torch, recording))
     attach_new_threads(observer)
     atexit.register(observer.end)

@@ -1,10 +1,10 @@
-"""What `prof run` has Python programs begin with: once they have imported torch, PyTorch gives its ranges to NVTX; once they
-have imported jax, its annotations are ranges; once they have imported Triton's profiler, libprof makes way for that; a
-forked child of multiprocessing's ends its recording. And when they end, libprof does its work before Python does.
+"""`prof run` makes every Python program run this file first. It watches imports. After torch PyTorch passes its ranges
+to NVTX; after jax its annotations become ranges; after Triton's profiler libprof pauses while that runs. A forked
+child of multiprocessing ends its recording. When the program ends, libprof does its work before Python does.
 
-Nothing is done before that but to look at the name of each module that is imported. Then Python goes on as if this file
-were not there: a sitecustomize of the user's own is run, and without one the name stays free. Any Python must be able
-to read this file, old ones too: it is met by every Python that the command starts.
+Before these imports this file only checks the name of each module that is imported. Then Python goes on as if this
+file did not exist: a sitecustomize of the user's is run, and without one the name stays free. Old Pythons must also
+be able to read this file, because every Python that the command starts runs it.
 """
 import atexit
 import os
@@ -12,12 +12,12 @@ import sys
 
 
 def before_exit(library, ctypes_mode):
-    """The last of Python's exit handlers, since it is the first to be registered: what was recorded until now goes into the
-    capture. In the exit handlers of the process it would be done when Python has ended. Until the process ends after that, a
-    daemon's thread that comes back from a blocking call is ended by Python, which a C++ function on its stack that is
-    noexcept turns into an abort: the shorter that takes, the better.
+    """Brings what was recorded until now into the capture. This is the last of Python's exit handlers, because it is
+    registered first. In an exit handler of the process it would run after Python has ended. In the time from then to
+    the end of the process, Python ends a daemon thread that returns from a blocking call. If that thread has a
+    noexcept C++ function on its stack the process aborts. So that time should be short.
 
-    A process with nothing to be taken in has no thread of libprof's, and need not load ctypes."""
+    A process without recorded data has no drain thread, and does not need to load ctypes."""
     try:
         tasks = "/proc/self/task/"
         for task in os.listdir(tasks):
@@ -34,7 +34,7 @@ def before_exit(library, ctypes_mode):
 
 
 def say(line):
-    """Where that needs no wait, as for who reads a full pipe."""
+    """Writes one line to stderr if that does not block, as it would on a full pipe."""
     try:
         import select
 
@@ -45,8 +45,8 @@ def say(line):
 
 
 class ModuleWatch:
-    """First on sys.meta_path until all of `scripts` have run: finds their modules as the others do, and acts when one is
-    ready."""
+    """A finder that is first on sys.meta_path until all of `scripts` have run. It finds their modules through the other
+    finders, and acts when one is loaded."""
 
     def __init__(self, folder, mode, was_asked):
         self.folder, self.mode, self.was_asked = folder, mode, was_asked
@@ -65,7 +65,8 @@ class ModuleWatch:
         return None
 
     def follow(self, name, loader):
-        """Its exec_module is ours for one call. A loader that cannot be changed loads the module, which is not observed."""
+        """Replaces the loader's exec_module for one call. If the loader cannot be changed it loads the module, which is
+        then not observed."""
         load = getattr(loader, "exec_module", None)
 
         def exec_module(module):
@@ -74,8 +75,8 @@ class ModuleWatch:
             self.act(name, module)
 
         try:
-            # Python leaves its own import machinery out of tracebacks, by the name of the file: what goes wrong while
-            # torch is imported is to look as ever.
+            # Python recognises its own import code by the file name, and omits it from tracebacks. With this name
+            # errors during the import of torch have the usual traceback.
             exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
             if load is not None:
                 loader.exec_module = exec_module
@@ -105,7 +106,7 @@ class ModuleWatch:
         try:
             self.run("prof_phases.py")["start"](torch, say, self.run("prof_modules.py"))
         except Exception as failure:
-            if asked or hasattr(torch, "nn"):  # else it is no PyTorch
+            if asked or hasattr(torch, "nn"):  # without torch.nn it is not PyTorch
                 say("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
 
     def observe_annotations(self, script, profiler):
@@ -123,7 +124,8 @@ class ModuleWatch:
 
 
 def shown_file(script):
-    """For tracebacks. It is no file's name, so that tools that measure a program's files, as coverage does, leave ours out."""
+    """The name for tracebacks. It is not a path, so that tools that measure a program's files, such as coverage, ignore
+    libprof's."""
     return "<libprof/" + script + ">"
 
 
@@ -135,7 +137,7 @@ def run(folder, script):
 
 
 def hide_file(scope):
-    """As shown_file, for what is in this one."""
+    """Gives the code of this file a name as from shown_file()."""
 
     def renamed(code):
         constants = tuple(renamed(each) if isinstance(each, type(code)) else each for each in code.co_consts)
@@ -149,7 +151,7 @@ def hide_file(scope):
 
 
 def watch_forks(folder):
-    """Nothing is read or imported before a fork, and only where multiprocessing is in use."""
+    """Reads and imports nothing before a fork, and acts only if multiprocessing is in use."""
     state = {}
 
     def in_child():
@@ -173,7 +175,7 @@ def begin():
     if library and hasattr(os, "RTLD_NOLOAD"):
         atexit.register(before_exit, library, os.RTLD_NOLOAD | os.RTLD_NOW)
     asked = os.environ.get("PROF_PYTORCH", "")
-    if sys.version_info < (3, 4):  # its finders are others, and PyTorch never ran there
+    if sys.version_info < (3, 4):  # before 3.4 finders are different, and PyTorch never ran there
         return
     if asked == "off" or not os.environ.get("NVTX_INJECTION64_PATH"):
         return
@@ -193,7 +195,7 @@ try:
     begin()
 except Exception:
     pass
-# The next sitecustomize takes this one's name. If there is none, the import fails as it does without this file, and
-# Python, which knows that case, goes on.
+# The next sitecustomize replaces this one. If there is none the import fails as it does without this file. Python
+# expects that failure and goes on.
 sys.modules.pop("sitecustomize", None)
 import sitecustomize  # noqa: E402, F401

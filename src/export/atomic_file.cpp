@@ -1,0 +1,140 @@
+#include "export/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <new>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file_size_signal.hpp"
+
+namespace prof {
+namespace {
+
+// The fastest level: traces are so repetitive that slower levels gain little.
+constexpr int gzip_level = 1;
+constexpr int gzip_memory_level = 8;  // tables that fit into a core's cache, which is faster than larger ones
+constexpr std::size_t gzip_piece_bytes = 256U << 10;
+constexpr int gzip_header = 16;  // added to the window bits: selects a gzip header instead of zlib's
+
+// A terminal, a pipe or /dev/null. It is written in place, since a rename would replace it by a regular file.
+bool is_special_file(const struct stat& status) noexcept {
+    return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+class atomic_file::gzip_stream {
+public:
+    gzip_stream() : out_(gzip_piece_bytes) {
+        if (deflateInit2(&stream_, gzip_level, Z_DEFLATED, MAX_WBITS + gzip_header, gzip_memory_level,
+                         Z_DEFAULT_STRATEGY) != Z_OK) {
+            throw std::bad_alloc{};
+        }
+    }
+    ~gzip_stream() { deflateEnd(&stream_); }
+    gzip_stream(const gzip_stream&) = delete;
+    gzip_stream& operator=(const gzip_stream&) = delete;
+
+    template <typename TWrite>
+    void compress(std::string_view bytes, bool at_end, TWrite&& write) {
+        do {
+            const std::string_view piece = bytes.substr(0, UINT32_MAX);  // zlib counts in 32 bits
+            bytes.remove_prefix(piece.size());
+            // zlib's interface lacks const, but zlib does not write through next_in.
+            stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+            stream_.avail_in = static_cast<uInt>(piece.size());
+            const int flush = at_end && bytes.empty() ? Z_FINISH : Z_NO_FLUSH;
+            do {
+                stream_.next_out = out_.data();
+                stream_.avail_out = static_cast<uInt>(out_.size());
+                deflate(&stream_, flush);
+                write(std::string_view(reinterpret_cast<const char*>(out_.data()), out_.size() - stream_.avail_out));
+            } while (stream_.avail_out == 0);
+        } while (!bytes.empty());
+    }
+
+private:
+    z_stream stream_{};
+    std::vector<Bytef> out_;
+};
+
+atomic_file::atomic_file(std::string path) : path_(std::move(path)) {
+    if (path_.ends_with(".gz")) gzip_ = std::make_unique<gzip_stream>();
+    struct stat status {};
+    const bool exists = stat(path_.c_str(), &status) == 0;
+    if (exists && S_ISDIR(status.st_mode)) fail("create", EISDIR);
+    if (exists && is_special_file(status)) {
+        descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    } else {
+        temporary_path_ = path_ + ".tmp-" + std::to_string(getpid());
+        // A leftover of a killed process with the same pid. No other process uses this name.
+        unlink(temporary_path_.c_str());
+        descriptor_ = open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    descriptor_ = above_standard_streams(descriptor_);
+    if (descriptor_ < 0) fail("create", errno);
+    file_ = file_identity(descriptor_);
+}
+
+atomic_file::~atomic_file() {
+    if (descriptor_ < 0) return;
+    if (file_.is_still(descriptor_)) close(descriptor_);
+    if (!temporary_path_.empty()) unlink(temporary_path_.c_str());
+}
+
+void atomic_file::fail(const char* what, int error_number) const {
+    const std::string why =
+        error_number == EBADF ? "the program closed it" : std::generic_category().message(error_number);
+    throw error(std::string("cannot ") + what + " " + path_ + ": " + why);
+}
+
+void atomic_file::write(std::string_view bytes) {
+    if (gzip_) {
+        gzip_->compress(bytes, false, [this](std::string_view piece) { write_plain(piece); });
+    } else {
+        write_plain(bytes);
+    }
+}
+
+void atomic_file::write_plain(std::string_view bytes) {
+    const file_size_signal_guard guard;
+    while (!bytes.empty()) {
+        if (!file_.is_still(descriptor_)) fail("write", EBADF);
+        const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+        if (written < 0) {
+            if (errno == EINTR) continue;
+            fail("write", errno);
+        }
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+void atomic_file::commit() {
+    if (gzip_) {
+        gzip_->compress({}, true, [this](std::string_view piece) { write_plain(piece); });
+    }
+    if (!file_.is_still(descriptor_)) fail("write", EBADF);
+    const int descriptor = descriptor_;
+    descriptor_ = -1;
+    // A network file system may report a full disk only here.
+    bool done = close(descriptor) == 0;
+    if (temporary_path_.empty()) {
+        if (!done) fail("write", errno);
+        return;
+    }
+    done = done && rename(temporary_path_.c_str(), path_.c_str()) == 0;
+    if (!done) {
+        const int error_number = errno;
+        unlink(temporary_path_.c_str());
+        fail("write", error_number);
+    }
+}
+
+}  // namespace prof
