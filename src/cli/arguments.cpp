@@ -101,6 +101,15 @@ option_description command_arguments::add(const std::string& name, std::vector<s
     return option_description(*app_.add_option(name, target, description));
 }
 
+option_description command_arguments::add_parsed(const std::string& name, const accepted_values& values,
+                                                 const std::string& description) {
+    CLI::callback_t parse = [name, values](const CLI::results_t& texts) {
+        if (!values.contains(texts.front())) throw CLI::ValidationError(name, refusal(texts.front(), values.in_words));
+        return true;
+    };
+    return option_description(*app_.add_option(name, std::move(parse), description));
+}
+
 option_description command_arguments::add_flag(const std::string& name, bool& target, const std::string& description) {
     return option_description(*app_.add_flag(name, target, description));
 }

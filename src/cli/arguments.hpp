@@ -59,6 +59,9 @@ public:
     option_description add(const std::string& name, double& target, const std::string& description);
     option_description add(const std::string& name, std::uint32_t& target, const std::string& description);
     option_description add(const std::string& name, std::vector<std::string>& target, const std::string& description);
+    // `values.contains` parses the text and keeps the value.
+    option_description add_parsed(const std::string& name, const accepted_values& values,
+                                  const std::string& description);
     option_description add_flag(const std::string& name, bool& target, const std::string& description);
     // --name or --name=VALUE; without a value it is `alone`.
     option_description add_flag(const std::string& name, std::string& target, const std::string& alone,

@@ -1,10 +1,10 @@
 #include "cli/input.hpp"
-#include "options/domain_list.hpp"
 
 #include <filesystem>
 #include <system_error>
 
 #include "base/error.hpp"
+#include "session/exports.hpp"
 
 namespace prof {
 
@@ -20,39 +20,17 @@ timeline load_capture(const std::string& path) {
 }
 
 void attribution_flags::add_to(command_arguments& arguments) {
-    const accepted_values domains{"domain names or patterns with commas between", [](const std::string& list) {
-                                      std::vector<std::string> patterns;
-                                      return list.empty() || parse_domain_list(list, patterns);
-                                  }};
-    arguments
-        .add("--adopt", adopt_,
-             "Threads that work for others: auto (autograd's, the default), off, or a shell pattern of thread names")
-        .takes({"auto, off, or a pattern of thread names", [](const std::string& text) { return !text.empty(); }})
-        .value("PATTERN");
-    arguments
-        .add("--nvtx-domain-include", include_,
-             "Ranges of these NVTX domains only: names or shell patterns with commas between; the default domain "
-             "goes by default")
-        .takes(domains)
-        .value("LIST");
-    arguments
-        .add("--nvtx-domain-exclude", exclude_,
-             "No ranges of these NVTX domains: their work counts for the range around them")
-        .takes(domains)
-        .value("LIST");
+    for (const option& row : option_table()) {
+        if (row.report_help.empty()) continue;
+        // The default's text is always accepted: that of an option which is not set is "".
+        const auto parse = [this, &row](const std::string& text) {
+            return text == row.print(session_options{}) || row.parse(options_, text);
+        };
+        arguments.add_parsed(flag_of(row), {accepts_of(row), parse}, std::string(row.report_help))
+            .value(std::string(row.value_name));
+    }
 }
 
-attribution_options attribution_flags::options() const {
-    attribution_options out;
-    if (adopt_ == "off") {
-        out.adopt_pattern.clear();
-    } else if (adopt_ != "auto") {
-        out.adopt_pattern = adopt_;
-    }
-    // They were checked when they were given.
-    if (!include_.empty()) (void)parse_domain_list(include_, out.domains.include);
-    if (!exclude_.empty()) (void)parse_domain_list(exclude_, out.domains.exclude);
-    return out;
-}
+attribution_options attribution_flags::options() const { return projection_options_of(options_).attribution; }
 
 }  // namespace prof

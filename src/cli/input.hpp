@@ -1,10 +1,11 @@
-// What `prof report` and `prof export` are both given: captures, and whose GPU work is whose.
+// What `prof report` and `prof export` have in common: captures, and the options of attribution. One thread.
 #pragma once
 
 #include <string>
 
 #include "analysis/attribution/attribution.hpp"
 #include "cli/arguments.hpp"
+#include "options/options.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -12,16 +13,15 @@ namespace prof {
 // load_timeline(), with words of its own for what people are likely to give by mistake. Throws prof::error.
 timeline load_capture(const std::string& path);
 
-// The flags that say which ranges GPU work belongs to.
+// The flags that decide which ranges GPU work belongs to: the rows of the options' table that have a report_help.
 class attribution_flags {
 public:
+    // This must live until the command line is parsed.
     void add_to(command_arguments& arguments);
     attribution_options options() const;
 
 private:
-    std::string adopt_ = "auto";
-    std::string include_;
-    std::string exclude_;
+    session_options options_;
 };
 
 }  // namespace prof

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "options/options.hpp"
+
 namespace prof {
 namespace {
 
@@ -13,8 +15,11 @@ struct page {
     std::string_view purpose;
     std::string_view synopsis;
     std::string_view description;
-    std::string_view sections;  // what follows the options, ready-made
+    std::string_view sections;  // what follows the options, ready-made but for changeable_mark
 };
+
+// A line that stands for the options that may change while a recording runs.
+constexpr std::string_view changeable_mark = "@changeable@";
 
 constexpr std::array pages = std::to_array<page>({
     {"", "what each range of a training program costs on the GPU",
@@ -146,8 +151,7 @@ EXIT STATUS
               capture of its own while recording goes on; its path is printed
     set name=value...
               Change options of the next recording; while one runs, those that are
-              read at its end: export, adopt, fold, rows, nvtx_domain_include,
-              nvtx_domain_exclude
+@changeable@
 
 EXAMPLES
     prof ctl
@@ -214,6 +218,22 @@ std::string commands() {
     return out + "    prof COMMAND --help has the details.\n";
 }
 
+std::string changeable_options() {
+    std::string names;
+    for (const option& row : option_table()) {
+        if (row.changes != option_change::while_recording) continue;
+        names.append(names.empty() ? "" : ", ").append(row.name);
+    }
+    return wrapped("read at its end: " + names, 14);
+}
+
+std::string sections_of(const page& of) {
+    std::string out(of.sections);
+    const std::size_t mark = out.find(changeable_mark);
+    if (mark == std::string::npos) return out;
+    return out.replace(mark, changeable_mark.size() + 1, changeable_options());  // with the end of the mark's line
+}
+
 std::string titles_and_options(const std::vector<option_text>& options) {
     std::string out;
     const std::string* group = nullptr;
@@ -239,7 +259,7 @@ std::string manual_page(const std::string& command, const std::vector<option_tex
     out.append("\nDESCRIPTION\n").append(wrapped(shown.description, 4));
     if (command.empty()) out += commands();
     out += titles_and_options(options);
-    return out.append("\n").append(shown.sections);
+    return out.append("\n").append(sections_of(shown));
 }
 
 std::string purpose_of(const std::string& command) { return std::string(page_of(command).purpose); }

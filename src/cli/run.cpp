@@ -164,7 +164,7 @@ public:
                 return;
             }
             if (is_counted && data.ops.empty()) return count(capture);
-            if (options_.export_summary) {
+            if (options_.exports.summary) {
                 const report_document summary = make_summary({.data = data,
                                                               .capture = capture.path,
                                                               .projected = wanted_,
@@ -175,7 +175,7 @@ public:
             }
             fmt::print(stderr, "\n");
             complain("capture: " + capture.path);
-            if (!options_.export_trace) return;
+            if (!options_.exports.trace) return;
             const std::string trace = capture.path.substr(0, capture.path.rfind(".prof")) + ".trace.json.gz";
             write_chrome_trace(data, attribute_for_trace(data, wanted_.attribution), trace);
             complain("trace:   " + trace);
@@ -290,7 +290,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     const std::string unusable = try_library(library);
     if (unusable.empty()) {
         inject(variables, library);
-        if (options.pytorch != "off") guide_python(variables);
+        if (options.pytorch != pytorch_detail::off) guide_python(variables);
     } else {
         complain("the command runs without profiling: " + unusable);
     }

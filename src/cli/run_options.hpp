@@ -1,10 +1,9 @@
-// The options of a recording as flags of `prof run`: one flag for each entry of the session's table, --output-dir for
-// output_dir, with the same values as the environment's PROF_OUTPUT_DIR takes. One thread.
+// The options of a recording as flags of `prof run`: one for each row of the options' table that has one, --output-dir
+// for output_dir, with the values that the environment's PROF_OUTPUT_DIR takes. One thread.
 #pragma once
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/arguments.hpp"
@@ -17,7 +16,7 @@ public:
     // Adds the flags to `arguments`.
     explicit run_options(command_arguments& arguments);
 
-    // What flags and environment say together; a flag stands above the environment. Throws usage_error for a
+    // The options by flags and environment together; a flag stands above the environment. Throws usage_error for a
     // value that is not accepted.
     session_options resolve() const;
 
@@ -25,16 +24,12 @@ public:
     std::map<std::string, std::string> variables() const;
 
 private:
-    // Option's name in the table → the value its flag was given.
+    // By the option's name: the text that a flag gives it.
     std::map<std::string, std::string> given() const;
 
     std::map<std::string, std::string> flags_;
+    std::map<std::string, bool> negated_;   // --no-NAME
     std::vector<std::string> assignments_;  // --set PROF_X=value
-    bool no_adopt_ = false;
-    bool no_fold_ = false;
 };
-
-// output_dir → PROF_OUTPUT_DIR
-std::string variable_of(std::string_view option);
 
 }  // namespace prof

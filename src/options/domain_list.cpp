@@ -1,23 +1,17 @@
 #include "options/domain_list.hpp"
 
-#include <algorithm>
 #include <utility>
+
+#include "base/text.hpp"
 
 namespace prof {
 
 bool parse_domain_list(std::string_view list, std::vector<std::string>& patterns) {
-    std::vector<std::string> found(1);
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        if (list[i] == ',') {
-            found.emplace_back();
-            continue;
-        }
-        found.back() += list[i];
-        // What is escaped stays so: fnmatch takes the backslash away.
-        if (list[i] == '\\' && i + 1 < list.size()) found.back() += list[++i];
-    }
-    if (std::any_of(found.begin(), found.end(), [](const std::string& pattern) { return pattern.empty(); })) {
-        return false;
+    std::vector<std::string> found;
+    // An escape stays in the pattern: fnmatch takes it away.
+    for (const std::string_view pattern : split(list, ',', '\\')) {
+        if (pattern.empty()) return false;
+        found.emplace_back(pattern);
     }
     patterns = std::move(found);
     return true;

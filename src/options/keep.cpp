@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace prof {
 namespace {
@@ -46,9 +47,10 @@ bool parse_limit(std::string_view text, keep_limits& out) {
 
 bool parse_keep(std::string_view text, keep_limits& out) {
     out = {};
-    const std::size_t comma = text.find(',');
-    if (!parse_limit(text.substr(0, comma), out)) return false;
-    return comma == std::string_view::npos || parse_limit(text.substr(comma + 1), out);
+    for (const std::string_view limit : split(text, ',')) {
+        if (!parse_limit(limit, out)) return false;
+    }
+    return true;
 }
 
 }  // namespace prof

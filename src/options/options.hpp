@@ -1,87 +1,108 @@
-// Every option of a recording, in one table: the environment (PROF_OUTPUT_DIR), prof_start's settings
-// ("output_dir=…") and `prof run` all go through it. docs/reference/options.md is checked against this table by a test.
+// The options of a recording. All ways to set one go through one table (option_rows.inl): PROF_ variables, the settings
+// of prof_start and `prof ctl` ("output_dir=..."), and the flags of the command. Tests check docs/ against it.
+//
+// A text is parsed once, when an option is set, into a typed member of session_options. Any thread; a session_options
+// belongs to one thread at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/outcome.hpp"
+#include "options/values.hpp"
+#include "plan/schedule_plan.hpp"
+#include "plan/trigger_plan.hpp"
 #include "record/activities.hpp"
+#include "record/keep_limits.hpp"
+#include "record/range_name.hpp"
 
 namespace prof {
 
-// Bounds of the option `memory`.
-inline constexpr std::uint64_t least_memory_bytes = 16ULL << 20;
-inline constexpr std::uint64_t most_memory_bytes = 4ULL << 30;
-
+// A member for each row of the table.
 struct session_options {
-    std::string output_dir = "prof-captures";
-    std::string name;  // "": the program's name, or the script's
-    std::string rank;  // "": from RANK, SLURM_PROCID, …, else 0
-    bool export_trace = true;
-    bool export_summary = true;
-    bool autostart = true;
-    std::string cupti_library;
-    std::string rings = "auto";
-    std::uint64_t memory = 64U << 20;  // divided by session/memory_plan.hpp
-    bool compress = false;
-    std::string cuda_graphs = "nodes";  // or "graphs": one record a launch
-    std::string api_calls = "driver";   // or "runtime": whose calls are recorded
-    std::string activities = "all";     // a list that record/activities.hpp parses
-    bool idle_graph_nodes = false;
-    std::string adopt = "auto";
-    bool fold = true;
-    std::size_t rows = 40;  // of the summary's table at most; SIZE_MAX: all
-    std::string pytorch = "ranges";
-    bool phases = true;               // observed in Python programs under `prof run`
-    std::string modules = "off";      // or all, or a depth: of PyTorch's modules, as phases
-    std::string nvtx_domain_include;  // lists that options/domain_list.hpp parses
-    std::string nvtx_domain_exclude;
-    std::string schedule;    // "": no schedule; else schedule_plan.hpp parses it
-    std::string step_range;  // "": prof_step counts the steps; else a range does (hooks/nvtx/watched_ranges.hpp)
-    std::string capture_range = "none";  // or cudaProfilerApi, nvtx, steps
-    std::string nvtx_capture;            // the range of capture_range=nvtx
-    std::string steps;                   // those of capture_range=steps
-    std::string capture_range_end = "stop";
-    std::string budget;                   // "": none; else budget_plan.hpp parses it
-    std::string keep;                     // "": everything; else keep.hpp parses it
-    std::string dump_on_slow_step;        // "": none; else slow_steps.hpp parses it
-    std::uint64_t dump_limit = 10;        // of those dumps
-    std::string export_each = "run";      // or "window": a capture each
-    std::string control = "auto";         // or on, off: the socket of `prof ctl`
-    std::string control_signal = "none";  // or a signal's name: what starts and stops
-    bool forked_children = true;          // that make ranges are recorded
-    std::string run_id;
+#define PROF_OPTION_AS(name, member, type, standard, ...) type member = standard;
+#include "options/option_rows.inl"
 
     bool operator==(const session_options&) const = default;
 };
 
+// The part of the manual that an option stands in.
+enum class option_group : std::uint8_t { recorded, time, output };
+
+// The title of that part.
+std::string_view title_of(option_group group) noexcept;
+
+// Until when an option may be set in a running process.
+enum class option_change : std::uint8_t {
+    at_program_start,  // read when the program begins
+    before_first_use,  // until the program's first use of NVTX or CUDA
+    before_cupti,      // until a libcupti was loaded
+    next_recording,    // at any time, for the next recording
+    while_recording,   // at any time: it is read when a recording ends
+};
+
+// A row of the table.
 struct option {
-    std::string_view name;     // output_dir; the environment's is PROF_OUTPUT_DIR
-    std::string_view accepts;  // what a value may be, for the line that refuses one
-    bool (*set)(session_options& out, const std::string& value);
+    std::string_view name{};  // output_dir
+
+    option_group group = option_group::recorded;
+    std::string_view value_name{};  // the manual's word for the value; "": `prof run` has no flag for the option
+    std::string_view short_flag{};  // -o
+    std::string_view alone{};       // the value that the flag stands for without one; "": it needs one
+    std::string_view negated{};     // the value that a flag --no-NAME stands for; "": there is no such flag
+    option_change changes = option_change::next_recording;
+    std::string_view accepts{};      // what a text may be; "": the kind of value has the words (accepts_of)
+    std::string_view help{};         // of `prof run`
+    std::string_view report_help{};  // of `prof report` and `prof export`; "": they have no such flag
+
+    // False for a text that is not accepted; then nothing has changed.
+    bool (*parse)(session_options& out, std::string_view text) = nullptr;
+    // A text from which parse() makes the same value; "" for an option that is not set.
+    std::string (*print)(const session_options& from) = nullptr;
+    void (*copy)(session_options& to, const session_options& from) = nullptr;  // this option and no other
+    std::string (*kind_accepts)() = nullptr;
 };
 
 std::span<const option> option_table() noexcept;
 
-activity_set activities_of(const session_options& options) noexcept;
-// Graphs are listened for while nothing is recorded: idle_graph_nodes, where their nodes are recorded at all.
-bool observes_idle_graphs(const session_options& options) noexcept;
+// Null for a name that no option has.
+const option* find_option(std::string_view name) noexcept;
 
-// Sets one option. Returns "" or one line that says what is wrong and what is accepted.
-std::string set_option(session_options& out, std::string_view name, const std::string& value);
+// What a text of the option may be: "0 or 1".
+std::string accepts_of(const option& of);
+
+std::string variable_of(const option& of);  // PROF_OUTPUT_DIR
+std::string flag_of(const option& of);      // --output-dir
+
+// Sets one option. A failure names what is accepted, and begins with `shown_as`, the option as the user named it.
+outcome set_option(session_options& out, const option& which, std::string_view text, std::string_view shown_as);
+outcome set_option(session_options& out, std::string_view name, std::string_view text);
 
 // The same of "name=value".
-std::string set_from_text(session_options& out, std::string_view setting);
+outcome set_from_text(session_options& out, std::string_view setting);
 
-// The signal of such a name (USR1); 0 for none.
-int signal_number(std::string_view name) noexcept;
+// The text of one option; "" if it is not set. REQUIRES: there is such an option.
+std::string text_of(const session_options& options, std::string_view name);
 
-// Reads PROF_… from the environment. Bad values keep the default; `complaint` gets the first one's line.
-session_options options_from_environment(std::string& complaint);
+struct environment_settings {
+    session_options options;
+    outcome problem;  // the first variable with a bad value; the option has its default
+};
+
+// Reads the PROF_ variables. A variable that is set to nothing is as if it were not set, and one that is no option's is
+// passed over: it may be another program's.
+environment_settings options_from_environment();
+
+inline activity_set activities_of(const session_options& options) noexcept { return options.activities.value; }
+
+// Whether graphs are observed while nothing is recorded: idle_graph_nodes, where graphs' nodes are recorded at all.
+inline bool observes_idle_graphs(const session_options& options) noexcept {
+    return options.idle_graph_nodes && activities_of(options).has(activity::graph_nodes);
+}
 
 }  // namespace prof

@@ -7,58 +7,62 @@
 namespace prof {
 namespace {
 
-bool has_capture_range(const session_options& options) { return options.capture_range != "none"; }
+bool has_capture_range(const session_options& options) { return options.capture_range != window_trigger::none; }
+
+// Whether the end of a capture range is an event of the program.
+bool has_range_end(const session_options& options) {
+    return options.capture_range == window_trigger::nvtx_range ||
+           options.capture_range == window_trigger::profiler_calls;
+}
 
 }  // namespace
 
-std::string plan_problem(const session_options& options) {
+outcome plan_problem(const session_options& options) {
     if (has_capture_range(options) && !options.schedule.empty()) {
-        return "schedule and capture_range both say when to record: set one of them";
+        return outcome::failed("schedule and capture_range both say when to record: set one of them");
     }
     if (!options.budget.empty() && (has_capture_range(options) || !options.schedule.empty())) {
-        return "budget decides when to record, and so do schedule and capture_range: set one of them";
+        return outcome::failed("budget decides when to record, and so do schedule and capture_range: set one of them");
     }
-    if (options.capture_range_end != session_options{}.capture_range_end && options.capture_range != "nvtx" &&
-        options.capture_range != "cudaProfilerApi") {
-        return "capture_range_end says what the end of a capture range means: set capture_range to cudaProfilerApi or "
-               "nvtx, too";
+    if (options.capture_range_end != session_options{}.capture_range_end && !has_range_end(options)) {
+        return outcome::failed(
+            "capture_range_end says what the end of a capture range means: set capture_range to cudaProfilerApi or "
+            "nvtx, too");
     }
     if (!options.keep.empty() && !options.budget.empty()) {
-        return "keep lets go of the beginning of the run, and budget speaks of the whole of it: set one of them";
+        return outcome::failed(
+            "keep lets go of the beginning of the run, and budget speaks of the whole of it: set one of them");
     }
-    if (!options.dump_on_slow_step.empty() && options.keep.empty()) {
-        return "dump_on_slow_step writes out what keep has kept: set keep, too";
+    if (options.dump_on_slow_step && options.keep.empty()) {
+        return outcome::failed("dump_on_slow_step writes out what keep has kept: set keep, too");
     }
-    if ((options.capture_range == "nvtx") != !options.nvtx_capture.empty()) {
-        return "capture_range=nvtx and nvtx_capture=NAME go together: set both or neither";
+    if ((options.capture_range == window_trigger::nvtx_range) != !options.nvtx_capture.empty()) {
+        return outcome::failed("capture_range=nvtx and nvtx_capture=NAME go together: set both or neither");
     }
-    if ((options.capture_range == "steps") != !options.steps.empty()) {
-        return "capture_range=steps and steps=N-M go together: set both or neither";
+    if ((options.capture_range == window_trigger::steps) != !options.steps.empty()) {
+        return outcome::failed("capture_range=steps and steps=N-M go together: set both or neither");
     }
     return {};
 }
 
 std::unique_ptr<window_plan> make_plan(const session_options& options) {
-    if (double share = 0; parse_budget(options.budget, share)) return std::make_unique<budget_plan>(share);
+    if (!options.budget.empty()) return std::make_unique<budget_plan>(options.budget.value);
     const bool step_0_is_under_way = options.step_range.empty();
-    step_schedule schedule;
-    if (parse_schedule(options.schedule, schedule) || parse_steps(options.steps, schedule)) {
-        return std::make_unique<schedule_plan>(schedule, step_0_is_under_way);
+    for (const as_written<step_schedule>* const steps : {&options.schedule, &options.steps}) {
+        if (!steps->empty()) return std::make_unique<schedule_plan>(steps->value, step_0_is_under_way);
     }
-    range_end end;
-    if (has_capture_range(options) && parse_range_end(options.capture_range_end, end)) {
-        return std::make_unique<trigger_plan>(end);
-    }
+    if (has_capture_range(options)) return std::make_unique<trigger_plan>(options.capture_range_end.value);
     return nullptr;
 }
 
 std::string plan_text(const session_options& options) {
-    if (!options.budget.empty()) return "budget " + options.budget;
-    if (!options.schedule.empty()) return "schedule " + options.schedule;
-    if (!options.steps.empty()) return "steps " + options.steps;
+    if (!options.budget.empty()) return "budget " + options.budget.text;
+    if (!options.schedule.empty()) return "schedule " + options.schedule.text;
+    if (!options.steps.empty()) return "steps " + options.steps.text;
     if (!has_capture_range(options)) return {};
-    const std::string range = options.capture_range == "nvtx" ? "nvtx " + options.nvtx_capture : options.capture_range;
-    return "capture range " + range + ", " + options.capture_range_end;
+    std::string range = text_of(options, "capture_range");
+    if (options.capture_range == window_trigger::nvtx_range) range += " " + options.nvtx_capture.text();
+    return "capture range " + range + ", " + options.capture_range_end.text;
 }
 
 std::string no_window_text(const session_options& options) {
@@ -69,7 +73,7 @@ std::string no_window_text(const session_options& options) {
     if (!options.budget.empty() || !options.schedule.empty() || !options.steps.empty()) {
         what = "the command had no such step; " +
                (options.step_range.empty() ? "prof_step counts them, or a range that step_range names"
-                                           : "each push of the range " + options.step_range + " begins one");
+                                           : "each push of the range " + options.step_range.text() + " begins one");
     }
     return "no window was opened by " + plan + ": " + what;
 }

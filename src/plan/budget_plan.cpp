@@ -18,7 +18,7 @@ constexpr double longest_stratum_steps = 1e15;
 
 }  // namespace
 
-bool parse_budget(const std::string& text, double& share) {
+bool parse_budget(std::string_view text, double& share) {
     if (!text.ends_with('%')) return false;
     double percent = 0;
     const char* const end = text.data() + text.size() - 1;

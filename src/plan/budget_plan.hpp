@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "plan/window_costs.hpp"
 #include "plan/window_plan.hpp"
@@ -15,7 +15,7 @@
 namespace prof {
 
 // Parses a percentage from 0.01% to 50%, such as "1%" or "0.25%", into a share.
-bool parse_budget(const std::string& text, double& share);
+bool parse_budget(std::string_view text, double& share);
 
 class budget_plan final : public window_plan {
 public:

@@ -1,10 +1,10 @@
 #include "plan/schedule_plan.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace prof {
 namespace {
@@ -27,12 +27,10 @@ std::uint64_t* member_named(step_schedule& schedule, std::string_view name) noex
 
 }  // namespace
 
-bool parse_schedule(const std::string& text, step_schedule& out) {
+bool parse_schedule(std::string_view text, step_schedule& out) {
     step_schedule parsed;
     std::vector<std::uint64_t*> given;
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', at), text.size());
-        const std::string_view item = std::string_view(text).substr(at, comma - at);
+    for (const std::string_view item : split(text, ',')) {
         const std::size_t equals = item.find('=');
         if (equals == std::string_view::npos) return false;
         std::uint64_t* const member = member_named(parsed, item.substr(0, equals));
@@ -40,17 +38,16 @@ bool parse_schedule(const std::string& text, step_schedule& out) {
         if (member == nullptr || !count || std::find(given.begin(), given.end(), member) != given.end()) return false;
         given.push_back(member);
         *member = *count;
-        at = comma + 1;
     }
     if (parsed.active == 0) return false;
     out = parsed;
     return true;
 }
 
-bool parse_steps(const std::string& text, step_schedule& out) {
+bool parse_steps(std::string_view text, step_schedule& out) {
     const std::size_t dash = text.find('-');
-    const auto first = parse_count(std::string_view(text).substr(0, dash));
-    const auto last = dash == std::string::npos ? first : parse_count(std::string_view(text).substr(dash + 1));
+    const auto first = parse_count(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_count(text.substr(dash + 1));
     if (!first || !last || *last < *first) return false;
     const std::uint64_t warmup = *first == 0 ? 0 : 1;
     out = {.warmup = warmup, .active = *last - *first + 1, .repeat = 1, .skip_first = *first - warmup};

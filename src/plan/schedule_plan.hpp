@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "plan/window_plan.hpp"
 
@@ -21,9 +21,9 @@ struct step_schedule {
 
 // Parses "wait=1,warmup=1,active=3,repeat=2,skip_first=10": any order, each key at most once. Missing keys are 0, but
 // active is required.
-bool parse_schedule(const std::string& text, step_schedule& out);
+bool parse_schedule(std::string_view text, step_schedule& out);
 // Parses "10-12" or "10".
-bool parse_steps(const std::string& text, step_schedule& out);
+bool parse_steps(std::string_view text, step_schedule& out);
 
 class schedule_plan final : public window_plan {
 public:

@@ -1,12 +1,10 @@
 #include "plan/trigger_plan.hpp"
 
-#include <string_view>
-
 #include "base/number.hpp"
 
 namespace prof {
 
-bool parse_range_end(const std::string& text, range_end& out) {
+bool parse_range_end(std::string_view text, range_end& out) {
     constexpr std::string_view counted = "repeat:";
     if (text == "none") {
         out = {.ends = false, .windows = 1};
@@ -15,7 +13,7 @@ bool parse_range_end(const std::string& text, range_end& out) {
     } else if (text == "repeat") {
         out = {.ends = true, .windows = 0};
     } else if (text.starts_with(counted)) {
-        const auto windows = parse_number<std::uint64_t>(std::string_view(text).substr(counted.size()), 1);
+        const auto windows = parse_number<std::uint64_t>(text.substr(counted.size()), 1);
         if (!windows) return false;
         out = {.ends = true, .windows = *windows};
     } else {

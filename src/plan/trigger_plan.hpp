@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "plan/window_plan.hpp"
 
@@ -15,7 +15,7 @@ struct range_end {
 };
 
 // Parses "none", "stop", "repeat" or "repeat:N".
-bool parse_range_end(const std::string& text, range_end& out);
+bool parse_range_end(std::string_view text, range_end& out);
 
 class trigger_plan final : public window_plan {
 public:

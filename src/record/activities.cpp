@@ -2,14 +2,18 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace prof {
 
 bool parse_activities(std::string_view list, activity_set& out) noexcept {
+    if (list == "none") {
+        out = {};
+        return true;
+    }
     activity_set set;
     bool launches = true;
-    for (std::size_t at = 0; list != "none" && at <= list.size();) {
-        const std::size_t comma = std::min(list.find(',', at), list.size());
-        const std::string_view word = list.substr(at, comma - at);
+    for (const std::string_view word : split(list, ',')) {
         const auto* const known = std::find(activity_names.begin(), activity_names.end(), word);
         if (word == "all") {
             set = activity_set::all();
@@ -20,7 +24,6 @@ bool parse_activities(std::string_view list, activity_set& out) noexcept {
         } else {
             return false;
         }
-        at = comma + 1;
     }
     const bool all = set == activity_set::all();
     if (set.has_gpu_work()) {

@@ -168,11 +168,11 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         recording_session& session = begun_session();
         session_options options = session.environment_options();
         for (; settings != nullptr && *settings != nullptr; ++settings) {
-            const std::string problem = set_from_text(options, *settings);
-            if (!problem.empty()) return fail(PROF_INVALID_ARGUMENT, problem);
+            const outcome set = set_from_text(options, *settings);
+            if (!set.ok()) return fail(PROF_INVALID_ARGUMENT, set.message());
         }
-        if (const std::string problem = plan_problem(options); !problem.empty()) {
-            return fail(PROF_INVALID_ARGUMENT, problem);
+        if (const outcome plan = plan_problem(options); !plan.ok()) {
+            return fail(PROF_INVALID_ARGUMENT, plan.message());
         }
         if (!session.recording()) {
             const outcome prepared = session.prepare_directory(options);

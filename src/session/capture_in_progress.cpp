@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "options/keep.hpp"
 #include "ring/registry.hpp"
 #include "session/capture_place.hpp"
 #include "session/injections.hpp"
@@ -92,12 +91,10 @@ std::shared_ptr<drain_thread> capture_in_progress::make_drain() {
     if (rings_.inherits()) rings_.describe_child(*options, properties);
     if (was_refused_) properties.emplace_back("recording_notice", refused_notice);
     graph_history* const history = observes_idle_graphs(*options) ? rings_.history() : nullptr;
-    keep_limits limits;
-    (void)parse_keep(options->keep, limits);  // none, or one that was parsed when it was set
     const auto make = [this, options, facts, properties] { return make_capture(*options, facts, properties); };
     exit_.start_thread();
     exit_.note_capture(false);
-    drain_ = std::make_shared<drain_thread>(rings, make, drops_before_, history, limits, properties);
+    drain_ = std::make_shared<drain_thread>(rings, make, drops_before_, history, options->keep.value, properties);
     was_refused_ = false;
     drain_->set_window(window_);
     introduce_tracer();

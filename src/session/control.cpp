@@ -88,23 +88,23 @@ void process_control::open() {
     opened_ns_ = clock_ns(CLOCK_MONOTONIC);
     facts_ = read_process_facts(options, read_environment_facts());
     bool has_socket = false;
-    if (options.control != "off") {
+    if (options.control != control_use::off) {
         std::string problem;
         const std::string directory = make_control_directory(problem);
         if (!directory.empty()) problem = server_.listen_in(directory, getpid());
         has_socket = problem.empty();
         // By default no line is written where there can be no socket.
-        if (!has_socket && options.control == "on") warn_once("control=on: " + problem);
+        if (!has_socket && options.control == control_use::on) warn_once("control=on: " + problem);
     }
-    const int signal = signal_number(options.control_signal);
+    const int signal = options.control_signal;
     if (!has_socket && signal == 0) return;
     if (const std::string problem = server_.start(); !problem.empty()) {
-        if (options.control == "on" || signal != 0) warn_once(problem);
+        if (options.control == control_use::on || signal != 0) warn_once(problem);
         return;
     }
     if (signal == 0) return;
     const outcome watched = watch_signal(signal, server_);
-    if (!watched.ok()) warn_once("control_signal=" + options.control_signal + ": " + watched.message());
+    if (!watched.ok()) warn_once("control_signal=" + text_of(options, "control_signal") + ": " + watched.message());
 }
 
 // A thread that starts a recording may wait for another recording to end, and that one for a GPU which does not.
@@ -180,8 +180,8 @@ control_answer process_control::start(const control_request& request) {
     recording_session& session = recording_session::instance();
     session_options options = session.environment_options();
     if (const outcome merged = session.merge(request.words, options); !merged.ok()) return as_answer(merged);
-    if (std::string problem = plan_problem(options); !problem.empty()) {
-        return {control_result::refused, std::move(problem)};
+    if (outcome plan = plan_problem(options); !plan.ok()) {
+        return {control_result::refused, std::move(plan).message()};
     }
     if (!session.recording()) {
         const outcome prepared = session.prepare_directory(options);

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "options/keep.hpp"
 #include "session/capture_place.hpp"
 #include "session/export_bound.hpp"
 #include "session/patience.hpp"
@@ -92,10 +91,7 @@ bool dump_writer::begin() {
     const recording_settings::snapshot options = settings_.options();
     const session_lock lock(mutex_);
     slow_steps_.reset();
-    double factor = 0;
-    if (!options->dump_on_slow_step.empty() && parse_slow_factor(options->dump_on_slow_step, factor)) {
-        slow_steps_.emplace(factor);
-    }
+    if (options->dump_on_slow_step) slow_steps_.emplace(*options->dump_on_slow_step);
     left_ = options->dump_limit;
     latest_ns_ = 0;
     return slow_steps_.has_value();
@@ -113,9 +109,7 @@ void dump_writer::note_step(std::uint64_t ended) {
     const auto reason = slow_steps_->begin_step(ended, now);
     if (!reason || left_ == 0) return;
     const recording_settings::snapshot options = settings_.options();
-    keep_limits limits;
-    (void)parse_keep(options->keep, limits);
-    if (latest_ns_ != 0 && (!exports_.is_idle() || now - latest_ns_ < limits.time_ns)) return;
+    if (latest_ns_ != 0 && (!exports_.is_idle() || now - latest_ns_ < options->keep.value.time_ns)) return;
     const auto drain = capture_.drain();
     if (drain == nullptr) return;
     latest_ns_ = now;

@@ -114,12 +114,9 @@ std::string too_large_to_read(const std::string& capture_path, bool is_compresse
 }
 
 outcome write_bounded_exports(const session_options& options, const std::string& capture_path) {
-    if (!options.export_trace && !options.export_summary) return {};
+    if (!options.exports.any()) return {};
     const std::string why = too_large_to_read(capture_path, options.compress);
-    if (why.empty()) {
-        std::string problem = write_exports(options, capture_path);
-        return problem.empty() ? outcome{} : outcome::failed(std::move(problem));
-    }
+    if (why.empty()) return write_exports(options, capture_path);
     warn_once("no exports are made in the program of " + capture_path + ": " + why +
               "; `prof export` and `prof report` make them from it");
     return {};

@@ -6,7 +6,7 @@
 namespace prof {
 
 void export_thread::post_exports(recording_settings::snapshot options, std::string path) {
-    if (!options->export_trace && !options->export_summary) return;
+    if (!options->exports.any()) return;
     thread_.post([this, options = std::move(options), path = std::move(path)] {
         if (const outcome written = write_bounded_exports(*options, path); !written.ok())
             note_problem(written.message());

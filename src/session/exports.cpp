@@ -6,7 +6,6 @@
 #include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
-#include "options/domain_list.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -14,17 +13,8 @@ namespace prof {
 projection_options projection_options_of(const session_options& options) {
     projection_options out;
     out.fold_digits = options.fold;
-    if (options.adopt == "off") {
-        out.attribution.adopt_pattern.clear();
-    } else if (options.adopt != "auto") {
-        out.attribution.adopt_pattern = options.adopt;
-    }
-    if (!options.nvtx_domain_include.empty()) {
-        parse_domain_list(options.nvtx_domain_include, out.attribution.domains.include);
-    }
-    if (!options.nvtx_domain_exclude.empty()) {
-        parse_domain_list(options.nvtx_domain_exclude, out.attribution.domains.exclude);
-    }
+    if (options.adopt) out.attribution.adopt_pattern = *options.adopt;
+    out.attribution.domains = {.include = options.nvtx_domain_include, .exclude = options.nvtx_domain_exclude};
     return out;
 }
 
@@ -34,15 +24,15 @@ attribution attribute_for_trace(const timeline& data, const attribution_options&
     return attribute(data, all);
 }
 
-std::string write_exports(const session_options& options, const std::string& capture_path) {
-    if (!options.export_trace && !options.export_summary) return {};
+outcome write_exports(const session_options& options, const std::string& capture_path) {
+    if (!options.exports.any()) return {};
     try {
         const std::string stem = capture_path.substr(0, capture_path.size() - std::string_view(".prof").size());
         const projection_options wanted = projection_options_of(options);
         const timeline data = load_timeline(capture_path);
         attribution att = attribute_for_trace(data, wanted.attribution);
-        if (options.export_trace) write_chrome_trace(data, att, stem + ".trace.json.gz");
-        if (options.export_summary) {
+        if (options.exports.trace) write_chrome_trace(data, att, stem + ".trace.json.gz");
+        if (options.exports.summary) {
             if (!wanted.attribution.domains.empty()) att = attribute(data, wanted.attribution);
             atomic_file out(stem + ".summary.txt");
             const report_document summary = make_summary({.data = data,
@@ -55,9 +45,10 @@ std::string write_exports(const session_options& options, const std::string& cap
             out.commit();
         }
     } catch (const std::bad_alloc&) {
-        return "no memory for the exports of " + capture_path + "; `prof export` and `prof report` make them from it";
+        return outcome::failed("no memory for the exports of " + capture_path +
+                               "; `prof export` and `prof report` make them from it");
     } catch (const std::exception& failure) {
-        return failure.what();
+        return outcome::failed(failure.what());
     }
     return {};
 }

@@ -61,8 +61,8 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
         // Another thread may have called exit since libcupti was loaded, before libprof's handler stood in front of
         // libcupti's.
         if (exit_.has_begun()) return;
-        const bool whole_graphs = options->cuda_graphs == "graphs" && cuda_is_new;
-        problem = tracer_->attach(epoch, what, whole_graphs, options->api_calls == "runtime");
+        const bool whole_graphs = options->cuda_graphs == graph_detail::graphs && cuda_is_new;
+        problem = tracer_->attach(epoch, what, whole_graphs, options->api_calls == call_level::runtime);
         if (problem.empty()) put_handler_first();
     } catch (const std::exception& failure) {
         problem = failure.what();
@@ -77,7 +77,7 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
 // CUPTI crashes the next launch of a graph that was instantiated before whole graphs were switched on. So that is done
 // only where no graph can exist yet; else one line states that it came too late. "" where all is as asked for.
 std::string gpu_session::graphs_notice(const session_options& options, bool cuda_is_new) const {
-    if (options.cuda_graphs != "graphs" || tracer_->records_whole_graphs()) return {};
+    if (options.cuda_graphs != graph_detail::graphs || tracer_->records_whole_graphs()) return {};
     std::string notice = cuda_is_new ? "cuda_graphs=graphs: this CUPTI does not record whole graphs"
                                      : "cuda_graphs=graphs: recording began after CUDA did, when graphs may exist that "
                                        "cannot be recorded as a whole";

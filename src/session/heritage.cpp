@@ -46,9 +46,8 @@ session_options options_of_child(const session_options& parents, bool may_use_gp
     out.dump_on_slow_step = none.dump_on_slow_step;
     out.export_each = none.export_each;
     out.idle_graph_nodes = false;
-    out.export_trace = false;
-    out.export_summary = false;
-    if (!may_use_gpu) out.activities = "none";
+    out.exports = {.trace = false, .summary = false};
+    if (!may_use_gpu) out.activities = {"none"};
     return out;
 }
 

@@ -43,11 +43,11 @@ property_list capture_properties(const session_options& options, const process_f
     put("driver_version", driver_version());
     put("rings_path", rings.path());
     put("rings_notice", rings.notice());
-    put("pytorch", options.pytorch);
-    put("modules", options.modules == "off" ? "" : options.modules);
+    put("pytorch", text_of(options, "pytorch"));
+    put("modules", options.modules ? text_of(options, "modules") : "");
     put("plan", plan_text(options));
-    put("activities", options.activities);
-    put("keep", options.keep);
+    put("activities", options.activities.text);
+    put("keep", options.keep.text);
     put("run_id", options.run_id);  // last: `prof run` reads up to this one
     return out;
 }

@@ -1,7 +1,5 @@
 #include "session/recording_settings.hpp"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/json_text.hpp"
@@ -12,24 +10,22 @@
 namespace prof {
 namespace {
 
-// Read when a recording ends, so they may still change while it runs.
-constexpr std::array<std::string_view, 6> read_at_the_end = {
-    "export", "adopt", "fold", "rows", "nvtx_domain_include", "nvtx_domain_exclude"};
-constexpr std::array<std::string_view, 4> read_at_the_start = {"autostart", "control", "control_signal", "run_id"};
+// REQUIRES: `setting` is a name=value that set_from_text() accepted.
+const option& option_of(std::string_view setting) { return *find_option(setting.substr(0, setting.find('='))); }
 
-bool is_among(std::span<const std::string_view> names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string name_in(std::string_view setting) { return std::string(setting.substr(0, setting.find('='))); }
-
-// Why the option cannot change any more; "" if it can.
-std::string why_fixed(const std::string& name, const fixed_settings& fixed) {
-    if (is_among(read_at_the_start, name)) return name + " is read when the program begins; it cannot change any more";
-    if ((name == "memory" || name == "rings") && fixed.rings) {
-        return name + " is fixed at the program's first use of NVTX or CUDA; it cannot change any more";
+// Fails if the option cannot change any more.
+outcome check_unfixed(const option& set, const fixed_settings& fixed) {
+    const std::string name(set.name);
+    if (set.changes == option_change::at_program_start) {
+        return outcome::wrong_state(name + " is read when the program begins; it cannot change any more");
     }
-    if (name == "cupti_library" && fixed.cupti) return name + ": a libcupti is loaded already, and stays";
+    if (set.changes == option_change::before_first_use && fixed.rings) {
+        return outcome::wrong_state(name +
+                                    " is fixed at the program's first use of NVTX or CUDA; it cannot change any more");
+    }
+    if (set.changes == option_change::before_cupti && fixed.cupti) {
+        return outcome::wrong_state(name + ": a libcupti is loaded already, and stays");
+    }
     return {};
 }
 
@@ -41,11 +37,11 @@ recording_settings::recording_settings(const heritage* inherited, bool may_use_g
         options_ = std::make_shared<const session_options>(options_of_child(inherited->options, may_use_gpu));
         return;
     }
-    std::string complaint;
-    environment_ = std::make_shared<const session_options>(options_from_environment(complaint));
+    auto [options, problem] = options_from_environment();
+    environment_ = std::make_shared<const session_options>(std::move(options));
     options_ = environment_;
     // A variable's value may contain newlines, and control sequences of a terminal.
-    if (!complaint.empty()) warn_once(terminal_safe(complaint) + "; the default is used");
+    if (!problem.ok()) warn_once(terminal_safe(problem.message()) + "; the default is used");
 }
 
 recording_settings::snapshot recording_settings::environment() {
@@ -97,9 +93,8 @@ void recording_settings::begin_in_child(const std::string& directory) {
 outcome recording_settings::merge(std::span<const std::string> settings, const fixed_settings& fixed,
                                   session_options& out) {
     for (const std::string& setting : settings) {
-        std::string problem = set_from_text(out, setting);
-        if (problem.empty()) problem = why_fixed(name_in(setting), fixed);
-        if (!problem.empty()) return outcome::wrong_state(std::move(problem));
+        if (outcome set = set_from_text(out, setting); !set.ok()) return outcome::wrong_state(std::move(set).message());
+        if (outcome unfixed = check_unfixed(option_of(setting), fixed); !unfixed.ok()) return unfixed;
     }
     return {};
 }
@@ -108,18 +103,19 @@ outcome recording_settings::set(std::span<const std::string> settings, const fix
     const session_lock lock(mutex_);
     session_options next = *environment_;
     for (const std::string& setting : settings) {
-        const std::string name = name_in(setting);
-        std::string problem = set_from_text(next, setting);
-        if (problem.empty()) problem = why_fixed(name, fixed);
-        if (problem.empty() && is_recording && !is_among(read_at_the_end, name)) {
-            problem = name + " stays as it is while a recording runs: stop that first";
+        if (outcome set = set_from_text(next, setting); !set.ok())
+            return outcome::wrong_state(std::move(set).message());
+        const option& changed = option_of(setting);
+        if (outcome unfixed = check_unfixed(changed, fixed); !unfixed.ok()) return unfixed;
+        if (is_recording && changed.changes != option_change::while_recording) {
+            return outcome::wrong_state(std::string(changed.name) +
+                                        " stays as it is while a recording runs: stop that first");
         }
-        if (!problem.empty()) return outcome::wrong_state(std::move(problem));
     }
-    if (std::string problem = plan_problem(next); !problem.empty()) return outcome::wrong_state(std::move(problem));
+    if (outcome plan = plan_problem(next); !plan.ok()) return outcome::wrong_state(std::move(plan).message());
     if (is_recording) {
         session_options changed = *options_;
-        for (const std::string& setting : settings) (void)set_from_text(changed, setting);
+        for (const std::string& setting : settings) option_of(setting).copy(changed, next);
         options_ = std::make_shared<const session_options>(std::move(changed));
     }
     environment_ = std::make_shared<const session_options>(std::move(next));

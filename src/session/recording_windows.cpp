@@ -37,7 +37,7 @@ void recording_windows::begin_plan(bool compares_steps) {
                                           : step_use::counted);
     parts_.idle.set_gate_between_windows(watched.empty() ? 0 : watching_epoch);
     if (!observes_idle_graphs(*options)) set_gate(recording_epoch, parts_.idle.gate());
-    observes_profiler_ = options->capture_range == "cudaProfilerApi";
+    observes_profiler_ = options->capture_range == window_trigger::profiler_calls;
     if (observes_profiler_ && parts_.gpu.has_cuda()) parts_.gpu.observe_profiler_calls();
     if (plan_ != nullptr) parts_.idle.begin();  // before the settling thread may have CUPTI to itself
     perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0, false);
@@ -68,7 +68,7 @@ void recording_windows::perform(plan_action action, std::uint64_t last_step, boo
     const auto end_if_open = [&](bool completes) {
         if (is_open()) end(last_step, ends_with_step, completes);
     };
-    const bool completes_each = parts_.settings.options()->export_each == "window";
+    const bool completes_each = parts_.settings.options()->export_each == capture_unit::window;
     switch (action) {
         case plan_action::none:
             return;

@@ -43,7 +43,7 @@ void window_control::prepare() {
     parts_.settings.read_environment();
     make_rings(*environment);
     windows_.leave_to_children();
-    split_torch_texts(environment->pytorch != "off");
+    split_torch_texts(environment->pytorch != pytorch_detail::off);
     if (is_recording()) return;  // start() came first, and waits for its first record
     parts_.rings.install_unobserved();
     if (!environment->autostart) parts_.idle.begin();
@@ -58,7 +58,7 @@ outcome window_control::begin(const session_options& options, requester who) {
     } catch (const std::exception& failure) {
         return outcome::failed(failure.what());
     }
-    if (std::string problem = plan_problem(options); !problem.empty()) return outcome::failed(std::move(problem));
+    if (outcome plan = plan_problem(options); !plan.ok()) return plan;
     if (!observes_idle_graphs(options)) {
         parts_.idle.stop();
         parts_.rings.forget_history();
@@ -66,7 +66,7 @@ outcome window_control::begin(const session_options& options, requester who) {
     }
     parts_.settings.begin(options);
     is_completing_ = false;
-    split_torch_texts(options.pytorch != "off");
+    split_torch_texts(options.pytorch != pytorch_detail::off);
     parts_.settling.forget_skipped_windows();
     parts_.exports.forget_problem();
     parts_.capture.reset();
@@ -145,7 +145,7 @@ void window_control::on_cuda(bool is_new) {
 outcome window_control::pause() {
     const session_lock lock(mutex_);
     if (windows_.has_plan() || !windows_.is_open()) return windows_.refusal("the recording is paused already");
-    windows_.end(steps_.current(), false, parts_.settings.options()->export_each == "window");
+    windows_.end(steps_.current(), false, parts_.settings.options()->export_each == capture_unit::window);
     windows_.leave_to_children();
     return {};
 }

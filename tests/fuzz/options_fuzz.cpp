@@ -1,18 +1,14 @@
-// Any "name=value" as a setting: taken, and then it is taken again as it stands; or refused in a line that names what
-// is accepted, and then nothing has changed.
+// Any "name=value" as a setting. One that is accepted is accepted again, and its printed text makes the same value. One
+// that is refused changes nothing, and the line names what is accepted.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "analysis/attribution/domain_filter.hpp"
-#include "options/domain_list.hpp"
 #include "options/options.hpp"
-#include "plan/budget_plan.hpp"
-#include "plan/schedule_plan.hpp"
+#include "options/plans.hpp"
 
 namespace {
 
@@ -23,10 +19,9 @@ void check(bool holds) {
 }
 
 // "N-M" captures the steps N to M, and no others.
-void check_steps(const std::string& text) {
-    step_schedule schedule;
-    check(parse_steps(text, schedule));
-    std::istringstream in(text);
+void check_steps(const as_written<step_schedule>& steps) {
+    const step_schedule& schedule = steps.value;
+    std::istringstream in(steps.text);
     std::uint64_t first = 0;
     in >> first;
     std::uint64_t last = first;
@@ -35,24 +30,30 @@ void check_steps(const std::string& text) {
     check(schedule.skip_first + schedule.wait + schedule.warmup == first && schedule.repeat == 1);
 }
 
-// What docs/reference/options.md promises of values that were taken.
+// What docs/reference/options.md promises of accepted values.
 void check_values(const session_options& options) {
     check(options.memory >= 16U << 20 && options.memory <= 4ULL << 30 && (options.memory & (options.memory - 1)) == 0);
     for (const std::string* word : {&options.name, &options.run_id}) {
         check(word->find('/') == std::string::npos && word->size() <= 128);
     }
-    for (const std::string* needed : {&options.output_dir, &options.rings, &options.adopt}) check(!needed->empty());
+    for (const std::string* needed : {&options.output_dir, &options.rings}) check(!needed->empty());
     check(options.rank.empty() || std::stoul(options.rank) < 1'000'000'000);
-    (void)activities_of(options);
-    step_schedule steps;
-    if (!options.schedule.empty()) check(parse_schedule(options.schedule, steps) && steps.active >= 1);
+    check(options.rows >= 1 && options.dump_limit >= 1 && options.dump_limit <= 1000);
+    check(options.schedule.empty() || options.schedule.value.active >= 1);
     if (!options.steps.empty()) check_steps(options.steps);
-    double share = 0;
-    if (!options.budget.empty()) check(parse_budget(options.budget, share) && share >= 0.0001 && share <= 0.5);
-    for (const std::string* list : {&options.nvtx_domain_include, &options.nvtx_domain_exclude}) {
-        std::vector<std::string> patterns;
-        check(list->empty() || (parse_domain_list(*list, patterns) && !patterns.empty()));
+    check(options.budget.empty() || (options.budget.value >= 0.0001 && options.budget.value <= 0.5));
+    check(options.keep.empty() || options.keep.value.any());
+    check(!options.dump_on_slow_step || (*options.dump_on_slow_step >= 1.1 && *options.dump_on_slow_step <= 1000));
+    for (const auto* list : {&options.nvtx_domain_include, &options.nvtx_domain_exclude}) {
+        for (const std::string& pattern : *list) check(!pattern.empty());
     }
+    if (plan_problem(options).ok()) (void)make_plan(options);
+}
+
+void check_print(const option& known, const session_options& options) {
+    const std::string text = known.print(options);
+    session_options again;
+    check(text.empty() || (known.parse(again, text) && again == options && known.print(again) == text));
 }
 
 }  // namespace
@@ -68,12 +69,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string value = line.substr(is_named ? equals + 1 : 1);
 
     session_options options;
-    const std::string problem = set_option(options, name, value);
-    if (problem.empty()) {
+    const outcome done = set_option(options, name, value);
+    if (done.ok()) {
         session_options again = options;
-        check(set_option(again, name, value).empty() && again == options);
+        check(set_option(again, name, value).ok() && again == options);
         check_values(options);
+        check_print(*find_option(name), options);
     } else {
+        const std::string& problem = done.message();
         check(problem.find("it takes") != std::string::npos || problem.find("there are") != std::string::npos);
         check(options == session_options{});
     }

@@ -119,7 +119,8 @@ TEST(HookRecords, AreTheSameOnTheShortWayAndTheLongOne) {
     EXPECT_EQ(drain(), expected);
     make_ranges(domain, registered);
     EXPECT_EQ(drain(), expected);
-    watch_ranges({{range_use::step, "no range's name"}}, where(), [](range_use, bool) noexcept { return false; });
+    watch_ranges({{range_use::step, range_name("no range's name")}}, where(),
+                 [](range_use, bool) noexcept { return false; });
     make_ranges(domain, registered);
     EXPECT_EQ(drain(), expected);
     watch_ranges({}, where(), nullptr);

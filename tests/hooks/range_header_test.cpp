@@ -180,7 +180,7 @@ TEST_F(RangeHeader, RecordsWhatARangeWasGiven) {
     (void)test::drain_records(where());
     make_all();
     EXPECT_EQ(test::drain_records(where()), expected);
-    watch_ranges({{range_use::step, "coloured"}}, where(), [](range_use, bool) noexcept { return false; });
+    watch_ranges({{range_use::step, range_name("coloured")}}, where(), [](range_use, bool) noexcept { return false; });
     make_all();
     EXPECT_EQ(test::drain_records(where()), expected);
     watch_ranges({}, where(), nullptr);

@@ -65,14 +65,14 @@ TEST_F(WatchedRanges, AreKnownByNameAndDomain) {
         {"step", 0, "step 4, op_id = 7", false},
     };
     for (const auto& c : cases) {
-        watch({{range_use::step, c.watched}});
+        watch({{range_use::step, *parse_range_name(c.watched)}});
         EXPECT_FALSE(opens_window(c.domain, c.text));
         EXPECT_EQ(heard, c.is_observed ? "s" : "") << c.watched << " hears \"" << c.text << "\" in " << c.domain;
     }
 }
 
 TEST_F(WatchedRanges, AreHeardInEveryEncoding) {
-    watch({{range_use::step, "schritt ü"}});
+    watch({{range_use::step, range_name("schritt ü")}});
     (void)opens_window(0, L"schritt ü");
     EXPECT_EQ(heard, "s");
     nvtxEventAttributes_t event{};
@@ -90,7 +90,7 @@ TEST_F(WatchedRanges, AreHeardInEveryEncoding) {
 }
 
 TEST_F(WatchedRanges, OfStepsAreThoseOfTheThreadThatWasFirst) {
-    watch({{range_use::step, "step"}});
+    watch({{range_use::step, range_name("step")}});
     (void)opens_window(0, "step");
     std::thread([] { (void)opens_window(0, "step"); }).join();
     (void)opens_window(0, "step");
@@ -100,7 +100,7 @@ TEST_F(WatchedRanges, OfStepsAreThoseOfTheThreadThatWasFirst) {
 TEST_F(WatchedRanges, EndWithThePopOfTheirLevelAndThread) {
     producer opener;
     producer other;
-    watch({{range_use::capture, "capture"}});
+    watch({{range_use::capture, range_name("capture")}});
     ASSERT_TRUE(opens_window(0, "capture"));
     remember_opener(&opener, 0, 1);
     note_pop(&other, 0, 1);
@@ -116,7 +116,7 @@ TEST_F(WatchedRanges, EndWithThePopOfTheirLevelAndThread) {
 }
 
 TEST_F(WatchedRanges, MayBeAskedForInTwoWays) {
-    watch({{range_use::step, "step"}, {range_use::capture, "step"}});
+    watch({{range_use::step, range_name("step")}, {range_use::capture, range_name("step")}});
     EXPECT_TRUE(opens_window(0, "step"));
     EXPECT_EQ(heard, "s(");
     watch({});

@@ -168,8 +168,8 @@ TEST(TriggerPlan, OpensAndEndsAsNsightDoes) {
 TEST(Plans, AreRefusedWhereTheOptionsContradictEachOther) {
     const auto problem_of = [](std::initializer_list<std::pair<const char*, const char*>> settings) {
         session_options options;
-        for (const auto& [name, value] : settings) EXPECT_EQ(set_option(options, name, value), "");
-        return plan_problem(options);
+        for (const auto& [name, value] : settings) EXPECT_EQ(set_option(options, name, value).message(), "");
+        return plan_problem(options).message();
     };
     EXPECT_EQ(problem_of({}), "");
     EXPECT_EQ(problem_of({{"schedule", "active=1"}, {"step_range", "step"}}), "");

@@ -56,12 +56,11 @@ void watch_ranges(const std::vector<watched_range>& ranges, region& where, range
     }
     auto* const watch = new range_watch;
     watch->listener = listener;
-    for (const watched_range& range : ranges) {
+    for (const watched_range& watched : ranges) {
         range_watch::entry& entry = watch->entries.emplace_back();
-        const std::size_t at = range.name.rfind('@');
-        entry.use = range.use;
-        entry.name = range.name.substr(0, at);
-        const std::string domain = at == std::string::npos ? "*" : range.name.substr(at + 1);
+        entry.use = watched.use;
+        entry.name = watched.range.name;
+        const std::string domain = watched.range.domain.value_or("*");
         entry.in_any_domain = domain == "*";
         if (!entry.in_any_domain && domain != "default") entry.domain = where.domain(domain);
     }

@@ -8,23 +8,22 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "hooks/nvtx/nvtx_types.hpp"
+#include "record/range_name.hpp"
 #include "ring/producer.hpp"
 
 namespace prof {
 
 enum class range_use : std::uint8_t { step, capture };
 
-// "name": a range of this name in any domain. "name@domain": in that domain. "name@default": in NVTX's default domain.
-// "name@*": in any. A # stands for a number, as in summaries: "step #" also matches "step 12". Numbers that PyTorch's
-// observer appends are not part of a name.
+// A # in a name stands for a number, as in summaries: "step #" also matches "step 12". Numbers that PyTorch's observer
+// appends are not part of a name.
 struct watched_range {
     range_use use = range_use::step;
-    std::string name;
+    range_name range;
 };
 
 // Called on the thread that pushes or pops: before the push is recorded, and after the pop is. Only the thread that
