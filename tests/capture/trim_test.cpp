@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t frame_records = 1000;  // 32 KB of them before each key frame
 
-struct LetGo : testing::Test {
+struct CaptureTrim : testing::Test {
     scratch_directory folder;
     std::string path = folder / "a.prof";
     std::vector<std::uint64_t> frames;  // where the key frames are
@@ -72,7 +72,7 @@ void expect_undamaged(const capture_damage& damage) {
     EXPECT_EQ(damage.chunks, 0U) << damage.first;
 }
 
-TEST_F(LetGo, GivesItsStorageBackAndIsPassedOver) {
+TEST_F(CaptureTrim, FreesStorageAndReadersSkipIt) {
     write(100);
     const std::uint64_t before = storage();
     ASSERT_EQ(writer->trim(frames[97]), 0);
@@ -87,7 +87,7 @@ TEST_F(LetGo, GivesItsStorageBackAndIsPassedOver) {
 
 // Each time a little less than a unit of storage lies before the place up to which is let go: it must not stay for
 // ever.
-TEST_F(LetGo, LeavesNothingBehindHoweverOften) {
+TEST_F(CaptureTrim, LeavesNoStorageBehindWhenRepeated) {
     for (std::uint64_t n = 0; n < 3000; ++n) {
         write(1);
         ASSERT_EQ(writer->trim(frames.back()), 0);
@@ -95,7 +95,7 @@ TEST_F(LetGo, LeavesNothingBehindHoweverOften) {
     }
 }
 
-TEST_F(LetGo, IsPassedOverWhereACopyHasZerosForIt) {
+TEST_F(CaptureTrim, IsSkippedWhereACopyHasZeros) {
     write(10);
     ASSERT_EQ(writer->trim(frames[7]), 0);
     writer.reset();
@@ -105,7 +105,7 @@ TEST_F(LetGo, IsPassedOverWhereACopyHasZerosForIt) {
     expect_undamaged(result.damage);
 }
 
-TEST_F(LetGo, LeavesACaptureThatBeginsWithAKeyFrame) {
+TEST_F(CaptureTrim, LeavesACaptureThatBeginsWithAKeyFrame) {
     write(10);
     writer.reset();
     byte_string bytes = read_bytes(path);
@@ -117,7 +117,7 @@ TEST_F(LetGo, LeavesACaptureThatBeginsWithAKeyFrame) {
     expect_undamaged(result.damage);
 }
 
-TEST_F(LetGo, BeginsWithTheNextKeyFrameWhereTheFirstIsDamaged) {
+TEST_F(CaptureTrim, BeginsAtTheNextKeyFrameWhenTheFirstIsDamaged) {
     write(10);
     ASSERT_EQ(writer->trim(frames[4]), 0);
     writer.reset();
@@ -134,7 +134,7 @@ TEST_F(LetGo, BeginsWithTheNextKeyFrameWhereTheFirstIsDamaged) {
 }
 
 // Zeros that are none of ours are damage as ever: nothing is forgotten for them.
-TEST_F(LetGo, IsNotTakenForDamageNorDamageForIt) {
+TEST_F(CaptureTrim, IsDistinguishedFromDamage) {
     write(10);
     writer.reset();
     byte_string bytes = read_bytes(path);
@@ -147,7 +147,7 @@ TEST_F(LetGo, IsNotTakenForDamageNorDamageForIt) {
     EXPECT_GT(result.damage.bytes, 200U);
 }
 
-TEST_F(LetGo, WhileAReaderIsAtItMakesItBeginAnew) {
+TEST_F(CaptureTrim, RestartsAReaderThatIsAtIt) {
     write(100);
     capture_reader reader(path);
     found result;
@@ -184,7 +184,7 @@ std::uint64_t keep_ten(capture_writer& writer, const std::string& path, std::vec
     return largest;
 }
 
-struct WithoutHoles : LetGo {
+struct TrimWithoutHoles : CaptureTrim {
     std::uint64_t numbered = 0;
 
     void open(const capture_writer_options& options) {
@@ -223,7 +223,7 @@ struct WithoutHoles : LetGo {
     }
 };
 
-TEST_F(WithoutHoles, ACopyOfTheRestTakesTheFilesPlace) {
+TEST_F(TrimWithoutHoles, ReplacesTheFileByACopyOfTheRest) {
     open({.punch = no_holes});
     const std::uint64_t frame = 32 * frame_records + 200;
     EXPECT_LE(run(500), 22 * frame);
@@ -232,7 +232,7 @@ TEST_F(WithoutHoles, ACopyOfTheRestTakesTheFilesPlace) {
     expect_latest();
 }
 
-TEST_F(WithoutHoles, AFileThatHasBecomeTooLongIsReplacedToo) {
+TEST_F(TrimWithoutHoles, ReplacesAFileThatIsTooLong) {
     const std::uint64_t frame = 32 * frame_records + 200;
     open({.longest_file = 100 * frame});
     const std::uint64_t largest = run(1000);
@@ -253,7 +253,7 @@ ssize_t write_up_to_longest(int descriptor, const void* bytes, std::size_t count
     return -1;
 }
 
-TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerIsReplaced) {
+TEST_F(TrimWithoutHoles, ReplacesAFileAtItsLengthLimit) {
     for (const punch_function punch : {punch_function{nullptr}, punch_function{no_holes}}) {
         frames.clear();
         numbered = 0;
@@ -264,7 +264,7 @@ TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerIsReplaced) {
     }
 }
 
-TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerEndsWhereItsFrontIsNeeded) {
+TEST_F(TrimWithoutHoles, EndsAFileAtItsLengthLimitWhileItsFrontIsNeeded) {
     open({.write = write_up_to_longest});
     for (int n = 0; n < 50; ++n) write_one();
     EXPECT_NE(writer->failure(), "");
@@ -272,7 +272,7 @@ TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerEndsWhereItsFrontIsNeeded) {
 }
 
 // A dump is being copied meanwhile.
-TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerWaitsForWhoNeedsItsFront) {
+TEST_F(TrimWithoutHoles, WaitsAtTheLengthLimitForTheThreadThatNeedsTheFront) {
     open({.write = write_up_to_longest});
     std::recursive_mutex front;
     writer->set_front(front);
@@ -298,7 +298,7 @@ TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerWaitsForWhoNeedsItsFront) {
 }
 
 // The program is elsewhere by then.
-TEST_F(WithoutHoles, ThePlaceIsWhereTheFileWasMade) {
+TEST_F(TrimWithoutHoles, ReplacesTheFileWhereItWasCreated) {
     const std::filesystem::path before = std::filesystem::current_path();
     std::filesystem::current_path(folder.path);
     writer.reset();
@@ -318,7 +318,7 @@ ssize_t write_no_copy(int descriptor, const void* bytes, std::size_t count) {
     return -1;
 }
 
-TEST_F(WithoutHoles, AFileThatCannotBeCopiedStaysAndGoesOn) {
+TEST_F(TrimWithoutHoles, KeepsWritingAFileThatCannotBeCopied) {
     open({.write = write_no_copy, .punch = no_holes});
     for (int n = 0; n < 100; ++n) write_one();
     EXPECT_EQ(writer->trim(frames[90]), ENOSPC);
@@ -334,7 +334,7 @@ TEST_F(WithoutHoles, AFileThatCannotBeCopiedStaysAndGoesOn) {
 }
 
 // Who removed the file does not get another one.
-TEST_F(WithoutHoles, AFileThatWasRemovedIsNotPutBack) {
+TEST_F(TrimWithoutHoles, DoesNotRecreateARemovedFile) {
     open({.punch = no_holes});
     for (int n = 0; n < 100; ++n) write_one();
     std::filesystem::remove(path);
@@ -343,7 +343,7 @@ TEST_F(WithoutHoles, AFileThatWasRemovedIsNotPutBack) {
 }
 
 // Who moved the file away and put one of his own there keeps both.
-TEST_F(WithoutHoles, AnothersFileInItsPlaceIsLeftAlone) {
+TEST_F(TrimWithoutHoles, LeavesAnotherFileAtItsPathAlone) {
     open({.punch = no_holes});
     for (int n = 0; n < 100; ++n) write_one();
     std::filesystem::rename(path, folder / "moved.prof");
@@ -361,7 +361,7 @@ TEST_F(WithoutHoles, AnothersFileInItsPlaceIsLeftAlone) {
 }
 
 // Copies are of the open file: by its name another's may be found.
-struct CopyOf : WithoutHoles {
+struct CaptureCopy : TrimWithoutHoles {
     const std::string copied = folder / "copy.prof";
     const byte_string others = byte_string(100'000, 7);
 
@@ -397,11 +397,11 @@ struct CopyOf : WithoutHoles {
     }
 };
 
-TEST_F(CopyOf, AMovedFileWithAHoleHasWhatIsKept) { expect_copy_after_front({}); }
+TEST_F(CaptureCopy, CopiesAMovedFileWithAHole) { expect_copy_after_front({}); }
 
-TEST_F(CopyOf, AMovedFileThatTookAnothersPlaceHasWhatIsKept) { expect_copy_after_front({.punch = no_holes}); }
+TEST_F(CaptureCopy, CopiesAMovedFileThatReplacedAnother) { expect_copy_after_front({.punch = no_holes}); }
 
-TEST_F(CopyOf, AFileThatTheProgramClosedIsNotOneOfItsOwn) {
+TEST_F(CaptureCopy, DoesNotCopyTheProgramsFileAfterItsDescriptorIsClosed) {
     open({});
     write_one();
     const std::string own = folder / "own";
@@ -420,7 +420,7 @@ TEST_F(CopyOf, AFileThatTheProgramClosedIsNotOneOfItsOwn) {
     EXPECT_EQ(read_bytes(own), others);
 }
 
-TEST_F(LetGo, SurvivesBeingCutAnywhere) {
+TEST_F(CaptureTrim, SurvivesACutAnywhere) {
     write(4);
     ASSERT_EQ(writer->trim(frames[1]), 0);
     writer.reset();

@@ -214,7 +214,7 @@ std::vector<std::string> captured_paths(const timeline& data) {
     return paths;
 }
 
-TEST(GraphMemory, TellsWhatACaptureOfEverythingWouldShow) {
+TEST(GraphHistory, GivesWhatACaptureOfEverythingShows) {
     std::size_t nodes = 0;
     std::size_t in_ranges = 0;
     for (std::uint32_t seed = 1; seed <= 2'000; ++seed) {
@@ -231,7 +231,7 @@ TEST(GraphMemory, TellsWhatACaptureOfEverythingWouldShow) {
     EXPECT_GT(in_ranges, 5'000U);
 }
 
-struct GraphMemoryLimits : testing::Test {
+struct GraphHistoryLimits : testing::Test {
     region where{small_region()};
     std::uint64_t ticks = 0;
 
@@ -243,7 +243,7 @@ struct GraphMemoryLimits : testing::Test {
     std::uint64_t dropped() const { return where.drops()[static_cast<std::size_t>(drop_cause::graph_memory_full)]; }
 };
 
-TEST_F(GraphMemoryLimits, StaySmallWhileNothingIsCaptured) {
+TEST_F(GraphHistoryLimits, StaySmallWithoutGraphCaptures) {
     graph_history memory(where, {.sweep_from = 64});
     record other = made(record_kind::range_push);
     for (int i = 0; i < 10'000; ++i) {
@@ -263,7 +263,7 @@ TEST_F(GraphMemoryLimits, StaySmallWhileNothingIsCaptured) {
 }
 
 // A thread for each request or task, for months, beside a graph that lives.
-TEST_F(GraphMemoryLimits, ForgetThreadsThatHaveEnded) {
+TEST_F(GraphHistoryLimits, ForgetEndedThreads) {
     constexpr std::uint64_t threads = 20'000;
     graph_history memory(where, {.most_records = 4096, .sweep_from = 512});
     hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, 77), made(record_kind::range_pop)});
@@ -289,7 +289,7 @@ TEST_F(GraphMemoryLimits, ForgetThreadsThatHaveEnded) {
     EXPECT_EQ(told, std::vector<std::uint64_t>{1});
 }
 
-TEST_F(GraphMemoryLimits, CountNodesBeyondThem) {
+TEST_F(GraphHistoryLimits, CountNodesBeyondTheLimit) {
     graph_history memory(where, {.most_nodes = 10});
     for (std::uint64_t id = 1; id <= 13; ++id) hear(memory, {made(record_kind::graph_node, id)});
     hear(memory, {made(record_kind::graph_node_gone, 4)});
@@ -299,7 +299,7 @@ TEST_F(GraphMemoryLimits, CountNodesBeyondThem) {
     EXPECT_EQ(dropped(), 3U);
 }
 
-TEST_F(GraphMemoryLimits, CountAllThatIsForgottenWhereRangesAreTooMany) {
+TEST_F(GraphHistoryLimits, CountForgottenRanges) {
     graph_history memory(where, {.most_records = 100, .sweep_from = 16});
     for (std::uint64_t id = 1; id <= 80; ++id) {
         hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, id), made(record_kind::range_pop)});
@@ -312,7 +312,7 @@ TEST_F(GraphMemoryLimits, CountAllThatIsForgottenWhereRangesAreTooMany) {
 }
 
 // So many bytes as docs/reference/overhead.md says, whatever is made.
-TEST_F(GraphMemoryLimits, BoundTheMemoryTaken) {
+TEST_F(GraphHistoryLimits, BoundTheMemory) {
     const auto allocated = [] {
         const auto all = mallinfo2();
         return all.uordblks + all.hblkhd;
@@ -346,7 +346,7 @@ TEST_F(GraphMemoryLimits, BoundTheMemoryTaken) {
 }
 
 // One that was instantiated unheard is known from its first update on; not if there is no room.
-TEST_F(GraphMemoryLimits, HoldForUpdatesToo) {
+TEST_F(GraphHistoryLimits, HoldForUpdates) {
     graph_history memory(where, {.most_nodes = 3});
     const auto update = [&](std::uint64_t id, std::uint32_t by) {
         record r = made(record_kind::graph_clone, id);
@@ -366,7 +366,7 @@ TEST_F(GraphMemoryLimits, HoldForUpdatesToo) {
     EXPECT_EQ(memory.node_count(), 2U) << "nobody knows what it stands for";
 }
 
-TEST_F(GraphMemoryLimits, TellEachCaptureOnce) {
+TEST_F(GraphHistoryLimits, WriteTheirNoticeOnceACapture) {
     graph_history memory(where);
     memory.begin_capture();
     const std::vector<record> in_capture = {made(record_kind::graph_node, 1)};

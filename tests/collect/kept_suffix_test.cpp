@@ -174,7 +174,7 @@ void check_suffix(const std::string& path, const timeline& whole, const frame_pl
     ++met.suffixes;
 }
 
-TEST(KeptSuffix, SaysOfTheRestWhatTheWholeSays) {
+TEST(KeptSuffix, AgreesWithTheWholeCapture) {
     const scratch_directory folder;
     const std::string path = folder / "a.prof";
     coverage met;

@@ -59,7 +59,7 @@ TEST_F(OpenRecords, KeepThreadsApart) {
     EXPECT_TRUE(open.all().empty());
 }
 
-TEST_F(OpenRecords, HoldPlacesAndAdoptionsWhereTheyStood) {
+TEST_F(OpenRecords, HoldPlacesAndAdoptionsInOrder) {
     follow({push(1), of(record_kind::parent_here, 50), push(2), of(record_kind::adopt_push, 60), push(3)});
     EXPECT_EQ(of_thread(), (texts{"1:1", "12:50", "1:2", "13:60", "1:3"}));
     follow({of(record_kind::adopt_pop, 0), pop(), pop()});
@@ -84,7 +84,7 @@ TEST_F(OpenRecords, HoldStartedRangesUntilAnyThreadEndsThem) {
     EXPECT_EQ(of_thread(1), (texts{"3:5", "6:77"}));
 }
 
-TEST_F(OpenRecords, HoldACallThatWaitsAndNoOther) {
+TEST_F(OpenRecords, HoldOnlyCallsThatWait) {
     follow({call(7, api_class::wait)});
     EXPECT_EQ(of_thread(), texts{"7:7"});
     follow({of(record_kind::api_exit, 7), call(8, api_class::launch, 3)});
@@ -126,7 +126,7 @@ TEST_F(OpenRecords, EndStartEndRangesWithTheirWindow) {
 }
 
 // Between two windows a thread may be heard, and what is heard is not written: so it must be known where that began.
-TEST_F(OpenRecords, SayLastThatAThreadIsHeardOnly) {
+TEST_F(OpenRecords, EndWithTheWindowOfAThreadThatIsOnlyObserved) {
     follow({push(1), of(record_kind::range_start, 5), of(record_kind::parent_here, 50),
             of(record_kind::window, observed_epoch_bit | 3)});
     open.cut(900);
@@ -158,7 +158,7 @@ TEST_F(OpenRecords, SayLastThatAThreadIsHeardOnly) {
     EXPECT_EQ(of_thread(), texts{"12:50"});
 }
 
-TEST_F(OpenRecords, AreBoundedWhateverIsForgotten) {
+TEST_F(OpenRecords, AreBoundedWhenEndsAreMissing) {
     const std::size_t most = open_records::most_on_a_thread + open_records::most_places;
     for (std::size_t n = 0; n < most + 10; ++n) follow({push(static_cast<std::uint32_t>(n))});
     EXPECT_EQ(of_thread().size(), most);
@@ -170,7 +170,7 @@ TEST_F(OpenRecords, AreBoundedWhateverIsForgotten) {
 }
 
 // The start was dropped, its ring being full: the end would stand in every key frame for ever.
-TEST_F(OpenRecords, ForgetEndsWhoseStartNeverComes) {
+TEST_F(OpenRecords, ForgetEndsWithoutAStart) {
     follow({of(record_kind::range_end, 5), of(record_kind::range_end, 6)});
     open.end_round();
     EXPECT_EQ(of_thread().size(), 2U) << "the start may be in a ring that is drained next";
@@ -181,7 +181,7 @@ TEST_F(OpenRecords, ForgetEndsWhoseStartNeverComes) {
 }
 
 // The ends were dropped: the latest starts are known all the same.
-TEST_F(OpenRecords, KnowTheLatestStartsOfTooMany) {
+TEST_F(OpenRecords, KeepTheLatestOfTooManyStarts) {
     constexpr std::uint64_t more = 10;
     for (std::uint64_t id = 1; id <= open_records::most_started + more; ++id) {
         follow({of(record_kind::range_start, id)});

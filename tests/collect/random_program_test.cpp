@@ -47,7 +47,7 @@ struct coverage {
     }
 };
 
-TEST(RandomPrograms, AreReportedAsTheyRanHoweverTheyAreDrained) {
+TEST(RandomPrograms, AreReportedAsTheyRan) {
     const scratch_directory folder;
     const std::string path = folder / "a.prof";
     const std::uint32_t count = program_count(quick_count);
