@@ -221,7 +221,7 @@ TEST_P(CaptureReader, DeliversChunksBeforeACutAndCountsTheRest) {
     }
 }
 
-// Of a capture that was closed no death has left this, and bytes that no chunk begins with are no part of one.
+// A death cannot leave this in a closed capture, and bytes that do not begin a chunk are not part of one.
 TEST_P(CaptureReader, CountsACutOnlyWhereADeathCanLeaveOne) {
     const auto expect_damage = [&](const byte_string& bytes, std::size_t good) {
         const auto result = read(bytes);
@@ -238,7 +238,7 @@ TEST_P(CaptureReader, CountsACutOnlyWhereADeathCanLeaveOne) {
     expect_damage(with(bytes_.size(), offsets_[1], 50), bytes_.size());
     expect_damage(with(bytes_.size(), offsets_[1], 20), bytes_.size());
     expect_damage(with(offsets_[3], offsets_[1] + 8, 20), offsets_[3]);
-    // A chunk behind it says that the file does not end there.
+    // A chunk behind it shows that the file does not end there.
     byte_string holed = bytes_;
     holed.erase(holed.begin() + static_cast<std::ptrdiff_t>(offsets_[2] + 48),
                 holed.begin() + static_cast<std::ptrdiff_t>(offsets_[3]));
@@ -270,7 +270,7 @@ TEST_P(CaptureReader, SkipsOnlyTheChunkWithAFlippedBit) {
                 const bool last = index + 1 == chunks_.size();
                 ASSERT_EQ(result.chunks, all_but(index));
                 ASSERT_EQ(result.damage.bytes, offsets_[index + 1] - offsets_[index]);
-                // That a last chunk was there at all, only its own header can tell.
+                // Only its own header shows that there was a last chunk.
                 const bool header = at < offsets_[index] + sizeof(format::chunk_header);
                 ASSERT_EQ(result.damage.chunks, last && header ? 0U : 1U);
                 ASSERT_THAT(result.damage.first, HasSubstr("at byte " + std::to_string(offsets_[index])));

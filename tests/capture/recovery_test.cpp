@@ -249,7 +249,7 @@ TEST_F(RingsOfALiveProcess, LeaveOutRecordsOverwrittenDuringTheCopy) {
     EXPECT_THAT(numbers_in(chunks, true), ElementsAre(Pair(thread.uid, from_to(101, 128))));
 }
 
-// And what has only just been drained, but not yet overwritten, stays.
+// A record that was just drained, but is not yet overwritten, is kept.
 TEST_F(RingsOfALiveProcess, KeepRecordsDrainedDuringTheCopy) {
     publish();
     ringed_thread thread(rings_, 1);
@@ -260,8 +260,7 @@ TEST_F(RingsOfALiveProcess, KeepRecordsDrainedDuringTheCopy) {
     EXPECT_THAT(found.outcome, HasSubstr("; 100 records"));
 }
 
-// The ring's header is not read in one instant: when the ring has gone to another thread, whose the records are is not
-// sure.
+// The ring's header is not read in one instant. If the ring has gone to another thread, the records may be either's.
 TEST_F(RingsOfALiveProcess, GiveNothingOfARingThatChangesThreadsDuringTheCopy) {
     publish();
     ringed_thread thread(rings_, 1);
@@ -277,7 +276,7 @@ TEST_F(RingsOfALiveProcess, GiveNothingOfARingThatChangesThreadsDuringTheCopy) {
     EXPECT_THAT(found.outcome, HasSubstr("; 0 records"));
 }
 
-// The same by chance: a thread writes and another drains as fast as they can while snapshots are taken.
+// The same at random: one thread writes and another drains as fast as they can while snapshots are taken.
 TEST_F(RingsOfALiveProcess, GiveOnlyWholeRecordsOfAWritingThread) {
     publish();
     ringed_thread thread(rings_, 1);
@@ -332,7 +331,7 @@ TEST_F(RingsOfALiveProcess, CountOnlyDropsSinceTheCaptureBegan) {
                                    Pair(static_cast<std::uint32_t>(drop_cause::names_full), 3U)));
 }
 
-// Rings that were damaged, or made by somebody who means harm: whatever comes out is well formed and bounded.
+// Rings that are damaged or malicious: the result is well formed and bounded.
 TEST_F(RingsOfALiveProcess, SurviveDamage) {
     ringed_thread first(rings_, 1);
     ringed_thread second(rings_, 2);

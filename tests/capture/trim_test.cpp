@@ -1,4 +1,4 @@
-// A capture whose front was let go: what the writer gives back, and what a reader finds.
+// A capture whose front was trimmed: the storage that the writer frees, and what a reader finds.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -85,8 +85,7 @@ TEST_F(CaptureTrim, FreesStorageAndReadersSkipIt) {
     expect_undamaged(result.damage);
 }
 
-// Each time a little less than a unit of storage lies before the place up to which is let go: it must not stay for
-// ever.
+// Each trim leaves a little less than a unit of storage in front of its position. It must not stay for ever.
 TEST_F(CaptureTrim, LeavesNoStorageBehindWhenRepeated) {
     for (std::uint64_t n = 0; n < 3000; ++n) {
         write(1);
@@ -133,7 +132,7 @@ TEST_F(CaptureTrim, BeginsAtTheNextKeyFrameWhenTheFirstIsDamaged) {
     }
 }
 
-// Zeros that are none of ours are damage as ever: nothing is forgotten for them.
+// Zeros that no trim has written are damage: no state is reset for them.
 TEST_F(CaptureTrim, IsDistinguishedFromDamage) {
     write(10);
     writer.reset();
@@ -169,7 +168,7 @@ int no_holes(int, int, off_t, off_t) {
     return -1;
 }
 
-// Writes and lets go of all but the latest ten frames, as a recording would. Returns the largest file that was seen.
+// Writes, and trims all but the latest ten frames, as a recording does. Returns the largest size of the file.
 template <typename TWrite>
 std::uint64_t keep_ten(capture_writer& writer, const std::string& path, std::vector<std::uint64_t>& frames,
                        std::uint64_t count, TWrite&& write) {
@@ -203,7 +202,7 @@ struct TrimWithoutHoles : CaptureTrim {
     std::uint64_t run(std::uint64_t count) {
         return keep_ten(*writer, path, frames, count, [&](std::uint64_t) { write_one(); });
     }
-    // The latest ten and what comes behind the tenth are there; what was let go may be, until it is as much.
+    // The latest ten frames and everything behind the tenth are there. Trimmed frames may be, until they are as many.
     void expect_latest() {
         writer->end(format::end_reason::stopped);
         const found result = read(path);
@@ -370,7 +369,7 @@ struct CaptureCopy : TrimWithoutHoles {
         out.end(format::end_reason::dumped);
         EXPECT_EQ(out.failure(), "");
     }
-    // The front of 50 frames is let go up to that of frame 40.
+    // The front of 50 frames is trimmed up to frame 40.
     void expect_copy_after_front(const capture_writer_options& options) {
         open(options);
         for (int n = 0; n < 50; ++n) write_one();

@@ -200,7 +200,7 @@ TEST_F(DrainThread, RunsNoSignalHandlers) {
         for (std::string line; std::getline(status, line);) {
             if (line.starts_with("SigBlk:")) blocked = line.substr(line.find_last_of("\t ") + 1);
         }
-        // All 64 but SIGKILL, SIGSTOP, the two that the C library keeps to itself, and the six that tell of a fault.
+        // All 64 except SIGKILL, SIGSTOP, the two reserved by the C library, and the six that report a fault.
         EXPECT_EQ(std::stoull(blocked, nullptr, 16) | 0x1'8004'0100ULL, ~0x4000'04D8ULL | 0x1'8004'0100ULL) << blocked;
     }
     EXPECT_TRUE(found);

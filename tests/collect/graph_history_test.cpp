@@ -1,5 +1,5 @@
-// What the memory of graphs tells a capture, beside a capture that has everything: the nodes that live are attributed
-// alike, however the threads' records came to the memory and however often it swept.
+// A capture with the graph history, compared with a capture of everything: live nodes have the same attribution,
+// however the threads' records reached the history and however often it swept.
 #include "collect/history/graph_history.hpp"
 
 #include <gtest/gtest.h>
@@ -36,10 +36,10 @@ public:
         finish();
     }
 
-    // All records in one capture, which has a window for what was heard and one for the replays.
+    // All records in one capture, which has a window for the observed part and one for the replays.
     timeline whole() const { return build_timeline(with_windows(capture_.contents())); }
 
-    // A capture of the replays alone, and what the memory says.
+    // A capture of the replays alone, with the history's records.
     timeline told(const graph_history::limits& bounds) {
         region where(small_region());
         graph_history memory(where, bounds);
@@ -59,7 +59,7 @@ public:
         return build_timeline(std::move(contents));
     }
 
-    // As far as anybody could hear.
+    // As far as events could be observed.
     std::size_t live_nodes() const { return live_.size() + gone_unheard_.size(); }
     std::size_t kept = 0;
     std::size_t nodes = 0;
@@ -110,7 +110,7 @@ private:
             case 12: {
                 if (live_.empty()) break;
                 const std::size_t which = below(static_cast<std::uint32_t>(live_.size()));
-                if (below(8) == 0) {  // while CUPTI was let go of
+                if (below(8) == 0) {  // while CUPTI was finalized
                     gone_unheard_.push_back(live_[which]);
                 } else {
                     by.add({.ticks = now, .value = live_[which], .kind = record_kind::graph_node_gone});
@@ -164,7 +164,7 @@ private:
         return contents;
     }
 
-    // Rings are looked at one after the other, the program goes on meanwhile.
+    // Rings are drained one after the other, while the program continues.
     void hear_all(graph_history& memory) {
         std::vector<std::size_t> heard(thread_count, 0);
         for (std::uint64_t now = 0; now < window_ + 200; now += 1 + below(30)) {
@@ -311,7 +311,7 @@ TEST_F(GraphHistoryLimits, CountForgottenRanges) {
     EXPECT_LE(memory.record_count(), 200U);
 }
 
-// So many bytes as docs/reference/overhead.md says, whatever is made.
+// The limit of docs/reference/overhead.md holds for any program.
 TEST_F(GraphHistoryLimits, BoundTheMemory) {
     const auto allocated = [] {
         const auto all = mallinfo2();

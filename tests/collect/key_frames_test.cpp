@@ -1,4 +1,4 @@
-// When key frames are due and what is let go, with numbers worked by hand.
+// When key frames are due and what is trimmed, with numbers worked by hand.
 #include "collect/history/key_frames.hpp"
 
 #include <gtest/gtest.h>

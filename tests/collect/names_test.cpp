@@ -171,7 +171,7 @@ TEST_F(Names, AreNotRewrittenWhenUsedOnce) {
     EXPECT_GT(kept[UINT64_MAX], kept[10] / 2);
 }
 
-// Around nodes of CUDA graphs, which later captures tell of.
+// Around nodes of CUDA graphs, which later captures contain.
 TEST_F(Names, OfRangesKeptForGraphsOutlastOthers) {
     graph_history memory(where);
     begin({}, &memory);

@@ -1,4 +1,4 @@
-// What is said to be open, of records written by hand.
+// Which records are open, for records written by hand.
 #include "collect/history/open_records.hpp"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ TEST_F(OpenRecords, EndStartEndRangesWithTheirWindow) {
     EXPECT_EQ(of_thread(), texts{});
     follow({at(800, of(record_kind::range_start, 6)), at(850, of(record_kind::range_end, 7))});
     EXPECT_EQ(of_thread(), texts{});
-    // In no window: it is heard only, and no part of the recording.
+    // In no window: it is only observed, and not part of the recording.
     follow({at(950, of(record_kind::window, observed_epoch_bit | 3)), at(960, of(record_kind::range_start, 8))});
     EXPECT_EQ(of_thread(), texts{"15:" + std::to_string(observed_epoch_bit | 3)});
     open.cut(2000);
@@ -125,7 +125,7 @@ TEST_F(OpenRecords, EndStartEndRangesWithTheirWindow) {
     EXPECT_EQ(of_thread(), texts{"3:9"});
 }
 
-// Between two windows a thread may be heard, and what is heard is not written: so it must be known where that began.
+// Between two windows a thread may be observed, and those records are not written: so their beginning must be known.
 TEST_F(OpenRecords, EndWithTheWindowOfAThreadThatIsOnlyObserved) {
     follow({push(1), of(record_kind::range_start, 5), of(record_kind::parent_here, 50),
             of(record_kind::window, observed_epoch_bit | 3)});
@@ -146,7 +146,7 @@ TEST_F(OpenRecords, EndWithTheWindowOfAThreadThatIsOnlyObserved) {
         record end = of(record_kind::range_end, 5);
         window.ticks = 2000;
         end.ticks = 2500;
-        out.records(1, number + 20, std::vector{window, end});  // twenty were heard
+        out.records(1, number + 20, std::vector{window, end});  // twenty were observed
         out.end(format::end_reason::stopped);
     }
     const timeline data = load_timeline(path);

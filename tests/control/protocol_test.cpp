@@ -46,7 +46,7 @@ TEST(ControlProtocol, RefusesMalformedRequests) {
     }
 }
 
-// What a process that died in the midst of it has sent.
+// The part that a process sent before it died.
 TEST(ControlProtocol, AcceptsOnlyWholeAnswers) {
     const std::string whole = answer_bytes({control_result::failed, "a text of some length"});
     EXPECT_TRUE(parse_answer(whole).has_value());

@@ -29,7 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::scratch_directory;
 
-// A client that says what the test wants, in the pieces that it wants.
+// A client that sends any bytes in any pieces.
 class raw_client {
 public:
     explicit raw_client(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -187,7 +187,7 @@ TEST(ControlServer, DisconnectsASlowClient) {
     EXPECT_EQ(silent.hear(), "");  // returns
 }
 
-// As many do so as there are places, of an answer that no buffer between the two holds.
+// As many clients as there are places do not read, and the answer is longer than the buffers between the two.
 TEST(ControlServer, DisconnectsAClientThatDoesNotReadItsAnswer) {
     const served one(50ms);
     std::vector<std::unique_ptr<raw_client>> clients;
@@ -202,7 +202,7 @@ TEST(ControlServer, DisconnectsAClientThatDoesNotReadItsAnswer) {
     EXPECT_EQ(one.echo(), echoed);
 }
 
-// Commands that nobody waits for any more count, too: there are never more of them than places.
+// A command whose client has gone still counts: there are never more commands than places.
 TEST(ControlServer, RefusesClientsBeyondTheLimit) {
     served one;
     std::vector<std::unique_ptr<raw_client>> clients;

@@ -1,4 +1,4 @@
-// Graphs inside graphs: what the simulated CUPTI tells of them is what the real one was measured to
+// Graphs inside graphs: the simulated CUPTI reports of them what the real one was measured to
 // (docs/lab/cupti-graphs.md).
 #include <gmock/gmock.h>
 

@@ -155,7 +155,7 @@ private:
         return result;
     }
 
-    // Of a child that a fault killed the program says so.
+    // The program reports a child that a fault killed.
     std::string without_killed_children(std::string out) const {
         const std::string line = "a child ended with " + std::to_string(SIGKILL) + "\n";
         for (std::uint32_t left = report_->children_killed; left > 0; --left) {

@@ -67,7 +67,7 @@ TEST(ActivityBuffers, TakesACompletedUnreadBufferWhenForced) {
     EXPECT_EQ(read.count(forced), 0U);
 }
 
-// With nobody who reads, CUPTI may ask as often as it likes: there are as many buffers as it holds at once.
+// While nothing is read, CUPTI may ask any number of times: there are as many buffers as it holds at once.
 TEST(ActivityBuffers, GrowsWhenForcedOnlyToTheNumberHeldAtOnce) {
     activity_buffers pool(where, bytes, 2);
     std::set<std::uint8_t*> seen;

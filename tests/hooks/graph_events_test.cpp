@@ -1,4 +1,4 @@
-// What is recorded of graphs: enough to say of each kernel which one was captured, by its node's id alone.
+// The records of graphs: from a kernel's node id alone they give the captured node.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// other_threads_are_quiescent(): what it says of threads that sleep, run, starve, are suspended and end.
+// other_threads_are_quiescent() for threads that sleep, run, starve, are suspended and end.
 #include "hooks/cupti/quiescence.hpp"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,8 @@ TEST(Quiescence, IsFalseForAThreadThatNeitherRunsNorSleeps) {
     EXPECT_TRUE(other_threads_are_quiescent(any_time));
 }
 
-// On the processor of a thread that never stops. The kernel decides when it runs: whatever the answer is, it is right.
+// On the processor of a thread that never stops. The kernel decides when it runs, so the answer may be either, but must
+// be right.
 TEST(Quiescence, IsFalseForAStarvedThreadUntilItRuns) {
     const int cpu = sched_getcpu();
     counting_thread starved(SCHED_IDLE, cpu);

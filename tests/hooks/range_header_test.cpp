@@ -17,7 +17,7 @@ namespace {
 
 NvtxFunctionTable core2_table = nullptr;
 
-// libprof's functions, with a count before each: those that NVTX calls, and those that the header calls itself.
+// libprof's functions with a call count each: the ones that NVTX calls, and the ones that the header calls.
 int pushes = 0;
 int pops = 0;
 int (*push_of_libprof)(nvtxDomainHandle_t, const nvtxEventAttributes_t*) = nullptr;
@@ -123,7 +123,7 @@ TEST_F(RangeHeader, CallsLibprofOnlyWhileTheGateIsOpen) {
     EXPECT_EQ(pops, calls);
 }
 
-// As for every other range: the end of one that began earlier is counted, the end that comes later is not missed.
+// As for every other range: the end of a range that began earlier is counted, and a later end is not missed.
 TEST_F(RangeHeader, ReportsTheEndOfARangeThatBeganUnrecorded) {
     const std::uint64_t before = lone_pops();
     {
@@ -188,7 +188,7 @@ TEST_F(RangeHeader, RecordsEveryAttributeOfARange) {
     EXPECT_EQ(test::drain_records(where()), expected);
 }
 
-// A step says that it is the program's own.
+// A step is marked as the program's own.
 TEST_F(RangeHeader, PutsPhasesIntoTheirDomain) {
     using test::written_record;
     const auto domain = static_cast<std::uint16_t>(where().domain(phase_domain));
@@ -208,7 +208,7 @@ TEST_F(RangeHeader, PutsPhasesIntoTheirDomain) {
     EXPECT_EQ(test::drain_records(where()), expected);
 }
 
-// A pointer of the program's own, with whatever name, is none of libprof's.
+// A pointer of the program's own is left alone, whatever its name.
 TEST_F(RangeHeader, WritesOnlyToItsOwnResourcePointers) {
     for (const char* name : {"", "gate", "libprof: gat", "libprof: gate2", "libprof: pus", "libprof: pushes",
                              "libprof: po", "libprof: pops", static_cast<const char*>(nullptr)}) {
@@ -227,7 +227,7 @@ TEST_F(RangeHeader, WritesOnlyToItsOwnResourcePointers) {
     }
 }
 
-// Its ranges have no place, and are counted: that is looked for where NVTX calls.
+// Such a domain's ranges have no place and are counted; NVTX's own functions do that.
 TEST_F(RangeHeader, GivesNoFunctionsToDomainsBeyondTheLimit) {
     auto* const beyond = reinterpret_cast<nvtxDomainHandle_t>(std::uintptr_t{domain_limit});
     for (const char* name : {"libprof: push", "libprof: pop"}) {

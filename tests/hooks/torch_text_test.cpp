@@ -1,4 +1,4 @@
-// Taking PyTorch's suffixes off names, against a regular expression that says what they are, on names made to mislead.
+// Removing PyTorch's suffixes from names, compared with a regular expression, on misleading names.
 #include "hooks/nvtx/torch_text.hpp"
 
 #include <gtest/gtest.h>

@@ -55,7 +55,7 @@ struct Tracer : testing::Test {
     static inline cupti_tracer* latest = nullptr;
 };
 
-// All that a thread of ours may call at any time.
+// Everything that one of libprof's threads may call at any time.
 void call_from_another_thread() {
     std::thread([] {
         Tracer::latest->ask_for_completed();

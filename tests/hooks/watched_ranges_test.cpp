@@ -1,4 +1,4 @@
-// Which pushes are heard, by name, domain and thread. What is done then is tested in tests/session/schedule_test.cpp.
+// Which pushes match, by name, domain and thread. tests/session/schedule_test.cpp tests what follows from a match.
 #include "hooks/nvtx/watched_ranges.hpp"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_F(WatchedRanges, MatchEveryEncoding) {
     event.message.unicode = L"schritt ü";
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(&event));
     EXPECT_EQ(heard, "ss");
-    event.size = 8;  // of a layout that nobody knows
+    event.size = 8;  // an unknown layout
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(&event));
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(nullptr));
     (void)opens_window(0, static_cast<const char*>(nullptr));

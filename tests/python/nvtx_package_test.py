@@ -1,5 +1,5 @@
-"""NVIDIA's own nvtx package, heard through LD_PRELOAD and under prof run: what the capture's report and trace say is
-what the annotated program wrote down itself. Needs no GPU.
+"""NVIDIA's own nvtx package, with LD_PRELOAD and under prof run: the capture's report and trace equal what the
+annotated program wrote down itself. Needs no GPU.
 
 Usage: nvtx_package_test.py <prof> <libprof.so>
 """

@@ -1,5 +1,5 @@
-"""PyTorch's record_function ranges and operators under `prof run`, with a stand-in for torch: what is heard, and that
-the program does not notice. Needs neither a GPU nor PyTorch.
+"""PyTorch's record_function ranges and operators under `prof run`, with a stand-in for torch: what is recorded, and
+that the program is unchanged. Needs neither a GPU nor PyTorch.
 
 Usage: torch_ranges_test.py <prof> <libnvtx_push.so>
 """
@@ -34,7 +34,7 @@ class TorchRanges(unittest.TestCase):
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
                             and name != "LD_PRELOAD"}
-        # Rings of its own: a report tells what dead processes have left where these lie.
+        # Rings of its own: a report lists what dead processes have left in the rings' directory.
         rings = self.folder / "rings"
         rings.mkdir()
         self.environment.update(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY,

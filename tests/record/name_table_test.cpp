@@ -150,7 +150,7 @@ TEST(NameTable, TakesOverAllNamesWithTheirIds) {
         const std::string name = "name " + std::to_string(i * i);
         known[parents.intern(name)] = name;
     }
-    // Reserved and never stored, as by a thread that is in the midst of it.
+    // Reserved and never stored, as by a thread that is still storing.
     auto& used = reinterpret_cast<name_table_header*>(parents.memory.data())->used;
     used += 48;
     const std::uint32_t last = parents.intern("the last");

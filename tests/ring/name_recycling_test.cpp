@@ -145,7 +145,7 @@ TEST_F(NameRecycling, PutsSymbolsAmongPassingNamesWhenTheTableIsFull) {
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::names_full)], 0U);
 }
 
-// Each record's name says whose it is and which. Names are few, so that their memory turns over hundreds of times.
+// Each record's name holds its thread and number. Names are few, so that their memory turns over hundreds of times.
 TEST_F(NameRecycling, KeepsTheNameOfEachRecordOfManyThreads) {
     constexpr std::size_t threads = 4;
     constexpr std::uint64_t each = 20'000;

@@ -151,7 +151,7 @@ TEST(Producer, RecognizesATextByAddressUnlessItChanged) {
     fixture f;
     char text[32];
     for (int round = 0; round < 2; ++round) {
-        // Another of the same length, one that goes on where the last ended, one that is its beginning, none.
+        // Of the same length, longer by one, its beginning, empty.
         for (const char* next : {"kernel_a", "kernel_b", "kernel_b2", "kernel", "", "kernel_a"}) {
             std::snprintf(text, sizeof text, "%s", next);
             const std::uint32_t id = f.out.name_of(text);
@@ -172,7 +172,7 @@ TEST(Producer, RecognizesASymbolByAddressUntilAModuleIsUnloaded) {
     const std::uint32_t b = f.out.symbol_of(text, 2);
     EXPECT_EQ(f.where.name_text(b), "kernel_b");
     EXPECT_EQ(f.out.symbol_of(text, 2), b);
-    // Where nobody tells of unloading, and where it is no symbol, they are looked at.
+    // Without notice of unloading, and for a text that is no symbol, the bytes are compared.
     std::snprintf(text, sizeof text, "kernel_c");
     EXPECT_EQ(f.where.name_text(f.out.symbol_of(text, 0)), "kernel_c");
     std::snprintf(text, sizeof text, "kernel_d");

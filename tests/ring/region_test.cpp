@@ -252,7 +252,7 @@ TEST(Registry, ReusesRingsForThreadsThatComeAndGo) {
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::no_ring)], 0U);
 }
 
-// A word of the gate's that somebody else changes just before it is stored.
+// A word of the gate that another thread changes just before it is stored.
 struct meddled_word {
     std::uint32_t load() const { return value; }
     void store(std::uint32_t to) {

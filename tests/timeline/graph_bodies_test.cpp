@@ -72,7 +72,7 @@ TEST(GraphBodies, StayInAWindowAfterItsWarmUp) {
     EXPECT_THAT(launches_of(capture.build()), ElementsAre(key(8), key(8)));
 }
 
-// As in what a flight recorder keeps: the launch of the first was let go.
+// As in a flight recorder's capture: the launch of the first was trimmed.
 TEST(GraphBodies, AreLeftOutWithTheirLaunch) {
     const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
     capture_builder capture;

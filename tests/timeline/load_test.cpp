@@ -182,7 +182,7 @@ TEST(Timeline, NamesThreadsWhoseEntryWasLost) {
     EXPECT_EQ(data.ranges[0].thread, 0U);
 }
 
-// One after the other they had the same tid.
+// The three threads had the same tid, one after the other.
 TEST(Timeline, KeepsTheNameOfEachThread) {
     capture_builder capture;
     for (const char* const name : {"loader", "pt_autograd_7", "python"}) capture.thread(name).push(1, "a").pop(2);
@@ -197,7 +197,7 @@ TEST(Timeline, KeepsTheNameOfEachThread) {
         return out;
     };
     EXPECT_THAT(names(), ElementsAre("my data loader", "pt_autograd_7", "python"));
-    // Which of them was meant nobody knows; the later name holds.
+    // It is unknown which thread was meant; the later name holds.
     contents.labels.push_back({label_kind::thread, others_name, thread_key(0, 77)});
     EXPECT_THAT(names(), ElementsAre("named by its tid", "named by its tid", "named by its tid"));
     contents.labels.push_back({label_kind::thread, own_name, thread_key(2, 77)});

@@ -211,7 +211,7 @@ TEST(TimelineRanges, HaveABoundedDepthWhenPopsAreForgotten) {
                 ElementsAre(Pair("nested_too_deep", deepest_nesting - outermost_kept), Pair("pop_without_push", 2U)));
 }
 
-// The latest of them is not hidden by those that were left behind, however many these are.
+// Ranges whose pops were forgotten do not hide the latest range, however many they are.
 TEST(TimelineRanges, SurviveAnyNumberOfForgottenPops) {
     capture_builder capture;
     thread_script& main = capture.thread("main");

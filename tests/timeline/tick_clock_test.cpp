@@ -93,7 +93,7 @@ clock_snapshot read(std::uint64_t monotonic_ns, std::int64_t realtime_ns, std::u
             .spread_ticks = 10};
 }
 
-// Whoever sets the system's clock changes neither the order nor the length of anything.
+// Setting the system's clock changes neither the order nor the length of anything.
 TEST(TickClock, IgnoresChangesOfTheSystemClock) {
     constexpr std::uint64_t second = 1'000'000'000;
     constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
@@ -113,7 +113,7 @@ TEST(TickClock, IgnoresChangesOfTheSystemClock) {
     EXPECT_THAT(tsc({read(10 * second, epoch), read(20 * second, epoch + 10'000'001'000)}).notes(), IsEmpty());
 }
 
-// Before CUPTI came, and where it was busy, the distance to its clock is that of the clock that nobody set.
+// Before CUPTI was attached, and where it was busy, the offset to its clock is taken from the clock that cannot be set.
 TEST(TickClock, IgnoresChangesOfTheSystemClockBeforeCupti) {
     constexpr std::uint64_t second = 1'000'000'000;
     constexpr std::int64_t epoch = 1'700'000'000'000'000'000;

@@ -39,8 +39,8 @@ TEST(TimelineWindows, AreOneInACaptureWithoutEntries) {
 }
 
 TEST(TimelineWindows, CutOpenRangesAtTheirEnd) {
-    // "epoch" was open when the first window ended, at 10, and popped while nothing was recorded or later: nobody can
-    // know. What the second window opens stands for itself.
+    // "epoch" was open when the first window ended, at 10. Whether it was popped before the second window is unknown.
+    // The ranges of the second window are independent of it.
     capture_builder capture;
     add(capture, window(1, 1, 10));
     add(capture, window(2, 50, 60));
