@@ -23,7 +23,7 @@ TEST(Clock, TicksDoNotGoBackwards) {
     }
 }
 
-TEST(Clock, ASnapshotLiesBetweenTheReadsAroundIt) {
+TEST(Clock, SnapshotLiesBetweenTheReadsAroundIt) {
     const std::uint64_t ticks_before = ticks_now();
     const std::uint64_t real_before = clock_ns(CLOCK_REALTIME);
     const std::uint64_t mono_before = clock_ns(CLOCK_MONOTONIC);
@@ -37,13 +37,13 @@ TEST(Clock, ASnapshotLiesBetweenTheReadsAroundIt) {
     EXPECT_EQ(s.cupti_ns, 0U);
 }
 
-TEST(Clock, ASnapshotAsksTheGpuClockItIsGiven) {
+TEST(Clock, SnapshotReadsTheGivenGpuClock) {
     const clock_snapshot s = take_clock_snapshot(+[]() noexcept -> std::uint64_t { return 42; });
     EXPECT_EQ(s.cupti_ns, 42U);
 }
 
 // A clock that takes long to read shows the middle of that time, and all that is read beside it has the same middle.
-TEST(Clock, ASnapshotIsOneInstantOnEachClock) {
+TEST(Clock, SnapshotIsOneInstantOnEachClock) {
     constexpr std::uint64_t half_ns = 100'000;
     const auto slow = +[]() noexcept -> std::uint64_t {
         const auto spend = [](std::uint64_t from_ns) {
@@ -64,7 +64,7 @@ TEST(Clock, ASnapshotIsOneInstantOnEachClock) {
 }
 
 // Lists as kernels have them. It is no word of another's name.
-TEST(Clock, TheCounterIsNotReadWhereTheKernelDoesNotTrustIt) {
+TEST(Clock, DoesNotReadACounterThatTheKernelDistrusts) {
     const test::scratch_directory scratch;
     const std::string list = scratch.path + "/available_clocksource";
     const auto trusts = [&](const char* text) {

@@ -60,7 +60,7 @@ what_a_thread_has what_a_silent_thread_has() {
     return found;
 }
 
-class SilentThread : public testing::Test {
+class HelperThread : public testing::Test {
 protected:
     void SetUp() override {
         if (all_.size() < 2) GTEST_SKIP() << "needs two cores";
@@ -70,7 +70,7 @@ protected:
     const std::vector<int> all_ = cores_of_this_thread();
 };
 
-TEST_F(SilentThread, BlocksSignalsAndRunsWhereItsCreatorMay) {
+TEST_F(HelperThread, BlocksSignalsAndRunsOnItsCreatorsCores) {
     const what_a_thread_has found = what_a_silent_thread_has();
     EXPECT_TRUE(found.blocks_signals);
     EXPECT_FALSE(found.blocks_its_faults);
@@ -89,13 +89,13 @@ TEST_F(SilentThread, BlocksSignalsAndRunsWhereItsCreatorMay) {
     _exit(0);
 }
 
-TEST(SilentThreadDeathTest, IsSeenByTheProgramsHandlers) {
+TEST(HelperThreadDeathTest, FaultsReachTheProgramsHandlers) {
     const auto fault = []() -> bool { return *reinterpret_cast<volatile int*>(8) != 0; };
     EXPECT_EXIT(end_where(fault), testing::ExitedWithCode(7), "");
     EXPECT_EXIT(end_where([]() -> bool { std::abort(); }), testing::ExitedWithCode(7), "");
 }
 
-TEST_F(SilentThread, LeavesACoreToTheThreadThatIsKeptOnIt) {
+TEST_F(HelperThread, LeavesACoreToTheThreadThatIsPinnedToIt) {
     for (const int core : all_) {
         ASSERT_TRUE(keep_on({core}));
         std::vector<int> others;
@@ -108,7 +108,7 @@ TEST_F(SilentThread, LeavesACoreToTheThreadThatIsKeptOnIt) {
     }
 }
 
-TEST_F(SilentThread, StaysAmongTheCoresThatItsCreatorIsKeptOn) {
+TEST_F(HelperThread, StaysOnTheCoresThatItsCreatorIsPinnedTo) {
     if (all_.size() < 3) GTEST_SKIP() << "needs three cores";
     const std::vector<int> some{all_[0], all_[1]};
     ASSERT_TRUE(keep_on(some));

@@ -34,7 +34,7 @@ TEST(JsonText, EscapesABackslashThatLooksLikeAnEscape) {
     EXPECT_EQ(original_bytes("\\x5Cx41"), "\\x41");
 }
 
-TEST(JsonText, GivesEveryNameBack) {
+TEST(JsonText, RoundTripsEveryName) {
     std::mt19937 random(17);
     const std::vector<std::string> pieces = {
         "\\", "x", "5", "C", "c", "\xC3", "\xBC", "\xFF", "\"", std::string(1, '\0'), "\n", "é", "\xF0\x9F", "/"};
@@ -46,7 +46,7 @@ TEST(JsonText, GivesEveryNameBack) {
     }
 }
 
-TEST(JsonText, LetsNoNameMoveTheCursor) {
+TEST(JsonText, EscapesControlCharactersForTerminals) {
     EXPECT_EQ(terminal_safe("\x1B[2J\r\n\x7F"), "\\x1B[2J\\x0D\\x0A\\x7F");
     EXPECT_EQ(terminal_safe("\xC2\x9B"
                             "2J\xC2\xA0"),

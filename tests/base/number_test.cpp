@@ -8,7 +8,7 @@
 namespace prof::number_test {
 namespace {
 
-TEST(Number, IsAllOfTheText) {
+TEST(Number, ParsesOnlyTheWholeText) {
     EXPECT_EQ(parse_number<std::uint64_t>("0"), 0U);
     EXPECT_EQ(parse_number<std::uint64_t>("007"), 7U);
     EXPECT_EQ(parse_number<std::uint64_t>("18446744073709551615"), UINT64_MAX);
@@ -19,7 +19,7 @@ TEST(Number, IsAllOfTheText) {
     }
 }
 
-TEST(Number, KeepsItsBounds) {
+TEST(Number, RefusesValuesOutOfBounds) {
     EXPECT_EQ(parse_number(std::string_view{"3"}, 3, 5), 3);
     EXPECT_EQ(parse_number(std::string_view{"5"}, 3, 5), 5);
     for (const char* const text : {"2", "6", "-4", "4294967300"}) {  // 2^32 + 4
@@ -30,7 +30,7 @@ TEST(Number, KeepsItsBounds) {
     }
 }
 
-TEST(Number, IsTakenOffTheFront) {
+TEST(Number, TakesANumberOffTheFront) {
     std::string_view text = "60s,500";
     EXPECT_EQ(take_number<std::uint32_t>(text), 60U);
     EXPECT_EQ(text, "s,500");

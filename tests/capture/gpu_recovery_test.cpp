@@ -58,7 +58,7 @@ std::vector<std::uint64_t> kernels_of(const gpu_records& read) {
 
 constexpr std::uint64_t key(std::uint32_t correlation) { return (std::uint64_t{2} << 32) | correlation; }
 
-TEST(GpuBuffers, GiveWhatHasEnded) {
+TEST(GpuBuffers, GiveRecordsThatHaveEnded) {
     raw_buffer buffer;
     buffer.kernel(1, now_ns, now_ns + 10);
     buffer.kernel(2, 0, 0);            // reserved
@@ -73,7 +73,7 @@ TEST(GpuBuffers, GiveWhatHasEnded) {
     EXPECT_EQ(read.kernels[0].name, 0U);
 }
 
-TEST(GpuBuffers, LeaveOutWhatCannotBe) {
+TEST(GpuBuffers, LeaveOutImpossibleRecords) {
     raw_buffer buffer;
     buffer.kernel(1, now_ns + 10, now_ns);             // ends before it begins
     buffer.kernel(0, now_ns, now_ns + 10);             // no launch
@@ -85,7 +85,7 @@ TEST(GpuBuffers, LeaveOutWhatCannotBe) {
 
 // A hole of unknown size, records of a CUPTI that makes them larger than we know, and one that the end cuts off.
 // What ran in the body of a conditional node has no correlation id.
-TEST(GpuBuffers, GiveWhatRanInBodiesOfGraphs) {
+TEST(GpuBuffers, GiveRecordsOfGraphBodies) {
     raw_buffer buffer;
     buffer.kernel_in_body(7, now_ns, now_ns + 10);
     buffer.kernel(1, now_ns + 20, now_ns + 30);
@@ -94,7 +94,7 @@ TEST(GpuBuffers, GiveWhatRanInBodiesOfGraphs) {
     EXPECT_EQ(read.kernels[0].graph_id, 7U);
 }
 
-TEST(GpuBuffers, FindTheNextRecordBehindAHole) {
+TEST(GpuBuffers, FindTheNextRecordAfterAHole) {
     raw_buffer buffer;
     buffer.kernel(1, now_ns, now_ns + 10);
     buffer.used += 440;
@@ -107,7 +107,7 @@ TEST(GpuBuffers, FindTheNextRecordBehindAHole) {
     EXPECT_THAT(kernels_of(buffer.read()), ElementsAre(key(1), key(2)));
 }
 
-TEST(GpuBuffers, AreReadByTheirVersion) {
+TEST(GpuBuffers, AreReadByTheirCuptiVersion) {
     raw_buffer buffer;
     buffer.kernel(1, now_ns, now_ns + 10, 224);
     buffer.copy(2, now_ns, now_ns + 1, 96);

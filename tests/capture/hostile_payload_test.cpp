@@ -62,7 +62,7 @@ protected:
     std::vector<kept_chunk> chunks_;
 };
 
-TEST_F(HostilePayload, BombIsRefused) {
+TEST_F(HostilePayload, RefusesADeflateBomb) {
     // 32 MiB of zeros in 32 KiB: as a chunk that admits it, and as one that claims to be small.
     const byte_string bomb = deflated(byte_string(32U << 20, 0));
     ASSERT_LT(bomb.size(), 40'000U);
@@ -75,7 +75,7 @@ TEST_F(HostilePayload, BombIsRefused) {
     EXPECT_EQ(chunks_.size(), 0U);
 }
 
-TEST_F(HostilePayload, StreamThatIsNotZlibsIsRefused) {
+TEST_F(HostilePayload, RefusesAStreamThatIsNotZlib) {
     byte_string stream = deflated(byte_string(160, 7));
     EXPECT_EQ(read(capture_with(format::chunk_type::drops, stream, 160, format::chunk_deflated)).bytes, 0U);
     EXPECT_EQ(chunks_.size(), 1U);
@@ -90,7 +90,7 @@ TEST_F(HostilePayload, StreamThatIsNotZlibsIsRefused) {
     EXPECT_EQ(chunks_.size(), 0U);
 }
 
-TEST_F(HostilePayload, ArrayOfBrokenElementsIsRefused) {
+TEST_F(HostilePayload, RefusesArraysOfBrokenElements) {
     expect_refused(format::chunk_type::labels, byte_string(15));
     expect_refused(format::chunk_type::thread, byte_string(96));
     expect_refused(format::chunk_type::thread, {});
@@ -110,13 +110,13 @@ TEST_F(HostilePayload, ArrayOfBrokenElementsIsRefused) {
     expect_refused(format::chunk_type::end, byte_string(8));
 }
 
-TEST_F(HostilePayload, RecordNumbersThatWrapAreRefused) {
+TEST_F(HostilePayload, RefusesRecordNumbersThatWrap) {
     byte_string payload(8 + 2 * 32);
     put_at(payload, 0, UINT64_MAX - 1);
     expect_refused(format::chunk_type::records, payload);
 }
 
-TEST_F(HostilePayload, TextOutsideThePayloadIsRefused) {
+TEST_F(HostilePayload, RefusesTextOutsideThePayload) {
     byte_string names(16);
     put_at(names, 4, std::uint32_t{9});  // nine bytes, where eight are left
     expect_refused(format::chunk_type::names, names);

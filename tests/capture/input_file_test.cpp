@@ -57,7 +57,7 @@ TEST_F(InputFile, AlignsInMemoryWhatIsAlignedInTheFile) {
     }
 }
 
-TEST_F(InputFile, ShowsLessAtItsEndAndNothingBeyond) {
+TEST_F(InputFile, ShowsLessAtTheEndAndNothingBeyond) {
     input_file in(file_.path());
     EXPECT_EQ(in.view(3'000'000, 100).size(), 1U);
     EXPECT_EQ(in.view(3'000'001, 100).size(), 0U);
@@ -65,7 +65,7 @@ TEST_F(InputFile, ShowsLessAtItsEndAndNothingBeyond) {
     EXPECT_EQ(in.view(0, SIZE_MAX).size(), bytes_.size());
 }
 
-TEST_F(InputFile, ShowsWhatIsLeftOfAFileThatShrank) {
+TEST_F(InputFile, ShowsTheRestOfAFileThatShrank) {
     input_file in(file_.path());
     file_.hold(byte_string(100));
     EXPECT_EQ(in.view(90, 50).size(), 10U);
@@ -73,7 +73,7 @@ TEST_F(InputFile, ShowsWhatIsLeftOfAFileThatShrank) {
 }
 
 // What a capture names as its rings may be anything: of a device to open it may be harm enough.
-TEST_F(InputFile, OpensNothingButFiles) {
+TEST_F(InputFile, OpensOnlyRegularFiles) {
     const scratch_directory folder;
     const std::string fifo = folder / "fifo";
     ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
@@ -95,7 +95,7 @@ TEST_F(InputFile, OpensNothingButFiles) {
 }
 
 // A process that was killed while it made a copy, a dump or a trace.
-TEST(Seal, RemovesWhatWasBeingWrittenBesideTheCapture) {
+TEST(Seal, RemovesUnfinishedFilesBesideTheCapture) {
     const scratch_directory folder;
     const pid_t child = fork();
     if (child == 0) {

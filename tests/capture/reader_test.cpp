@@ -83,7 +83,7 @@ bool same_bytes(const std::vector<TElement>& a, const std::vector<TElement>& b) 
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(TElement)) == 0;
 }
 
-TEST_P(CaptureReader, TellsBeforehandHowMuchRoomToMake) {
+TEST_P(CaptureReader, EstimatesContentsBeforeReading) {
     std::uint64_t kernels = 0;
     for (const kept_chunk& part : chunks_) {
         if (part.type == format::chunk_type::kernels) kernels += part.payload.size();
@@ -93,7 +93,7 @@ TEST_P(CaptureReader, TellsBeforehandHowMuchRoomToMake) {
     EXPECT_EQ(reader.payload_bytes_hint(format::chunk_type::kernels), kernels);
 }
 
-TEST_P(CaptureReader, GivesBackEveryTypeOfChunk) {
+TEST_P(CaptureReader, ReadsEveryTypeOfChunk) {
     const sample& given = sample_values();
     capture_reader reader(folder_ / "sample.prof");
     EXPECT_EQ(reader.header().version, format::version);
@@ -202,7 +202,7 @@ TEST_P(CaptureReader, ReadsAgainAfterRewind) {
     EXPECT_EQ(reader.damage().chunks, 1U);
 }
 
-TEST_P(CaptureReader, DeliversAllBeforeACutAndCountsTheRest) {
+TEST_P(CaptureReader, DeliversChunksBeforeACutAndCountsTheRest) {
     for (std::size_t size = 0; size < bytes_.size(); ++size) {
         SCOPED_TRACE(size);
         const byte_string cut{bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(size)};
@@ -221,8 +221,8 @@ TEST_P(CaptureReader, DeliversAllBeforeACutAndCountsTheRest) {
     }
 }
 
-// Of a capture that was closed no death has left this, and bytes that no chunk begins with are no part of one.
-TEST_P(CaptureReader, TakesForACutOnlyWhatADeathLeaves) {
+// A death cannot leave this in a closed capture, and bytes that do not begin a chunk are not part of one.
+TEST_P(CaptureReader, CountsACutOnlyWhereADeathCanLeaveOne) {
     const auto expect_damage = [&](const byte_string& bytes, std::size_t good) {
         const auto result = read(bytes);
         EXPECT_EQ(result.damage.cut_off_bytes, 0U);
@@ -238,7 +238,7 @@ TEST_P(CaptureReader, TakesForACutOnlyWhatADeathLeaves) {
     expect_damage(with(bytes_.size(), offsets_[1], 50), bytes_.size());
     expect_damage(with(bytes_.size(), offsets_[1], 20), bytes_.size());
     expect_damage(with(offsets_[3], offsets_[1] + 8, 20), offsets_[3]);
-    // A chunk behind it says that the file does not end there.
+    // A chunk behind it shows that the file does not end there.
     byte_string holed = bytes_;
     holed.erase(holed.begin() + static_cast<std::ptrdiff_t>(offsets_[2] + 48),
                 holed.begin() + static_cast<std::ptrdiff_t>(offsets_[3]));
@@ -246,7 +246,7 @@ TEST_P(CaptureReader, TakesForACutOnlyWhatADeathLeaves) {
     EXPECT_GT(read(holed).damage.bytes, 0U);
 }
 
-TEST_P(CaptureReader, DeliversAllButTheChunkInWhichABitFlipped) {
+TEST_P(CaptureReader, SkipsOnlyTheChunkWithAFlippedBit) {
     std::size_t index = 0;
     for (std::size_t at = 0; at < bytes_.size(); ++at) {
         while (at >= offsets_[index + 1]) ++index;
@@ -270,7 +270,7 @@ TEST_P(CaptureReader, DeliversAllButTheChunkInWhichABitFlipped) {
                 const bool last = index + 1 == chunks_.size();
                 ASSERT_EQ(result.chunks, all_but(index));
                 ASSERT_EQ(result.damage.bytes, offsets_[index + 1] - offsets_[index]);
-                // That a last chunk was there at all, only its own header can tell.
+                // Only its own header shows that there was a last chunk.
                 const bool header = at < offsets_[index] + sizeof(format::chunk_header);
                 ASSERT_EQ(result.damage.chunks, last && header ? 0U : 1U);
                 ASSERT_THAT(result.damage.first, HasSubstr("at byte " + std::to_string(offsets_[index])));
@@ -279,7 +279,7 @@ TEST_P(CaptureReader, DeliversAllButTheChunkInWhichABitFlipped) {
     }
 }
 
-TEST_P(CaptureReader, RefusesLengthsThatNoWriterGives) {
+TEST_P(CaptureReader, RefusesImpossibleLengths) {
     const std::size_t at = offsets_[4];
     const std::size_t stored = at + offsetof(format::chunk_header, stored_bytes);
     const std::size_t raw = at + offsetof(format::chunk_header, raw_bytes);
@@ -315,7 +315,7 @@ TEST_P(CaptureReader, FindsTheNextChunkBehindGarbage) {
     EXPECT_EQ(result.damage.first, "at byte " + std::to_string(offsets_[3]) + ": no chunk begins here");
 }
 
-TEST_P(CaptureReader, SeesThatAChunkIsMissing) {
+TEST_P(CaptureReader, CountsMissingChunks) {
     byte_string holed = bytes_;
     holed.erase(holed.begin() + static_cast<std::ptrdiff_t>(offsets_[2]),
                 holed.begin() + static_cast<std::ptrdiff_t>(offsets_[4]));
@@ -335,7 +335,7 @@ TEST_P(CaptureReader, DeliversNothingTwice) {
     EXPECT_THAT(result.damage.first, HasSubstr("second time"));
 }
 
-TEST_P(CaptureReader, PassesOverWhatALaterVersionMayAdd) {
+TEST_P(CaptureReader, SkipsAdditionsOfLaterVersions) {
     byte_string later = bytes_;
     put_at(later, offsets_[1] + offsetof(format::chunk_header, type), std::uint32_t{99});
     seal_chunk(later, offsets_[1]);
@@ -349,7 +349,7 @@ TEST_P(CaptureReader, PassesOverWhatALaterVersionMayAdd) {
     EXPECT_EQ(result.damage.chunks, 0U);
 }
 
-TEST_P(CaptureReader, FindsTheChunksBehindALongerHeader) {
+TEST_P(CaptureReader, ReadsChunksAfterALongerHeader) {
     byte_string longer = bytes_;
     longer.insert(longer.begin() + 64, 16, 0xEE);
     put_at(longer, offsetof(format::file_header, header_bytes), std::uint32_t{80});
@@ -359,7 +359,7 @@ TEST_P(CaptureReader, FindsTheChunksBehindALongerHeader) {
     EXPECT_EQ(result.damage.bytes, 0U);
 }
 
-TEST_P(CaptureReader, SaysInOneLineWhatItCannotRead) {
+TEST_P(CaptureReader, RefusesUnreadableFilesInOneLine) {
     write_bytes(folder_ / "empty", {});
     write_bytes(folder_ / "text", byte_string(1000, 'x'));
     byte_string newer = bytes_;

@@ -44,7 +44,7 @@ std::vector<std::uint64_t> from_to(std::uint64_t begin, std::uint64_t end) {
     return numbers;
 }
 
-TEST(Recovery, FindsWhatAKilledProcessHadNotWritten) {
+TEST(Recovery, FindsRecordsThatAKilledProcessHadNotWritten) {
     const scratch_directory folder;
     const pid_t child = fork();
     if (child == 0) {
@@ -115,7 +115,7 @@ TEST(Recovery, FindsWhatAKilledProcessHadNotWritten) {
     EXPECT_THAT(drops, ElementsAre(Pair(static_cast<std::uint32_t>(drop_cause::names_full), 5)));
 }
 
-class LivingRings : public ::testing::Test {
+class RingsOfALiveProcess : public ::testing::Test {
 protected:
     std::vector<kept_chunk> read() {
         capture_reader reader(folder_ / "a.prof");
@@ -142,7 +142,7 @@ protected:
 };
 
 // What a live process drained after the file was read is taken from the ring while it is there.
-TEST_F(LivingRings, GiveTheRecordsThatWereDrainedSinceTheFileWasRead) {
+TEST_F(RingsOfALiveProcess, GiveRecordsDrainedSinceTheFileWasRead) {
     publish();
     ringed_thread thread(rings_, 1);
     thread.write(20);
@@ -157,7 +157,7 @@ TEST_F(LivingRings, GiveTheRecordsThatWereDrainedSinceTheFileWasRead) {
     EXPECT_THAT(numbers_in(chunks, true), ElementsAre(Pair(thread.uid, from_to(400 - 127, 400))));
 }
 
-TEST_F(LivingRings, GiveAllOfAFullRing) {
+TEST_F(RingsOfALiveProcess, GiveEveryRecordOfAFullRing) {
     publish();
     ringed_thread thread(rings_, 1);
     thread.write(128);
@@ -166,7 +166,7 @@ TEST_F(LivingRings, GiveAllOfAFullRing) {
     EXPECT_EQ(thread.ring->drops[static_cast<std::size_t>(drop_cause::ring_full)].load(), 1U);
 }
 
-TEST_F(LivingRings, GiveNothingOfAThreadThatHadTheRingBefore) {
+TEST_F(RingsOfALiveProcess, GiveNothingOfAnEarlierThreadOfARing) {
     publish();
     {
         ringed_thread gone(rings_, 1);
@@ -187,7 +187,7 @@ TEST_F(LivingRings, GiveNothingOfAThreadThatHadTheRingBefore) {
     EXPECT_THAT(numbers_in(chunks, true), ElementsAre(Pair(2, from_to(22, 26))));
 }
 
-TEST_F(LivingRings, AreNotLookedAtOnceTheCaptureIsClosed) {
+TEST_F(RingsOfALiveProcess, AreNotReadForAClosedCapture) {
     publish();
     ringed_thread thread(rings_, 1);
     thread.write(5);
@@ -196,7 +196,7 @@ TEST_F(LivingRings, AreNotLookedAtOnceTheCaptureIsClosed) {
     EXPECT_EQ(outcome_, "");
 }
 
-TEST_F(LivingRings, OfAnotherCaptureAreRefused) {
+TEST_F(RingsOfALiveProcess, RefuseRingsOfAnotherCapture) {
     publish();
     auto other = writer_options();
     other.id[15] ^= 1;
@@ -209,7 +209,7 @@ TEST_F(LivingRings, OfAnotherCaptureAreRefused) {
                                              rings_.path() + ": it belongs to another capture");
 }
 
-TEST_F(LivingRings, ThatAreGoneAreNamed) {
+TEST_F(RingsOfALiveProcess, NameRingsThatAreGone) {
     writer_.property("rings_path", folder_ / "gone.rings");
     writer_.flush();
     read();
@@ -217,14 +217,14 @@ TEST_F(LivingRings, ThatAreGoneAreNamed) {
     EXPECT_THAT(outcome_, HasSubstr("No such file"));
 }
 
-TEST_F(LivingRings, WereNeverNamed) {
+TEST_F(RingsOfALiveProcess, ReportACaptureThatNamesNoRings) {
     writer_.flush();
     read();
     EXPECT_EQ(outcome_, "the capture was not closed, and names no rings to recover from");
 }
 
 // The thread writes on between our copy of its records and our second look at its ring.
-TEST_F(LivingRings, LeaveOutWhatIsOverwrittenWhileItIsCopied) {
+TEST_F(RingsOfALiveProcess, LeaveOutRecordsOverwrittenDuringTheCopy) {
     publish();
     ringed_thread thread(rings_, 1);
     thread.write(64);
@@ -249,8 +249,8 @@ TEST_F(LivingRings, LeaveOutWhatIsOverwrittenWhileItIsCopied) {
     EXPECT_THAT(numbers_in(chunks, true), ElementsAre(Pair(thread.uid, from_to(101, 128))));
 }
 
-// And what has only just been drained, but not yet overwritten, stays.
-TEST_F(LivingRings, KeepWhatIsDrainedWhileItIsCopied) {
+// A record that was just drained, but is not yet overwritten, is kept.
+TEST_F(RingsOfALiveProcess, KeepRecordsDrainedDuringTheCopy) {
     publish();
     ringed_thread thread(rings_, 1);
     thread.write(100);
@@ -260,9 +260,8 @@ TEST_F(LivingRings, KeepWhatIsDrainedWhileItIsCopied) {
     EXPECT_THAT(found.outcome, HasSubstr("; 100 records"));
 }
 
-// The ring's header is not read in one instant: when the ring has gone to another thread, whose the records are is not
-// sure.
-TEST_F(LivingRings, GiveNothingOfARingThatChangesHandsWhileItIsCopied) {
+// The ring's header is not read in one instant. If the ring has gone to another thread, the records may be either's.
+TEST_F(RingsOfALiveProcess, GiveNothingOfARingThatChangesThreadsDuringTheCopy) {
     publish();
     ringed_thread thread(rings_, 1);
     thread.write(10);
@@ -277,8 +276,8 @@ TEST_F(LivingRings, GiveNothingOfARingThatChangesHandsWhileItIsCopied) {
     EXPECT_THAT(found.outcome, HasSubstr("; 0 records"));
 }
 
-// The same by chance: a thread writes and another drains as fast as they can while snapshots are taken.
-TEST_F(LivingRings, GiveOnlyWholeRecordsOfAThreadThatGoesOnWriting) {
+// The same at random: one thread writes and another drains as fast as they can while snapshots are taken.
+TEST_F(RingsOfALiveProcess, GiveOnlyWholeRecordsOfAWritingThread) {
     publish();
     ringed_thread thread(rings_, 1);
     thread.write(128);
@@ -311,7 +310,7 @@ TEST_F(LivingRings, GiveOnlyWholeRecordsOfAThreadThatGoesOnWriting) {
 }
 
 // The counters of the mapping go on; a capture that was begun later must not count what was lost before.
-TEST_F(LivingRings, CountOnlyWhatWasLostSinceTheCaptureBegan) {
+TEST_F(RingsOfALiveProcess, CountOnlyDropsSinceTheCaptureBegan) {
     rings_.count_drop(drop_cause::names_full, 7);
     rings_.count_drop(drop_cause::cupti_dropped, 2);
     rings_.count_drop(drop_cause::no_ring, 5);
@@ -332,8 +331,8 @@ TEST_F(LivingRings, CountOnlyWhatWasLostSinceTheCaptureBegan) {
                                    Pair(static_cast<std::uint32_t>(drop_cause::names_full), 3U)));
 }
 
-// Rings that were damaged, or made by somebody who means harm: whatever comes out is well formed and bounded.
-TEST_F(LivingRings, ThatAreDamagedDoNoHarm) {
+// Rings that are damaged or malicious: the result is well formed and bounded.
+TEST_F(RingsOfALiveProcess, SurviveDamage) {
     ringed_thread first(rings_, 1);
     ringed_thread second(rings_, 2);
     first.write(100);
@@ -401,7 +400,7 @@ TEST_F(LivingRings, ThatAreDamagedDoNoHarm) {
     }
 }
 
-TEST_F(LivingRings, GiveTheNamesAroundThoseThatWereNeverFinished) {
+TEST_F(RingsOfALiveProcess, SkipUnfinishedNamesAndGiveTheOthers) {
     rings_.intern("before");
     const std::uint32_t unfinished = rings_.intern("unfinished");
     const std::uint32_t half_written = rings_.intern("half written");

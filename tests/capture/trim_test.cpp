@@ -1,4 +1,4 @@
-// A capture whose front was let go: what the writer gives back, and what a reader finds.
+// A capture whose front was trimmed: the storage that the writer frees, and what a reader finds.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t frame_records = 1000;  // 32 KB of them before each key frame
 
-struct LetGo : testing::Test {
+struct CaptureTrim : testing::Test {
     scratch_directory folder;
     std::string path = folder / "a.prof";
     std::vector<std::uint64_t> frames;  // where the key frames are
@@ -72,7 +72,7 @@ void expect_undamaged(const capture_damage& damage) {
     EXPECT_EQ(damage.chunks, 0U) << damage.first;
 }
 
-TEST_F(LetGo, GivesItsStorageBackAndIsPassedOver) {
+TEST_F(CaptureTrim, FreesStorageAndReadersSkipIt) {
     write(100);
     const std::uint64_t before = storage();
     ASSERT_EQ(writer->trim(frames[97]), 0);
@@ -85,9 +85,8 @@ TEST_F(LetGo, GivesItsStorageBackAndIsPassedOver) {
     expect_undamaged(result.damage);
 }
 
-// Each time a little less than a unit of storage lies before the place up to which is let go: it must not stay for
-// ever.
-TEST_F(LetGo, LeavesNothingBehindHoweverOften) {
+// Each trim leaves a little less than a unit of storage in front of its position. It must not stay for ever.
+TEST_F(CaptureTrim, LeavesNoStorageBehindWhenRepeated) {
     for (std::uint64_t n = 0; n < 3000; ++n) {
         write(1);
         ASSERT_EQ(writer->trim(frames.back()), 0);
@@ -95,7 +94,7 @@ TEST_F(LetGo, LeavesNothingBehindHoweverOften) {
     }
 }
 
-TEST_F(LetGo, IsPassedOverWhereACopyHasZerosForIt) {
+TEST_F(CaptureTrim, IsSkippedWhereACopyHasZeros) {
     write(10);
     ASSERT_EQ(writer->trim(frames[7]), 0);
     writer.reset();
@@ -105,7 +104,7 @@ TEST_F(LetGo, IsPassedOverWhereACopyHasZerosForIt) {
     expect_undamaged(result.damage);
 }
 
-TEST_F(LetGo, LeavesACaptureThatBeginsWithAKeyFrame) {
+TEST_F(CaptureTrim, LeavesACaptureThatBeginsWithAKeyFrame) {
     write(10);
     writer.reset();
     byte_string bytes = read_bytes(path);
@@ -117,7 +116,7 @@ TEST_F(LetGo, LeavesACaptureThatBeginsWithAKeyFrame) {
     expect_undamaged(result.damage);
 }
 
-TEST_F(LetGo, BeginsWithTheNextKeyFrameWhereTheFirstIsDamaged) {
+TEST_F(CaptureTrim, BeginsAtTheNextKeyFrameWhenTheFirstIsDamaged) {
     write(10);
     ASSERT_EQ(writer->trim(frames[4]), 0);
     writer.reset();
@@ -133,8 +132,8 @@ TEST_F(LetGo, BeginsWithTheNextKeyFrameWhereTheFirstIsDamaged) {
     }
 }
 
-// Zeros that are none of ours are damage as ever: nothing is forgotten for them.
-TEST_F(LetGo, IsNotTakenForDamageNorDamageForIt) {
+// Zeros that no trim has written are damage: no state is reset for them.
+TEST_F(CaptureTrim, IsDistinguishedFromDamage) {
     write(10);
     writer.reset();
     byte_string bytes = read_bytes(path);
@@ -147,7 +146,7 @@ TEST_F(LetGo, IsNotTakenForDamageNorDamageForIt) {
     EXPECT_GT(result.damage.bytes, 200U);
 }
 
-TEST_F(LetGo, WhileAReaderIsAtItMakesItBeginAnew) {
+TEST_F(CaptureTrim, RestartsAReaderThatIsAtIt) {
     write(100);
     capture_reader reader(path);
     found result;
@@ -169,7 +168,7 @@ int no_holes(int, int, off_t, off_t) {
     return -1;
 }
 
-// Writes and lets go of all but the latest ten frames, as a recording would. Returns the largest file that was seen.
+// Writes, and trims all but the latest ten frames, as a recording does. Returns the largest size of the file.
 template <typename TWrite>
 std::uint64_t keep_ten(capture_writer& writer, const std::string& path, std::vector<std::uint64_t>& frames,
                        std::uint64_t count, TWrite&& write) {
@@ -184,7 +183,7 @@ std::uint64_t keep_ten(capture_writer& writer, const std::string& path, std::vec
     return largest;
 }
 
-struct WithoutHoles : LetGo {
+struct TrimWithoutHoles : CaptureTrim {
     std::uint64_t numbered = 0;
 
     void open(const capture_writer_options& options) {
@@ -203,7 +202,7 @@ struct WithoutHoles : LetGo {
     std::uint64_t run(std::uint64_t count) {
         return keep_ten(*writer, path, frames, count, [&](std::uint64_t) { write_one(); });
     }
-    // The latest ten and what comes behind the tenth are there; what was let go may be, until it is as much.
+    // The latest ten frames and everything behind the tenth are there. Trimmed frames may be, until they are as many.
     void expect_latest() {
         writer->end(format::end_reason::stopped);
         const found result = read(path);
@@ -223,7 +222,7 @@ struct WithoutHoles : LetGo {
     }
 };
 
-TEST_F(WithoutHoles, ACopyOfTheRestTakesTheFilesPlace) {
+TEST_F(TrimWithoutHoles, ReplacesTheFileByACopyOfTheRest) {
     open({.punch = no_holes});
     const std::uint64_t frame = 32 * frame_records + 200;
     EXPECT_LE(run(500), 22 * frame);
@@ -232,7 +231,7 @@ TEST_F(WithoutHoles, ACopyOfTheRestTakesTheFilesPlace) {
     expect_latest();
 }
 
-TEST_F(WithoutHoles, AFileThatHasBecomeTooLongIsReplacedToo) {
+TEST_F(TrimWithoutHoles, ReplacesAFileThatIsTooLong) {
     const std::uint64_t frame = 32 * frame_records + 200;
     open({.longest_file = 100 * frame});
     const std::uint64_t largest = run(1000);
@@ -253,7 +252,7 @@ ssize_t write_up_to_longest(int descriptor, const void* bytes, std::size_t count
     return -1;
 }
 
-TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerIsReplaced) {
+TEST_F(TrimWithoutHoles, ReplacesAFileAtItsLengthLimit) {
     for (const punch_function punch : {punch_function{nullptr}, punch_function{no_holes}}) {
         frames.clear();
         numbered = 0;
@@ -264,7 +263,7 @@ TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerIsReplaced) {
     }
 }
 
-TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerEndsWhereItsFrontIsNeeded) {
+TEST_F(TrimWithoutHoles, EndsAFileAtItsLengthLimitWhileItsFrontIsNeeded) {
     open({.write = write_up_to_longest});
     for (int n = 0; n < 50; ++n) write_one();
     EXPECT_NE(writer->failure(), "");
@@ -272,7 +271,7 @@ TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerEndsWhereItsFrontIsNeeded) {
 }
 
 // A dump is being copied meanwhile.
-TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerWaitsForWhoNeedsItsFront) {
+TEST_F(TrimWithoutHoles, WaitsAtTheLengthLimitForTheThreadThatNeedsTheFront) {
     open({.write = write_up_to_longest});
     std::recursive_mutex front;
     writer->set_front(front);
@@ -298,7 +297,7 @@ TEST_F(WithoutHoles, AFileThatMustNotBecomeLongerWaitsForWhoNeedsItsFront) {
 }
 
 // The program is elsewhere by then.
-TEST_F(WithoutHoles, ThePlaceIsWhereTheFileWasMade) {
+TEST_F(TrimWithoutHoles, ReplacesTheFileWhereItWasCreated) {
     const std::filesystem::path before = std::filesystem::current_path();
     std::filesystem::current_path(folder.path);
     writer.reset();
@@ -318,7 +317,7 @@ ssize_t write_no_copy(int descriptor, const void* bytes, std::size_t count) {
     return -1;
 }
 
-TEST_F(WithoutHoles, AFileThatCannotBeCopiedStaysAndGoesOn) {
+TEST_F(TrimWithoutHoles, KeepsWritingAFileThatCannotBeCopied) {
     open({.write = write_no_copy, .punch = no_holes});
     for (int n = 0; n < 100; ++n) write_one();
     EXPECT_EQ(writer->trim(frames[90]), ENOSPC);
@@ -334,7 +333,7 @@ TEST_F(WithoutHoles, AFileThatCannotBeCopiedStaysAndGoesOn) {
 }
 
 // Who removed the file does not get another one.
-TEST_F(WithoutHoles, AFileThatWasRemovedIsNotPutBack) {
+TEST_F(TrimWithoutHoles, DoesNotRecreateARemovedFile) {
     open({.punch = no_holes});
     for (int n = 0; n < 100; ++n) write_one();
     std::filesystem::remove(path);
@@ -343,7 +342,7 @@ TEST_F(WithoutHoles, AFileThatWasRemovedIsNotPutBack) {
 }
 
 // Who moved the file away and put one of his own there keeps both.
-TEST_F(WithoutHoles, AnothersFileInItsPlaceIsLeftAlone) {
+TEST_F(TrimWithoutHoles, LeavesAnotherFileAtItsPathAlone) {
     open({.punch = no_holes});
     for (int n = 0; n < 100; ++n) write_one();
     std::filesystem::rename(path, folder / "moved.prof");
@@ -361,7 +360,7 @@ TEST_F(WithoutHoles, AnothersFileInItsPlaceIsLeftAlone) {
 }
 
 // Copies are of the open file: by its name another's may be found.
-struct CopyOf : WithoutHoles {
+struct CaptureCopy : TrimWithoutHoles {
     const std::string copied = folder / "copy.prof";
     const byte_string others = byte_string(100'000, 7);
 
@@ -370,7 +369,7 @@ struct CopyOf : WithoutHoles {
         out.end(format::end_reason::dumped);
         EXPECT_EQ(out.failure(), "");
     }
-    // The front of 50 frames is let go up to that of frame 40.
+    // The front of 50 frames is trimmed up to frame 40.
     void expect_copy_after_front(const capture_writer_options& options) {
         open(options);
         for (int n = 0; n < 50; ++n) write_one();
@@ -397,11 +396,11 @@ struct CopyOf : WithoutHoles {
     }
 };
 
-TEST_F(CopyOf, AMovedFileWithAHoleHasWhatIsKept) { expect_copy_after_front({}); }
+TEST_F(CaptureCopy, CopiesAMovedFileWithAHole) { expect_copy_after_front({}); }
 
-TEST_F(CopyOf, AMovedFileThatTookAnothersPlaceHasWhatIsKept) { expect_copy_after_front({.punch = no_holes}); }
+TEST_F(CaptureCopy, CopiesAMovedFileThatReplacedAnother) { expect_copy_after_front({.punch = no_holes}); }
 
-TEST_F(CopyOf, AFileThatTheProgramClosedIsNotOneOfItsOwn) {
+TEST_F(CaptureCopy, DoesNotCopyTheProgramsFileAfterItsDescriptorIsClosed) {
     open({});
     write_one();
     const std::string own = folder / "own";
@@ -420,7 +419,7 @@ TEST_F(CopyOf, AFileThatTheProgramClosedIsNotOneOfItsOwn) {
     EXPECT_EQ(read_bytes(own), others);
 }
 
-TEST_F(LetGo, SurvivesBeingCutAnywhere) {
+TEST_F(CaptureTrim, SurvivesACutAnywhere) {
     write(4);
     ASSERT_EQ(writer->trim(frames[1]), 0);
     writer.reset();

@@ -54,7 +54,7 @@ protected:
     std::string outcome_;
 };
 
-TEST_F(UnwrittenChunks, GoOnWhereTheFileEnds) {
+TEST_F(UnwrittenChunks, ContinueWhereTheFileEnds) {
     ringed_thread thread(rings_, 1);
     publish();
     thread.write(10);
@@ -106,7 +106,7 @@ TEST_F(UnwrittenChunks, GoOnWhereTheFileEnds) {
 }
 
 // One that could not be written to its end, after which the process began another.
-TEST_F(UnwrittenChunks, OfALaterCaptureAreNotGivenToOneThatFailed) {
+TEST_F(UnwrittenChunks, AreNotGivenToAnEarlierCaptureThatFailed) {
     publish();
     const byte_string failed = read_bytes(folder_ / "a.prof");
     writer_.end(format::end_reason::stopped);
@@ -122,7 +122,7 @@ TEST_F(UnwrittenChunks, OfALaterCaptureAreNotGivenToOneThatFailed) {
 }
 
 // The second has memory of its own until the first is closed.
-TEST_F(UnwrittenChunks, AreOneCapturesAtATime) {
+TEST_F(UnwrittenChunks, BelongToOneCaptureAtATime) {
     publish();
     {
         capture_writer second(folder_ / "b.prof", sharing());

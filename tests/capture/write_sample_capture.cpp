@@ -1,4 +1,4 @@
-// write_sample_capture FILE [deflate]: the sample capture as a file, for readers that are not ours.
+// write_sample_capture FILE [deflate]: the sample capture as a file, for other readers than libprof's.
 #include <cstdio>
 #include <exception>
 #include <string_view>

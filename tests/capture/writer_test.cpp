@@ -105,7 +105,7 @@ TEST(CaptureWriter, MakesAFileThatOnlyItsOwnerMayRead) {
     EXPECT_EQ(status.st_mode & 07777U, 0600U);
 }
 
-TEST(CaptureWriter, NeverTouchesWhatIsThere) {
+TEST(CaptureWriter, NeverTouchesAnExistingFile) {
     const scratch_directory folder;
     write_bytes(folder / "mine", {'m', 'e'});
     ASSERT_EQ(symlink((folder / "mine").c_str(), (folder / "link").c_str()), 0);
@@ -118,7 +118,7 @@ TEST(CaptureWriter, NeverTouchesWhatIsThere) {
     EXPECT_FALSE(std::filesystem::exists(folder / "nowhere"));
 }
 
-TEST(CaptureWriter, SaysInOneLineWhyItCannotCreate) {
+TEST(CaptureWriter, RefusesToCreateInOneLine) {
     const scratch_directory folder;
     EXPECT_THAT(error_of(folder / "no/such/folder.prof"),
                 AllOf(HasSubstr("cannot create capture"), HasSubstr("No such file or directory"),
@@ -137,7 +137,7 @@ TEST(CaptureWriter, CannotCreateInAFolderThatIsNotWritable) {
     chmod(folder.path.c_str(), 0700);
 }
 
-TEST(CaptureWriter, KeepsOffTheStandardDescriptors) {
+TEST(CaptureWriter, AvoidsTheStandardDescriptors) {
     const scratch_directory folder;
     const std::string path = folder / "a.prof";
     const pid_t child = fork();
@@ -153,7 +153,7 @@ TEST(CaptureWriter, KeepsOffTheStandardDescriptors) {
     EXPECT_EQ(status, 0);
 }
 
-TEST(CaptureWriter, LeavesOthersFilesAloneWhenTheProgramClosesItsDescriptor) {
+TEST(CaptureWriter, LeavesTheProgramsFileAloneAfterItsDescriptorIsClosed) {
     const scratch_directory folder;
     const pid_t child = fork();
     if (child == 0) {
@@ -252,7 +252,7 @@ TEST(CaptureWriter, CutsATextThatDoesNotFitItsBuffer) {
     EXPECT_EQ(sizes, (std::vector<std::pair<std::uint32_t, std::size_t>>{{0, 4041}, {1, 4048}, {2, 5}}));
 }
 
-TEST(CaptureWriter, DeflatesWhatGetsSmallerByIt) {
+TEST(CaptureWriter, DeflatesOnlyChunksThatShrink) {
     const scratch_directory folder;
     capture_writer_options options;
     options.deflate = true;
@@ -293,7 +293,7 @@ capture_writer_options with_script(std::vector<ssize_t> steps) {
     return options;
 }
 
-TEST(CaptureWriter, GoesOnAfterInterruptedAndShortWrites) {
+TEST(CaptureWriter, ContinuesAfterInterruptedAndShortWrites) {
     const scratch_directory folder;
     {
         capture_writer writer(folder / "a.prof", with_script({-EINTR, 10, -EINTR, 54, 1, -EINTR, 2, 3}));
@@ -307,7 +307,7 @@ TEST(CaptureWriter, GoesOnAfterInterruptedAndShortWrites) {
     EXPECT_EQ(reader.damage().bytes, 0U);
 }
 
-TEST(CaptureWriter, StopsAtAFailureAndCountsWhatIsLost) {
+TEST(CaptureWriter, StopsAtAFailureAndCountsLostRecords) {
     const scratch_directory folder;
     const std::vector<record> ten(10);
     const std::vector<kernel_record> three(3);
@@ -339,14 +339,14 @@ TEST(CaptureWriter, StopsAtAFailureAndCountsWhatIsLost) {
     EXPECT_EQ(reader.damage().bytes, 0U);
 }
 
-TEST(CaptureWriter, LeavesNoFileWhenNotEvenTheHeaderCanBeWritten) {
+TEST(CaptureWriter, LeavesNoFileWhenTheHeaderCannotBeWritten) {
     const scratch_directory folder;
     const auto options = with_script({-ENOSPC});
     EXPECT_THROW(capture_writer(folder / "a.prof", options), error);
     EXPECT_FALSE(std::filesystem::exists(folder / "a.prof"));
 }
 
-TEST(CaptureWriter, DoesNotSpinOnAWriteThatTakesNothing) {
+TEST(CaptureWriter, DoesNotSpinOnWritesOfZeroBytes) {
     const scratch_directory folder;
     capture_writer writer(folder / "a.prof", with_script({64, 0}));
     writer.property("key", "value");
@@ -355,7 +355,7 @@ TEST(CaptureWriter, DoesNotSpinOnAWriteThatTakesNothing) {
 }
 
 // Past the limit write(2) raises SIGXFSZ, which ends a process by default.
-TEST(CaptureWriter, OutlivesAFileSizeLimit) {
+TEST(CaptureWriter, SurvivesAFileSizeLimit) {
     const scratch_directory folder;
     const pid_t child = fork();
     if (child == 0) {
@@ -378,7 +378,7 @@ TEST(CaptureWriter, OutlivesAFileSizeLimit) {
     EXPECT_EQ(status, 0);
 }
 
-TEST(CaptureWriter, OutlivesAFullDisk) {
+TEST(CaptureWriter, SurvivesAFullDisk) {
     const scratch_directory folder;
     constexpr int no_namespace = 77;
     const pid_t child = fork();

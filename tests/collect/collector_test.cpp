@@ -71,7 +71,7 @@ std::vector<std::uint64_t> up_to(std::uint64_t end) {
 
 std::string name_in(const kept_chunk& thread) { return value_at<format::thread_entry>(thread.payload, 0).name.data(); }
 
-TEST_F(Collector, KeepsAThreadsOrderHoweverOftenItsRingWraps) {
+TEST_F(Collector, KeepsAThreadsOrderWhenItsRingWraps) {
     auto out = open();
     collector drains(rings, rings.drops());
     drains.begin_capture(*out);
@@ -89,7 +89,7 @@ TEST_F(Collector, KeepsAThreadsOrderHoweverOftenItsRingWraps) {
                                                                               {second.uid, up_to(second.written)}}));
 }
 
-TEST_F(Collector, SaysHowFullTheFullestRingWas) {
+TEST_F(Collector, ReportsHowFullTheFullestRingWas) {
     auto out = open();
     collector drains(rings, rings.drops());
     drains.begin_capture(*out);
@@ -113,7 +113,7 @@ struct watched_write {
     }
 };
 
-TEST_F(Collector, GivesSlotsBackOnlyWhenTheKernelHasTheirRecords) {
+TEST_F(Collector, ReleasesSlotsOnlyAfterTheirRecordsAreWritten) {
     capture_writer_options options = writer_options();
     options.write = watched_write::write;
     auto out = open(options);
@@ -129,7 +129,7 @@ TEST_F(Collector, GivesSlotsBackOnlyWhenTheKernelHasTheirRecords) {
     EXPECT_EQ(thread.drain.peek().size(), 0U);
 }
 
-TEST_F(Collector, NamesEveryThingBeforeItIsUsed) {
+TEST_F(Collector, WritesNamesBeforeRecordsThatUseThem) {
     auto out = open();
     collector drains(rings, rings.drops());
     drains.begin_capture(*out);
@@ -165,7 +165,7 @@ TEST_F(Collector, NamesEveryThingBeforeItIsUsed) {
     EXPECT_EQ(used, 15U);
 }
 
-TEST_F(Collector, FreesTheRingOfAThreadThatEndedOnceItIsDrained) {
+TEST_F(Collector, FreesAnEndedThreadsRingOnceItIsDrained) {
     auto out = open();
     collector drains(rings, rings.drops());
     drains.begin_capture(*out);
@@ -197,7 +197,7 @@ TEST_F(Collector, FreesARetiredRingThatIsEmpty) {
     EXPECT_EQ(thread.ring->state.load(), static_cast<std::uint32_t>(ring_state::free));
 }
 
-TEST_F(Collector, TellsAThreadsNewNameOnceAtTheNextHousekeeping) {
+TEST_F(Collector, WritesAThreadsNewNameOnceAtTheNextHousekeeping) {
     std::array<char, 16> name_before{};
     prctl(PR_GET_NAME, name_before.data());
     auto out = open();
@@ -223,7 +223,7 @@ TEST_F(Collector, TellsAThreadsNewNameOnceAtTheNextHousekeeping) {
     EXPECT_EQ(name_in(threads[1]), "after");
 }
 
-TEST_F(Collector, WritesDropsThatAreNewAndOfThisRecording) {
+TEST_F(Collector, WritesOnlyNewDropsOfThisRecording) {
     rings.count_drop(drop_cause::names_full, 7);  // an earlier recording's
     auto out = open();
     collector drains(rings, rings.drops());
@@ -243,7 +243,7 @@ TEST_F(Collector, WritesDropsThatAreNewAndOfThisRecording) {
     EXPECT_EQ(chunks(chunk_type::drops).size(), 2U);  // one for each that changed
 }
 
-TEST_F(Collector, TakesAClockSnapshotAtOnceAtEachHousekeepingAndAtTheEnd) {
+TEST_F(Collector, TakesClockSnapshotsAtTheStartAtEachHousekeepingAndAtTheEnd) {
     auto out = open();
     collector drains(rings, rings.drops());
     drains.begin_capture(*out);
@@ -263,7 +263,7 @@ TEST_F(Collector, TakesAClockSnapshotAtOnceAtEachHousekeepingAndAtTheEnd) {
     }
 }
 
-TEST_F(Collector, FinishesWithAllThatIsLeftAndTheEnd) {
+TEST_F(Collector, WritesTheRestAndTheEndWhenItFinishes) {
     auto out = open();
     collector drains(rings, rings.drops());
     drains.begin_capture(*out);
@@ -287,7 +287,7 @@ ssize_t write_until_full(int file, const void* bytes, std::size_t count) {
     return -1;
 }
 
-TEST_F(Collector, GoesOnFreeingRingsWhenTheDiskIsFull) {
+TEST_F(Collector, FreesRingsWhenTheDiskIsFull) {
     capture_writer_options options = writer_options();
     options.write = write_until_full;
     auto out = open(options);
@@ -306,7 +306,7 @@ TEST_F(Collector, GoesOnFreeingRingsWhenTheDiskIsFull) {
 }
 
 // Its tid, when it has ended, may be that of another thread: here the test's.
-TEST_F(Collector, TakesNoOtherThreadsNameForThatOfOneThatHasEnded) {
+TEST_F(Collector, GivesAnEndedThreadNoOtherThreadsName) {
     auto out = open();
     collector drains(rings, rings.drops());
     drains.begin_capture(*out);

@@ -50,7 +50,7 @@ struct DrainThread : testing::Test {
     }
 };
 
-TEST_F(DrainThread, HasBroughtAllToTheFileWhenSyncReturns) {
+TEST_F(DrainThread, HasWrittenEverythingWhenSyncReturns) {
     const auto drain = start();
     ringed_thread thread(rings, no_such_tid);
     for (std::uint64_t n = 1; n <= 20; ++n) {
@@ -76,7 +76,7 @@ std::uint64_t sleeps_of_drain_thread() {
     return 0;
 }
 
-TEST_F(DrainThread, HardlyWakesUpWhileItRests) {
+TEST_F(DrainThread, RarelyWakesUpWhileIdle) {
     const auto drain = start();
     ringed_thread thread(rings, no_such_tid);
     drain->sync();
@@ -98,7 +98,7 @@ TEST_F(DrainThread, HardlyWakesUpWhileItRests) {
     EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
 }
 
-TEST_F(DrainThread, ServesSeveralThatWaitAtOnce) {
+TEST_F(DrainThread, ServesSeveralWaitingThreads) {
     const auto drain = start();
     ringed_thread thread(rings, no_such_tid);
     thread.write(10);
@@ -116,7 +116,7 @@ TEST_F(DrainThread, ServesSeveralThatWaitAtOnce) {
     EXPECT_EQ(records_in_file(), 10U);
 }
 
-TEST_F(DrainThread, WritesWhatIsLeftAndClosesTheCapture) {
+TEST_F(DrainThread, WritesTheRestAndClosesTheCapture) {
     const auto drain = start();
     ringed_thread thread(rings, no_such_tid);
     drain->set_property("early", "1");
@@ -131,7 +131,7 @@ TEST_F(DrainThread, WritesWhatIsLeftAndClosesTheCapture) {
     EXPECT_EQ(contents.properties.at("late"), "2");
 }
 
-TEST_F(DrainThread, DumpsAllThatWasRecordedBeforeTheCall) {
+TEST_F(DrainThread, DumpsEveryRecordMadeBeforeTheCall) {
     const auto drain = start();
     ringed_thread thread(rings, no_such_tid);
     const std::string dump = folder / "dump.prof";
@@ -154,7 +154,7 @@ TEST_F(DrainThread, DumpsAllThatWasRecordedBeforeTheCall) {
 }
 
 // Nothing was there when the dump was asked for.
-TEST_F(DrainThread, PutsNoDumpInThePlaceOfAnothersFile) {
+TEST_F(DrainThread, NeverDumpsOverAnotherFile) {
     const auto drain = start();
     ringed_thread thread(rings, no_such_tid);
     thread.write(10);
@@ -172,7 +172,7 @@ TEST_F(DrainThread, PutsNoDumpInThePlaceOfAnothersFile) {
 }
 
 // Written by a thread in bursts that a ring of 128 holds only if it is drained meanwhile: none is lost in silence.
-TEST_F(DrainThread, CountsWhatItCannotKeepUpWith) {
+TEST_F(DrainThread, CountsRecordsThatItCannotKeepUpWith) {
     const auto drain = start();
     ringed_thread thread(rings, no_such_tid);
     constexpr std::uint64_t bursts = 2'000;
@@ -185,7 +185,7 @@ TEST_F(DrainThread, CountsWhatItCannotKeepUpWith) {
     EXPECT_EQ(records_in_file() + (dropped == contents.drops.end() ? 0 : dropped->second), 100 * bursts);
 }
 
-TEST_F(DrainThread, LetsNoSignalHandlerRunOnIt) {
+TEST_F(DrainThread, RunsNoSignalHandlers) {
     const auto drain = start();
     drain->sync();
     bool found = false;
@@ -200,7 +200,7 @@ TEST_F(DrainThread, LetsNoSignalHandlerRunOnIt) {
         for (std::string line; std::getline(status, line);) {
             if (line.starts_with("SigBlk:")) blocked = line.substr(line.find_last_of("\t ") + 1);
         }
-        // All 64 but SIGKILL, SIGSTOP, the two that the C library keeps to itself, and the six that tell of a fault.
+        // All 64 except SIGKILL, SIGSTOP, the two reserved by the C library, and the six that report a fault.
         EXPECT_EQ(std::stoull(blocked, nullptr, 16) | 0x1'8004'0100ULL, ~0x4000'04D8ULL | 0x1'8004'0100ULL) << blocked;
     }
     EXPECT_TRUE(found);
@@ -214,7 +214,7 @@ ssize_t write_until_full(int file, const void* bytes, std::size_t count) {
     return -1;
 }
 
-TEST_F(DrainThread, GivesTheWritersFailureToWhoeverFinishesIt) {
+TEST_F(DrainThread, ReturnsTheWritersFailureFromFinish) {
     capture_writer_options options = writer_options();
     options.write = write_until_full;
     const auto drain = start(options);

@@ -1,5 +1,5 @@
-// What the memory of graphs tells a capture, beside a capture that has everything: the nodes that live are attributed
-// alike, however the threads' records came to the memory and however often it swept.
+// A capture with the graph history, compared with a capture of everything: live nodes have the same attribution,
+// however the threads' records reached the history and however often it swept.
 #include "collect/history/graph_history.hpp"
 
 #include <gtest/gtest.h>
@@ -36,10 +36,10 @@ public:
         finish();
     }
 
-    // All records in one capture, which has a window for what was heard and one for the replays.
+    // All records in one capture, which has a window for the observed part and one for the replays.
     timeline whole() const { return build_timeline(with_windows(capture_.contents())); }
 
-    // A capture of the replays alone, and what the memory says.
+    // A capture of the replays alone, with the history's records.
     timeline told(const graph_history::limits& bounds) {
         region where(small_region());
         graph_history memory(where, bounds);
@@ -59,7 +59,7 @@ public:
         return build_timeline(std::move(contents));
     }
 
-    // As far as anybody could hear.
+    // As far as events could be observed.
     std::size_t live_nodes() const { return live_.size() + gone_unheard_.size(); }
     std::size_t kept = 0;
     std::size_t nodes = 0;
@@ -110,7 +110,7 @@ private:
             case 12: {
                 if (live_.empty()) break;
                 const std::size_t which = below(static_cast<std::uint32_t>(live_.size()));
-                if (below(8) == 0) {  // while CUPTI was let go of
+                if (below(8) == 0) {  // while CUPTI was finalized
                     gone_unheard_.push_back(live_[which]);
                 } else {
                     by.add({.ticks = now, .value = live_[which], .kind = record_kind::graph_node_gone});
@@ -164,7 +164,7 @@ private:
         return contents;
     }
 
-    // Rings are looked at one after the other, the program goes on meanwhile.
+    // Rings are drained one after the other, while the program continues.
     void hear_all(graph_history& memory) {
         std::vector<std::size_t> heard(thread_count, 0);
         for (std::uint64_t now = 0; now < window_ + 200; now += 1 + below(30)) {
@@ -214,7 +214,7 @@ std::vector<std::string> captured_paths(const timeline& data) {
     return paths;
 }
 
-TEST(GraphMemory, TellsWhatACaptureOfEverythingWouldShow) {
+TEST(GraphHistory, GivesWhatACaptureOfEverythingShows) {
     std::size_t nodes = 0;
     std::size_t in_ranges = 0;
     for (std::uint32_t seed = 1; seed <= 2'000; ++seed) {
@@ -231,7 +231,7 @@ TEST(GraphMemory, TellsWhatACaptureOfEverythingWouldShow) {
     EXPECT_GT(in_ranges, 5'000U);
 }
 
-struct GraphMemoryLimits : testing::Test {
+struct GraphHistoryLimits : testing::Test {
     region where{small_region()};
     std::uint64_t ticks = 0;
 
@@ -243,7 +243,7 @@ struct GraphMemoryLimits : testing::Test {
     std::uint64_t dropped() const { return where.drops()[static_cast<std::size_t>(drop_cause::graph_memory_full)]; }
 };
 
-TEST_F(GraphMemoryLimits, StaySmallWhileNothingIsCaptured) {
+TEST_F(GraphHistoryLimits, StaySmallWithoutGraphCaptures) {
     graph_history memory(where, {.sweep_from = 64});
     record other = made(record_kind::range_push);
     for (int i = 0; i < 10'000; ++i) {
@@ -263,7 +263,7 @@ TEST_F(GraphMemoryLimits, StaySmallWhileNothingIsCaptured) {
 }
 
 // A thread for each request or task, for months, beside a graph that lives.
-TEST_F(GraphMemoryLimits, ForgetThreadsThatHaveEnded) {
+TEST_F(GraphHistoryLimits, ForgetEndedThreads) {
     constexpr std::uint64_t threads = 20'000;
     graph_history memory(where, {.most_records = 4096, .sweep_from = 512});
     hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, 77), made(record_kind::range_pop)});
@@ -289,7 +289,7 @@ TEST_F(GraphMemoryLimits, ForgetThreadsThatHaveEnded) {
     EXPECT_EQ(told, std::vector<std::uint64_t>{1});
 }
 
-TEST_F(GraphMemoryLimits, CountNodesBeyondThem) {
+TEST_F(GraphHistoryLimits, CountNodesBeyondTheLimit) {
     graph_history memory(where, {.most_nodes = 10});
     for (std::uint64_t id = 1; id <= 13; ++id) hear(memory, {made(record_kind::graph_node, id)});
     hear(memory, {made(record_kind::graph_node_gone, 4)});
@@ -299,7 +299,7 @@ TEST_F(GraphMemoryLimits, CountNodesBeyondThem) {
     EXPECT_EQ(dropped(), 3U);
 }
 
-TEST_F(GraphMemoryLimits, CountAllThatIsForgottenWhereRangesAreTooMany) {
+TEST_F(GraphHistoryLimits, CountForgottenRanges) {
     graph_history memory(where, {.most_records = 100, .sweep_from = 16});
     for (std::uint64_t id = 1; id <= 80; ++id) {
         hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, id), made(record_kind::range_pop)});
@@ -311,8 +311,8 @@ TEST_F(GraphMemoryLimits, CountAllThatIsForgottenWhereRangesAreTooMany) {
     EXPECT_LE(memory.record_count(), 200U);
 }
 
-// So many bytes as docs/reference/overhead.md says, whatever is made.
-TEST_F(GraphMemoryLimits, BoundTheMemoryTaken) {
+// The limit of docs/reference/overhead.md holds for any program.
+TEST_F(GraphHistoryLimits, BoundTheMemory) {
     const auto allocated = [] {
         const auto all = mallinfo2();
         return all.uordblks + all.hblkhd;
@@ -346,7 +346,7 @@ TEST_F(GraphMemoryLimits, BoundTheMemoryTaken) {
 }
 
 // One that was instantiated unheard is known from its first update on; not if there is no room.
-TEST_F(GraphMemoryLimits, HoldForUpdatesToo) {
+TEST_F(GraphHistoryLimits, HoldForUpdates) {
     graph_history memory(where, {.most_nodes = 3});
     const auto update = [&](std::uint64_t id, std::uint32_t by) {
         record r = made(record_kind::graph_clone, id);
@@ -366,7 +366,7 @@ TEST_F(GraphMemoryLimits, HoldForUpdatesToo) {
     EXPECT_EQ(memory.node_count(), 2U) << "nobody knows what it stands for";
 }
 
-TEST_F(GraphMemoryLimits, TellEachCaptureOnce) {
+TEST_F(GraphHistoryLimits, WriteTheirNoticeOnceACapture) {
     graph_history memory(where);
     memory.begin_capture();
     const std::vector<record> in_capture = {made(record_kind::graph_node, 1)};

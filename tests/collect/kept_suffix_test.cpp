@@ -1,5 +1,5 @@
-// A capture that begins with a key frame says of all that comes after it exactly what the whole capture says: random
-// programs are recorded with key frames here and there, and the file is read from each of them on.
+// A capture that begins with a key frame gives exactly what the whole capture gives of the part after it: random
+// programs are recorded with key frames, and the file is read from each of them on.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -137,7 +137,7 @@ void check_suffix(const std::string& path, const timeline& whole, const frame_pl
     for (const auto& [thread, ticks] : frame.last_ticks) borders[thread] = clock.to_ns(ticks);
     EXPECT_EQ(ranges_of(part, {}), ranges_of(whole, borders));
 
-    // Launched in what was let go, and done later.
+    // Launched in the trimmed part, and done later.
     std::set<std::uint64_t> gone = frame.gpu_before;
     for (const gpu_op& op : whole.ops) {
         const bool launched_before = op.launch != npos && frame.calls_before.contains(op.correlation);
@@ -146,7 +146,7 @@ void check_suffix(const std::string& path, const timeline& whole, const frame_pl
     }
     const auto expected = ops_of(whole, gone);
     auto found = ops_of(part, {});
-    // Of work without any launch a reader cannot tell on which side of the border that would have been.
+    // For work without a launch, a reader cannot know on which side of the border the launch was.
     std::erase_if(found, [&](const auto& op) { return op.second == "(none)"; });
     for (const auto& [key, launch] : expected) {
         if (launch == "(none)") continue;
@@ -174,7 +174,7 @@ void check_suffix(const std::string& path, const timeline& whole, const frame_pl
     ++met.suffixes;
 }
 
-TEST(KeptSuffix, SaysOfTheRestWhatTheWholeSays) {
+TEST(KeptSuffix, AgreesWithTheWholeCapture) {
     const scratch_directory folder;
     const std::string path = folder / "a.prof";
     coverage met;

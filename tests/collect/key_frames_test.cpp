@@ -1,4 +1,4 @@
-// When key frames are due and what is let go, with numbers worked by hand.
+// When key frames are due and what is trimmed, with numbers worked by hand.
 #include "collect/history/key_frames.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(KeyFrames, ByTimeAreASecondApartAtLeast) {
 }
 
 // 800 bytes: a frame after each 100, and more than 600 stay, with which the next two have room.
-TEST(KeyFrames, BySizeLeaveRoomForWhatComesUntilTheNext) {
+TEST(KeyFrames, BySizeLeaveRoomUntilTheNext) {
     key_frames frames({.time_ns = 0, .bytes = 800}, 0);
     EXPECT_FALSE(frames.is_due(1000 * s, 99));
     EXPECT_TRUE(frames.is_due(0, 100));
@@ -48,7 +48,7 @@ TEST(KeyFrames, BySizeLeaveRoomForWhatComesUntilTheNext) {
     }
 }
 
-TEST(KeyFrames, BySizeStayEvenIfTheLatestIsTooLarge) {
+TEST(KeyFrames, BySizeStayIfTheLatestIsTooLarge) {
     key_frames frames({.time_ns = 0, .bytes = 800}, 0);
     frames.add(0, 100, 110);
     frames.add(0, 5000, 9000);
@@ -57,7 +57,7 @@ TEST(KeyFrames, BySizeStayEvenIfTheLatestIsTooLarge) {
 }
 
 // A round that brings more than all that is to be kept, and then the frame: nothing is behind that one yet.
-TEST(KeyFrames, BySizeKeepABurstUntilEnoughHasComeBehindIt) {
+TEST(KeyFrames, BySizeKeepABurstUntilEnoughFollowsIt) {
     key_frames frames({.time_ns = 0, .bytes = 800}, 0);
     frames.add(0, 100, 110);
     frames.add(0, 5110, 5120);
@@ -70,7 +70,7 @@ TEST(KeyFrames, BySizeKeepABurstUntilEnoughHasComeBehindIt) {
     EXPECT_EQ(frames.begin(0, 5711), 5110U);
 }
 
-TEST(KeyFrames, HoldWhicheverLimitKeepsLess) {
+TEST(KeyFrames, HoldTheStricterLimit) {
     key_frames frames({.time_ns = 80 * s, .bytes = 800}, 0);
     frames.add(10 * s, 100, 110);
     frames.add(20 * s, 200, 210);

@@ -107,7 +107,7 @@ struct Names : testing::Test {
     std::uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 };
 
-TEST_F(Names, WithoutEndAreAllInTheCapture) {
+TEST_F(Names, AreAllInTheCaptureHoweverMany) {
     begin();
     push("whole");
     iterate(many());
@@ -123,7 +123,7 @@ TEST_F(Names, WithoutEndAreAllInTheCapture) {
     EXPECT_EQ(texts("work"), 1) << "whoever counts by name has one of it";
 }
 
-TEST_F(Names, WithoutEndAreInEachOfManyCapturesOfAProcess) {
+TEST_F(Names, AreInEachOfManyCapturesHoweverMany) {
     constexpr std::uint64_t each = 12'000;
     for (int recording = 0; recording < 4; ++recording) {
         path = folder / (std::to_string(recording) + ".prof");
@@ -136,7 +136,7 @@ TEST_F(Names, WithoutEndAreInEachOfManyCapturesOfAProcess) {
     }
 }
 
-TEST_F(Names, WithoutEndAreInTheLatestPartThatIsKept) {
+TEST_F(Names, AreInTheKeptPartHoweverMany) {
     begin({.time_ns = 0, .bytes = 1U << 20});
     push("whole");
     iterate(many());
@@ -153,7 +153,7 @@ TEST_F(Names, WithoutEndAreInTheLatestPartThatIsKept) {
     EXPECT_TRUE(whole->open_at_start);
 }
 
-TEST_F(Names, ThatWereUsedOnceAreNotWrittenAgainAndAgain) {
+TEST_F(Names, AreNotRewrittenWhenUsedOnce) {
     constexpr std::uint64_t count = 40'000;
     std::map<std::uint64_t, std::uint64_t> kept;
     std::map<std::uint64_t, std::uint64_t> written;
@@ -171,8 +171,8 @@ TEST_F(Names, ThatWereUsedOnceAreNotWrittenAgainAndAgain) {
     EXPECT_GT(kept[UINT64_MAX], kept[10] / 2);
 }
 
-// Around nodes of CUDA graphs, which later captures tell of.
-TEST_F(Names, OfRangesThatAreRememberedForGraphsOutlastThoseThatPass) {
+// Around nodes of CUDA graphs, which later captures contain.
+TEST_F(Names, OfRangesKeptForGraphsOutlastOthers) {
     graph_history memory(where);
     begin({}, &memory);
     push("capture of a graph");
@@ -198,7 +198,7 @@ TEST_F(Names, OfRangesThatAreRememberedForGraphsOutlastThoseThatPass) {
     EXPECT_TRUE(is_emitted);
 }
 
-TEST_F(Names, InRingsOfAProcessThatDiedAreRecovered) {
+TEST_F(Names, AreRecoveredFromRingsOfADeadProcess) {
     begin();
     file->property("rings_path", where.path());
     where.publish();

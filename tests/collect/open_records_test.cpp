@@ -1,4 +1,4 @@
-// What is said to be open, of records written by hand.
+// Which records are open, for records written by hand.
 #include "collect/history/open_records.hpp"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ TEST_F(OpenRecords, KeepThreadsApart) {
     EXPECT_TRUE(open.all().empty());
 }
 
-TEST_F(OpenRecords, HoldPlacesAndAdoptionsWhereTheyStood) {
+TEST_F(OpenRecords, HoldPlacesAndAdoptionsInOrder) {
     follow({push(1), of(record_kind::parent_here, 50), push(2), of(record_kind::adopt_push, 60), push(3)});
     EXPECT_EQ(of_thread(), (texts{"1:1", "12:50", "1:2", "13:60", "1:3"}));
     follow({of(record_kind::adopt_pop, 0), pop(), pop()});
@@ -84,7 +84,7 @@ TEST_F(OpenRecords, HoldStartedRangesUntilAnyThreadEndsThem) {
     EXPECT_EQ(of_thread(1), (texts{"3:5", "6:77"}));
 }
 
-TEST_F(OpenRecords, HoldACallThatWaitsAndNoOther) {
+TEST_F(OpenRecords, HoldOnlyCallsThatWait) {
     follow({call(7, api_class::wait)});
     EXPECT_EQ(of_thread(), texts{"7:7"});
     follow({of(record_kind::api_exit, 7), call(8, api_class::launch, 3)});
@@ -117,7 +117,7 @@ TEST_F(OpenRecords, EndStartEndRangesWithTheirWindow) {
     EXPECT_EQ(of_thread(), texts{});
     follow({at(800, of(record_kind::range_start, 6)), at(850, of(record_kind::range_end, 7))});
     EXPECT_EQ(of_thread(), texts{});
-    // In no window: it is heard only, and no part of the recording.
+    // In no window: it is only observed, and not part of the recording.
     follow({at(950, of(record_kind::window, observed_epoch_bit | 3)), at(960, of(record_kind::range_start, 8))});
     EXPECT_EQ(of_thread(), texts{"15:" + std::to_string(observed_epoch_bit | 3)});
     open.cut(2000);
@@ -125,8 +125,8 @@ TEST_F(OpenRecords, EndStartEndRangesWithTheirWindow) {
     EXPECT_EQ(of_thread(), texts{"3:9"});
 }
 
-// Between two windows a thread may be heard, and what is heard is not written: so it must be known where that began.
-TEST_F(OpenRecords, SayLastThatAThreadIsHeardOnly) {
+// Between two windows a thread may be observed, and those records are not written: so their beginning must be known.
+TEST_F(OpenRecords, EndWithTheWindowOfAThreadThatIsOnlyObserved) {
     follow({push(1), of(record_kind::range_start, 5), of(record_kind::parent_here, 50),
             of(record_kind::window, observed_epoch_bit | 3)});
     open.cut(900);
@@ -146,7 +146,7 @@ TEST_F(OpenRecords, SayLastThatAThreadIsHeardOnly) {
         record end = of(record_kind::range_end, 5);
         window.ticks = 2000;
         end.ticks = 2500;
-        out.records(1, number + 20, std::vector{window, end});  // twenty were heard
+        out.records(1, number + 20, std::vector{window, end});  // twenty were observed
         out.end(format::end_reason::stopped);
     }
     const timeline data = load_timeline(path);
@@ -158,7 +158,7 @@ TEST_F(OpenRecords, SayLastThatAThreadIsHeardOnly) {
     EXPECT_EQ(of_thread(), texts{"12:50"});
 }
 
-TEST_F(OpenRecords, AreBoundedWhateverIsForgotten) {
+TEST_F(OpenRecords, AreBoundedWhenEndsAreMissing) {
     const std::size_t most = open_records::most_on_a_thread + open_records::most_places;
     for (std::size_t n = 0; n < most + 10; ++n) follow({push(static_cast<std::uint32_t>(n))});
     EXPECT_EQ(of_thread().size(), most);
@@ -170,7 +170,7 @@ TEST_F(OpenRecords, AreBoundedWhateverIsForgotten) {
 }
 
 // The start was dropped, its ring being full: the end would stand in every key frame for ever.
-TEST_F(OpenRecords, ForgetEndsWhoseStartNeverComes) {
+TEST_F(OpenRecords, ForgetEndsWithoutAStart) {
     follow({of(record_kind::range_end, 5), of(record_kind::range_end, 6)});
     open.end_round();
     EXPECT_EQ(of_thread().size(), 2U) << "the start may be in a ring that is drained next";
@@ -181,7 +181,7 @@ TEST_F(OpenRecords, ForgetEndsWhoseStartNeverComes) {
 }
 
 // The ends were dropped: the latest starts are known all the same.
-TEST_F(OpenRecords, KnowTheLatestStartsOfTooMany) {
+TEST_F(OpenRecords, KeepTheLatestOfTooManyStarts) {
     constexpr std::uint64_t more = 10;
     for (std::uint64_t id = 1; id <= open_records::most_started + more; ++id) {
         follow({of(record_kind::range_start, id)});

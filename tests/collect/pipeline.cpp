@@ -112,7 +112,7 @@ void pipeline::after_step(std::size_t number) {
     if (number == plan_.tracer_known_at) collector_->set_tracer(tracer_.get());
     if (one_in(plan_.flush_one_in)) tracer_->flush(false);
     if (one_in(plan_.round_one_in) || any_ring_fills()) collector_->round();
-    // As many as there are in a period: nothing is let go.
+    // As many as there are in a period: nothing is trimmed.
     if (key_frames_ + 1 < key_frames::in_a_period && one_in(plan_.key_frame_one_in)) {
         collector_->keep(clock_ns(CLOCK_MONOTONIC) + ++key_frames_ * (hour_ns / key_frames::in_a_period));
     }

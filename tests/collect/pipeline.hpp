@@ -1,6 +1,6 @@
 // The whole way of a recording in one process and on one thread, without libprof.so: NVTX and CUPTI hooks, rings,
-// collector, capture. The program's threads are producers that take turns; when what is drained, and in which order
-// CUPTI's buffers come, is the plan's to say.
+// collector, capture. The program's threads are producers that take turns. The plan decides when each ring is drained,
+// and in which order CUPTI's buffers come.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace {
 
 using act = program_step::act;
 
-// Names by domain, so that a name tells its segment.
+// Names by domain, so that a name determines its segment.
 constexpr const char* names[domain_count][3] = {
     {"step 1", "step 2", "forward"}, {"layer 10", "layer 11", "backward"}, {"all_reduce", "broadcast 3", "wait"}};
 

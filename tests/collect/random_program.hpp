@@ -95,7 +95,7 @@ public:
     void ran(const program_step& step, const std::vector<executed>& done);
     void forget_runs();
 
-    // Everything that `data` says of the run, against what the program and the simulated GPU say.
+    // Everything in `data`, compared with the program and the simulated GPU's journal.
     void check(const timeline& data) const;
 
     const oracle::program& truth() const { return truth_; }

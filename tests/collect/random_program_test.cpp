@@ -1,7 +1,6 @@
-// Random programs through hooks, rings, collector, capture and reader, in this process: what the projection says is
-// what the oracle says of the program and what the simulated GPU wrote in its journal, to the nanosecond; and it is the
-// same however the rings and CUPTI's buffers were drained. A failure names its seed and plan; PROF_RANDOM_SEED=N
-// PROF_RANDOM_PROGRAMS=1 runs that program alone.
+// Random programs through hooks, rings, collector, capture and reader, in this process. The projection equals the
+// oracle's of the program and the simulated GPU's journal, to the nanosecond, however the rings and CUPTI's buffers
+// were drained. A failure names its seed and plan; PROF_RANDOM_SEED=N PROF_RANDOM_PROGRAMS=1 runs that program alone.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -47,7 +46,7 @@ struct coverage {
     }
 };
 
-TEST(RandomPrograms, AreReportedAsTheyRanHoweverTheyAreDrained) {
+TEST(RandomPrograms, AreReportedAsTheyRan) {
     const scratch_directory folder;
     const std::string path = folder / "a.prof";
     const std::uint32_t count = program_count(quick_count);

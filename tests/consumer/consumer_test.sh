@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds one consumer of libprof as its user would, runs it, and looks at what came of it.
+# Builds one consumer of libprof as its user would, runs it, and checks the result.
 #
 #   consumer_test.sh find_package|pkg_config|add_subdirectory|header_only_cxx17 <build tree> <work folder>
 #

@@ -15,7 +15,7 @@ namespace {
 
 using test::scratch_directory;
 
-TEST(ControlPlace, IsADirectoryThatIsOursAlone) {
+TEST(ControlPlace, IsAPrivateDirectory) {
     const scratch_directory scratch;
     const std::string path = scratch.path + "/d";
     EXPECT_NE(private_directory_problem(path, geteuid()), "");  // there is none
@@ -34,7 +34,7 @@ TEST(ControlPlace, IsADirectoryThatIsOursAlone) {
     EXPECT_NE(private_directory_problem(file, geteuid()).find("is no directory"), std::string::npos);
 }
 
-TEST(ControlPlace, IsNobodyElses) {
+TEST(ControlPlace, RefusesAnotherUsersDirectory) {
     const auto look = [](const char*, struct stat* out) {
         *out = {};
         out->st_mode = S_IFDIR | 0700;
@@ -61,7 +61,7 @@ private:
     std::string before_;
 };
 
-TEST(ControlPlace, IsInTheRuntimeDirectoryIfThatIsPrivate) {
+TEST(ControlPlace, UsesAPrivateRuntimeDirectory) {
     const scratch_directory scratch;
     ASSERT_EQ(chmod(scratch.path.c_str(), 0700), 0);
     const runtime_directory set(scratch.path);
@@ -74,7 +74,7 @@ TEST(ControlPlace, IsInTheRuntimeDirectoryIfThatIsPrivate) {
     EXPECT_EQ(control_directories(geteuid()).front(), scratch.path + "/prof");
 }
 
-TEST(ControlPlace, IsElsewhereIfTheRuntimeDirectoryIsNot) {
+TEST(ControlPlace, AvoidsARuntimeDirectoryThatIsNotPrivate) {
     const scratch_directory scratch;
     ASSERT_EQ(chmod(scratch.path.c_str(), 0755), 0);
     const runtime_directory set(scratch.path);
@@ -84,7 +84,7 @@ TEST(ControlPlace, IsElsewhereIfTheRuntimeDirectoryIsNot) {
     EXPECT_NE(lstat((scratch.path + "/prof").c_str(), &found), 0);
 }
 
-TEST(ControlPlace, HasRoomForTheName) {
+TEST(ControlPlace, RefusesPathsTooLongForASocket) {
     EXPECT_EQ(control_socket_path("/tmp/prof-0", 4711), "/tmp/prof-0/4711.sock");
     EXPECT_EQ(control_socket_path("/" + std::string(100, 'x'), 4711), "");
     EXPECT_EQ(pid_of_control_socket("4711.sock"), 4711);

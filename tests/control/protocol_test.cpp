@@ -13,7 +13,7 @@ std::string all_bytes() {
     return out;
 }
 
-TEST(ControlProtocol, HandsOnEveryByte) {
+TEST(ControlProtocol, TransmitsEveryByte) {
     const control_request sent{"start", {"name=a b", "output_dir=/x%41\n", all_bytes()}};
     std::string line = request_line(sent);
     ASSERT_EQ(line.back(), '\n');
@@ -26,7 +26,7 @@ TEST(ControlProtocol, HandsOnEveryByte) {
 }
 
 // Worked by hand, so that an older or newer command understands it.
-TEST(ControlProtocol, IsWhatTheDocumentSays) {
+TEST(ControlProtocol, MatchesTheDocument) {
     EXPECT_EQ(request_line({"set", {"name=50%\n"}}), "prof-control 1 set name=50%25%0A\n");
     EXPECT_EQ(answer_bytes({control_result::refused, "no\n"}), "prof-control 1 refused 3\nno\n");
     const auto answer = parse_answer("prof-control 1 done 2\nok");
@@ -35,7 +35,7 @@ TEST(ControlProtocol, IsWhatTheDocumentSays) {
     EXPECT_EQ(answer->text, "ok");
 }
 
-TEST(ControlProtocol, RefusesWhatIsNoRequest) {
+TEST(ControlProtocol, RefusesMalformedRequests) {
     for (const char* line : {"", "prof-control", "prof-control 1", "prof-control 1 ", "prof-control 2 status", "status",
                              "prof-control 1  status", "prof-control 1 status ", "prof-control 1 a%",
                              "prof-control 1 a%4", "prof-control 1 a%4g", "prof-control 1 a%4a", "prof-control 1 a\tb",
@@ -46,8 +46,8 @@ TEST(ControlProtocol, RefusesWhatIsNoRequest) {
     }
 }
 
-// What a process that died in the midst of it has sent.
-TEST(ControlProtocol, TakesWholeAnswersOnly) {
+// The part that a process sent before it died.
+TEST(ControlProtocol, AcceptsOnlyWholeAnswers) {
     const std::string whole = answer_bytes({control_result::failed, "a text of some length"});
     EXPECT_TRUE(parse_answer(whole).has_value());
     for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
@@ -58,7 +58,7 @@ TEST(ControlProtocol, TakesWholeAnswersOnly) {
     EXPECT_FALSE(parse_answer("prof-control 1 done -2\nok").has_value());
 }
 
-TEST(ControlProtocol, NamesTheCommandsThatThereAre) {
+TEST(ControlProtocol, ListsTheKnownCommands) {
     EXPECT_EQ(find_control_command("begin"), nullptr);
     const std::string line = unknown_control_command("begin");
     for (const control_command& known : control_commands()) {

@@ -29,7 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::scratch_directory;
 
-// A client that says what the test wants, in the pieces that it wants.
+// A client that sends any bytes in any pieces.
 class raw_client {
 public:
     explicit raw_client(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -124,7 +124,7 @@ struct served {
 
 const std::string echoed = "prof-control 1 done 4\necho";
 
-TEST(ControlServer, AnswersOnASocketOfOurs) {
+TEST(ControlServer, AnswersOnAPrivateSocket) {
     const served one;
     EXPECT_EQ(one.echo(), echoed);
     struct stat found {};
@@ -134,7 +134,7 @@ TEST(ControlServer, AnswersOnASocketOfOurs) {
     EXPECT_EQ(found.st_uid, geteuid());
 }
 
-TEST(ControlServer, IsNotHeldUpByClients) {
+TEST(ControlServer, IsNotBlockedByClients) {
     served one;
     const raw_client silent(one.path);
     const raw_client half(one.path);
@@ -153,7 +153,7 @@ TEST(ControlServer, IsNotHeldUpByClients) {
     EXPECT_EQ(busy.hear(), "prof-control 1 done 4\nlate");
 }
 
-TEST(ControlServer, TakesNoMoreThanARequest) {
+TEST(ControlServer, ReadsNoMoreThanARequest) {
     const served one;
     const raw_client loud(one.path);
     const std::string megabyte(1U << 20U, 'x');
@@ -170,7 +170,7 @@ TEST(ControlServer, TakesNoMoreThanARequest) {
     EXPECT_EQ(beyond.hear(), "prof-control 1 refused 33\na request has at most 16384 bytes");
 }
 
-TEST(ControlServer, AnswersWhoSaysNoMore) {
+TEST(ControlServer, AnswersAClientThatClosedItsSide) {
     served one;
     const raw_client client(one.path);
     EXPECT_TRUE(client.say(request_line({"wait", {}})));
@@ -181,14 +181,14 @@ TEST(ControlServer, AnswersWhoSaysNoMore) {
     EXPECT_EQ(client.hear(), "prof-control 1 done 4\nlate");
 }
 
-TEST(ControlServer, HangsUpOnWhoIsTooSlow) {
+TEST(ControlServer, DisconnectsASlowClient) {
     const served one(50ms);
     const raw_client silent(one.path);
     EXPECT_EQ(silent.hear(), "");  // returns
 }
 
-// As many do so as there are places, of an answer that no buffer between the two holds.
-TEST(ControlServer, HangsUpOnWhoDoesNotTakeItsAnswer) {
+// As many clients as there are places do not read, and the answer is longer than the buffers between the two.
+TEST(ControlServer, DisconnectsAClientThatDoesNotReadItsAnswer) {
     const served one(50ms);
     std::vector<std::unique_ptr<raw_client>> clients;
     for (std::size_t i = 0; i < most_control_clients; ++i) {
@@ -202,8 +202,8 @@ TEST(ControlServer, HangsUpOnWhoDoesNotTakeItsAnswer) {
     EXPECT_EQ(one.echo(), echoed);
 }
 
-// Commands that nobody waits for any more count, too: there are never more of them than places.
-TEST(ControlServer, TurnsAwayMoreThanAFew) {
+// A command whose client has gone still counts: there are never more commands than places.
+TEST(ControlServer, RefusesClientsBeyondTheLimit) {
     served one;
     std::vector<std::unique_ptr<raw_client>> clients;
     for (std::size_t i = 0; i < most_control_clients; ++i) {
@@ -218,14 +218,14 @@ TEST(ControlServer, TurnsAwayMoreThanAFew) {
     EXPECT_EQ(one.echo(), echoed);
 }
 
-TEST(ControlServer, HearsSignals) {
+TEST(ControlServer, WakesUpForRaise) {
     served one;
     one.server.raise();
     std::unique_lock lock(one.mutex);
     one.came.wait(lock, [&] { return one.signals == 1; });
 }
 
-TEST(ControlServer, LeavesNothingBehind) {
+TEST(ControlServer, LeavesNoSocketBehind) {
     served one;
     const raw_client busy(one.path);
     EXPECT_TRUE(busy.say(request_line({"wait", {}})));
@@ -238,7 +238,7 @@ TEST(ControlServer, LeavesNothingBehind) {
     EXPECT_TRUE(std::filesystem::is_empty(one.scratch.path));
 }
 
-TEST(ControlServer, TakesThePlaceOfADeadProcesssSocket) {
+TEST(ControlServer, ReplacesADeadProcesssSocket) {
     const scratch_directory scratch;
     const std::string path = control_socket_path(scratch.path, getpid());
     const int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -249,7 +249,7 @@ TEST(ControlServer, TakesThePlaceOfADeadProcesssSocket) {
     EXPECT_TRUE(raw_client(path).connected());
 }
 
-TEST(ControlServer, LeavesALivingOneAlone) {
+TEST(ControlServer, LeavesALiveProcesssSocketAlone) {
     served one;
     control_server second({});
     EXPECT_NE(second.listen_in(one.scratch.path, getpid()).find("is another process's"), std::string::npos);
@@ -302,7 +302,7 @@ int open_sockets() {
 }
 
 // A forked child's copies keep neither clients nor the socket's name alive.
-TEST(ControlServer, IsNotInAForkedChild) {
+TEST(ControlServer, DoesNotRunInAForkedChild) {
     served one;
     const raw_client busy(one.path);
     EXPECT_TRUE(busy.say(request_line({"wait", {}})));
@@ -329,7 +329,7 @@ TEST(ControlServer, IsNotInAForkedChild) {
     EXPECT_EQ(WEXITSTATUS(status), 1);  // our own side of `busy`
 }
 
-TEST(ControlClient, SaysWhatIsInTheWay) {
+TEST(ControlClient, NamesTheObstacle) {
     const auto problem = [](pid_t pid) -> std::string {
         try {
             (void)ask_process(pid, {"status", {}}, 10s);
@@ -346,7 +346,7 @@ TEST(ControlClient, SaysWhatIsInTheWay) {
 }
 
 // A limit as a sandbox sets it: poll(2) then refuses more descriptors than that. It answers again once it may.
-TEST(ControlServer, SleepsAndIsWokenWhereThereMayBeNoDescriptors) {
+TEST(ControlServer, SleepsAndWakesUnderADescriptorLimit) {
     served one;
     const raw_client before(one.path);
     const raw_client second(one.path);

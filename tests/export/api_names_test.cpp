@@ -5,7 +5,7 @@
 namespace prof::api_names_test {
 namespace {
 
-TEST(ApiNames, AreThoseProgrammersWrite) {
+TEST(ApiNames, AreTheNamesInSourceCode) {
     EXPECT_EQ(api_name(api_domain::runtime, 211), "cudaLaunchKernel");
     EXPECT_EQ(api_name(api_domain::runtime, 214), "cudaLaunchKernel");  // …_ptsz_v7000
     EXPECT_EQ(api_name(api_domain::runtime, 505), "cudaLaunchKernel");  // __cudaLaunchKernel_v13000

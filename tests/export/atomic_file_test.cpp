@@ -44,7 +44,7 @@ protected:
     fs::path directory_;
 };
 
-TEST_F(AtomicFile, AppearsOnCommitForTheUserAlone) {
+TEST_F(AtomicFile, AppearsOnCommitWithPrivateMode) {
     atomic_file file(path("a"));
     file.write("one ");
     file.write("two");
@@ -57,7 +57,7 @@ TEST_F(AtomicFile, AppearsOnCommitForTheUserAlone) {
     EXPECT_EQ(file_count(), 1U);
 }
 
-TEST_F(AtomicFile, LeavesWhatWasThereIfItIsNotCommitted) {
+TEST_F(AtomicFile, LeavesTheOldFileWithoutACommit) {
     std::ofstream(path("a")) << "before";
     {
         atomic_file file(path("a"));
@@ -67,7 +67,7 @@ TEST_F(AtomicFile, LeavesWhatWasThereIfItIsNotCommitted) {
     EXPECT_EQ(file_count(), 1U);
 }
 
-TEST_F(AtomicFile, ReplacesALinkAndNotWhatItPointsTo) {
+TEST_F(AtomicFile, ReplacesALinkNotItsTarget) {
     std::ofstream(path("target")) << "before";
     fs::create_symlink(path("target"), path("link"));
     atomic_file file(path("link"));
@@ -111,7 +111,7 @@ std::string failure_of(auto&& act) {
     return "no failure";
 }
 
-TEST_F(AtomicFile, TellsInOneLineWhatFailed) {
+TEST_F(AtomicFile, ReportsFailuresInOneLine) {
     EXPECT_EQ(failure_of([] { atomic_file("/nowhere/a"); }), "cannot create /nowhere/a: No such file or directory");
     EXPECT_THAT(failure_of([&] { atomic_file file(directory_.string()); }), HasSubstr("Is a directory"));
     EXPECT_EQ(failure_of([] { atomic_file("/dev/full").write("x"); }),
@@ -119,7 +119,7 @@ TEST_F(AtomicFile, TellsInOneLineWhatFailed) {
 }
 
 // As daemons do: the file that the program opens next has the number of ours.
-TEST_F(AtomicFile, WritesNoFileOfTheProgramThatClosedItsOwn) {
+TEST_F(AtomicFile, LeavesTheProgramsFileAloneAfterItsDescriptorIsClosed) {
     for (const bool commits : {false, true}) {
         const int next = dup(STDERR_FILENO);
         close(next);

@@ -35,7 +35,7 @@ struct WindowsLine : testing::Test {
     }
 };
 
-TEST_F(WindowsLine, TellsTheStepsOfEachWindow) {
+TEST_F(WindowsLine, ListsTheStepsOfEachWindow) {
     capture.parts().properties["steps"] = "12";
     EXPECT_EQ(
         line(
@@ -44,13 +44,13 @@ TEST_F(WindowsLine, TellsTheStepsOfEachWindow) {
         "recorded 4 of 12 steps, in 2 windows: steps 3 to 4, 8 to 9");
 }
 
-TEST_F(WindowsLine, LeavesOutTheStepThatTheEndOfTheProgramCut) {
+TEST_F(WindowsLine, LeavesOutAStepCutByTheProgramsEnd) {
     capture.parts().properties["steps"] = "9";  // prof_step was called nine times, and step 9 has nothing
     EXPECT_EQ(line(9, {.epoch = 2, .begin_ticks = 1000, .end_ticks = 1200, .first_step = 8, .last_step = 9}),
               "recorded 3 of 9 steps, in 2 windows: steps 3 to 4, 8");
 }
 
-TEST_F(WindowsLine, TellsHowManyStepsAProcessThatDiedHadAtLeast) {
+TEST_F(WindowsLine, HasALowerBoundOfStepsForADeadProcess) {
     capture.parts().end.reason = format::end_reason::died;
     EXPECT_EQ(
         line(
@@ -67,7 +67,7 @@ TEST_F(WindowsLine, CountsAStepOfTwoWindowsOnce) {
 }
 
 // Killed in its second window, in step 11: steps 8 to 10 are whole.
-TEST_F(WindowsLine, TellsTheStepsOfAWindowThatADeathCut) {
+TEST_F(WindowsLine, ListsTheWholeStepsOfAWindowCutByADeath) {
     capture.parts().end.reason = format::end_reason::died;
     EXPECT_EQ(line(11, {.epoch = 2, .begin_ticks = 1000, .first_step = 8}),
               "recorded 5 of at least 11 steps, in 2 windows: steps 3 to 4, 8 to 10");

@@ -75,7 +75,7 @@ const parsed_trace& eventful() {
 
 std::int64_t ns(const json& microseconds) { return std::llround(microseconds.get<double>() * 1000); }
 
-TEST(ChromeTrace, SaysWhereItComesFrom) {
+TEST(ChromeTrace, HasTheOriginInItsHeader) {
     const json& whole = eventful().whole();
     EXPECT_EQ(whole["schemaVersion"], 1);
     EXPECT_EQ(whole["displayTimeUnit"], "ms");
@@ -111,7 +111,7 @@ TEST(ChromeTrace, CountsWhatItWrote) {
     EXPECT_EQ(eventful().events("i").size(), counts.instants);
 }
 
-TEST(ChromeTrace, WritesARangeWithAllItCarries) {
+TEST(ChromeTrace, WritesEveryAttributeOfARange) {
     const json forward = eventful().event("user_annotation", "forward");
     EXPECT_EQ(forward["pid"], 4711);
     EXPECT_EQ(forward["tid"], 1001);
@@ -206,7 +206,7 @@ parsed_trace trace_of_driver_calls(const char* api_calls) {
     return parsed_trace(capture.build());
 }
 
-TEST(ChromeTrace, NamesDriverCallsAsTheRuntimesAndSaysWhatWasObserved) {
+TEST(ChromeTrace, NamesDriverCallsAfterTheRuntimeAndKeepsTheirOwnName) {
     const parsed_trace trace = trace_of_driver_calls("driver");
     const json launch = trace.event("cuda_runtime", "cudaLaunchKernel");
     EXPECT_EQ(launch["args"]["call"], "cuLaunchKernel");
@@ -218,7 +218,7 @@ TEST(ChromeTrace, NamesDriverCallsAsTheRuntimesAndSaysWhatWasObserved) {
     EXPECT_FALSE(set["args"].contains("call"));
 }
 
-TEST(ChromeTrace, LeavesDriverCallsTheirNamesWhereTheRuntimesWereRecordedToo) {
+TEST(ChromeTrace, KeepsDriverNamesWhenRuntimeCallsWereRecorded) {
     const parsed_trace trace = trace_of_driver_calls("runtime");
     const json launch = trace.event("cuda_driver", "cuLaunchKernel");
     EXPECT_EQ(launch["args"]["cbid"], 307);
@@ -254,7 +254,7 @@ bool lies_in(const json& end, const json& slice) {
            ns(end["ts"]) <= ns(slice["ts"]) + ns(slice["dur"]);
 }
 
-TEST(ChromeTrace, DrawsEachArrowFromItsCallToItsWork) {
+TEST(ChromeTrace, DrawsAFlowFromEachCallToItsWork) {
     std::map<std::uint64_t, json> starts;
     for (const json& start : eventful().events("s")) {
         EXPECT_TRUE(starts.emplace(start["id"], start).second) << "one id, two arrows";
@@ -316,7 +316,7 @@ TEST(ChromeTrace, GivesTheDomainOfARangeOnTheGpu) {
     EXPECT_THAT(found, testing::UnorderedElementsAre("step -", "sum NCCL captured", "copy NCCL"));
 }
 
-TEST(ChromeTrace, LetsNoSliceOverlapAnotherInPart) {
+TEST(ChromeTrace, HasNoPartlyOverlappingSlices) {
     std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
     for (const json& e : eventful().events("X")) {
         rows[{e["pid"], e["tid"]}].emplace_back(ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]));
@@ -331,7 +331,7 @@ TEST(ChromeTrace, LetsNoSliceOverlapAnotherInPart) {
     }
 }
 
-TEST(ChromeTrace, PutsWhatOverlapsOnSpillRows) {
+TEST(ChromeTrace, PutsOverlappingSlicesOnSpillRows) {
     const json batch = eventful().event("user_annotation", "batch");
     EXPECT_EQ(batch["tid"], 10'001'001);
     EXPECT_EQ(eventful().event("user_annotation", "decode")["tid"], 10'001'001);
@@ -362,7 +362,7 @@ TEST(ChromeTrace, KeepsAMegabyteLongName) {
     EXPECT_EQ(parsed_trace(capture.build()).event("user_annotation", name)["name"], name);
 }
 
-TEST(ChromeTrace, OfNothingIsStillATrace) {
+TEST(ChromeTrace, IsValidForAnEmptyTimeline) {
     const parsed_trace empty{timeline{}};
     EXPECT_EQ(empty.whole()["distributedInfo"]["rank"], 0);
     EXPECT_TRUE(empty.events("X").empty());
@@ -391,7 +391,7 @@ TEST(ChromeTrace, WritesPayloadsAsTextWhereANumberWouldBeRounded) {
     EXPECT_EQ(trace.event("user_annotation", "bytes")["args"]["bytes"], "18446744073709551615");
 }
 
-TEST(ChromeTrace, TellsStreamsOfContextsApart) {
+TEST(ChromeTrace, SeparatesStreamsOfContexts) {
     const parsed_trace trace(edge_capture());
     const std::map<std::pair<std::int64_t, std::int64_t>, std::string> rows = trace.row_names();
     EXPECT_EQ(rows.at({0, 7}), "stream 7 of context 1 compute");
@@ -422,7 +422,7 @@ TEST(ChromeTrace, ShowsTheCapturedRangesOfEachReplay) {
     for (const json& e : kernels) EXPECT_EQ(by_id[e["args"]["External id"]], range_of.at(e["name"])) << e;
 }
 
-TEST(ChromeTrace, ShowsAGraphThatWasRecordedAsAWholeAsAKernel) {
+TEST(ChromeTrace, ShowsAGraphRecordedAsAWholeAsAKernel) {
     const parsed_trace trace(graph_capture());
     const json graph = trace.event("kernel", "CUDA graph 7");
     EXPECT_EQ(ns(graph["ts"]), 3100);

@@ -51,7 +51,7 @@ TEST(KernelShape, HasNoOccupancyWithoutADevice) {
 }
 
 // More shapes than are remembered, each of them twice: one that took another's place is not taken for it.
-TEST(KernelShape, IsNeverAnothers) {
+TEST(KernelShape, IsRecomputedForEachKernel) {
     kernel_shape_args shapes;
     for (int round = 0; round < 2; ++round) {
         for (std::uint32_t blocks = 1; blocks <= 10'000; ++blocks) {

@@ -63,7 +63,7 @@ TEST(Occupancy, AgreesWithNvidiasCalculator) {
     }
 }
 
-TEST(Occupancy, IsLimitedByTheGridAndByTheMultiprocessor) {
+TEST(Occupancy, IsLimitedByGridAndMultiprocessor) {
     // 264 blocks of 256 threads on 132 SMs: 2 blocks, 16 warps, 512 of 2048 threads.
     const auto small = estimate_occupancy(h200, kernel(256, 32, 0, 0, 264));
     ASSERT_TRUE(small);

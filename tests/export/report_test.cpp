@@ -189,7 +189,7 @@ TEST(ReportJson, HasTheNotesOfATable) {
     EXPECT_EQ(table_json("x", {}, noted)["notes"].back(), "some were left out \\xFF");
 }
 
-TEST(ReportText, SaysWhereFoldingMergedDifferentThings) {
+TEST(ReportText, MarksRowsWhereFoldingMergedDifferentNames) {
     projection projected;
     EXPECT_EQ(projection_notes(projected, {}), "");
     for (const char* path : {"step #", "step #/conv#", "step #/a\\/b #", "x #", "y #"}) {
@@ -204,7 +204,7 @@ TEST(ReportText, SaysWhereFoldingMergedDifferentThings) {
 
 // Rows whose names look alike: a fixed one and a range called so; a range whose name has a domain in it and one of that
 // domain; a captured range and one whose name ends in what text adds to captured ones.
-TEST(Reports, TellRowsApartInEachFormat) {
+TEST(Reports, DistinguishRowsInEachFormat) {
     capture_builder capture;
     const std::uint16_t nccl = capture.domain("NCCL");
     thread_script& main = capture.thread("main");
@@ -242,7 +242,7 @@ TEST(Reports, TellRowsApartInEachFormat) {
 }
 
 // hta_capture: of backward's 250 us 150 are NCCL's kernel.
-TEST(ReportText, HasColumnsForWaitsCommunicationAndBytesWhereThereAreAny) {
+TEST(ReportText, HasColumnsForWaitsCommunicationAndBytesIfAny) {
     projection projected = project(hta_capture());
     people_layout layout;
     layout.width = 200;
@@ -264,7 +264,7 @@ TEST(ReportText, HasColumnsForWaitsCommunicationAndBytesWhereThereAreAny) {
     EXPECT_THAT(line_with(table_text(kernels_report({.data = data}), layout), "ncclKernel"), EndsWith("communication"));
 }
 
-TEST(ReportJson, TellsWaitsCommunicationAndBytes) {
+TEST(ReportJson, HasWaitsCommunicationAndBytes) {
     projection projected = project(hta_capture());
     projected.rows[0].wait_ns = 7;
     projected.rows[0].payload_bytes = 8;
@@ -300,7 +300,7 @@ step_figures two_steps() {
             {"backward", 13'600'000, 20}, {"forward", 7'800'000, 12}, {"optimizer", 2'060'000, 4}, {"", 540'000, 4}}};
 }
 
-TEST(ReportText, BeginsWithWhatAStepTakes) {
+TEST(ReportText, BeginsWithTheTimeOfAStep) {
     step_figures steps = two_steps();
     EXPECT_EQ(
         step_text(steps, {}),
@@ -410,7 +410,7 @@ TEST(ReportJson, HasTheFiguresOfAStep) {
     EXPECT_TRUE(projection_json("x", data, {}, project(data))["step"].is_null());
 }
 
-TEST(ReportText, FoldsTheRowsThatDoNotFit) {
+TEST(ReportText, FoldsRowsThatDoNotFit) {
     projection projected;
     const auto add = [&](const std::string& path, std::uint32_t parent, std::int64_t sum_ns, std::int64_t self_ns) {
         projection_row& row = projected.rows.emplace_back();
@@ -515,7 +515,7 @@ TEST(ReportText, ShowsNoControlCharacter) {
     EXPECT_THAT(text, HasSubstr("evil \"name\""));
 }
 
-TEST(ReportText, LeavesOutWhatIsTooDeep) {
+TEST(ReportText, LeavesOutRowsThatAreTooDeep) {
     const timeline data = eventful_capture();
     people_layout layout;
     layout.deepest = 0;
@@ -524,7 +524,7 @@ TEST(ReportText, LeavesOutWhatIsTooDeep) {
     EXPECT_EQ(line_with(text, "forward"), "");
 }
 
-TEST(ReportText, SaysWhatIsMissing) {
+TEST(ReportText, NamesMissingRecords) {
     timeline data = eventful_capture();
     data.quality.ended = false;
     data.properties["missing"] = "no libcupti was found: GPU work is not recorded";
@@ -535,7 +535,7 @@ TEST(ReportText, SaysWhatIsMissing) {
     EXPECT_THAT(projection_notes(project(data), {}), HasSubstr("of 2 operations no launch was seen"));
 }
 
-TEST(ReportText, SaysWhatWasNotToBeRecorded) {
+TEST(ReportText, NamesActivitiesThatWereSwitchedOff) {
     const auto note = [](const char* list) {
         timeline data;
         data.quality.ended = true;

@@ -9,7 +9,7 @@
 namespace prof::row_layout_test {
 namespace {
 
-TEST(NestingRows, PutWhatNestsOnOneRow) {
+TEST(NestingRows, PutNestedIntervalsOnOneRow) {
     nesting_rows rows;
     EXPECT_EQ(rows.place(0, 100), 0U);
     EXPECT_EQ(rows.place(0, 100), 0U);
@@ -19,7 +19,7 @@ TEST(NestingRows, PutWhatNestsOnOneRow) {
     EXPECT_EQ(rows.row_count(), 1U);
 }
 
-TEST(NestingRows, SpillWhatOverlapsInPart) {
+TEST(NestingRows, SpillPartlyOverlappingIntervals) {
     nesting_rows rows;
     EXPECT_EQ(rows.place(0, 100), 0U);
     EXPECT_EQ(rows.place(50, 150), 1U);
@@ -29,14 +29,14 @@ TEST(NestingRows, SpillWhatOverlapsInPart) {
     EXPECT_EQ(rows.row_count(), 3U);
 }
 
-TEST(NestingRows, BeginTheSearchWhereTheyAreTold) {
+TEST(NestingRows, BeginTheSearchAtTheGivenRow) {
     nesting_rows rows;
     EXPECT_EQ(rows.place(0, 10, 1), 1U);
     EXPECT_EQ(rows.place(1, 9), 0U);
     EXPECT_EQ(rows.row_count(), 2U);
 }
 
-TEST(DisjointRows, PutNothingInsideAnother) {
+TEST(DisjointRows, NeverNestIntervals) {
     disjoint_rows rows;
     EXPECT_EQ(rows.place(0, 100), 0U);
     EXPECT_EQ(rows.place(10, 20), 1U);

@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(GpuRows, KeepARangeThatCutsAnotherThreadsKernelOffTheStreamsRow) {
+TEST(GpuRows, MoveARangeThatCutsAnotherThreadsKernelToItsOwnRow) {
     // Two threads launch on one stream: a's kernel [10, 50), b's [30, 60) beside it.
     capture_builder capture;
     capture.thread("a").push(0, "range a").launch(1, 1).pop(5);
@@ -78,7 +78,7 @@ TEST(GpuRows, SeparateStreamsOfContexts) {
 
 // What a viewer needs of a row, checked pair by pair: no slices that overlap in part, none that begins together with an
 // operation and is not around it. And nothing is lost.
-TEST(GpuRows, AreFitForViewersWhateverComes) {
+TEST(GpuRows, NestForAnyInput) {
     std::mt19937 random(11);
     std::size_t checked_count = 0;
     for (int round = 0; round < 200; ++round) {
@@ -151,7 +151,7 @@ TEST(HostRows, PutInterleavedDomainsOnTwoRows) {
 
 // A phase that begins within a range of the program's and ends after it would cut it. Each kind has rows of its own,
 // and takes no notice of the other.
-TEST(HostRows, PutPhasesOnRowsOfTheirOwn) {
+TEST(HostRows, PutPhasesOnTheirOwnRows) {
     capture_builder capture;
     const std::uint16_t phases = capture.domain("prof.phases");
     thread_script& thread = capture.thread("a");

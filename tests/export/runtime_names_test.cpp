@@ -21,7 +21,7 @@ using testing::IsEmpty;
 
 std::string_view counterpart_of(std::uint32_t cbid) { return runtime_counterpart(api_name(api_domain::driver, cbid)); }
 
-TEST(RuntimeNames, AreThoseOfTheCallsThatTheDriversWereSeenIn) {
+TEST(RuntimeNames, AreTheEnclosingCallsOfTheRecordedLog) {
     std::ifstream log(PROF_SOURCE_DIR "/tests/gpu/conformance/h200.log");
     std::set<std::string> seen;
     std::string outer;
@@ -48,7 +48,7 @@ TEST(RuntimeNames, AreThoseOfTheCallsThatTheDriversWereSeenIn) {
                                    "and the sets with and without Async";
 }
 
-TEST(RuntimeNames, StandForNothingThatTheRuntimeNeverCalls) {
+TEST(RuntimeNames, AreEmptyForFunctionsThatTheRuntimeNeverCalls) {
     for (const char* own : {"cuLaunch", "cuLaunchGrid", "cuMemsetD32Async", "cuMemsetD16", "cuMemcpyAtoA",
                             "cuMemAllocHost", "cuMemCreate", "cuNoSuchCall", ""}) {
         EXPECT_EQ(runtime_counterpart(own), "") << own;
@@ -58,7 +58,7 @@ TEST(RuntimeNames, StandForNothingThatTheRuntimeNeverCalls) {
 }
 
 // Whatever is recorded: a call that the runtime's library does not refer to is the program's own.
-TEST(RuntimeNames, AreOfCallsThatTheRuntimesLibraryRefersTo) {
+TEST(RuntimeNames, AreReferencedByTheRuntimesLibrary) {
     std::ifstream file("/usr/local/cuda/lib64/libcudart.so", std::ios::binary);
     if (!file) GTEST_SKIP() << "no CUDA toolkit";
     const std::string library{std::istreambuf_iterator<char>(file), {}};

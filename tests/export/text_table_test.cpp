@@ -30,13 +30,13 @@ TEST(TextTable, DropsTheLeastImportantColumnsFirst) {
     EXPECT_EQ(lines_of(table.render(30))[2], "a long name that…es room     1");
 }
 
-TEST(TextTable, CutsNamesInTheMiddleAndBetweenLetters) {
+TEST(TextTable, CutsNamesInTheMiddleBetweenLetters) {
     EXPECT_EQ(shortened("abcdefghij", 7), "abcd…ij");
     EXPECT_EQ(shortened("äöüßäöüß", 5), "äöü…ß");
     EXPECT_EQ(shortened("short", 5), "short");
 }
 
-TEST(TextTable, FormatsForReading) {
+TEST(TextTable, FormatsNumbersForReading) {
     EXPECT_EQ(with_thousands(999), "999");
     EXPECT_EQ(with_thousands(1'234'567), "1,234,567");
     EXPECT_EQ(time_unit::for_largest(9'999'999).format(1'234'567), "1,234.567");

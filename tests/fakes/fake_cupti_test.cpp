@@ -55,7 +55,7 @@ TEST_F(FakeCupti, HasOneSubscriber) {
     EXPECT_EQ(cuptiUnsubscribe(subscriber), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
-TEST_F(FakeCupti, RefusesWhatTheRealOneRefuses) {
+TEST_F(FakeCupti, RefusesInvalidArgumentsAsTheRealOne) {
     subscribe();
     EXPECT_EQ(cuptiSubscribe(nullptr, callback, nullptr), CUPTI_ERROR_INVALID_PARAMETER);
     EXPECT_EQ(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, 100'000), CUPTI_ERROR_INVALID_PARAMETER);
@@ -91,7 +91,7 @@ TEST_F(FakeCupti, FlushesOnlyCompleteBuffersUnlessForced) {
     EXPECT_THAT(completed_on, ElementsAre(testing::Ne(std::this_thread::get_id())));
 }
 
-TEST_F(FakeCupti, RecordsWhatTheJournalSays) {
+TEST_F(FakeCupti, RecordsMatchTheJournal) {
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
     const cudaStream_t stream = new_stream();
     launch("_Z1av", 7000, stream);
@@ -125,7 +125,7 @@ TEST_F(FakeCupti, AsksForBuffersOnTheLaunchingThreadAndReturnsFullOnesFromItsOwn
     EXPECT_EQ(fake_cupti_buffers_held(), 1U);
 }
 
-TEST_F(FakeCupti, CountsDropsOnceAndStartsAgainAtZero) {
+TEST_F(FakeCupti, ResetsTheDropCountWhenRead) {
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
     gives_no_buffer = true;
     launch("lost");
@@ -166,7 +166,7 @@ TEST_F(FakeCupti, FailsOnDemand) {
     EXPECT_EQ(fake_cupti_calls("cuptiActivityEnable"), 2U);
 }
 
-TEST_F(FakeCupti, FailsAsTheEnvironmentSays) {
+TEST_F(FakeCupti, FailsByEnvironmentVariable) {
     setenv("FAKE_CUPTI_FAIL", "cuptiSubscribe=39;cuptiGetVersion=999*1", 1);
     fake_gpu_reset();
     unsetenv("FAKE_CUPTI_FAIL");  // read at the reset
@@ -193,7 +193,7 @@ TEST_F(FakeCupti, LaysRecordsOutAsItsVersionDoes) {
     }
 }
 
-TEST_F(FakeCupti, KnowsTheLaunchOfCuda13OnlyFrom13On) {
+TEST_F(FakeCupti, HasTheLaunchCallbackOfCuda13FromVersion13On) {
     subscribe();
     const auto enable = [&] {
         return cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
@@ -204,7 +204,7 @@ TEST_F(FakeCupti, KnowsTheLaunchOfCuda13OnlyFrom13On) {
     EXPECT_EQ(enable(), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
-TEST_F(FakeCupti, TellsCopiesApart) {
+TEST_F(FakeCupti, DistinguishesKindsOfCopies) {
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
     void* device = nullptr;
     void* pinned = nullptr;
@@ -241,7 +241,7 @@ TEST_F(FakeCupti, LeavesDeselectedApiCallsOut) {
     EXPECT_THAT(kinds, ElementsAre(CUPTI_ACTIVITY_KIND_RUNTIME));
 }
 
-TEST_F(FakeCupti, TellsNoContextAtTheEntryOfAThreadsFirstCall) {
+TEST_F(FakeCupti, HasNoContextAtTheEntryOfAThreadsFirstCall) {
     subscribe();
     ASSERT_EQ(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
                                   CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000),
@@ -273,7 +273,7 @@ TEST_F(FakeCupti, StartsAgainAfterFinalize) {
     EXPECT_STREQ(kernels()[0].name, "seen");
 }
 
-TEST_F(FakeCupti, SerialisesKernelsWhereTheSerialisingKindIsOn) {
+TEST_F(FakeCupti, SerialisesKernelsWhileTheSerialisingKindIsEnabled) {
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL), CUPTI_SUCCESS);
     EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_ERROR_NOT_COMPATIBLE);
     launch("a", 50'000, new_stream());
@@ -281,7 +281,7 @@ TEST_F(FakeCupti, SerialisesKernelsWhereTheSerialisingKindIsOn) {
     EXPECT_EQ(journal(1).start_ns, journal(0).end_ns);
 }
 
-TEST_F(FakeCupti, LosesNothingOfManyThreads) {
+TEST_F(FakeCupti, LosesNoRecordOfManyThreads) {
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
     constexpr int threads = 4;
     constexpr int launches = 200;
@@ -311,7 +311,7 @@ TEST_F(FakeCupti, LosesNothingOfManyThreads) {
     EXPECT_THAT(outstanding, IsEmpty());
 }
 
-TEST_F(FakeCupti, CompletesByTheRealClockToo) {
+TEST_F(FakeCupti, CompletesRecordsOnTheRealClock) {
     fake_gpu_set_clock(FAKE_GPU_CLOCK_REALTIME);
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
     const std::uint64_t before_ns = fake_gpu_now_ns();

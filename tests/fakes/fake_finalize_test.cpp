@@ -29,7 +29,7 @@ struct FakeFinalize : cupti_client {
 constexpr CUpti_CallbackDomain runtime = CUPTI_CB_DOMAIN_RUNTIME_API;
 constexpr CUpti_CallbackDomain driver = CUPTI_CB_DOMAIN_DRIVER_API;
 
-TEST_F(FakeFinalize, HarmsNobodyBetweenCalls) {
+TEST_F(FakeFinalize, IsHarmlessBetweenCalls) {
     switch_launches(runtime, true);
     switch_launches(driver, true);
     launch();
@@ -39,7 +39,7 @@ TEST_F(FakeFinalize, HarmsNobodyBetweenCalls) {
     EXPECT_EQ(callbacks.size(), 4U);
 }
 
-TEST_F(FakeFinalize, HarmsACallOfTheRuntimesThatIsUnderWay) {
+TEST_F(FakeFinalize, HarmsARuntimeCallInProgress) {
     switch_launches(runtime, true);
     launch(finalize);
     EXPECT_EQ(fake_cupti_freed_uses(), 1U) << "its exit";
@@ -47,14 +47,14 @@ TEST_F(FakeFinalize, HarmsACallOfTheRuntimesThatIsUnderWay) {
     EXPECT_EQ(fake_cupti_freed_uses(), 1U) << "the hook was taken off";
 }
 
-TEST_F(FakeFinalize, HarmsNoCallOfTheDriversThatIsUnderWay) {
+TEST_F(FakeFinalize, IsHarmlessDuringADriverCall) {
     switch_launches(driver, true);
     launch(finalize);
     EXPECT_EQ(fake_cupti_freed_uses(), 0U);
 }
 
 // The callback's use goes first, and then the call's: none is left, and the hook is on.
-TEST_F(FakeFinalize, LeavesAHookThatWasSwitchedOffDuringACall) {
+TEST_F(FakeFinalize, LeavesAHookSwitchedOffDuringACall) {
     switch_launches(runtime, true);
     launch([] { latest().switch_launches(runtime, false); });
     EXPECT_EQ(callbacks.size(), 1U);
@@ -67,7 +67,7 @@ TEST_F(FakeFinalize, LeavesAHookThatWasSwitchedOffDuringACall) {
     EXPECT_EQ(fake_cupti_freed_uses(), 2U) << "each call";
 }
 
-TEST_F(FakeFinalize, TakesOffAHookThatWasSwitchedOnTwiceAndOffOnce) {
+TEST_F(FakeFinalize, RemovesAHookSwitchedOnTwiceAndOffOnce) {
     for (const bool on : {true, true, false}) switch_launches(runtime, on);
     launch(finalize);
     EXPECT_EQ(fake_cupti_freed_uses(), 1U) << "the hook was on";
@@ -75,7 +75,7 @@ TEST_F(FakeFinalize, TakesOffAHookThatWasSwitchedOnTwiceAndOffOnce) {
     EXPECT_EQ(fake_cupti_freed_uses(), 1U);
 }
 
-TEST_F(FakeFinalize, FindsNoHookThatWasSwitchedOffTwice) {
+TEST_F(FakeFinalize, MissesAHookSwitchedOffTwice) {
     for (const bool on : {true, false, false}) switch_launches(runtime, on);
     launch(finalize);
     launch();
@@ -86,7 +86,7 @@ TEST_F(FakeFinalize, FindsNoHookThatWasSwitchedOffTwice) {
     EXPECT_EQ(callbacks.size(), 2U) << "it is on again";
 }
 
-TEST_F(FakeFinalize, HarmsAThreadThatIsInACallback) {
+TEST_F(FakeFinalize, HarmsAThreadInACallback) {
     for (const CUpti_CallbackDomain domain : {driver, runtime}) {
         switch_launches(domain, true);
         fake_gpu_interrupt(FAKE_GPU_IN_CALLBACK, [] { std::thread(finalize).join(); });
@@ -96,7 +96,7 @@ TEST_F(FakeFinalize, HarmsAThreadThatIsInACallback) {
     }
 }
 
-TEST_F(FakeFinalize, HarmsNobodyInACallThatHasNoCallback) {
+TEST_F(FakeFinalize, IsHarmlessDuringACallWithoutACallback) {
     fake_gpu_interrupt(FAKE_GPU_IN_CALLBACK, finalize);
     launch();
     EXPECT_EQ(fake_cupti_calls("cuptiFinalize"), 0U);

@@ -47,7 +47,7 @@ enum fake_gpu_place {
     FAKE_GPU_GETTING_BUFFER = 3,   /* CUPTI has asked its client for a buffer */
     FAKE_GPU_RETURNING_BUFFER = 4, /* CUPTI's own thread has just handed a buffer to its client */
     FAKE_GPU_REGISTERING = 5,      /* a client of CUPTI registers its buffers' callbacks */
-    FAKE_GPU_FINALIZING = 6,       /* CUPTI takes itself down: who calls it now, dies */
+    FAKE_GPU_FINALIZING = 6,       /* CUPTI finalizes: a call to it now ends the process */
     FAKE_GPU_IN_CALLBACK = 7,      /* CUPTI is about to call its client back, of a call or a resource */
     FAKE_GPU_DISABLING = 8,        /* a client of CUPTI switches a kind of records off */
     FAKE_GPU_PLACES = 9

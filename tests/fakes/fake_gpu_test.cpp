@@ -32,14 +32,14 @@ TEST_F(FakeGpu, RunsAStreamInOrderAndTwoStreamsAtOnce) {
     EXPECT_EQ(journal(2).end_ns, 1'000'005'400);
 }
 
-TEST_F(FakeGpu, JumpsTheVirtualClockToTheEndOfWhatIsSynchronised) {
+TEST_F(FakeGpu, SynchronisationMovesTheVirtualClockToTheEnd) {
     launch("a", 1'000'000);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     // launched at 1 s, starts 1 us later; the synchronising call takes its own 100 ns
     EXPECT_EQ(fake_gpu_now_ns(), 1'001'001'100);
 }
 
-TEST_F(FakeGpu, LetsTheDefaultStreamWaitForBlockingStreams) {
+TEST_F(FakeGpu, DefaultStreamWaitsForBlockingStreams) {
     cudaStream_t blocking = nullptr;
     ASSERT_EQ(cudaStreamCreate(&blocking), cudaSuccess);
     launch("a", 50'000, blocking);
@@ -80,7 +80,7 @@ TEST_F(FakeGpu, CopiesBytes) {
     EXPECT_EQ(back, 42);
 }
 
-TEST_F(FakeGpu, AnswersNoDeviceWithoutOne) {
+TEST_F(FakeGpu, AnswersNoDeviceWithoutDevices) {
     fake_gpu_set_device_count(0);
     int count = -1;
     EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);

@@ -82,7 +82,7 @@ TEST_F(FakeGraph, JoinsASecondStreamByEvents) {
     EXPECT_EQ(journal(0).end_ns - journal(0).start_ns, 11'000U);
 }
 
-TEST_F(FakeGraph, TracesAGraphAsOneWhereGraphTraceIsOn) {
+TEST_F(FakeGraph, TracesAGraphAsAWholeWithGraphTrace) {
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), CUPTI_SUCCESS);
     const cudaGraphExec_t exec = capture_two_kernels();
@@ -91,7 +91,7 @@ TEST_F(FakeGraph, TracesAGraphAsOneWhereGraphTraceIsOn) {
     EXPECT_THAT(kinds, testing::ElementsAre(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
 }
 
-TEST_F(FakeGraph, CrashesTheReplayOfAGraphThatIsOlderThanGraphTrace) {
+TEST_F(FakeGraph, AbortsAtTheReplayOfAGraphOlderThanGraphTrace) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const cudaGraphExec_t exec = capture_two_kernels();
     ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), CUPTI_SUCCESS);

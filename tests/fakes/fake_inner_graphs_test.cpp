@@ -1,4 +1,4 @@
-// Graphs inside graphs: what the simulated CUPTI tells of them is what the real one was measured to
+// Graphs inside graphs: the simulated CUPTI reports of them what the real one was measured to
 // (docs/lab/cupti-graphs.md).
 #include <gmock/gmock.h>
 
@@ -125,7 +125,7 @@ protected:
     CUpti_SubscriberHandle listener = nullptr;
 };
 
-TEST_F(FakeInnerGraphs, AChildMovesBehindTheNodesOfTheGraph) {
+TEST_F(FakeInnerGraphs, MovesChildNodesBehindTheGraphsNodes) {
     const cudaGraph_t child = capture({"a"});
     cudaGraph_t graph = nullptr;
     cudaGraphNode_t node = nullptr;
@@ -139,7 +139,7 @@ TEST_F(FakeInnerGraphs, AChildMovesBehindTheNodesOfTheGraph) {
     EXPECT_THAT(launch(exec), ElementsAre("a 4.1"));
 }
 
-TEST_F(FakeInnerGraphs, AChildOfAChildMovesTwice) {
+TEST_F(FakeInnerGraphs, MovesNodesOfANestedChildTwice) {
     const cudaGraph_t a = capture({"a"});
     cudaGraph_t b = nullptr;
     cudaGraph_t c = nullptr;
@@ -160,7 +160,7 @@ TEST_F(FakeInnerGraphs, AChildOfAChildMovesTwice) {
     EXPECT_THAT(launch(exec), ElementsAre("a 7.2"));
 }
 
-TEST_F(FakeInnerGraphs, ABodyRunsOutsideTheLaunchsCorrelation) {
+TEST_F(FakeInnerGraphs, RunsABodyWithoutTheLaunchsCorrelation) {
     const cudaGraphExec_t exec = instantiate(conditional(cudaGraphCondTypeIf, {"body"}));
     EXPECT_THAT(told, ElementsAre("created 3.0", "cloned 3.0 of 1.0", "created 4.0", "cloned 4.0 of 2.0", "created 3.1",
                                   "cloned 3.1 of 1.1", "starting", "graph destroyed 4", "created 3.3", "created 3.4",
@@ -170,13 +170,13 @@ TEST_F(FakeInnerGraphs, ABodyRunsOutsideTheLaunchsCorrelation) {
     EXPECT_THAT(launch(exec), ElementsAre("before 3.0"));
 }
 
-TEST_F(FakeInnerGraphs, AWhileRunsAsOftenAsItIsTold) {
+TEST_F(FakeInnerGraphs, RunsAWhileBodyTheGivenNumberOfTimes) {
     const cudaGraphExec_t exec = instantiate(conditional(cudaGraphCondTypeWhile, {"body"}));
     fake_gpu_set_condition(condition, 3);
     EXPECT_THAT(launch(exec), ElementsAre("before 3.0", "body 3.2 alone", "body 3.2 alone", "body 3.2 alone"));
 }
 
-TEST_F(FakeInnerGraphs, ASwitchRunsOneBody) {
+TEST_F(FakeInnerGraphs, RunsOneBodyOfASwitch) {
     const cudaGraphExec_t exec = instantiate(conditional(cudaGraphCondTypeSwitch, {"first", "second"}));
     EXPECT_THAT(launch(exec), ElementsAre("before 4.0", "second 4.3 alone"));
     fake_gpu_set_condition(condition, 0);
@@ -185,7 +185,7 @@ TEST_F(FakeInnerGraphs, ASwitchRunsOneBody) {
     EXPECT_THAT(launch(exec), ElementsAre("before 4.0"));
 }
 
-TEST_F(FakeInnerGraphs, AnUpdateKeepsTheIdsOfTheExecutable) {
+TEST_F(FakeInnerGraphs, KeepsTheExecutablesIdsOnUpdate) {
     const cudaGraphExec_t exec = instantiate(capture({"a", "b"}));
     EXPECT_THAT(launch(exec), ElementsAre("a 2.0", "b 2.1"));
     const cudaGraph_t other = capture({"c", "d"});

@@ -10,7 +10,7 @@ namespace {
 
 using FakeDriver = cupti_client;
 
-TEST_F(FakeDriver, LoadsTheInjectedLibraryOnceAtTheFirstUse) {
+TEST_F(FakeDriver, LoadsTheInjectedLibraryOnceAtFirstUse) {
     setenv("CUDA_INJECTION64_PATH", FAKE_INJECTED_LIBRARY, 1);
     unsetenv("FAKE_INJECTED");
     int count = 0;
@@ -32,7 +32,7 @@ TEST_F(FakeDriver, RefusesToWorkInAForkedChild) {
     EXPECT_EQ(WEXITSTATUS(status), int{cudaErrorInitializationError});
 }
 
-TEST_F(FakeDriver, EndsAForkedChildThatCallsCupti) {
+TEST_F(FakeDriver, AbortsAForkedChildThatCallsCupti) {
     const pid_t child = fork();
     if (child == 0) {
         std::uint64_t now_ns = 0;

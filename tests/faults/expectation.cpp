@@ -23,7 +23,7 @@ struct place {
     std::uint32_t index = npos;
 };
 
-// Which losses are said, and how many records they may be.
+// Which losses are reported, and how many records they may be.
 struct said_losses {
     std::uint64_t records = 0;
     std::uint64_t gpu_records = 0;
@@ -134,7 +134,7 @@ private:
         problem("a capture without an end does not say so");
     }
 
-    // What a capture has, and what it says that it lacks.
+    // What a capture has, and which losses it reports.
     void take(const timeline& data) {
         for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
             const timeline_range& range = data.ranges[i];

@@ -1,4 +1,4 @@
-// What must hold of a program that met faults: nothing good is lost, and what is lost is said.
+// What must hold for a program that met faults: no record is lost unless the loss is reported.
 #pragma once
 
 #include <string>

@@ -155,7 +155,7 @@ private:
         return result;
     }
 
-    // Of a child that a fault killed the program says so.
+    // The program reports a child that a fault killed.
     std::string without_killed_children(std::string out) const {
         const std::string line = "a child ended with " + std::to_string(SIGKILL) + "\n";
         for (std::uint32_t left = report_->children_killed; left > 0; --left) {
@@ -268,7 +268,7 @@ bool holds(std::uint64_t seed, const scenario& what) {
     return false;
 }
 
-TEST(Faults, LeaveTheProgramAsItIsAndLoseNothingUnsaid) {
+TEST(Faults, LeaveTheProgramUnchangedAndCountEveryLoss) {
     const std::uint64_t only = number("PROF_FAULTS_SEED", 0);
     const std::uint64_t first = only != 0 ? only : number("PROF_FAULTS_FIRST", 1);
     const std::uint64_t seconds = number("PROF_FAULTS_SECONDS", 0);
@@ -303,7 +303,7 @@ scenario scenario_of(const std::map<std::string, std::string>& options, const st
 }
 
 // One allocation after another fails. PROF_FAULTS_COUNT=200: so many of them.
-TEST(Faults, OfAnyAllocationCostNoMoreThanIsSaid) {
+TEST(Faults, OfAnyAllocationCostOnlyWhatIsReported) {
     const std::uint64_t count = number("PROF_FAULTS_COUNT", 6);
     constexpr std::uint64_t allocations = 200;  // until the capture is under way
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -320,7 +320,7 @@ struct found_once {
     const char* faults;
 };
 
-TEST(Faults, ThatWereFoundOnceAreMet) {
+TEST(Faults, RegressionsStayFixed) {
     const std::vector<found_once> all = {
         {"no memory where it is said that nothing is recorded", 361, {}, "malloc@60+100000=fail:12"},
         {"the capture fails, and later the process dies", 85, {}, "write@3+100000=fail:5"},

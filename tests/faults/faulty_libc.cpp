@@ -145,7 +145,7 @@ PROF_EXPORT int pthread_create(pthread_t* out, const pthread_attr_t* how, void* 
     return met.error == 0 ? next(out, how, run, what) : met.error;
 }
 
-// The C library says why, as with any file that is not there.
+// The C library sets errno, as for any missing file.
 PROF_EXPORT void* dlopen(const char* path, int flags) noexcept {
     PROF_NEXT(dlopen);
     const verdict met = meet(faulty_call::dlopen, PROF_CALLER);

@@ -58,7 +58,7 @@ private:
 void copy_k() {}
 void gemm_k() {}
 
-// How long one call took: nobody is to wait for libprof's disk.
+// How long one call took: no caller may wait for libprof's disk.
 class stopwatch {
 public:
     ~stopwatch() {

@@ -1,5 +1,5 @@
 // fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture,
-// a deflated one, and one whose front was let go, the rings of a process in its midst, names, symbols, settings.
+// a deflated one, one whose front was trimmed, the rings of a running process, names, symbols, settings.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -23,7 +23,7 @@ void write_capture(const std::filesystem::path& path, bool deflate) {
     prof::test::write_sample(writer);
 }
 
-// What is before the sample was let go.
+// Everything before the sample was trimmed.
 void write_latest_part(const std::filesystem::path& path) {
     prof::capture_writer writer(path.string(), {});
     writer.property("hostname", "node17");

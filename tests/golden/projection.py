@@ -30,7 +30,7 @@ class Row:
         self.adopted_ns = self.adopted_ops = 0
 
 
-# Numbers that tell kinds of things apart: in conv2d, fp16.
+# Numbers that distinguish kinds of things: in conv2d, fp16.
 KEPT = r"(?<=[A-Za-z])[0-9]{1,2}(?=[A-Za-z])|(?<![A-Za-z0-9])(?i:fp|bf|tf|int|uint|float)(?:4|8|16|32|64)(?![A-Za-z0-9])"
 
 
@@ -110,7 +110,7 @@ def project(trace):
 
 
 def figures(row):
-    """The columns of the report that can be told from the trace."""
+    """The columns of the report that can be computed from the trace."""
     every = [interval for intervals in row.operations.values() for interval in intervals]
     sum_ns = sum(end - start for start, end in every)
     of_ranges = [intervals for found, intervals in row.operations.items() if found is not None]

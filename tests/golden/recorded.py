@@ -15,7 +15,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GPU_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 CALL_CATEGORIES = ("cuda_runtime", "cuda_driver")
-# What `prof export` says that it wrote.
+# The counts that `prof export` prints.
 ANNOUNCED = {
     "host ranges": "host ranges?",
     "CUDA calls": "CUDA calls?",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""capture_range=cudaProfilerApi on a GPU: is it heard of, whichever way the program calls it?
+"""capture_range=cudaProfilerApi on a GPU, with each way in which a program can call it.
 
     capture_range.py --prof BUILD/bin/prof [--json VERDICT.json]
 

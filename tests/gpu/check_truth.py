@@ -153,7 +153,7 @@ class Verdict:
 
 
 def check_stamps(verdict, journal):
-    """The program's own times make sense: each kernel ran, for as long as it was told to."""
+    """The program's own times make sense: each kernel ran, for as long as requested."""
     for operation in journal["operations"]:
         if operation["kind"] != "kernel":
             continue

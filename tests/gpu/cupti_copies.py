@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Whether a second copy of CUPTI's library can be used in a process when the first has been let go of.
+"""Whether a second copy of CUPTI's library can be used in a process after the first was finalized.
 
     cupti_copies.py FIRST SECOND        two different files, as …/nvidia/cu13/lib/libcupti.so.13
 
 The first subscribes, records a memset by its activity records, unsubscribes and is finalized and unloaded; then the
-second subscribes. Says the versions of both and what the second was answered. Exit status 0 if it may, 1 if not, 77
-without a GPU.
+second subscribes. Prints the versions of both and the answer to the second. Exit status 0 if it may subscribe, 1 if
+not, 77 without a GPU.
 """
 
 import _ctypes

@@ -231,7 +231,7 @@ def check(runner, name, eager):
         faults = [] if len(captures) == 2 else [f"{len(captures)} captures, not 2"]
         reports = [runner.report(capture) for capture in captures]
         by_node = [report for report in reports if iteration_row(report)["ops"] > STEPS]
-        # Whatever began after the graph was made is recorded by nodes, and said so.
+        # A recording that begins after the graph was made has it by nodes, and reports that.
         if len(by_node) != (2 if name == "late" else 1) or "node by node" not in said:
             faults.append(f"{len(by_node)} of {len(reports)} recordings are by nodes")
         for report in reports:

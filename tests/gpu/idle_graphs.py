@@ -14,7 +14,7 @@ Trains the model of graphs.py under `prof run --autostart 0`:
     cost     eager steps that wait for launches, while nothing is recorded: with idle_graph_nodes off and on in turn
 
 Holds that the shares of forward, backward and optimizer_step in a replay are within 5 % of those of `eager`, and that
-every replayed operation found its capture. `gone` and `cost` are told, not judged. Exit status 0 if so, 1 if not, 77
+every replayed operation found its capture. `gone` and `cost` are printed, not judged. Exit status 0 if so, 1 if not, 77
 without a GPU or without PyTorch.
 """
 
@@ -131,7 +131,7 @@ def train_once(run, cost_file):
 
 
 def remembered_nodes(capture):
-    """(nodes, copies) that the capture was told of."""
+    """(nodes, copies) in the capture's earlier records."""
     counts = {9: 0, 10: 0}
     for payload in capture_chunks.chunks(capture, capture_chunks.EARLIER):
         for record in struct.iter_unpack("<2Q3IH2B", payload[8:]):
@@ -151,7 +151,7 @@ def other_faults(report):
 
 
 def check(prof, work, run, eager):
-    """(faults, what is told)"""
+    """(faults, figures that are not judged)"""
     folder = work / run
     options = ["--idle-graph-nodes", "1"] if run in ("before", "again", "gone") else []
     cost_file = work / "cost.json"

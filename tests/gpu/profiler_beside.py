@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A program that uses another profiler itself, under `prof run` on a GPU: who records what, and what is said.
+"""A program that uses another profiler itself, under `prof run` on a GPU: what each records, and libprof's message.
 
     profiler_beside.py --prof BUILD/bin/prof [--profiler torch|proton] [--work DIR] [--json VERDICT.json]
 
 The program trains 30 steps and has torch.profiler, with CPU and CUDA, or Triton's Proton record 10 to 19. It runs by
 itself, then under `prof run`. Holds that both end with status 0 and the same output, that the other profiler counts the
 same kernels name by name in both, that libprof has the ranges of the steps before and after, and every kernel of those
-before; after Proton, which lets go of CUPTI, also of those after. What it has after torch.profiler is told: Kineto may
-keep CUPTI. Exit status 0 if it all holds, 1 if not, 77 without a GPU or without PyTorch.
+before; after Proton, which gives CUPTI back, also of those after. What it has after torch.profiler is only printed:
+Kineto may keep CUPTI. Exit status 0 if it all holds, 1 if not, 77 without a GPU or without PyTorch.
 """
 
 import argparse

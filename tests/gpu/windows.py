@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Hundreds of windows in a program that goes on launching: does it live, and does the capture have each step whole?
+"""Hundreds of windows in a program that keeps launching: it must survive, and the capture must have each step whole.
 
     windows.py --library libprof.so --prof PROF --seconds 30
 
-Between two windows CUPTI is let go of by a thread of libprof's, and taken again, while the program's threads launch.
-Each workload has a process of its own, which steps for so long under a schedule of short windows. It must end by itself,
-and the capture must have as many kernels in each window as in every other of as many steps. Where it dies, the Python
-stacks of its threads are shown, and how many windows there had been.
+Between two windows one of libprof's threads finalizes CUPTI and subscribes again, while the program's threads launch.
+Each workload has a process of its own, which steps for that long under a schedule of short windows. It must end by
+itself, and windows with equally many steps must have equally many kernels. If it dies, the Python stacks of its threads
+and the number of windows so far are printed.
 """
 
 import argparse

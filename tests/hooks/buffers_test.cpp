@@ -20,7 +20,7 @@ constexpr std::size_t bytes = 4096;
 // Without room for buffers: the pool has memory of its own.
 region where{test::one_ring()};
 
-TEST(ActivityBuffers, AreAFixedNumber) {
+TEST(ActivityBuffers, HaveAFixedNumber) {
     activity_buffers pool(where, bytes, 2);
     std::uint8_t* const a = pool.take();
     std::uint8_t* const b = pool.take();
@@ -37,7 +37,7 @@ TEST(ActivityBuffers, AreAFixedNumber) {
 }
 
 // CUPTI is gone, and does not complete what it took before.
-TEST(ActivityBuffers, AreTakenBackFromACuptiThatIsGone) {
+TEST(ActivityBuffers, ReclaimsBuffersAfterFinalize) {
     activity_buffers pool(where, bytes, 3);
     std::uint8_t* const empty = pool.take();
     std::uint8_t* const with_records = pool.take();
@@ -53,7 +53,7 @@ TEST(ActivityBuffers, AreTakenBackFromACuptiThatIsGone) {
 }
 
 // The three that were completed: one is lost, the other two are still read.
-TEST(ActivityBuffers, ByForceTakeACompletedOneThatWasNotRead) {
+TEST(ActivityBuffers, TakesACompletedUnreadBufferWhenForced) {
     activity_buffers pool(where, bytes, 3);
     std::uint8_t* taken[3];
     for (auto*& data : taken) data = pool.take();
@@ -67,8 +67,8 @@ TEST(ActivityBuffers, ByForceTakeACompletedOneThatWasNotRead) {
     EXPECT_EQ(read.count(forced), 0U);
 }
 
-// With nobody who reads, CUPTI may ask as often as it likes: there are as many buffers as it holds at once.
-TEST(ActivityBuffers, ByForceDoNotGrowBeyondWhatIsHeldAtOnce) {
+// While nothing is read, CUPTI may ask any number of times: there are as many buffers as it holds at once.
+TEST(ActivityBuffers, GrowsWhenForcedOnlyToTheNumberHeldAtOnce) {
     activity_buffers pool(where, bytes, 2);
     std::set<std::uint8_t*> seen;
     std::vector<std::uint8_t*> held = {pool.take(), pool.take(), pool.reclaim_unread(), pool.reclaim_unread()};
@@ -92,7 +92,7 @@ TEST(ActivityBuffers, ByForceDoNotGrowBeyondWhatIsHeldAtOnce) {
 
 // Nobody else ever has a buffer that one has: each thread signs its own and finds its signature. The drain thread reads
 // and gives back meanwhile, and what is completed is read or taken by force, once.
-TEST(ActivityBuffers, BelongToOneAtATimeAmongThreads) {
+TEST(ActivityBuffers, GivesEachBufferToOneThreadAtATime) {
     activity_buffers pool(where, bytes, 3);
     constexpr int rounds = 20'000;
     std::atomic<int> running{3};
@@ -125,7 +125,7 @@ TEST(ActivityBuffers, BelongToOneAtATimeAmongThreads) {
 }
 
 // What recovery sees in the mapping at each stage of a buffer's life, and that CUPTI gets nothing but zeros.
-TEST(ActivityBuffers, TellInTheMappingWhatTheyAre) {
+TEST(ActivityBuffers, MarksBufferStatesInTheMapping) {
     region_options options = test::one_ring();
     options.buffer_bytes = bytes;
     options.buffer_count = 2;
@@ -170,7 +170,7 @@ TEST(ActivityBuffers, TellInTheMappingWhatTheyAre) {
     EXPECT_TRUE(is_zero(a));
 }
 
-TEST(ActivityBuffers, HaveMemoryOfTheirOwnWhereThereIsNoStorageForThem) {
+TEST(ActivityBuffers, UsesPrivateMemoryWhenTheMappingHasNoStorage) {
     const test::scratch_directory scratch;
     region_options options = test::one_ring();
     options.place = scratch.path;
@@ -203,7 +203,7 @@ TEST(ActivityBuffers, HaveMemoryOfTheirOwnWhereThereIsNoStorageForThem) {
 }
 
 // Each `ask` stands for CUPTI's being asked for all of its buffers: those in `back` are the ones that it gives.
-TEST(ActivityBuffers, ThatStayOutWithRecordsAreSomebodyElses) {
+TEST(ActivityBuffers, CountsBuffersThatStayOutWithRecords) {
     activity_buffers pool(where, bytes, 4);
     const auto ask = [&](const std::vector<std::uint8_t*>& back = {}) {
         pool.note_filled();

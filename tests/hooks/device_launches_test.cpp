@@ -21,13 +21,13 @@ using test::symbols_without;
 
 bool of(const std::vector<char>& image) { return can_launch_kernels(image.data(), image.size()); }
 
-TEST(DeviceLaunches, AreKnownByTheFunctionThatTheModuleIsLinkedWith) {
+TEST(DeviceLaunches, RecognizesModulesLinkedWithTheDeviceLaunchFunction) {
     EXPECT_FALSE(of(module_with(symbols_without)));
     EXPECT_TRUE(of(module_with(symbols_with_launches)));
     EXPECT_TRUE(of(module_with(std::string("\0cudaLaunchDevice\0", 18)))) << "before CUDA 12";
 }
 
-TEST(DeviceLaunches, AreSoughtInNothingThatIsNoModule) {
+TEST(DeviceLaunches, IgnoresImagesThatAreNoModule) {
     EXPECT_FALSE(can_launch_kernels(nullptr, 0));
     EXPECT_FALSE(can_launch_kernels(nullptr, 100));
     std::vector<char> image = module_with(symbols_with_launches);
@@ -36,7 +36,7 @@ TEST(DeviceLaunches, AreSoughtInNothingThatIsNoModule) {
 }
 
 // Each in memory of its own, so that a sanitizer finds what is read beside it.
-TEST(DeviceLaunches, AreSoughtNotBeyondTheEnd) {
+TEST(DeviceLaunches, ReadsNothingBeyondTheImagesEnd) {
     const std::vector<char> whole = module_with(symbols_with_launches);
     for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
         EXPECT_FALSE(of({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes)})) << bytes;
@@ -48,7 +48,7 @@ TEST(DeviceLaunches, AreSoughtNotBeyondTheEnd) {
     }
 }
 
-TEST(DeviceLaunches, AreHeardOfWhenAModuleIsLoaded) {
+TEST(DeviceLaunches, ReportsDeviceLaunchesWhenAModuleIsLoaded) {
     region rings{test::one_ring()};
     cupti_tracer tracer{rings, {.library = PROF_TEST_FAKE_CUPTI, .buffer_bytes = 4096, .buffer_count = 8}};
     ASSERT_EQ(tracer.attach(1), "");

@@ -1,4 +1,4 @@
-// What is recorded of graphs: enough to say of each kernel which one was captured, by its node's id alone.
+// The records of graphs: from a kernel's node id alone they give the captured node.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -133,12 +133,12 @@ struct GraphEvents : testing::Test {
     std::uint64_t latest_node = 0;
 };
 
-TEST_F(GraphEvents, LeadFromAnInstantiatedGraphToItsCapture) {
+TEST_F(GraphEvents, LinkAnInstantiatedGraphToItsCapture) {
     EXPECT_EQ(check_launch(instantiate(capture({"a", "b"}))), 2U);
     EXPECT_EQ(drops(), 0U);
 }
 
-TEST_F(GraphEvents, LeadFromChildrenToTheirCapture) {
+TEST_F(GraphEvents, LinkChildGraphsToTheirCapture) {
     const cudaGraph_t child = as_child(capture({"a", "b"}));
     capture_into(child, {"c"});
     EXPECT_EQ(check_launch(instantiate(child)), 3U);
@@ -150,7 +150,7 @@ TEST_F(GraphEvents, LeadFromChildrenToTheirCapture) {
     EXPECT_EQ(drops(), 0U);
 }
 
-TEST_F(GraphEvents, LeadFromBodiesToTheirCapture) {
+TEST_F(GraphEvents, LinkConditionalBodiesToTheirCapture) {
     const cudaGraph_t graph = capture({"before"});
     const cudaGraph_t body = add_body(graph);
     capture_into(body, {"a", "b"});
@@ -161,7 +161,7 @@ TEST_F(GraphEvents, LeadFromBodiesToTheirCapture) {
     EXPECT_EQ(drops(), 0U);
 }
 
-TEST_F(GraphEvents, LeadFromAnUpdatedGraphToTheLatestCapture) {
+TEST_F(GraphEvents, LinkAnUpdatedGraphToTheLatestCapture) {
     const cudaGraphExec_t exec = instantiate(capture({"a", "b"}));
     EXPECT_EQ(check_launch(exec), 2U);
     for (const char* name : {"c", "d"}) {
@@ -172,7 +172,7 @@ TEST_F(GraphEvents, LeadFromAnUpdatedGraphToTheLatestCapture) {
     }
 }
 
-TEST_F(GraphEvents, TellOfTheEndOfAllTheyToldOf) {
+TEST_F(GraphEvents, ReportTheEndOfEveryReportedNode) {
     const cudaGraph_t inner = capture({"a"});
     capture_into(add_body(inner), {"b", "c"});
     const cudaGraph_t graph = as_child(inner);
@@ -186,7 +186,7 @@ TEST_F(GraphEvents, TellOfTheEndOfAllTheyToldOf) {
 }
 
 // A copy that no executable is made of is not asked for its id later.
-TEST_F(GraphEvents, AskNothingOfNodesOutsideAnInstantiation) {
+TEST_F(GraphEvents, IgnoreNodesOutsideAnInstantiation) {
     const cudaGraph_t child = as_child(capture({"a"}));
     EXPECT_EQ(first_inner_block(), 0U);
     const std::size_t before = fake_cupti_calls("cuptiGetGraphNodeId");
@@ -198,7 +198,7 @@ TEST_F(GraphEvents, AskNothingOfNodesOutsideAnInstantiation) {
 
 CUgraphNode node_at(std::uintptr_t address) { return reinterpret_cast<CUgraphNode>(address); }
 
-TEST(InnerNodes, HaveAPoolOfTheirOwn) {
+TEST(InnerNodes, UseTheirOwnPool) {
     constexpr std::uint64_t in_another_graph = std::uint64_t{2} << 32;
     for (int again = 0; again < 3; ++again) {
         begin_instantiation(7);
@@ -219,7 +219,7 @@ TEST(InnerNodes, HaveAPoolOfTheirOwn) {
     }
 }
 
-TEST(InnerNodes, AreForgottenWhereTheEndOfTheCallMayHavePassedUnheard) {
+TEST(InnerNodes, AreForgottenWhenTheCallsEndMayBeUnrecorded) {
     begin_instantiation(7);
     EXPECT_TRUE(remember_inner_node(node_at(8), std::uint64_t{2} << 32));
     EXPECT_TRUE(is_instantiating(7));
@@ -227,7 +227,7 @@ TEST(InnerNodes, AreForgottenWhereTheEndOfTheCallMayHavePassedUnheard) {
     EXPECT_EQ(first_inner_block(), 0U);
 }
 
-TEST(InnerNodes, OfSeveralThreadsAreApart) {
+TEST(InnerNodes, KeepThreadsApart) {
     std::vector<std::thread> threads;
     for (std::uint64_t t = 1; t <= 4; ++t) {
         threads.emplace_back([t] {

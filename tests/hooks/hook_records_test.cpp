@@ -65,7 +65,7 @@ void make_ranges(nvtxDomainHandle_t domain, nvtxStringHandle_t registered) {
     for (int level = 3; level >= 0; --level) EXPECT_EQ(nvtxRangePop(), level);
 }
 
-TEST(HookRecords, WhatXlaRegistersBesideNamesTakesNoRoom) {
+TEST(HookRecords, KeepNoXlaStringsBesideNames) {
     install_region(&where(), nullptr);
     InitializeInjectionNvtx2_fnptr = attach;
     nvtxDomainHandle_t xla = nvtxDomainCreateA("TSL");
@@ -81,7 +81,7 @@ TEST(HookRecords, WhatXlaRegistersBesideNamesTakesNoRoom) {
     EXPECT_NE(nvtxDomainRegisterStringA(nullptr, hlo.c_str()), nullptr);
 }
 
-TEST(HookRecords, AreTheSameOnTheShortWayAndTheLongOne) {
+TEST(HookRecords, AreTheSameOnTheFastAndTheSlowPath) {
     install_region(&where(), nullptr);
     InitializeInjectionNvtx2_fnptr = attach;
     nvtxDomainHandle_t domain = nvtxDomainCreateA("app");

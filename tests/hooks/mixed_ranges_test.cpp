@@ -27,7 +27,7 @@ int NVTX_API attach_mixed(NvtxGetExportTableFunc_t get_export_table) {
     return 1;
 }
 
-TEST(MixedRanges, AreThoseOfThePartThatHasThem) {
+TEST(PartlyDisabledRanges, ComeOnlyFromPartsThatEnableThem) {
     InitializeInjectionNvtx2_fnptr = attach_mixed;
     make_disabled_range();
     { const scoped_range range("enabled"); }

@@ -1,4 +1,4 @@
-// other_threads_are_quiescent(): what it says of threads that sleep, run, starve, are suspended and end.
+// other_threads_are_quiescent() for threads that sleep, run, starve, are suspended and end.
 #include "hooks/cupti/quiescence.hpp"
 
 #include <gtest/gtest.h>
@@ -84,13 +84,13 @@ private:
     std::thread thread_;
 };
 
-TEST(MovedOn, IsTrueOfNoOtherThreadAndOfThoseThatSleep) {
+TEST(Quiescence, IsTrueWithoutOtherThreadsAndForSleepingThreads) {
     EXPECT_TRUE(other_threads_are_quiescent(any_time));
     const sleepers some(3);
     EXPECT_TRUE(other_threads_are_quiescent(any_time));
 }
 
-TEST(MovedOn, IsTrueOfAThreadThatRunsOnceItHasRunForLongEnough) {
+TEST(Quiescence, IsTrueForARunningThreadAfterItRanLongEnough) {
     counting_thread running;
     for (int i = 0; i < 20; ++i) {
         const std::int64_t before_ns = running.ran_ns();
@@ -100,7 +100,7 @@ TEST(MovedOn, IsTrueOfAThreadThatRunsOnceItHasRunForLongEnough) {
 }
 
 // Among all the others, too.
-TEST(MovedOn, IsNotTrueOfAThreadThatNeitherRunsNorSleeps) {
+TEST(Quiescence, IsFalseForAThreadThatNeitherRunsNorSleeps) {
     const sleepers many(200);
     test::suspension place;
     std::atomic<bool> has_left{false};
@@ -120,8 +120,9 @@ TEST(MovedOn, IsNotTrueOfAThreadThatNeitherRunsNorSleeps) {
     EXPECT_TRUE(other_threads_are_quiescent(any_time));
 }
 
-// On the processor of a thread that never stops. The kernel decides when it runs: whatever the answer is, it is right.
-TEST(MovedOn, IsNotTrueOfAStarvedThreadBeforeItHasRun) {
+// On the processor of a thread that never stops. The kernel decides when it runs, so the answer may be either, but must
+// be right.
+TEST(Quiescence, IsFalseForAStarvedThreadUntilItRuns) {
     const int cpu = sched_getcpu();
     counting_thread starved(SCHED_IDLE, cpu);
     const counting_thread busy(SCHED_OTHER, cpu);
@@ -139,7 +140,7 @@ TEST(MovedOn, IsNotTrueOfAStarvedThreadBeforeItHasRun) {
     EXPECT_TRUE(other_threads_are_quiescent(any_time));
 }
 
-TEST(MovedOn, IsTrueOfThreadsThatEndMeanwhile) {
+TEST(Quiescence, IsTrueForThreadsThatEndMeanwhile) {
     std::atomic<bool> goes_on{true};
     std::thread parent([&] {
         while (goes_on) std::thread([] {}).join();
@@ -150,7 +151,7 @@ TEST(MovedOn, IsTrueOfThreadsThatEndMeanwhile) {
 }
 
 // Without a descriptor the threads are not found.
-TEST(MovedOn, IsNotTrueOfThreadsThatCannotBeLookedAt) {
+TEST(Quiescence, IsFalseWhenThreadsCannotBeRead) {
     const sleepers one(1);
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);

@@ -17,7 +17,7 @@ namespace {
 
 NvtxFunctionTable core2_table = nullptr;
 
-// libprof's functions, with a count before each: those that NVTX calls, and those that the header calls itself.
+// libprof's functions with a call count each: the ones that NVTX calls, and the ones that the header calls.
 int pushes = 0;
 int pops = 0;
 int (*push_of_libprof)(nvtxDomainHandle_t, const nvtxEventAttributes_t*) = nullptr;
@@ -105,7 +105,7 @@ void make_both_kinds() {
     const scoped_range at_run_time("at run time");
 }
 
-TEST_F(RangeHeader, CallsLibprofOnlyWhileItListens) {
+TEST_F(RangeHeader, CallsLibprofOnlyWhileTheGateIsOpen) {
     make_both_kinds();
     EXPECT_EQ(pushes, 0);
     EXPECT_EQ(pops, 0);
@@ -123,8 +123,8 @@ TEST_F(RangeHeader, CallsLibprofOnlyWhileItListens) {
     EXPECT_EQ(pops, calls);
 }
 
-// As for every other range: the end of one that began earlier is counted, the end that comes later is not missed.
-TEST_F(RangeHeader, TellsOfAnEndWhoseBeginningWasNotHeard) {
+// As for every other range: the end of a range that began earlier is counted, and a later end is not missed.
+TEST_F(RangeHeader, ReportsTheEndOfARangeThatBeganUnrecorded) {
     const std::uint64_t before = lone_pops();
     {
         PROF_RANGE("begins before");
@@ -142,7 +142,7 @@ TEST_F(RangeHeader, TellsOfAnEndWhoseBeginningWasNotHeard) {
     EXPECT_EQ(lone_pops(), before + 1);
 }
 
-TEST_F(RangeHeader, CallsAToolThatGivesNoAnswerAlways) {
+TEST_F(RangeHeader, AlwaysCallsAToolThatDoesNotAnswer) {
     EXPECT_FALSE(detail::tool{}.hears());
     EXPECT_EQ(detail::tool{}.push, counted_push_for_header);
     EXPECT_EQ(detail::tool{}.pop, counted_pop_for_header);
@@ -156,7 +156,7 @@ TEST_F(RangeHeader, CallsAToolThatGivesNoAnswerAlways) {
 }
 
 // Both ways of the hook, and both functions: one is for ranges that have a name and nothing else.
-TEST_F(RangeHeader, RecordsWhatARangeWasGiven) {
+TEST_F(RangeHeader, RecordsEveryAttributeOfARange) {
     using test::written_record;
     const auto domain = static_cast<std::uint16_t>(where().domain("prof"));
     const auto number = static_cast<std::uint8_t>(payload_type::u64);
@@ -188,8 +188,8 @@ TEST_F(RangeHeader, RecordsWhatARangeWasGiven) {
     EXPECT_EQ(test::drain_records(where()), expected);
 }
 
-// A step says that it is the program's own.
-TEST_F(RangeHeader, PhasesHaveTheirDomain) {
+// A step is marked as the program's own.
+TEST_F(RangeHeader, PutsPhasesIntoTheirDomain) {
     using test::written_record;
     const auto domain = static_cast<std::uint16_t>(where().domain(phase_domain));
     const written_record end{record_kind::range_pop, domain, "", 0, 0, 0, 0};
@@ -208,8 +208,8 @@ TEST_F(RangeHeader, PhasesHaveTheirDomain) {
     EXPECT_EQ(test::drain_records(where()), expected);
 }
 
-// A pointer of the program's own, with whatever name, is none of libprof's.
-TEST_F(RangeHeader, WritesToNoOtherPointer) {
+// A pointer of the program's own is left alone, whatever its name.
+TEST_F(RangeHeader, WritesOnlyToItsOwnResourcePointers) {
     for (const char* name : {"", "gate", "libprof: gat", "libprof: gate2", "libprof: pus", "libprof: pushes",
                              "libprof: po", "libprof: pops", static_cast<const char*>(nullptr)}) {
         for (const int type : {NVTX_RESOURCE_TYPE_GENERIC_POINTER, NVTX_RESOURCE_TYPE_GENERIC_HANDLE}) {
@@ -227,8 +227,8 @@ TEST_F(RangeHeader, WritesToNoOtherPointer) {
     }
 }
 
-// Its ranges have no place, and are counted: that is looked for where NVTX calls.
-TEST_F(RangeHeader, GivesItsFunctionsToNoDomainBeyondTheLimit) {
+// Such a domain's ranges have no place and are counted; NVTX's own functions do that.
+TEST_F(RangeHeader, GivesNoFunctionsToDomainsBeyondTheLimit) {
     auto* const beyond = reinterpret_cast<nvtxDomainHandle_t>(std::uintptr_t{domain_limit});
     for (const char* name : {"libprof: push", "libprof: pop"}) {
         const void* untouched = &pushes;

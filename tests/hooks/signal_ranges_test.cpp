@@ -50,7 +50,7 @@ struct SignalRanges : testing::Test {
 };
 
 // What is made while `fill` runs is made in the middle of a record: as by a handler that comes just then.
-TEST_F(SignalRanges, InTheMiddleOfARecordAreCountedAndChangeNothing) {
+TEST_F(SignalRanges, AreCountedWhenMadeDuringARecord) {
     int handlers = 0;
     const auto handler = [&](record& r) {
         r.name = where.intern("interrupted");
@@ -89,7 +89,7 @@ void make_range(int) {
     handled = handled + 1;
 }
 
-TEST_F(SignalRanges, MadeAtAnyMomentCostTheirThreadNothing) {
+TEST_F(SignalRanges, KeepTheThreadsRecordsWheneverTheyAreMade) {
     constexpr int signals = 3'000;
     handled = 0;
     struct sigaction action {};

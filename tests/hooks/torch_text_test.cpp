@@ -1,4 +1,4 @@
-// Taking PyTorch's suffixes off names, against a regular expression that says what they are, on names made to mislead.
+// Removing PyTorch's suffixes from names, compared with a regular expression, on misleading names.
 #include "hooks/nvtx/torch_text.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ void expect_as_by_expression(const std::string& text) {
     EXPECT_EQ(joined(split), text);
 }
 
-TEST(TorchText, IsTakenApartAsTorch211MadeIt) {
+TEST(TorchText, SplitsTextsOfTorch211) {
     const torch_text range = split_torch_text("Optimizer.step#AdamW.step, op_id = 128");
     EXPECT_EQ(range.name, "Optimizer.step#AdamW.step");
     EXPECT_EQ(range.op_id, 128U);
@@ -66,7 +66,7 @@ TEST(TorchText, IsTakenApartAsTorch211MadeIt) {
     EXPECT_EQ(engine.name, "autograd::engine::evaluate_function: SumBackward0");
 }
 
-TEST(TorchText, LeavesAloneWhatTorchDoesNotWrite) {
+TEST(TorchText, LeavesOtherTextsAlone) {
     for (const char* text : {"", "forward", "forward 17", "17", "x, op_id = ", "x, op_id = 0", "x, op_id = 07",
                              "x, op_id = 18446744073709551616", "x, op_id = 5 ", "x, op_id =5", "x,op_id = 5",
                              "x, op_id = -5", "x, seq = 5", "op_id = 5", " op_id = 5"}) {
@@ -82,7 +82,7 @@ TEST(TorchText, LeavesAloneWhatTorchDoesNotWrite) {
     EXPECT_EQ(split_torch_text(", op_id = 5").name, "");
 }
 
-TEST(TorchText, HostileNamesComeBackAsTheyWere) {
+TEST(TorchText, KeepsHostileNames) {
     constexpr std::array<std::string_view, 16> pieces = {
         ", op_id = ", ", seq = ", ", ",   "= ",       "0", "1", "18446744073709551615", "9223372036854775807", "9",
         "00",         "\n",       "\xFF", "aten::mm", " ", "-", ", sizes = [[2, 3]]"};

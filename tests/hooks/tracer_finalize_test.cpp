@@ -57,7 +57,7 @@ struct TracerFinalizeInCall : TracerFinalize, testing::WithParamInterface<bool> 
     static bool records_runtime_calls() { return GetParam(); }
 };
 
-TEST_P(TracerFinalizeInCall, HarmsNoCallThatWasUnderWayWhenItWasSwitchedOff) {
+TEST_P(TracerFinalizeInCall, HarmsNoCallInProgressAtDetach) {
     ASSERT_EQ(attach(records_runtime_calls()), "");
     launch(detach);
     launch();
@@ -65,7 +65,7 @@ TEST_P(TracerFinalizeInCall, HarmsNoCallThatWasUnderWayWhenItWasSwitchedOff) {
     EXPECT_EQ(fake_cupti_freed_uses(), 0U);
 }
 
-TEST_P(TracerFinalizeInCall, HarmsNoCallThatWasUnderWayWhenItWasSwitchedOn) {
+TEST_P(TracerFinalizeInCall, HarmsNoCallInProgressAtAttach) {
     launch([] { EXPECT_EQ(latest->attach(records_runtime_calls()), ""); });
     tracer.detach(true);
     launch();
@@ -112,7 +112,7 @@ private:
     std::thread thread_;
 };
 
-TEST_F(TracerFinalize, DoesNotHappenWhileAThreadIsInACallback) {
+TEST_F(TracerFinalize, IsSkippedWhileAThreadIsInACallback) {
     ASSERT_EQ(attach(false), "");
     {
         thread_in_callback other;
@@ -145,7 +145,7 @@ TEST_F(TracerFinalize, WaitsForAThreadThatLeavesItsCallback) {
 }
 
 // It sleeps there, as a thread does that has left CUPTI long ago.
-TEST_F(TracerFinalize, DoesNotHappenWhileAThreadWaitsInCudaProfilerStart) {
+TEST_F(TracerFinalize, IsSkippedWhileAThreadWaitsInCudaProfilerStart) {
     static std::atomic<int> heard{0};
     static std::atomic<bool> may_go_on{false};
     ASSERT_EQ(tracer.listen([](bool) noexcept {
@@ -172,7 +172,7 @@ TEST_F(TracerFinalize, DoesNotHappenWhileAThreadWaitsInCudaProfilerStart) {
 }
 
 // It waits there for the capture to be made.
-TEST_F(TracerFinalize, DoesNotHappenWhileAThreadMakesTheFirstRecord) {
+TEST_F(TracerFinalize, IsSkippedWhileAThreadMakesTheFirstRecord) {
     static std::atomic<int> begun{0};
     static std::atomic<bool> may_go_on{false};
     ASSERT_EQ(attach(false), "");
@@ -194,7 +194,7 @@ TEST_F(TracerFinalize, DoesNotHappenWhileAThreadMakesTheFirstRecord) {
 }
 
 // It was getting a buffer when CUPTI was asked for all of them: what it then writes there is read all the same.
-TEST_F(TracerFinalize, ComesAfterTheRecordOfAThreadThatWasLate) {
+TEST_F(TracerFinalize, ReadsTheRecordOfALateThreadFirst) {
     static test::suspension place;
     ASSERT_EQ(attach(false), "");
     tracer.flush(true);  // the first buffer, with the GPU's record
@@ -221,7 +221,7 @@ TEST_F(TracerFinalize, ComesAfterTheRecordOfAThreadThatWasLate) {
 }
 
 // CUPTI takes a buffer along that it never gives back, as for a launch that comes at the last moment.
-TEST_F(TracerFinalize, LosesNoBufferForGood) {
+TEST_F(TracerFinalize, ReclaimsABufferThatCuptiKept) {
     const auto end_and_count_kernels = [&] {
         tracer.disable();
         batch.clear();  // what is read is added
@@ -245,7 +245,7 @@ TEST_F(TracerFinalize, LosesNoBufferForGood) {
 }
 
 // What still calls back then may do so in the middle of it.
-TEST_F(TracerFinalize, HappensWhenNothingIsSwitchedOnAnyMore) {
+TEST_F(TracerFinalize, RunsAfterEveryCallbackIsSwitchedOff) {
     static std::vector<std::string> on;
     ASSERT_EQ(tracer.listen([](bool) noexcept {}), "");
     ASSERT_EQ(tracer.observe_graphs(), "");

@@ -55,7 +55,7 @@ struct Tracer : testing::Test {
     static inline cupti_tracer* latest = nullptr;
 };
 
-// All that a thread of ours may call at any time.
+// Everything that one of libprof's threads may call at any time.
 void call_from_another_thread() {
     std::thread([] {
         Tracer::latest->ask_for_completed();
@@ -67,7 +67,7 @@ void call_from_another_thread() {
 }
 
 // The stream is one of GPU 1's, and named while GPU 0 is current.
-TEST_F(Tracer, KnowsStreamsByTheirContext) {
+TEST_F(Tracer, DistinguishesStreamsByContext) {
     fake_gpu_set_device_count(2);
     ASSERT_EQ(tracer.attach(1), "");
     cudaStream_t stream = nullptr;
@@ -91,7 +91,7 @@ TEST_F(Tracer, KnowsStreamsByTheirContext) {
     fake_gpu_set_device_count(1);
 }
 
-TEST_F(Tracer, IsNotAskedByOtherThreadsWhileItAttaches) {
+TEST_F(Tracer, IgnoresOtherThreadsWhileItAttaches) {
     fake_gpu_interrupt(FAKE_GPU_REGISTERING, call_from_another_thread);
     ASSERT_EQ(tracer.attach(1), "");
     EXPECT_EQ(fake_cupti_calls("cuptiActivityFlushAll"), 0U);
@@ -102,7 +102,7 @@ TEST_F(Tracer, IsNotAskedByOtherThreadsWhileItAttaches) {
 }
 
 // The fake would end this process.
-TEST_F(Tracer, IsNotAskedByOtherThreadsWhileItFinalizes) {
+TEST_F(Tracer, IgnoresOtherThreadsWhileItFinalizes) {
     ASSERT_EQ(tracer.attach(1), "");
     launch_and_wait("late_k");
     fake_gpu_interrupt(FAKE_GPU_FINALIZING, call_from_another_thread);
@@ -110,7 +110,7 @@ TEST_F(Tracer, IsNotAskedByOtherThreadsWhileItFinalizes) {
     EXPECT_EQ(fake_cupti_calls("cuptiFinalize"), 1U);
 }
 
-TEST_F(Tracer, HasAllRecordsOnceItIsSilent) {
+TEST_F(Tracer, HasAllRecordsAfterDisable) {
     ASSERT_EQ(tracer.attach(1), "");
     launch_and_wait("first_k");
     tracer.flush(true);
@@ -125,7 +125,7 @@ TEST_F(Tracer, HasAllRecordsOnceItIsSilent) {
 }
 
 // Kernels' names went with CUPTI.
-TEST_F(Tracer, ReadsNothingOfACuptiThatIsGone) {
+TEST_F(Tracer, ReadsNoBufferAfterFinalize) {
     ASSERT_EQ(tracer.attach(1), "");
     launch_and_wait("lost_k");
     tracer.detach(true);
@@ -176,7 +176,7 @@ int records_of_a_launch_in_the_child() {
     return static_cast<int>(found.view.first.size() + found.view.second.size()) - 1;
 }
 
-TEST(CuptiCallbacks, OfAParentRecordNothingInItsChild) {
+TEST(CuptiCallbacks, RecordNothingInAForkedChild) {
     cupti_tracer tracer{rings, {.library = PROF_TEST_FAKE_CUPTI, .buffer_bytes = 4096, .buffer_count = 8}};
     ASSERT_EQ(tracer.attach(1), "");
     const pid_t child = fork();

@@ -1,4 +1,4 @@
-// Which pushes are heard, by name, domain and thread. What is done then is tested in tests/session/schedule_test.cpp.
+// Which pushes match, by name, domain and thread. tests/session/schedule_test.cpp tests what follows from a match.
 #include "hooks/nvtx/watched_ranges.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ struct WatchedRanges : testing::Test {
     void TearDown() override { watch_ranges({}, where, nullptr); }
 };
 
-TEST_F(WatchedRanges, AreKnownByNameAndDomain) {
+TEST_F(WatchedRanges, MatchNameAndDomain) {
     const std::uint32_t app = where.domain("app");
     ASSERT_NE(app, 0U);
     const struct {
@@ -71,7 +71,7 @@ TEST_F(WatchedRanges, AreKnownByNameAndDomain) {
     }
 }
 
-TEST_F(WatchedRanges, AreHeardInEveryEncoding) {
+TEST_F(WatchedRanges, MatchEveryEncoding) {
     watch({{range_use::step, range_name("schritt ü")}});
     (void)opens_window(0, L"schritt ü");
     EXPECT_EQ(heard, "s");
@@ -81,7 +81,7 @@ TEST_F(WatchedRanges, AreHeardInEveryEncoding) {
     event.message.unicode = L"schritt ü";
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(&event));
     EXPECT_EQ(heard, "ss");
-    event.size = 8;  // of a layout that nobody knows
+    event.size = 8;  // an unknown layout
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(&event));
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(nullptr));
     (void)opens_window(0, static_cast<const char*>(nullptr));
@@ -89,7 +89,7 @@ TEST_F(WatchedRanges, AreHeardInEveryEncoding) {
     EXPECT_EQ(heard, "ss");
 }
 
-TEST_F(WatchedRanges, OfStepsAreThoseOfTheThreadThatWasFirst) {
+TEST_F(WatchedRanges, TakeStepsFromTheFirstThreadOnly) {
     watch({{range_use::step, range_name("step")}});
     (void)opens_window(0, "step");
     std::thread([] { (void)opens_window(0, "step"); }).join();
@@ -97,7 +97,7 @@ TEST_F(WatchedRanges, OfStepsAreThoseOfTheThreadThatWasFirst) {
     EXPECT_EQ(heard, "ss");
 }
 
-TEST_F(WatchedRanges, EndWithThePopOfTheirLevelAndThread) {
+TEST_F(WatchedRanges, EndAtThePopOfTheirLevelAndThread) {
     producer opener;
     producer other;
     watch({{range_use::capture, range_name("capture")}});
@@ -115,7 +115,7 @@ TEST_F(WatchedRanges, EndWithThePopOfTheirLevelAndThread) {
     EXPECT_EQ(heard, "()()");
 }
 
-TEST_F(WatchedRanges, MayBeAskedForInTwoWays) {
+TEST_F(WatchedRanges, ServeTwoUsesOfOneRange) {
     watch({{range_use::step, range_name("step")}, {range_use::capture, range_name("step")}});
     EXPECT_TRUE(opens_window(0, "step"));
     EXPECT_EQ(heard, "s(");

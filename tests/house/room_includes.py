@@ -1,4 +1,4 @@
-"""The arrows between the rooms of src/: who may include whom.
+"""The arrows between the rooms of src/: which room may include which.
 
 `python3 room_includes.py <src>` lists every include that follows no arrow, and exits with their number.
 """

@@ -10,7 +10,7 @@ SRC = pathlib.Path(__file__).resolve().parents[2] / "src"
 
 
 class RoomIncludes(unittest.TestCase):
-    def test_follow_the_arrows(self):
+    def test_includes_follow_the_arrows(self):
         self.assertEqual(room_includes.violations(SRC), [])
 
     def test_every_folder_of_src_is_a_room(self):
@@ -41,24 +41,24 @@ class TheCheckItself(unittest.TestCase):
             file.write_text(text)
             return room_includes.violations(folder)
 
-    def test_notices_an_arrow_that_points_back(self):
+    def test_detects_an_arrow_that_points_back(self):
         self.assertEqual(len(self.reasons("record/a.hpp", '#include "ring/ring.hpp"\n')), 1)
         self.assertEqual(len(self.reasons("hooks/nvtx/a.cpp", '  #  include "capture/writer.hpp"\n')), 1)
         self.assertEqual(len(self.reasons("hooks/nvtx/a.cpp", '#include "hooks/cupti/a.hpp"\n')), 1)
         self.assertEqual(len(self.reasons("cli/a.cpp", '#include "hooks/nvtx/a.hpp"\n')), 1)
 
-    def test_lets_collect_see_the_tracer_and_nothing_else_of_the_hooks(self):
+    def test_allows_collect_only_the_tracer_of_the_hooks(self):
         self.assertEqual(self.reasons("collect/a.cpp", '#include "hooks/cupti/tracer.hpp"\n'), [])
         self.assertEqual(len(self.reasons("collect/a.cpp", '#include "hooks/cupti/library.hpp"\n')), 1)
 
-    def test_notices_an_include_without_its_room(self):
+    def test_detects_an_include_without_its_room(self):
         self.assertEqual(len(self.reasons("ring/a.cpp", '#include "spsc_ring.hpp"\n')), 1)
 
-    def test_notices_a_public_header_below_the_session(self):
+    def test_detects_a_public_header_below_the_session(self):
         self.assertEqual(len(self.reasons("hooks/nvtx/a.cpp", "#include <prof/range.hpp>\n")), 1)
         self.assertEqual(self.reasons("session/a.cpp", "#include <prof/prof.h>\n"), [])
 
-    def test_lets_the_allowed_pass(self):
+    def test_accepts_allowed_includes(self):
         self.assertEqual(self.reasons("capture/a.cpp", '#include "record/record.hpp"\n#include <vector>\n'), [])
 
 

@@ -66,13 +66,13 @@ class SharedLibrary(unittest.TestCase):
         self.assertTrue(versions)
         self.assertEqual({name: v for name, v in versions.items() if v > NEWEST_GLIBC}, {})
 
-    def test_takes_no_symbol_from_anybody_but_glibc(self):
+    def test_imports_symbols_only_from_glibc(self):
         # A weak one may stay unresolved; the compiler and libstdc++ have such for tools that are rarely there.
         self.assertEqual([symbol for symbol in dynamic_symbols()
                           if not symbol.is_defined and not symbol.version.startswith("GLIBC_")
                           and not (symbol.is_weak and re.match("_ITM_|_ZGTt|__gmon_start__", symbol.name))], [])
 
-    def test_shows_the_documented_symbols_and_no_other(self):
+    def test_exports_exactly_the_documented_symbols(self):
         self.assertEqual({symbol.name for symbol in dynamic_symbols() if symbol.is_defined},
                          documented_symbols())
 
@@ -81,13 +81,13 @@ class SharedLibrary(unittest.TestCase):
         listed = text[text.index("global:") + len("global:"):text.index("local:")]
         self.assertEqual(set(listed.replace(";", " ").split()), documented_symbols())
 
-    def test_is_loaded_for_good_and_bound_at_once(self):
+    def test_is_never_unloaded_and_bound_at_load(self):
         flags = output_of("readelf", "-dW", LIBRARY)
         self.assertRegex(flags, r"FLAGS_1\).*\bNOW\b.*\bNODELETE\b")
         self.assertNotIn("TEXTREL", flags)
         self.assertIn("GNU_RELRO", output_of("readelf", "-lW", LIBRARY))
 
-    def test_reaches_its_thread_state_by_initial_exec(self):
+    def test_uses_initial_exec_thread_storage(self):
         # libstdc++'s own thread state is reached the slow way, so it is our objects that are asked.
         archives = [str(archive) for archive in ARCHIVES.rglob("libprof_*.a")]
         self.assertTrue(archives)

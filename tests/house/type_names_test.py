@@ -28,18 +28,18 @@ def repeated(texts):
 
 
 class TypeNames(unittest.TestCase):
-    def test_are_unique_among_the_headers(self):
+    def test_names_are_unique_in_headers(self):
         headers = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
                    for folder in ("src", "include") for path in (ROOT / folder).rglob("*.hpp")}
         self.assertGreater(len(headers_by_type(headers)), 20)
         self.assertEqual(repeated(headers), {})
 
-    def test_check_notices_a_name_that_stands_twice(self):
+    def test_check_detects_a_duplicate_name(self):
         twice = {"a.hpp": "struct contents {\n};\n", "b.hpp": "class contents final : public base {\n",
                  "c.hpp": "class PROF_SCOPED_CAPABILITY lock {\n", "d.hpp": "class PROF_CAPABILITY(\"m\") lock {\n"}
         self.assertEqual(repeated(twice), {"contents": ["a.hpp", "b.hpp"], "lock": ["c.hpp", "d.hpp"]})
 
-    def test_check_passes_over_declarations(self):
+    def test_check_ignores_declarations(self):
         self.assertEqual(repeated({"a.hpp": "struct contents {};", "b.hpp": "struct contents;\n"}), {})
 
 

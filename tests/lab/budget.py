@@ -4,21 +4,19 @@
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none PROF_OUTPUT_DIR=DIR \\
         budget.py --prof PROF --budget 1% --seconds 200 --json FILE
 
-Segments of the same training alternate: off, on, off, on, …, off; those `on` are twice as long. Each one `on` is a
-recording of its own, so that it has the first window's cost, too. Two figures are given:
+Segments of the same training alternate: off, on, off, on, …, off; the `on` segments are twice as long. Each of these is
+a recording of its own, so that it includes the first window's cost. Two figures are given:
 
-- The cost around the windows (budget_cost.py): the time of each step is taken, and what the steps in and around each
-  window took more than the plain steps beside them is added up. One start and one stop, which a run has, are in it.
-  How often libprof's threads woke up a second, in windows and between them, is told beside it.
-- The cost of whole stretches: the time a step of each `on` beside the mean of the two `off` around it, the mean of these.
+- The cost around the windows (budget_cost.py): every step is timed, and the excess of the steps in and around each
+  window over the plain steps beside them is added up. It includes one start and one stop, as a run has. Beside it
+  stands how often libprof's threads woke up a second, in windows and between them.
+- The cost of whole stretches: the time a step of each `on` divided by the mean of the two `off` around it, and the mean
+  of these.
 
 The verdict is by the first. Stretches of a launch-bound training differ by several percent without any tool, far more
 than the budget, whereas the first has only the noise of the few steps around windows.
 The cost holds if the interval's upper bound is within the budget and is missed if the lower one is over it; with fewer
 than eight windows it is inconclusive.
-
-Then a segment is recorded in full, and the GPU times a step that the budgets' captures estimate are compared with it,
-range by range. An estimate is right if it is within 2 % of the full recording, or its own interval reaches it.
 """
 
 import argparse

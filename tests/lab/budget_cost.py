@@ -1,18 +1,18 @@
 """What a budget costs a run, from the time of each of its steps.
 
-Whole stretches of a launch-bound training, with and without libprof, differ by more than a budget of 1 %: nothing that
-is compared over so many seconds tells whether that is kept. But with a budget libprof records only in its windows.
-Between them nobody has subscribed to CUPTI, so that it is called at ranges and at prof_step alone (residue.py tells what
-such a libprof leaves in a step's time), and its threads look now and then whether there is something to do, on other
-cores (budget.py tells how often). So it is enough to look at the windows. A *region* is a window's steps with some before
-it and more after it, in which CUPTI is let go. What a region's steps should have taken is known from the plain steps
-beside it; what they took more is what the window cost. All other steps, nearly all of the run, add no noise.
+Whole stretches of a launch-bound training, with and without libprof, differ by more than a budget of 1 %. So comparing
+such stretches cannot show whether the budget is kept. But with a budget, libprof records only in its windows. Between
+windows nothing subscribes to CUPTI, and libprof is called only at ranges and at prof_step (residue.py measures what
+that leaves in a step's time). Its threads wake up now and then, on other cores (budget.py counts how often). Therefore
+only the windows are examined. A *region* is a window's steps, with some before it and more after it, where CUPTI is
+finalized. The plain steps beside a region give the time that its steps should take; the excess is the window's cost.
+All other steps, nearly all of the run, add no noise.
 
-The *local median* of a step is that of the nearest plain steps, 40 on either side. Steps have a long tail, so that
-their mean is above their median: a region's base is its local medians times the ratio, over all plain steps, of what
-they took to their own local medians. So a region in which nothing was done has an excess of 0 on average. Stalls,
-plain steps of more than three local medians, are left out of that ratio: they are so rare that they hit hardly any region,
-and would make windows look as if they saved time. One that hits a region counts for its window.
+The *local median* of a step is the median of the nearest plain steps, 40 on either side. Steps have a long tail, so
+their mean is above their median. A region's base is therefore its local medians times a ratio: over all plain steps,
+the time that they took to their own local medians. So a region without any cost has an excess of 0 on average. Stalls,
+which are plain steps of more than three local medians, are left out of that ratio: they are so rare that they hit
+hardly any region, and would make windows seem to save time. A stall in a region counts for its window.
 """
 
 import bisect

@@ -7,7 +7,7 @@
 #                                               and, only when named: activities truth variants ranks
 #
 #   PROF_BUILD=DIR     the build tree (build/ at the root)
-#   MEASURE_LIMIT=S    seconds for all of it (560); what no longer fits is skipped, and said so
+#   MEASURE_LIMIT=S    seconds for all of it (560); sections that no longer fit are reported as skipped
 #
 # A step that fails does not stop the others. OUTDIR gets summary.txt, results.tar.gz (tables, logs,
 # verdicts), captures.tar.gz, recordings to ship and two traces: few files, none above 16 MiB.
@@ -193,8 +193,8 @@ section_conformance() {
     step conformance 90 env PROF_BUILD="$build" bash "$gpu/conformance/run.sh" "$results/conformance"
 }
 
-# Small captures to ship with the repository, and traces for the viewers. A capture tells where its program lay and was
-# started: these are copies in a folder that says nothing of this machine.
+# Small captures to ship with the repository, and traces for the viewers. A capture contains its program's path and
+# working directory: these programs are copies in a folder whose path does not identify this machine.
 section_recording() {
     local capture
     mkdir -p "$work/examples"

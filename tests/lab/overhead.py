@@ -4,15 +4,13 @@
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none \\
         overhead.py --tools client,client+callbacks,prof --workload launch-bound --rounds 40
 
-A round is: off, tool 1, off, tool 2, off, … Each window of a tool is divided by the mean of the
-two `off` windows beside it, so that a drifting clock cancels out; the figure is the median of
-these ratios over the rounds, with a 95 % interval by bootstrap. With `--beside TOOL` the
-difference between each other tool and that one is taken round by round. With `--neighbours 2` two
-tools stand side by side between `off` windows, in turn the one and the other first: then their
-difference is the surest. Windows before the first
-start tell what stays behind after a stop. The tool `none` starts nothing: its interval is the
-noise of the method. A goal (`--goal prof:0.015`, `--goal prof-client+callbacks:0.01`) holds if
-the upper bound is under it, is missed if the lower bound is over it, and is inconclusive between.
+A round is: off, tool 1, off, tool 2, off, … Each window of a tool is divided by the mean of the two `off` windows
+beside it, so that a drifting clock cancels out. The figure is the median of these ratios over the rounds, with a 95 %
+interval by bootstrap. With `--beside TOOL` the difference between each other tool and that one is taken round by round.
+With `--neighbours 2` two tools stand side by side between `off` windows, in alternating order; their difference is then
+the most exact. The windows before the first start show what stays behind after a stop. The tool `none` starts nothing:
+its interval is the noise of the method. A goal (`--goal prof:0.015`, `--goal prof-client+callbacks:0.01`) holds if the
+upper bound is under it, is missed if the lower bound is over it, and is inconclusive between.
 """
 
 import argparse

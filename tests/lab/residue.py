@@ -3,15 +3,15 @@
 
     residue.py --library libprof.so --client-library libdiscarding_client.so --launch-turns launch_turns
 
-What was loaded cannot be unloaded, so processes take turns: several of each role are started, and in each round every
-one of them runs one window of steps, in a random order, while the others wait for their turn. Threads that launch are
-kept on one core, the same in all processes: on their way between cores lies most of the noise. Roles:
+A loaded library cannot be unloaded, so processes alternate. Several processes of each role are started. In each round
+every one of them runs one window of steps, in a random order, while the others wait. Threads that launch are kept on
+one core, the same in all processes, since most of the noise comes from moving between cores. Roles:
 
     plain         nothing; the base that the others are divided by
     control       nothing either: its intervals are the noise of the method
     idle          libprof is in the process (LD_PRELOAD), and was never started
     quiet         the same without its thread (control=off)
-    uninjected    as idle, but the driver is told of no tool when it begins
+    uninjected    as idle, but the driver is given no tool when it begins
     bystander     no libprof, but a library as large that does nothing is preloaded (libbystander.so)
     injected      no libprof, but the driver finds a tool when it begins, which does nothing (libsilent_tool.so)
     listening     as idle, and it waits for cudaProfilerStart, which does not come
@@ -21,23 +21,23 @@ kept on one core, the same in all processes: on their way between cores lies mos
                   that it cannot be switched on and off in one process
     torch-stopped torch.profiler with CPU and CUDA activities is used once half way
 
-All have windows before that change and after it. A process may be slow or fast for as long as it lives, by the luck of
-its memory layout, which the C++ program shuffles in each process. Where a role changes half way, its figure is therefore (after / before) by the same of `plain`: that
-luck is in both and cancels out. For those that are as they are from the beginning there is only what they take beside
-`plain`. `control` is measured in both ways. The interval is a bootstrap in two levels: over the
-processes of both roles, and over the rounds of each half. Where the control's interval is not within a goal, the goal
-is inconclusive, or missed if the figure is beyond it by more than the control is off; and it is told how many times the
-windows would do.
+All processes have windows before that change and after it. A process may be slow or fast for its whole life, by the
+luck of its memory layout, which the C++ program shuffles in each process. The figure of a role that changes half way is
+therefore (after / before) divided by the same of `plain`: the luck is in both and cancels out. A role that does not
+change has only its time divided by `plain`'s. `control` is measured in both ways. The interval is a bootstrap in two
+levels: over the processes of both roles, and over the rounds of each half. If the control's interval is not within a
+goal, the goal is inconclusive, or missed if the figure exceeds it by more than the control's error. The output then
+states how many times as many windows would be enough.
 
-Of each window there are two figures, its typical step (the mean; of the C++ program's the median) and its fastest: what
-is left behind at every step is in both. Which of them is less noisy depends on the machine. The goals are judged by the
-one whose control has the narrower intervals, which is chosen without a look at what is judged.
+Each window has two figures, its typical step (the mean; of the C++ program the median) and its fastest. A cost at every
+step is in both. Which of them is less noisy depends on the machine. The goals are judged by the one whose control has
+the narrower intervals. That choice does not depend on the figures that are judged.
 
 The workloads `launches` and `launches-two-threads` are bursts of launches by a C++ program, with much less noise than a
-training step. What is left of a launch, in nanoseconds, is also given as a share of a launch-bound training step.
+training step. Their cost a launch, in nanoseconds, is also given as a share of a launch-bound training step.
 
-Free of noise is what libprof does while it is idle: its threads, how often they wake up, that nobody has subscribed to
-CUPTI, so that nothing of libprof's is called at a launch, and how many ranges a step has.
+What libprof does while it is idle has no noise: its threads, how often they wake up, that nothing is subscribed to
+CUPTI, so that no code of libprof runs at a launch, and how many ranges a step has.
 """
 
 import argparse
@@ -103,7 +103,7 @@ class Turn:
         return line.strip()
 
     def say(self, line):
-        with contextlib.suppress(BrokenPipeError):  # it has ended, which is told below
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which is reported below
             print(line, file=self.process.stdin, flush=True)
         return self.read()
 
@@ -268,8 +268,8 @@ def parse_options(arguments):
 
 
 def can_run(options):
-    """Whether there is what the workloads need; says what is missing."""
-    # Of the launches the program itself says so.
+    """Whether the workloads can run; prints what is missing."""
+    # For the launches, the program itself checks and reports it.
     in_program = all(name in residue_cost.LAUNCHES for name in options.workloads.split(","))
     return in_program or overhead.has_gpu("residue.py")
 

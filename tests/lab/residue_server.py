@@ -93,19 +93,19 @@ def launching(workload):
 
 
 def make_changer(change, library):
-    """The tool that is started and stopped, or something that is like one."""
+    """The tool that is started and stopped, or a stand-in for one."""
     if change == "start-stop":
         return overhead.make_tool("prof")
     if change == "torch":
         return overhead.make_tool("torch-cpu-cuda")
     if change == "join":
-        # It hears of CUDA, as where it is there from the beginning. NVTX looked for its tool long ago.
+        # It is told of CUDA, as if it had been loaded at the start. NVTX has searched for its tool long before.
         ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL).InitializeInjection()
     return overhead.NoTool()
 
 
 def make_change(change, workloads, library):
-    """All that processes of a change do; those of the others do as many steps."""
+    """What processes of a change do; the other processes do as many steps."""
     tool = make_changer(change, library)
     two = workloads.get("two-threads")
     for _ in range(1 if change == "torch" else RECORDINGS):

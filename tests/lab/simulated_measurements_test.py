@@ -83,7 +83,7 @@ class Dim(ctypes.Structure):
 
 
 class Training:
-    """Each step launches five kernels of 0.2 ms, whose name tells the segment and the step in it."""
+    """Each step launches five kernels of 0.2 ms, whose name holds the segment and the step in it."""
 
     def __init__(self):
         self.cuda = ctypes.CDLL(FAKE_CUDA)

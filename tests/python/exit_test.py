@@ -74,24 +74,24 @@ class Exits(unittest.TestCase):
         capture.unlink()
         return {row["name"]: row["instances"] for row in json.loads(done.stdout)["rows"]}
 
-    def test_are_no_longer_for_a_daemon_thread_than_without_libprof(self):
+    def test_exit_with_a_daemon_thread_takes_no_longer_than_without_libprof(self):
         bare = self.run_program("daemon", profiled=False)
         self.assertEqual((bare.returncode, bare.stdout), (0, "done\n"), bare.stderr)
         profiled = self.run_program("daemon")
         self.assertEqual((profiled.returncode, profiled.stdout), (0, "done\n"), profiled.stderr)
         self.assertEqual(self.operations(), {"kernel": 2000})
 
-    def test_record_what_is_launched_after_the_last_handler(self):
+    def test_launches_after_the_last_exit_handler_are_recorded(self):
         done = self.run_program("late")
         self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
         self.assertEqual(self.operations(), {"kernel": 2000, "late": 3})
 
-    def test_by_an_abort_keep_all_that_the_gpu_did(self):
+    def test_gpu_work_survives_an_abort(self):
         done = self.run_program("abort", PROF_RINGS="memory")  # which is gone with the process: the file has all
         self.assertEqual((done.returncode, done.stdout), (-signal.SIGABRT, "done\n"), done.stderr)
         self.assertEqual(self.operations(), {"kernel": 2000})
 
-    def test_are_as_ever_in_an_old_python(self):
+    def test_exit_of_an_old_python_is_unchanged(self):
         olds = [*pathlib.Path.home().glob(".pyenv/versions/2.7*/bin/python"), *filter(None, [shutil.which("python2.7")])]
         if not olds:
             self.skipTest("there is no Python 2.7")
@@ -100,7 +100,7 @@ class Exits(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
         self.assertNotIn("sitecustomize", done.stderr)
 
-    def test_on_a_loaded_machine_are_no_more_aborts_than_without_libprof(self):
+    def test_no_more_aborts_on_a_loaded_machine_than_without_libprof(self):
         exits = int(os.environ.get("PROF_PYTHON_EXITS", "0"))
         if exits == 0:
             self.skipTest("PROF_PYTHON_EXITS is not set")

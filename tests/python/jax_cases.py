@@ -1,4 +1,4 @@
-"""What a JAX program does with annotations. Prints what must not depend on who watches."""
+"""What a JAX program does with annotations. Prints what must not depend on whether a profiler observes it."""
 import functools
 import sys
 import threading

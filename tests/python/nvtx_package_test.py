@@ -1,5 +1,5 @@
-"""NVIDIA's own nvtx package, heard through LD_PRELOAD and under prof run: what the capture's report and trace say is
-what the annotated program wrote down itself. Needs no GPU.
+"""NVIDIA's own nvtx package, with LD_PRELOAD and under prof run: the capture's report and trace equal what the
+annotated program wrote down itself. Needs no GPU.
 
 Usage: nvtx_package_test.py <prof> <libprof.so>
 """
@@ -114,24 +114,24 @@ class NvtxPackage(unittest.TestCase):
         instances = {row["path"]: row["instances"] for row in folded["rows"]}
         self.assertEqual(instances["workers:thread # step #/half"], sum(entry["name"] == "half" for entry in log["ranges"]))
 
-    def test_is_heard_through_ld_preload(self):
+    def test_ranges_with_ld_preload(self):
         log, stderr = self.run_program(LD_PRELOAD=LIBRARY)
         self.assertEqual(stderr.count("\n"), stderr.count("prof:"))
         self.check_trace(log)
         self.check_report(log)
 
-    def test_is_heard_through_nvtx_injection(self):
+    def test_ranges_with_nvtx_injection(self):
         log, _ = self.run_program(NVTX_INJECTION64_PATH=LIBRARY)
         self.check_trace(log)
         self.check_report(log)
 
-    def test_is_heard_under_prof_run(self):
+    def test_ranges_under_prof_run(self):
         log, stderr = self.run_program(PROF, "run", "--export", "summary", "--")
         self.assertIn("thread # step #", stderr)
         self.check_trace(log)
         self.check_report(log)
 
-    def test_leaves_no_trace_without_libprof(self):
+    def test_no_capture_without_libprof(self):
         _, stderr = self.run_program()
         self.assertEqual(stderr, "")
         self.assertFalse((self.folder / "captures").exists())

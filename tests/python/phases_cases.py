@@ -308,7 +308,7 @@ def train_by_twos(batches, range_of=None, after=lambda: None):
 
 
 def profiled():
-    """With a schedule torch.profiler makes ranges ProfilerStep#N. While it records, nobody else has them."""
+    """With a schedule torch.profiler makes ranges ProfilerStep#N. While it records, no other tool gets them."""
     from torch.profiler import ProfilerActivity, profile, schedule
 
     with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=2, warmup=1, active=2, repeat=1)) as profiler:

@@ -31,7 +31,7 @@ print(json.dumps([[*key, *values] for key, values in step_estimates().items()]))
 
 
 class StepEstimates(unittest.TestCase):
-    def test_are_those_of_the_report(self):
+    def test_estimates_match_the_report(self):
         document = (ROOT / "docs/guide/budget.md").read_text()
         example, = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
         environment = {name: value for name, value in os.environ.items()

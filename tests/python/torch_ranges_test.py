@@ -1,5 +1,5 @@
-"""PyTorch's record_function ranges and operators under `prof run`, with a stand-in for torch: what is heard, and that
-the program does not notice. Needs neither a GPU nor PyTorch.
+"""PyTorch's record_function ranges and operators under `prof run`, with a stand-in for torch: what is recorded, and
+that the program is unchanged. Needs neither a GPU nor PyTorch.
 
 Usage: torch_ranges_test.py <prof> <libnvtx_push.so>
 """
@@ -34,7 +34,7 @@ class TorchRanges(unittest.TestCase):
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
                             and name != "LD_PRELOAD"}
-        # Rings of its own: a report tells what dead processes have left where these lie.
+        # Rings of its own: a report lists what dead processes have left in the rings' directory.
         rings = self.folder / "rings"
         rings.mkdir()
         self.environment.update(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY,
@@ -68,7 +68,7 @@ class TorchRanges(unittest.TestCase):
     def paths(self, report):
         return {row["path"]: row["instances"] for row in report["rows"] if row["instances"]}
 
-    def test_are_heard_with_no_change_to_the_program(self):
+    def test_ranges_of_an_unchanged_program(self):
         self.run_case("ranges")
         report = self.report()
         self.assertEqual(self.paths(report), {"step #": 3, "step #/forward": 3, "step #/backward, op_id = x": 3})
@@ -88,15 +88,15 @@ class TorchRanges(unittest.TestCase):
         self.run_case("training", "--phases", "off")
         self.assertEqual(self.captures(), [])
 
-    def test_are_not_heard_when_switched_off(self):
+    def test_no_ranges_when_switched_off(self):
         self.run_case("ranges", "--pytorch", "off")
         self.assertEqual(self.captures(), [])
 
-    def test_leave_operators_out_unless_asked_for(self):
+    def test_no_operators_unless_requested(self):
         self.run_case("operators")
         self.assertEqual(self.paths(self.report()), {"forward": 1, "forward/Model::head": 1, "backward": 1})
 
-    def test_operators_stand_in_a_table_of_their_own(self):
+    def test_operators_have_their_own_table(self):
         self.run_case("operators", "--pytorch", "ops")
         self.assertEqual(self.paths(self.report()), {"forward": 1, "forward/Model::head": 1, "backward": 1})
         table = self.report(None, "--report", "pytorch_ops")
@@ -115,7 +115,7 @@ class TorchRanges(unittest.TestCase):
         self.assertEqual({row["name"]: int(row["calls"]) for row in csv.DictReader(io.StringIO(text))},
                          {row["name"]: row["calls"] for row in table["rows"]})
 
-    def test_operators_can_be_read_in_a_terminal(self):
+    def test_operator_table_is_readable_in_a_terminal(self):
         self.run_case("operators", "--pytorch", "ops")
         self.run_case("no_torch")
         capture, = self.captures()
@@ -126,7 +126,7 @@ class TorchRanges(unittest.TestCase):
         self.assertNotIn("none were recorded", text)
         self.assertNotIn("note:", text)
 
-    def test_operators_are_those_of_kineto_in_the_trace(self):
+    def test_operators_in_the_trace_match_kineto(self):
         self.run_case("operators", "--pytorch", "ops")
         capture, = self.captures()
         trace = self.folder / "trace.json.gz"
@@ -144,22 +144,22 @@ class TorchRanges(unittest.TestCase):
         self.assertEqual(sorted(event["args"]["Record function id"] for event in events),
                          list(range(1, len(events) + 1)))
 
-    def test_are_heard_where_a_thread_imports_torch(self):
+    def test_ranges_when_a_thread_imports_torch(self):
         self.run_case("imported_in_thread")
         self.assertEqual(self.paths(self.report()), {"in the importing thread": 1, "in the main thread": 1})
 
-    def test_are_heard_in_threads_but_for_daemons(self):
+    def test_ranges_in_threads_except_daemons(self):
         self.run_case("threads")
         self.assertEqual(self.paths(self.report()), {"worker": 1})
         self.run_case("daemon_at_exit")
 
-    def test_give_way_to_a_profiler_of_the_programs_own(self):
+    def test_observer_yields_to_the_programs_profiler(self):
         printed = self.run_case("own_profiler")
         self.assertIn("enabled: False\nenabled: True\nevents: [\"seen by the program's own\"]\n", printed)
         self.assertEqual(self.paths(self.report()), {"before": 1, "aten::detach": 1, "aten::detach/detach": 1, "after": 1})
         self.run_case("left_on")
 
-    def test_give_cupti_to_a_profiler_of_the_programs_own(self):
+    def test_cupti_is_given_to_the_programs_profiler(self):
         if "FAKE_CUDA" not in os.environ:
             self.skipTest("the simulated GPU was not built")
         printed = self.run_case("own_cuda_profiler", PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"])
@@ -183,15 +183,15 @@ class TorchRanges(unittest.TestCase):
         self.assertEqual(sum(row["self_ops"] for row in self.report()["rows"]), 5)
         return printed, own
 
-    def test_give_cupti_to_proton_which_brings_another_copy_of_it(self):
+    def test_cupti_is_given_to_proton_with_another_copy(self):
         printed, own = self.give_cupti_to_proton("TRITON_CUPTI_LIB_PATH")
         self.assertIn(f"its CUPTI stands in {own}\n", printed)
 
-    def test_give_cupti_to_an_older_proton(self):
+    def test_cupti_is_given_to_an_older_proton(self):
         printed, _ = self.give_cupti_to_proton("PROTON_ARGUMENT")
         self.assertIn("its CUPTI stands in None\n", printed)
 
-    def test_know_cupti_by_the_process_if_it_has_one(self):
+    def test_cupti_of_the_process_is_used(self):
         scope = runpy.run_path(SCRIPTS / "prof_proton.py")
         self.assertIsNone(scope["cupti_in_use"]())
         for place in "one", "other":
@@ -201,7 +201,7 @@ class TorchRanges(unittest.TestCase):
             self.addCleanup(_ctypes.dlclose, handle._handle)
             self.assertEqual(scope["cupti_in_use"](), library if place == "one" else None)
 
-    def test_share_cupti_with_proton_only_where_it_must_and_may(self):
+    def test_cupti_is_shared_with_proton_only_when_needed_and_allowed(self):
         if "FAKE_CUDA" not in os.environ:
             self.skipTest("the simulated GPU was not built")
         library = os.environ["FAKE_CUPTI"]
@@ -221,7 +221,7 @@ class TorchRanges(unittest.TestCase):
                                     check=True).stdout
             self.assertEqual(answer, f"{library if shared else None}\n", variables)
 
-    def test_pause_for_a_profiler_once_more_where_the_disk_kept_them_from_going_on(self):
+    def test_pause_for_a_second_profiler_after_a_failed_resume(self):
         calls = []
 
         class Library:
@@ -240,19 +240,19 @@ class TorchRanges(unittest.TestCase):
             self.assertFalse(recording.pause(), "the program has paused it itself")
         self.assertEqual(calls, ["prof_pause", "prof_sync", "prof_resume"] * 2 + ["prof_pause"])
 
-    def test_cost_a_program_without_torch_nothing(self):
+    def test_no_cost_without_torch(self):
         for path in ("", FAKE_TORCH):
             self.run_case("no_torch", PYTHONPATH=path)
         self.assertEqual(self.captures(), [])
 
-    def test_are_heard_after_an_import_that_failed(self):
+    def test_ranges_after_a_failed_import(self):
         self.run_case("broken", FAKE_TORCH="broken")
         self.assertEqual(self.paths(self.report()), {"after the second attempt": 1})
 
-    def test_leave_nothing_for_the_program_to_see(self):
+    def test_nothing_is_visible_to_the_program(self):
         self.run_case("environment")
 
-    def test_make_way_for_the_users_own_sitecustomize(self):
+    def test_users_sitecustomize_runs(self):
         own = self.folder / "own"
         own.mkdir()
         path = f"{own}:{FAKE_TORCH}"
@@ -268,16 +268,16 @@ class TorchRanges(unittest.TestCase):
         (own / "sitecustomize" / "part.py").write_text("print('part of', __package__)\n")
         self.run_case("ranges", PYTHONPATH=path)
 
-    def test_are_not_there_for_an_isolated_python(self):
+    def test_no_ranges_in_an_isolated_python(self):
         for flags in (("-S",), ("-E",), ("-I",)):
             self.run_case("no_torch", python=flags)
 
-    def test_are_heard_in_children(self):
+    def test_ranges_in_children(self):
         self.run_case("children")
         heard = sorted(tuple(self.paths(self.report(capture))) for capture in self.captures())
         self.assertEqual(heard, [("child",), ("parent",)])  # the second child has a PYTHONPATH of its parent's making
 
-    def test_say_why_they_cannot_be_had_if_they_were_asked_for(self):
+    def test_reason_is_given_when_requested_ranges_are_impossible(self):
         self.run_case("ranges", FAKE_TORCH="no_cuda")
         self.assertEqual(self.captures(), [])
         with self.assertRaises(AssertionError) as difference:
@@ -294,7 +294,7 @@ class TorchRanges(unittest.TestCase):
                  event["args"].get("Sequence number"))
                 for event in json.loads(trace.read_bytes())["traceEvents"] if event.get("cat") == "user_annotation"]
 
-    def test_keep_both_numbers_of_a_text(self):
+    def test_both_numbers_of_a_text_are_kept(self):
         self.run_case("raw")
         capture, = self.captures()
         self.assertEqual(self.ranges_of_trace(capture),
@@ -307,14 +307,14 @@ class TorchRanges(unittest.TestCase):
         self.assertEqual([name for _, name, *_ in self.ranges_of_trace(capture)],
                          ["a, op_id = 5", "a, op_id = x", "b, seq = 7, op_id = 6"])
 
-    def test_do_not_fill_the_name_table(self):
+    def test_name_table_does_not_fill_up(self):
         self.run_case("many", "--memory", "256M")
         report = self.report()
         self.assertEqual((self.paths(report), report["dropped"]), ({"forward": 20000}, {}))
         capture, = self.captures()
         self.assertNotIn(b"op_id", capture.read_bytes())
 
-    def test_leave_exceptions_as_they_are(self):
+    def test_exceptions_are_unchanged(self):
         self.run_case("fails")
         self.assertEqual(self.paths(self.report()), {"doomed": 1})
 

@@ -19,7 +19,7 @@ activity_set parsed(std::string_view list) {
     return out;
 }
 
-TEST(Activities, WorkBringsItsLaunches) {
+TEST(Activities, AddLaunchesForGpuWork) {
     using enum activity;
     EXPECT_EQ(parsed("kernels"), set_of({kernels, launches}));
     EXPECT_EQ(parsed("sets,waits"), set_of({sets, launches, waits}));
@@ -33,7 +33,7 @@ TEST(Activities, WorkBringsItsLaunches) {
     EXPECT_TRUE(parsed("none").is_empty());
 }
 
-TEST(Activities, RefuseWhatMakesNoSense) {
+TEST(Activities, RefuseInvalidLists) {
     for (const std::string_view list :
          {"", ",", "kernels,", ",kernels", "kernel", "Kernels", "kernels, copies", "launches", "kernels,launches",
           "none,kernels", "kernels,none", "no_launches", "waits,no_launches", "graph_nodes", "graph_nodes,waits",
@@ -44,7 +44,7 @@ TEST(Activities, RefuseWhatMakesNoSense) {
     }
 }
 
-TEST(Activities, SayWhatIsLeftOut) {
+TEST(Activities, NameWhatIsLeftOut) {
     EXPECT_EQ(activities_left_out(activity_set::all()), "");
     EXPECT_EQ(activities_left_out(parsed("kernels,sets,waits")), "copies, allocations, graph_nodes");
     EXPECT_EQ(activities_left_out({}), "kernels, copies, sets, launches, waits, allocations, graph_nodes");

@@ -52,7 +52,7 @@ TEST(NameTable, KeepsEveryByteOfAHostileName) {
     EXPECT_NE(names.intern(almost), id);
 }
 
-TEST(NameTable, TellsNamesOfOneLengthApartInEveryByte) {
+TEST(NameTable, DistinguishesNamesOfOneLengthByEveryByte) {
     owned_table names;
     std::set<std::uint32_t> ids;
     const std::string base(37, 'a');
@@ -65,7 +65,7 @@ TEST(NameTable, TellsNamesOfOneLengthApartInEveryByte) {
     EXPECT_EQ(ids.size(), base.size() + 1);
 }
 
-TEST(NameTable, RefusesWhatFindsNoRoomAndStillKnowsTheRest) {
+TEST(NameTable, RefusesNamesWhenStorageIsFullAndKeepsTheRest) {
     owned_table names(1024, 4096, 256);  // storage for 256 bytes only: 8 unused, then entries of 8 + 24
     std::vector<std::uint32_t> ids;
     for (int i = 0; i < 20; ++i) {
@@ -89,7 +89,7 @@ TEST(NameTable, RefusesNamesWhenItsSlotsAreFull) {
     EXPECT_EQ(kept, 256);
 }
 
-TEST(NameTable, GivesNoTextForWhatIsNoId) {
+TEST(NameTable, GivesNoTextForAnUnknownId) {
     owned_table names;
     (void)names.intern("something");
     EXPECT_EQ(names.table.text(UINT32_MAX), "");
@@ -97,7 +97,7 @@ TEST(NameTable, GivesNoTextForWhatIsNoId) {
     EXPECT_EQ(names.table.text(5000), "");
 }
 
-TEST(NameTable, StepsThroughItsEntriesInOrder) {
+TEST(NameTable, IteratesItsEntriesInOrder) {
     owned_table names;
     const std::vector<std::string> texts = {"a", "bb", "a longer one than eight", std::string(1000, 'x'), "e"};
     std::vector<std::uint32_t> ids;
@@ -116,7 +116,7 @@ TEST(NameTable, StepsThroughItsEntriesInOrder) {
     EXPECT_EQ(id, later);
 }
 
-TEST(NameTable, AgreesAcrossThreadsThatInternTheSameNamesAtOnce) {
+TEST(NameTable, GivesThreadsThatInternTheSameNameOneId) {
     owned_table names(4096, 1U << 20, 1U << 20);
     constexpr int thread_count = 4;
     constexpr int name_count = 500;
@@ -143,14 +143,14 @@ TEST(NameTable, AgreesAcrossThreadsThatInternTheSameNamesAtOnce) {
 
 // --- a forked child's table
 
-TEST(NameTable, TakesOverAllNamesByTheirIds) {
+TEST(NameTable, TakesOverAllNamesWithTheirIds) {
     owned_table parents;
     std::map<std::uint32_t, std::string> known;
     for (int i = 0; i < 500; ++i) {
         const std::string name = "name " + std::to_string(i * i);
         known[parents.intern(name)] = name;
     }
-    // Reserved and never stored, as by a thread that is in the midst of it.
+    // Reserved and never stored, as by a thread that is still storing.
     auto& used = reinterpret_cast<name_table_header*>(parents.memory.data())->used;
     used += 48;
     const std::uint32_t last = parents.intern("the last");
@@ -178,7 +178,7 @@ TEST(NameTable, TakesOverAllNamesByTheirIds) {
     EXPECT_EQ(nameless, 1U);
 }
 
-TEST(NameTable, TakesOverWhatThereIsRoomFor) {
+TEST(NameTable, TakesOverTheNamesThatFit) {
     owned_table parents;
     const std::uint32_t first = parents.intern(std::string(1000, 'a'));
     const std::uint32_t second = parents.intern(std::string(1000, 'b'));
@@ -190,7 +190,7 @@ TEST(NameTable, TakesOverWhatThereIsRoomFor) {
 }
 
 // Each name that was there before is taken over, whatever is added meanwhile.
-TEST(NameTable, IsTakenOverWhileOthersAddToIt) {
+TEST(NameTable, TakesOverATableWhileOtherThreadsAddToIt) {
     owned_table parents(1U << 14, 1U << 20, 1U << 20);
     std::vector<std::uint32_t> before;
     for (int i = 0; i < 200; ++i) before.push_back(parents.intern("before " + std::to_string(i)));

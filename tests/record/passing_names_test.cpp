@@ -41,7 +41,7 @@ struct owned_names {
     bool full = false;
 };
 
-TEST(PassingNames, AreFoundAgain) {
+TEST(PassingNames, GivesTheSameTextTheSameId) {
     owned_names names;
     const std::uint32_t forward = names.intern("forward");
     EXPECT_TRUE(is_passing(forward));
@@ -52,7 +52,7 @@ TEST(PassingNames, AreFoundAgain) {
     EXPECT_FALSE(names.full);
 }
 
-TEST(PassingNames, KeepEveryByteOfAHostileName) {
+TEST(PassingNames, KeepsEveryByteOfAHostileName) {
     owned_names names;
     std::string every_byte;
     for (int c = 0; c < 256; ++c) every_byte += static_cast<char>(c);
@@ -61,7 +61,7 @@ TEST(PassingNames, KeepEveryByteOfAHostileName) {
     EXPECT_NE(names.intern(every_byte.substr(0, 255)), id);
 }
 
-TEST(PassingNames, NeverRunOutWhereTheyAreFreed) {
+TEST(PassingNames, NeverRunsOutWhenNamesAreFreed) {
     owned_names names;
     std::map<std::uint32_t, std::string> latest;
     for (int i = 0; i < 100'000; ++i) {
@@ -79,7 +79,7 @@ TEST(PassingNames, NeverRunOutWhereTheyAreFreed) {
     }
 }
 
-TEST(PassingNames, OfWhichNoneIsFreedFindNoRoomAndOverwriteNothing) {
+TEST(PassingNames, RefusesNamesWhenNoneIsFreedAndOverwritesNone) {
     owned_names names;
     std::map<std::uint32_t, std::string> all;
     for (int i = 0; !names.full; ++i) {
@@ -90,7 +90,7 @@ TEST(PassingNames, OfWhichNoneIsFreedFindNoRoomAndOverwriteNothing) {
     for (const auto& [id, text] : all) EXPECT_EQ(names.text(id), text);
 }
 
-TEST(PassingNames, ThatAreRetiredAreGivenToNobodyAndReadableUntilTheyAreFreed) {
+TEST(PassingNames, KeepsRetiredNamesReadableUntilTheyAreFreedButGivesThemToNobody) {
     owned_names names;
     const std::uint32_t old = names.intern("old");
     for (int i = 0; !names.names.retire(); ++i) ASSERT_NE(names.intern("name " + std::to_string(i)), 0U);
@@ -104,14 +104,14 @@ TEST(PassingNames, ThatAreRetiredAreGivenToNobodyAndReadableUntilTheyAreFreed) {
     EXPECT_EQ(names.intern("old"), anew);
 }
 
-TEST(PassingNames, LongerThanAnEighthOfTheMemoryFindNoRoom) {
+TEST(PassingNames, RefusesNamesLongerThanAnEighthOfTheMemory) {
     owned_names names;
     EXPECT_NE(names.intern(std::string(512, 'a')), 0U);
     EXPECT_EQ(names.intern(std::string(513, 'a')), 0U);
     EXPECT_TRUE(names.full);
 }
 
-TEST(PassingNames, AreWrittenOnlyWhereThereIsStorage) {
+TEST(PassingNames, WritesOnlyCommittedStorage) {
     owned_names names;
     names.names.commit(256);
     while (names.intern("name " + std::to_string(names.names.end())) != 0) {
@@ -122,7 +122,7 @@ TEST(PassingNames, AreWrittenOnlyWhereThereIsStorage) {
 }
 
 // An id has 31 bits of the position.
-TEST(PassingNames, GoOnWhereTheirIdsBeginAnew) {
+TEST(PassingNames, GoesOnWhenIdsWrapAround) {
     owned_names names;
     auto* const header = reinterpret_cast<passing_names_header*>(names.table.data());
     constexpr std::uint64_t around = (std::uint64_t{1} << 34) - 2048;
@@ -142,7 +142,7 @@ TEST(PassingNames, GoOnWhereTheirIdsBeginAnew) {
     for (const auto& [id, text] : all) EXPECT_TRUE(names.text(id).empty() || names.text(id) == text);
 }
 
-TEST(PassingNames, OfManyThreadsAreEachTheirOwn) {
+TEST(PassingNames, KeepsTheNamesOfManyThreadsApart) {
     owned_names names(1U << 20, 1024);
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {

@@ -9,7 +9,7 @@
 namespace prof::known_texts_test {
 namespace {
 
-TEST(KnownTexts, KeepsAsManyAsItSaysAndThenBeginsAnew) {
+TEST(KnownTexts, EmptiesItselfAtItsLimit) {
     const std::vector<char> bytes(known_texts::limit + 1);
     known_texts known;
     for (std::size_t i = 0; i < known_texts::limit; ++i) {
@@ -35,7 +35,7 @@ TEST(KnownTexts, KeepsAsManyAsItSaysAndThenBeginsAnew) {
 
 // Beside a map that is emptied when it was full for long. Addresses far apart and close together, so that places
 // collide.
-TEST(KnownTexts, KnowsWhatAMapKnows) {
+TEST(KnownTexts, AgreesWithAMap) {
     for (std::uint32_t seed = 0; seed < 50; ++seed) {
         std::mt19937_64 random(seed);
         std::vector<const char*> texts;

@@ -12,8 +12,8 @@
 // to be, so it is reported like a race. The search is depth first, with sleep sets, which leave out interleavings that
 // differ only in the order of accesses that do not touch one another.
 //
-// One search at a time; what the threads' functions hold on their stacks must not own memory (an execution may be given
-// up in its midst).
+// One search at a time. Variables on the stacks of the threads' functions must not own memory, since an execution may
+// be abandoned before its end.
 #pragma once
 
 #include <atomic>

@@ -36,7 +36,7 @@ outcomes seen_by(TFirst&& first, TSecond&& second) {
     return all;
 }
 
-TEST(MemoryModel, ALoadMayReturnWhatIsNoLongerThere) {
+TEST(MemoryModel, LoadMayReturnAnOldValue) {
     const auto reader = [](two_flags& f) {
         f.first = f.y.load(relaxed);
         f.second = f.x.load(relaxed);
@@ -50,7 +50,7 @@ TEST(MemoryModel, ALoadMayReturnWhatIsNoLongerThere) {
     EXPECT_EQ(all, (outcomes{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
 }
 
-TEST(MemoryModel, AnAcquireOfAReleaseSeesWhatCameBefore) {
+TEST(MemoryModel, AcquireOfAReleaseSeesEarlierStores) {
     const auto all = seen_by(
         [](two_flags& f) {
             f.x.store(1, relaxed);
@@ -76,7 +76,7 @@ TEST(MemoryModel, StoresOfTwoThreadsMayBothBeLate) {
     EXPECT_EQ(all, (outcomes{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
 }
 
-TEST(MemoryModel, AThreadSeesALocationNeverGoBack) {
+TEST(MemoryModel, ThreadNeverSeesALocationGoBack) {
     const auto all = seen_by(
         [](two_flags& f) {
             f.x.store(1, relaxed);
@@ -98,7 +98,7 @@ TEST(MemoryModel, OneOfTwoExchangesWins) {
     EXPECT_EQ(all, (outcomes{{0, 1}, {1, 0}}));
 }
 
-TEST(MemoryModel, AnExchangePassesOnWhatWasReleasedBeforeIt) {
+TEST(MemoryModel, ExchangePassesOnAnEarlierRelease) {
     int seen = 0;
     const verdict found = explore([&](scenario& made) {
         const auto f = std::make_shared<two_flags>();
@@ -143,7 +143,7 @@ TEST(MemoryModel, PlainMemoryNeedsBothReleaseAndAcquire) {
     EXPECT_NE(message_through_plain_memory(release, relaxed).bug, "");
 }
 
-TEST(MemoryModel, StoresInNoOrderAreReported) {
+TEST(MemoryModel, ReportsUnorderedStores) {
     const verdict found = explore([](scenario& made) {
         const auto f = std::make_shared<two_flags>();
         made.thread([=] { f->x.store(1, release); });

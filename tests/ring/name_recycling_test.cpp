@@ -56,7 +56,7 @@ struct NameRecycling : testing::Test {
     }
 };
 
-TEST_F(NameRecycling, FreesWhatNoThreadIsAt) {
+TEST_F(NameRecycling, FreesNamesThatNoThreadUses) {
     const std::uint32_t old = thread.out.intern("old");
     thread.out.write({.kind = record_kind::mark});
     EXPECT_FALSE(free_names()) << "there is room";
@@ -68,7 +68,7 @@ TEST_F(NameRecycling, FreesWhatNoThreadIsAt) {
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::names_full)], 0U);
 }
 
-TEST_F(NameRecycling, WaitsForTheThreadThatIsAtOne) {
+TEST_F(NameRecycling, WaitsForAThreadThatUsesAName) {
     named_thread other(where);
     const std::uint32_t name = other.out.name_of("slow");
     use_names_up();
@@ -80,14 +80,14 @@ TEST_F(NameRecycling, WaitsForTheThreadThatIsAtOne) {
     EXPECT_EQ(where.name_text(name), "");
 }
 
-TEST_F(NameRecycling, DoesNotWaitForARecordThatFoundNoRoom) {
+TEST_F(NameRecycling, DoesNotWaitForADroppedRecord) {
     named_thread other(where);
     while (other.ring->drops[static_cast<std::size_t>(drop_cause::ring_full)] == 0) other.mark("full");
     use_names_up();
     EXPECT_TRUE(free_names());
 }
 
-TEST_F(NameRecycling, DoesNotWaitForAThreadThatHasEnded) {
+TEST_F(NameRecycling, DoesNotWaitForAnEndedThread) {
     named_thread other(where);
     (void)other.out.name_of("last words");
     where.retire_ring(*other.ring);
@@ -95,7 +95,7 @@ TEST_F(NameRecycling, DoesNotWaitForAThreadThatHasEnded) {
     EXPECT_TRUE(free_names());
 }
 
-TEST_F(NameRecycling, WaitsForWhoHasNoRing) {
+TEST_F(NameRecycling, WaitsForAThreadWithoutARing) {
     use_names_up();
     {
         const region::name_use here(where);
@@ -105,7 +105,7 @@ TEST_F(NameRecycling, WaitsForWhoHasNoRing) {
 }
 
 // What a thread knows by address is forgotten in time.
-TEST_F(NameRecycling, GivesATextThatIsUsedAgainAnotherName) {
+TEST_F(NameRecycling, GivesAReusedTextANewId) {
     const char* const text = "work";
     const std::uint32_t before = thread.out.name_of(text);
     use_names_up();
@@ -116,7 +116,7 @@ TEST_F(NameRecycling, GivesATextThatIsUsedAgainAnotherName) {
     EXPECT_EQ(thread.out.name_of(text), after);
 }
 
-TEST_F(NameRecycling, KeepsRegisteredStringsAndSymbolsWhateverPasses) {
+TEST_F(NameRecycling, KeepsRegisteredStringsAndSymbols) {
     const std::uint32_t registered = where.intern("registered");
     const std::uint32_t symbol = thread.out.symbol_of("_Z6kernelv", 1);
     thread.out.write({.kind = record_kind::mark});
@@ -130,7 +130,7 @@ TEST_F(NameRecycling, KeepsRegisteredStringsAndSymbolsWhateverPasses) {
     EXPECT_EQ(where.intern("registered"), registered);
 }
 
-TEST_F(NameRecycling, TakesRangesPlaceForSymbolsThatFindNoRoomAmongTheKept) {
+TEST_F(NameRecycling, PutsSymbolsAmongPassingNamesWhenTheTableIsFull) {
     while (!is_passing(where.intern("registered " + std::to_string(next++)))) {
     }
     const char* const symbol = "_Z6kernelv";
@@ -145,8 +145,8 @@ TEST_F(NameRecycling, TakesRangesPlaceForSymbolsThatFindNoRoomAmongTheKept) {
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::names_full)], 0U);
 }
 
-// Each record's name says whose it is and which. Names are few, so that their memory turns over hundreds of times.
-TEST_F(NameRecycling, LeavesEachRecordOfManyThreadsItsName) {
+// Each record's name holds its thread and number. Names are few, so that their memory turns over hundreds of times.
+TEST_F(NameRecycling, KeepsTheNameOfEachRecordOfManyThreads) {
     constexpr std::size_t threads = 4;
     constexpr std::uint64_t each = 20'000;
     std::atomic<std::size_t> running{threads};

@@ -60,7 +60,7 @@ TEST(Producer, CountsLevelsPerDomainFromZero) {
     EXPECT_EQ(f.drain().size(), 5U);
 }
 
-TEST(Producer, KeepsThePlaceOfEveryPopWhoseRangeItRecorded) {
+TEST(Producer, ReservesThePlaceOfEveryRecordedRangesPop) {
     fixture f;
     int pushed = 0;
     for (int i = 0; i < 20; ++i) {
@@ -77,7 +77,7 @@ TEST(Producer, KeepsThePlaceOfEveryPopWhoseRangeItRecorded) {
 }
 
 // A worker that never left a place would be charged for all it does after it.
-TEST(Producer, KeepsThePlaceOfEveryEndOfAnAdoption) {
+TEST(Producer, ReservesThePlaceOfEveryAdoptionsEnd) {
     fixture f;
     EXPECT_EQ(f.out.push(of(record_kind::range_push)), 0);
     EXPECT_EQ(f.out.adopt_push(of(record_kind::adopt_push)), 0) << "no domain's pair";
@@ -95,7 +95,7 @@ TEST(Producer, KeepsThePlaceOfEveryEndOfAnAdoption) {
     EXPECT_EQ(f.dropped(drop_cause::pop_without_push), 1U);
 }
 
-TEST(Producer, KeepsThePlaceOfAnApiExit) {
+TEST(Producer, ReservesThePlaceOfAnApiExit) {
     fixture f;
     for (int i = 0; i < 14; ++i) f.out.write(of(record_kind::mark));
     f.out.open_api(77, api_domain::driver, [](record& r) { r = of(record_kind::api_enter, 1, 77); });
@@ -116,7 +116,7 @@ TEST(Producer, KeepsThePlaceOfAnApiExit) {
 }
 
 // Of each but the last the exit never came: its place is free again.
-TEST(Producer, KeepsNoPlaceForTheExitOfAnApiCallThatGaveWay) {
+TEST(Producer, ReservesNoPlaceForTheExitOfADroppedApiCall) {
     fixture f;
     for (std::uint32_t call = 1; call <= 3; ++call) {
         f.out.open_api(call, api_domain::driver, [&](record& r) { r = of(record_kind::api_enter, 1, call); });
@@ -129,7 +129,7 @@ TEST(Producer, KeepsNoPlaceForTheExitOfAnApiCallThatGaveWay) {
     EXPECT_EQ(f.drain().size(), 16U);
 }
 
-TEST(Producer, RecordsADomainAgainOnceTheRangeThatWasDroppedHasEnded) {
+TEST(Producer, RecordsADomainAgainAfterADroppedRangeEnds) {
     fixture f;
     f.out.push(of(record_kind::range_push, 2));
     for (int i = 0; i < 14; ++i) f.out.write(of(record_kind::mark));
@@ -147,11 +147,11 @@ TEST(Producer, RecordsADomainAgainOnceTheRangeThatWasDroppedHasEnded) {
     EXPECT_EQ(f.drain().size(), 5U);
 }
 
-TEST(Producer, KnowsATextAgainAndSeesWhenItsAddressHoldsAnother) {
+TEST(Producer, RecognizesATextByAddressUnlessItChanged) {
     fixture f;
     char text[32];
     for (int round = 0; round < 2; ++round) {
-        // Another of the same length, one that goes on where the last ended, one that is its beginning, none.
+        // Of the same length, longer by one, its beginning, empty.
         for (const char* next : {"kernel_a", "kernel_b", "kernel_b2", "kernel", "", "kernel_a"}) {
             std::snprintf(text, sizeof text, "%s", next);
             const std::uint32_t id = f.out.name_of(text);
@@ -162,7 +162,7 @@ TEST(Producer, KnowsATextAgainAndSeesWhenItsAddressHoldsAnother) {
     EXPECT_EQ(f.out.name_of(nullptr), 0U);
 }
 
-TEST(Producer, KnowsASymbolByItsAddressUntilAModuleWasUnloaded) {
+TEST(Producer, RecognizesASymbolByAddressUntilAModuleIsUnloaded) {
     fixture f;
     char text[32] = "kernel_a";
     const std::uint32_t a = f.out.symbol_of(text, 1);
@@ -172,7 +172,7 @@ TEST(Producer, KnowsASymbolByItsAddressUntilAModuleWasUnloaded) {
     const std::uint32_t b = f.out.symbol_of(text, 2);
     EXPECT_EQ(f.where.name_text(b), "kernel_b");
     EXPECT_EQ(f.out.symbol_of(text, 2), b);
-    // Where nobody tells of unloading, and where it is no symbol, they are looked at.
+    // Without notice of unloading, and for a text that is no symbol, the bytes are compared.
     std::snprintf(text, sizeof text, "kernel_c");
     EXPECT_EQ(f.where.name_text(f.out.symbol_of(text, 0)), "kernel_c");
     std::snprintf(text, sizeof text, "kernel_d");
@@ -185,7 +185,7 @@ TEST(Producer, KnowsASymbolByItsAddressUntilAModuleWasUnloaded) {
 }
 
 // A record that is dropped is not put together: its name takes no place in the table.
-TEST(Producer, FillsOnlyWhatIsRecorded) {
+TEST(Producer, FillsOnlyRecordsThatAreWritten) {
     fixture f;
     while (f.dropped(drop_cause::ring_full) == 0) f.out.write(of(record_kind::mark));
     bool filled = false;
@@ -215,7 +215,7 @@ TEST(Producer, GivesEachOfManySymbolsItsOwnName) {
 
 // Whatever the load, what is recorded is paired: per domain every pop closes a recorded push, and recorded plus dropped
 // is everything that was asked for.
-TEST(Producer, StaysPairedAndCountsAllUnderAnyLoad) {
+TEST(Producer, KeepsRangesPairedAndCountsDropsUnderAnyLoad) {
     for (std::uint32_t seed = 0; seed < 200; ++seed) {
         fixture f;
         std::mt19937 random(seed);
@@ -263,7 +263,7 @@ TEST(Producer, StaysPairedAndCountsAllUnderAnyLoad) {
 }
 
 // One push an iteration whose pop is forgotten, as in a loop that is left by an exception.
-TEST(Producer, RecordsAllWhereAProgramForgetsItsPops) {
+TEST(Producer, RecordsAllRangesOfAProgramThatForgetsPops) {
     fixture f(256);
     constexpr int leaks = 5'000;
     std::map<record_kind, int> recorded;
@@ -296,7 +296,7 @@ TEST(Producer, RecordsAllWhereAProgramForgetsItsPops) {
 
 // Nor does such a program lose the pairing of what is recorded, whatever the load: a pop that finds no place at all has
 // the thread begin anew.
-TEST(Producer, StaysPairedWhereAProgramForgetsItsPopsUnderAnyLoad) {
+TEST(Producer, KeepsRangesPairedUnderAnyLoadWhenPopsAreForgotten) {
     int begun_anew = 0;
     int leaked = 0;
     for (std::uint32_t seed = 0; seed < 100; ++seed) {

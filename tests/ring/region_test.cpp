@@ -33,7 +33,7 @@ region_options tiny(const std::string& place) {
     return options;
 }
 
-TEST(Region, LeavesNoFileUntilItIsPublishedAndNoneAfterIt) {
+TEST(Region, HasAFileOnlyWhilePublished) {
     scratch_directory scratch;
     {
         region where(tiny(scratch.path));
@@ -49,7 +49,7 @@ TEST(Region, LeavesNoFileUntilItIsPublishedAndNoneAfterIt) {
     EXPECT_EQ(scratch.entry_count(), 0U);
 }
 
-TEST(Region, FallsBackToMemoryAndSaysWhy) {
+TEST(Region, FallsBackToMemoryWithAReason) {
     region where(tiny("/nonexistent/folder"));
     EXPECT_EQ(where.path(), "");
     EXPECT_NE(where.notice().find("/nonexistent/folder: No such file or directory"), std::string::npos)
@@ -58,7 +58,7 @@ TEST(Region, FallsBackToMemoryAndSaysWhy) {
 }
 
 // f_type of statfs(2).
-TEST(Region, LiesOnlyWhereAPageWithStorageCanAlwaysBeWritten) {
+TEST(Region, RefusesPlacesWherePageWritesMayFail) {
     constexpr std::int64_t tmpfs = 0x01021994;
     constexpr std::int64_t ext4 = 0xEF53;
     constexpr std::int64_t xfs = 0x58465342;
@@ -125,7 +125,7 @@ TEST(Region, CountsLabelsBeyondItsTable) {
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::labels_full)], 2U);
 }
 
-TEST(Region, ALabelThatSaysWhatIsKnownTakesNoPlace) {
+TEST(Region, RepeatedLabelTakesNoPlace) {
     region where(tiny("memory"));
     for (int i = 0; i < 100; ++i) where.add_label(label_kind::category, 1, 5);
     for (const std::uint32_t name : {6U, 6U, 5U, 5U}) where.add_label(label_kind::category, 1, name);
@@ -137,7 +137,7 @@ TEST(Region, ALabelThatSaysWhatIsKnownTakesNoPlace) {
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::labels_full)], 0U);
 }
 
-TEST(Region, DomainsHaveTheirNamesAlsoWhereTheTableOfLabelsIsFull) {
+TEST(Region, KeepsDomainNamesWhenTheLabelTableIsFull) {
     region_options options = tiny("memory");
     options.label_capacity = 4096;
     options.name_slots = 1024;
@@ -157,7 +157,7 @@ TEST(Region, DomainsHaveTheirNamesAlsoWhereTheTableOfLabelsIsFull) {
 }
 
 // None of those beyond its table takes an index: it is the same domain each time.
-TEST(Region, ADomainThatFindsNoPlaceForItsNameIsOneDomain) {
+TEST(Region, KeepsOneIndexForADomainWhoseNameFindsNoPlace) {
     region where(tiny("memory"));
     for (std::uint64_t i = 0; i < 10; ++i) where.add_label(label_kind::thread, i, 1);
     const std::uint32_t mine = where.domain("mine");
@@ -197,7 +197,7 @@ TEST(Registry, AttachesEachThreadOnceAndRetiresItsRingAtItsEnd) {
     EXPECT_EQ(ring.state.load(), static_cast<std::uint32_t>(ring_state::retired));
 }
 
-TEST(Registry, GivesNothingWhileTheGateIsShut) {
+TEST(Registry, GivesNoProducerWhileTheGateIsShut) {
     region where(tiny("memory"));
     const installed in_use(where);
     recording_epoch.store(0);
@@ -220,7 +220,7 @@ TEST(Registry, KeepsAThreadsRingThroughTheNextRecording) {
 }
 
 // It costs no memory, its records are counted, and the next recording has a ring for it if one is free by then.
-TEST(Registry, AThreadWithoutARingHasNoProducer) {
+TEST(Registry, GivesNoProducerToAThreadWithoutARing) {
     region_options options = tiny("memory");
     options.large_rings = 1;
     options.medium_rings = options.small_rings = 0;
@@ -239,7 +239,7 @@ TEST(Registry, AThreadWithoutARingHasNoProducer) {
     }).join();
 }
 
-TEST(Registry, ThreadsThatComeAndGoShareTheRingsThatAreThere) {
+TEST(Registry, ReusesRingsForThreadsThatComeAndGo) {
     region where(tiny("memory"));
     const installed in_use(where);
     for (int i = 0; i < 100; ++i) {
@@ -252,7 +252,7 @@ TEST(Registry, ThreadsThatComeAndGoShareTheRingsThatAreThere) {
     EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::no_ring)], 0U);
 }
 
-// A word of the gate's that somebody else changes just before it is stored.
+// A word of the gate that another thread changes just before it is stored.
 struct meddled_word {
     std::uint32_t load() const { return value; }
     void store(std::uint32_t to) {
@@ -263,7 +263,7 @@ struct meddled_word {
     std::function<void()> before_store;
 };
 
-TEST(Gate, ThePlainNumberIsTheLastThatWasSetWhoeverSetsIt) {
+TEST(Gate, PlainNumberIsTheLastOneSetByAnyThread) {
     const std::atomic<bool> unwatched{false};
     for (const auto& [first, second] : {std::pair{5U, 0U}, {0U, 6U}, {5U, 6U}}) {
         meddled_word gate{first, nullptr};
@@ -277,7 +277,7 @@ TEST(Gate, ThePlainNumberIsTheLastThatWasSetWhoeverSetsIt) {
     }
 }
 
-TEST(Gate, ThereIsNoPlainNumberWhileRangesAreWatched) {
+TEST(Gate, HasNoPlainNumberWhileRangesAreWatched) {
     EXPECT_EQ(plain_epoch.load(), no_plain_epoch);
     set_gate(recording_epoch, 7);
     EXPECT_EQ(plain_epoch.load(), 7U);
@@ -293,7 +293,7 @@ TEST(Gate, ThereIsNoPlainNumberWhileRangesAreWatched) {
 
 // Whatever is named with its tid: the thread of now, whether it has a ring already or gets one later, and no later
 // thread.
-TEST(Registry, KnowsWhichThreadANameIsOf) {
+TEST(Registry, GivesTheThreadOfAName) {
     region where(tiny("memory"));
     const installed use(where);
     const std::uint32_t name = where.intern("loader");

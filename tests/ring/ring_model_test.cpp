@@ -107,7 +107,7 @@ TEST(RingModel, FourSlotsHandOverWhatWasWritten) {
     expect_right_and_tight([](scenario& made) { producer_and_consumer(made, 4, 6, 2); });
 }
 
-TEST(RingModel, ARecordPublishedBeforeItIsWrittenIsFound) {
+TEST(RingModel, FindsARecordPublishedBeforeItIsWritten) {
     const model::verdict found = model::explore([](scenario& made) {
         const auto ring = std::make_shared<model_ring>(2);
         made.thread([=] {
@@ -176,17 +176,17 @@ void lives_of_two_threads(scenario& made, bool frees_too_early = false) {
     });
 }
 
-TEST(RingModel, AThreadThatTakesOverARingSpoilsNothing) {
+TEST(RingModel, KeepsRecordsWhenAThreadTakesOverARing) {
     // No thread writes more than the slots of its ring, so that it never waits for the tail.
     expect_right_and_tight([](scenario& made) { lives_of_two_threads(made); }, "tail");
 }
 
-TEST(RingModel, ARingFreedBeforeItIsDrainedIsFound) {
+TEST(RingModel, FindsARingFreedBeforeItIsDrained) {
     EXPECT_NE(model::explore([](scenario& made) { lives_of_two_threads(made, true); }).bug, "");
 }
 
 // The counters are looked at before the state: what is written in between is lost to the next owner.
-TEST(RingModel, ARingWhoseStateIsLookedAtTooLateIsFound) {
+TEST(RingModel, FindsARingStateThatIsReadTooLate) {
     const model::verdict found = model::explore([](scenario& made) {
         const auto ring = std::make_shared<ring_of_threads>();
         made.thread([=] { short_life(*ring, 1); });
@@ -241,7 +241,7 @@ void gate_scenario(scenario& made) {
     });
 }
 
-TEST(RingModel, BehindAnOpenGateIsARegion) { expect_right_and_tight(gate_scenario); }
+TEST(RingModel, OpenGateImpliesARegion) { expect_right_and_tight(gate_scenario); }
 
 }  // namespace
 }  // namespace prof::ring_model_test

@@ -37,7 +37,7 @@ TEST(SpscRing, HandsOverWhatWasWrittenInOrder) {
     EXPECT_TRUE(ring.drain().empty());
 }
 
-TEST(SpscRing, RefusesWhenFullAndTakesAgainOnceReleased) {
+TEST(SpscRing, RefusesWhenFullUntilSlotsAreReleased) {
     tiny_ring ring;
     for (int i = 0; i < 8; ++i) EXPECT_TRUE(ring.producer.write(i));
     EXPECT_FALSE(ring.producer.write(8));
@@ -48,7 +48,7 @@ TEST(SpscRing, RefusesWhenFullAndTakesAgainOnceReleased) {
 }
 
 // As a signal handler does that makes a range while its thread is in a hook.
-TEST(SpscRing, TakesARecordThatIsPutWhileAnotherIsWritten) {
+TEST(SpscRing, AcceptsARecordDuringTheWriteOfAnother) {
     tiny_ring ring;
     ASSERT_TRUE(ring.producer.take(1));
     std::vector<int> seen;
@@ -66,7 +66,7 @@ TEST(SpscRing, TakesARecordThatIsPutWhileAnotherIsWritten) {
     EXPECT_FALSE(ring.producer.write(8));
 }
 
-TEST(SpscRing, KeepsThePlacesItIsAskedFor) {
+TEST(SpscRing, KeepsReservedPlaces) {
     tiny_ring ring;
     EXPECT_TRUE(ring.producer.write(0, 1));
     EXPECT_TRUE(ring.producer.write(1, 2));
@@ -84,7 +84,7 @@ TEST(SpscRing, KeepsThePlacesItIsAskedFor) {
 }
 
 // Places are taken one or two at a time; what is kept is written later, or given back.
-TEST(SpscRing, NeverLacksAKeptPlace) {
+TEST(SpscRing, NeverLacksAReservedPlace) {
     tiny_ring ring;
     std::deque<int> model;
     std::size_t kept = 0;

@@ -1,4 +1,4 @@
-// Runs a program with an environment of the test's making, and says how it ended and what it printed.
+// Runs a program with an environment that the test gives, and returns its exit status and its output.
 #pragma once
 
 #include <sys/wait.h>

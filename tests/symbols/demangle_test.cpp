@@ -16,7 +16,7 @@ namespace {
 std::string full(const std::string& symbol) { return kernel_name(symbol, kernel_name_style::full); }
 std::string base(const std::string& symbol) { return kernel_name(symbol, kernel_name_style::short_form); }
 
-TEST(Demangle, GivesTheNamesThatCxxfiltGives) {
+TEST(Demangle, AgreesWithCxxfilt) {
     std::ifstream file{PROF_SYMBOLS};
     std::string symbol;
     std::getline(file, symbol);  // what the file is
@@ -29,7 +29,7 @@ TEST(Demangle, GivesTheNamesThatCxxfiltGives) {
     EXPECT_GT(count, 45);
 }
 
-TEST(Demangle, LeavesAloneWhatIsNoMangledName) {
+TEST(Demangle, LeavesOtherTextsAlone) {
     for (const std::string symbol : {"i", "triton_poi_fused_add_0", "_Znonsense", "_Z", "_Z3fo", "_Z1fS_", "_Z1fT_",
                                      "_ZNE", "_Z1fIE_", "_Z1fPF", "_Z4294967299f", "_ZN3fLLCI", "_Z1f\xFF"}) {
         EXPECT_EQ(full(symbol), symbol);
@@ -56,7 +56,7 @@ TEST(Demangle, ReadsSymbolsOfManyKilobytes) {
     EXPECT_EQ(base(symbol), "kernel");
 }
 
-TEST(Demangle, SurvivesSymbolsThatUnfoldWithoutEnd) {
+TEST(Demangle, BoundsSymbolsThatExpandExponentially) {
     // Each argument is twice the one before: 36 of them would be 2^36 names.
     std::string doubling = "_Z1f1PIiiE";
     const std::string digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -75,7 +75,7 @@ TEST(Demangle, SurvivesSymbolsThatUnfoldWithoutEnd) {
     EXPECT_EQ(full("_Z1f1PIiiES_IS0_S0_E"), "f(P<int, int>, P<P<int, int>, P<int, int> >)");
 }
 
-TEST(Demangle, SurvivesWhateverIsMadeOfSymbols) {
+TEST(Demangle, SurvivesMutatedSymbols) {
     std::ifstream file{PROF_SYMBOLS};
     std::vector<std::string> symbols;
     for (std::string line; std::getline(file, line);) {

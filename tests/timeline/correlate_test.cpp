@@ -49,7 +49,7 @@ TEST(Correlation, GivesOneCallAllNodesOfItsGraphInOrderOfTime) {
 }
 
 // A wait [2, 10) has a launch [3, 4) in it that has another id.
-TEST(Correlation, LetsACallReturnThatHasAnotherInside) {
+TEST(Correlation, MatchesNestedCalls) {
     capture_builder capture;
     capture.thread("main")
         .add({.ticks = 2,
@@ -66,7 +66,7 @@ TEST(Correlation, LetsACallReturnThatHasAnotherInside) {
 }
 
 // The inner call was left by a longjmp: what returns is the outer one, and after that none is open.
-TEST(Correlation, ForgetsCallsThatDidNotReturnBeforeTheOneAroundThem) {
+TEST(Correlation, ForgetsInnerCallsThatDidNotReturn) {
     capture_builder capture;
     capture.thread("main").enter(1, 11).enter(2, 12).exit(5, 11).exit(6, 12).node(7, 1);
     const timeline data = capture.build();
@@ -84,7 +84,7 @@ TEST(Correlation, LeavesWorkWithoutALaunchUnmatched) {
     EXPECT_EQ(data.ops[2].launch, npos);
 }
 
-TEST(Correlation, GivesAnIdThatIsUsedAgainToTheLatestEarlierCall) {
+TEST(Correlation, MatchesAReusedIdToTheLatestEarlierCall) {
     capture_builder capture;
     capture.thread("main").launch(10, 11).launch(100, 11);
     // The first kernel seems to start before its launch: the clocks differ by a little.
@@ -117,7 +117,7 @@ TEST(Correlation, LeavesOutRecordsWithoutTimesAndCountsThem) {
 }
 
 // The second launch's name was lost; the third call is another function's, which launches no kernel.
-TEST(Correlation, CountsLaunchesWithoutARecordWhoseNamesWereLost) {
+TEST(Correlation, CountsLaunchesWithoutARecordWhoseNameWasLost) {
     capture_builder capture;
     capture.parts().drops[static_cast<std::uint32_t>(drop_cause::names_full)] = 1;
     capture.thread("main").launch(1, 11).launch(3, 12, "").add(
@@ -126,7 +126,7 @@ TEST(Correlation, CountsLaunchesWithoutARecordWhoseNamesWereLost) {
     EXPECT_EQ(capture.build().quality.launches_without_completion, 1U);
 }
 
-TEST(Correlation, CountsKernelLaunchesThatLeftNoRecord) {
+TEST(Correlation, CountsKernelLaunchesWithoutARecord) {
     capture_builder capture;
     capture.thread("main").launch(1, 11).launch(2, 12).enter(3, 13, "").enter(5, 14, "kernel");
     capture.kernel(11, 20, 30);

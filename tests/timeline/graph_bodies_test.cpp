@@ -26,7 +26,7 @@ constexpr std::uint32_t graph = 9;
 constexpr placement outside = {.graph_node = 1, .graph = graph};
 constexpr placement body = {.stream = 16, .graph_node = 2, .graph = graph};
 
-TEST(GraphBodies, BelongToTheLaunchThatHadBegunLast) {
+TEST(GraphBodies, BelongToTheLaunchThatBeganLast) {
     capture_builder capture;
     capture.thread("main").launch(1, 1, "").launch(3, 2, "");
     capture.kernel(1, 100, 110, outside).kernel(0, 115, 120, body).kernel(0, 121, 130, body);
@@ -36,7 +36,7 @@ TEST(GraphBodies, BelongToTheLaunchThatHadBegunLast) {
 
 // Both launches were called before: what the body's first run shows, before which there was nothing, holds for the
 // second.
-TEST(GraphBodies, MayComeBeforeAllElseOfTheirLaunch) {
+TEST(GraphBodies, MayComeBeforeTheRestOfTheirLaunch) {
     capture_builder capture;
     capture.thread("main").launch(1, 1, "").launch(3, 2, "").launch(5, 3, "");
     for (std::uint64_t i = 1; i <= 3; ++i) {
@@ -45,7 +45,7 @@ TEST(GraphBodies, MayComeBeforeAllElseOfTheirLaunch) {
     EXPECT_THAT(launches_of(capture.build()), ElementsAre(1, 1, 2, 2, 3, 3));
 }
 
-TEST(GraphBodies, WithNothingElseInTheirGraphBelongToTheLatestLaunchCalled) {
+TEST(GraphBodies, BelongToTheLatestCallWhenTheirGraphHasNothingElse) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.launch_graph(10, 1, graph).launch_graph(10'000, 2, graph).launch_graph(20'000, 3, graph + 1);
@@ -53,7 +53,7 @@ TEST(GraphBodies, WithNothingElseInTheirGraphBelongToTheLatestLaunchCalled) {
     EXPECT_THAT(launches_of(capture.build()), ElementsAre(1, 1, 2));
 }
 
-TEST(GraphBodies, OfALaunchThatWasNotRecordedHaveNone) {
+TEST(GraphBodies, HaveNoLaunchIfItWasNotRecorded) {
     capture_builder capture;
     capture.thread("main").launch_graph(50'000, 1, graph);
     capture.kernel(0, 100, 110, body).kernel(0, 120, 130, {.graph_node = 3, .graph = graph + 1});
@@ -62,7 +62,7 @@ TEST(GraphBodies, OfALaunchThatWasNotRecordedHaveNone) {
 }
 
 // Where a window warms up, what was launched before it is left out, bodies with the rest.
-TEST(GraphBodies, StayWhereAWindowHasWarmedUp) {
+TEST(GraphBodies, StayInAWindowAfterItsWarmUp) {
     const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
     capture_builder capture;
     capture.thread("main").launch_graph(50'000, key(8), graph);
@@ -72,8 +72,8 @@ TEST(GraphBodies, StayWhereAWindowHasWarmedUp) {
     EXPECT_THAT(launches_of(capture.build()), ElementsAre(key(8), key(8)));
 }
 
-// As in what a flight recorder keeps: the launch of the first was let go.
-TEST(GraphBodies, GoWithTheirLaunch) {
+// As in a flight recorder's capture: the launch of the first was trimmed.
+TEST(GraphBodies, AreLeftOutWithTheirLaunch) {
     const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
     capture_builder capture;
     capture.thread("main").launch_graph(50'000, key(8), graph);
@@ -87,7 +87,7 @@ TEST(GraphBodies, GoWithTheirLaunch) {
 }
 
 // Bodies before, among and after the other nodes, that run as often as it happens; launches far ahead of the GPU.
-TEST(GraphBodies, OfRandomProgramsAreFound) {
+TEST(GraphBodies, AreFoundInRandomPrograms) {
     std::mt19937_64 random(20261123);
     const auto below = [&](std::uint64_t n) { return random() % n; };
     for (int program = 0; program < 2'000; ++program) {

@@ -23,7 +23,7 @@ std::vector<std::int64_t> captured_at(const timeline& data) {
     return times;
 }
 
-TEST(GraphNodes, AreFoundThroughTheCopiesThatAreLaunched) {
+TEST(GraphNodes, AreFoundThroughLaunchedCopies) {
     capture_builder capture;
     capture.thread("main")
         .node(10, node(1, 0))
@@ -52,7 +52,7 @@ TEST(GraphNodes, AreFoundThroughCopiesOfCopiesMadeByOtherThreads) {
     EXPECT_THAT(captured_at(capture.build()), ElementsAre(10, 10));
 }
 
-TEST(GraphNodes, AreNotGuessedWhereTheCaptureWasNotSeen) {
+TEST(GraphNodes, AreUnknownWithoutTheirCapture) {
     // Only the instantiation was seen, and of another graph nothing.
     capture_builder capture;
     capture.thread("main").push(1, "setup").copy(30, node(2, 0), node(1, 0)).pop(31).launch(40, 1, "");
@@ -60,7 +60,7 @@ TEST(GraphNodes, AreNotGuessedWhereTheCaptureWasNotSeen) {
     EXPECT_THAT(captured_at(capture.build()), ElementsAre(-2, -2));
 }
 
-TEST(GraphNodes, AreThoseThatHadTheIdAtTheLaunch) {
+TEST(GraphNodes, AreThoseWithTheIdAtTheLaunch) {
     capture_builder capture;
     capture.thread("main").node(10, node(1, 0)).launch(20, 1, "").node(30, node(1, 0)).launch(40, 2, "");
     capture.kernel(1, 100, 110, {.graph_node = node(1, 0)}).kernel(2, 110, 120, {.graph_node = node(1, 0)});
@@ -68,7 +68,7 @@ TEST(GraphNodes, AreThoseThatHadTheIdAtTheLaunch) {
 }
 
 // Another thread updates it, as it does the graph that the update came from, and that is gone afterwards.
-TEST(GraphNodes, StandForWhatTheyWereUpdatedByFromThenOn) {
+TEST(GraphNodes, StandForTheirUpdateFromThenOn) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     thread_script& other = capture.thread("other");
@@ -83,7 +83,7 @@ TEST(GraphNodes, StandForWhatTheyWereUpdatedByFromThenOn) {
     EXPECT_THAT(captured_at(capture.build()), ElementsAre(10, 40, 80));
 }
 
-TEST(GraphNodes, AreUnknownWhereTheUpdatingGraphWasNotSeen) {
+TEST(GraphNodes, AreUnknownWithoutTheUpdatingGraph) {
     capture_builder capture;
     capture.thread("main")
         .node(10, node(1, 0))
@@ -94,14 +94,14 @@ TEST(GraphNodes, AreUnknownWhereTheUpdatingGraphWasNotSeen) {
     EXPECT_THAT(captured_at(capture.build()), ElementsAre(-2));
 }
 
-TEST(GraphNodes, OfADamagedCaptureMayGoInCircles) {
+TEST(GraphNodes, SurviveCyclesOfADamagedCapture) {
     capture_builder capture;
     capture.thread("main").copy(10, 5, 6).copy(10, 6, 5).copy(11, 7, 7).launch(20, 1, "");
     capture.kernel(1, 30, 40, {.graph_node = 5}).kernel(1, 40, 50, {.graph_node = 7});
     EXPECT_THAT(captured_at(capture.build()), ElementsAre(-2, -2));
 }
 
-TEST(GraphNodes, SayWhatWasOpenWhenTheyWereCaptured) {
+TEST(GraphNodes, HaveTheRangesOpenAtTheirCapture) {
     capture_builder capture;
     capture.thread("main").push(1, "a").push(2, "b").node(3, 1).pop(4).node(5, 2).launch(6, 1, "");
     capture.kernel(1, 10, 20, {.graph_node = 1}).kernel(1, 20, 30, {.graph_node = 2});
@@ -114,7 +114,7 @@ TEST(GraphNodes, SayWhatWasOpenWhenTheyWereCaptured) {
     EXPECT_EQ(innermost(1), "a");
 }
 
-TEST(GraphNodes, ExplainALaunchThatLeftNoRecordOfItsOwn) {
+TEST(GraphNodes, ExplainALaunchWithoutItsOwnRecord) {
     capture_builder capture;
     capture.thread("main").begin_capture(1, 10).enter(2, 11, "kernel").node(3, 1).exit(4, 11).launch(5, 12);
     const timeline data = capture.build();
@@ -124,7 +124,7 @@ TEST(GraphNodes, ExplainALaunchThatLeftNoRecordOfItsOwn) {
     EXPECT_EQ(data.quality.launches_without_completion, 1U) << "the one that was captured into nothing";
 }
 
-TEST(GraphNodes, MayBeRecordedAsAWhole) {
+TEST(GraphNodes, MayBeRecordedAsOneGraph) {
     capture_builder capture;
     capture.thread("main").push(0, "step").launch(1, 1, "").pop(2);
     capture.graph(1, 10, 35, 4);

@@ -25,7 +25,7 @@ private:
     const test::scratch_directory folder_;
 };
 
-TEST_F(TimelineFile, ShowsWhatTheWriterWrote) {
+TEST_F(TimelineFile, HasEverythingThatTheWriterWrote) {
     const clock_snapshot clock{.ticks = 0, .monotonic_ns = 0, .realtime_ns = 5, .cupti_ns = 1'000};
     const clock_snapshot later{.ticks = 1'000, .monotonic_ns = 0, .realtime_ns = 9, .cupti_ns = 2'000};
     {
@@ -116,7 +116,7 @@ TEST_F(TimelineFile, ShowsWhatTheWriterWrote) {
     EXPECT_THAT(data.quality.notes, IsEmpty());
 }
 
-TEST_F(TimelineFile, OfNothingIsRefusedInOneLine) {
+TEST_F(TimelineFile, IsRefusedInOneLineWhenEmptyOrMissing) {
     try {
         load_timeline(path());
         FAIL() << "there is no such file";
@@ -125,7 +125,7 @@ TEST_F(TimelineFile, OfNothingIsRefusedInOneLine) {
     }
 }
 
-TEST_F(TimelineFile, OfAProcessThatOnlyOpenedItIsEmpty) {
+TEST_F(TimelineFile, IsEmptyWhenTheProcessOnlyOpenedIt) {
     { capture_writer writer{path(), {}}; }
     const timeline data = load_timeline(path());
     EXPECT_THAT(data.ranges, IsEmpty());
@@ -154,7 +154,7 @@ TEST(Timeline, DoesNotDependOnTheOrderOfChunks) {
     EXPECT_EQ(shuffled.quality.ranges_open_at_end, 0U);
 }
 
-TEST(Timeline, TakesRecordsThatAreInTheFileAndInTheRingsOnce) {
+TEST(Timeline, TakesRecordsInFileAndRingsOnce) {
     capture_builder capture;
     capture.thread("main").push(1, "a").push(2, "b").pop(3).pop(4).push(5, "c").pop(6);
     capture_contents contents = capture.contents();
@@ -182,8 +182,8 @@ TEST(Timeline, NamesThreadsWhoseEntryWasLost) {
     EXPECT_EQ(data.ranges[0].thread, 0U);
 }
 
-// One after the other they had the same tid.
-TEST(Timeline, GivesEachThreadTheNameThatItWasGiven) {
+// The three threads had the same tid, one after the other.
+TEST(Timeline, KeepsTheNameOfEachThread) {
     capture_builder capture;
     for (const char* const name : {"loader", "pt_autograd_7", "python"}) capture.thread(name).push(1, "a").pop(2);
     const std::uint32_t own_name = capture.name("my data loader");
@@ -197,27 +197,27 @@ TEST(Timeline, GivesEachThreadTheNameThatItWasGiven) {
         return out;
     };
     EXPECT_THAT(names(), ElementsAre("my data loader", "pt_autograd_7", "python"));
-    // Which of them was meant nobody knows; the later name holds.
+    // It is unknown which thread was meant; the later name holds.
     contents.labels.push_back({label_kind::thread, others_name, thread_key(0, 77)});
     EXPECT_THAT(names(), ElementsAre("named by its tid", "named by its tid", "named by its tid"));
     contents.labels.push_back({label_kind::thread, own_name, thread_key(2, 77)});
     EXPECT_THAT(names(), ElementsAre("named by its tid", "my data loader", "named by its tid"));
 }
 
-TEST(Timeline, KeepsCountsOfCausesItDoesNotKnow) {
+TEST(Timeline, KeepsCountsOfUnknownCauses) {
     capture_contents contents;
     contents.drops = {{0, 1}, {4711, 2}};
     EXPECT_THAT(build_timeline(contents).quality.dropped, ElementsAre(Pair("cause_4711", 2U), Pair("ring_full", 1U)));
 }
 
-TEST(Timeline, OfNothingAtAllIsEmpty) {
+TEST(Timeline, IsEmptyWithoutContents) {
     const timeline data = build_timeline({});
     EXPECT_EQ(data.domains.size(), 1U);
     EXPECT_EQ(data.start_ns, data.end_ns);
     EXPECT_THAT(data.quality.notes, IsEmpty());
 }
 
-TEST(Timeline, TellsItsPropertiesAsTextsAndNumbers) {
+TEST(Timeline, HasItsPropertiesAsTextsAndNumbers) {
     timeline data;
     data.properties = {{"pid", "4711"}, {"rank", "-1"}, {"steps", "12x"}, {"name", ""}};
     EXPECT_EQ(data.property("pid"), "4711");

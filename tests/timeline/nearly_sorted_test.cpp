@@ -29,7 +29,7 @@ void expect_sorted_like_the_standard(const std::vector<int>& keys) {
     EXPECT_EQ(sorted, expected);
 }
 
-TEST(NearlySorted, TakesNothingAndOne) {
+TEST(NearlySorted, SortsZeroAndOneElements) {
     expect_sorted_like_the_standard({});
     expect_sorted_like_the_standard({3});
 }
@@ -44,7 +44,7 @@ TEST(NearlySorted, MergesSequencesLaidEndToEnd) {
     }
 }
 
-TEST(NearlySorted, MovesBackWhatComesLate) {
+TEST(NearlySorted, MovesLateElementsBack) {
     for (const int late_by : {1, 31, 32, 33, 200}) {
         std::vector<int> keys;
         for (int i = 0; i < 5000; ++i) keys.push_back(i % 50 == 49 ? i - late_by : i);
@@ -52,7 +52,7 @@ TEST(NearlySorted, MovesBackWhatComesLate) {
     }
 }
 
-TEST(NearlySorted, SortsWhatIsInNoOrderAtAll) {
+TEST(NearlySorted, SortsRandomOrder) {
     std::mt19937 random(1);
     for (const int largest : {3, 100, 1'000'000}) {
         std::vector<int> keys(20'000);

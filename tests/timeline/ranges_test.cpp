@@ -45,7 +45,7 @@ TEST(TimelineRanges, NestAsTheyWerePushed) {
     EXPECT_EQ(data.quality.ranges_open_at_end, 0U);
 }
 
-TEST(TimelineRanges, OfTwoDomainsMayInterleave) {
+TEST(TimelineRanges, MayInterleaveAcrossDomains) {
     // b is pushed inside a and outlives it: its parent stays a, but what is launched then counts for b alone.
     capture_builder capture;
     const std::uint16_t other = capture.domain("other");
@@ -73,7 +73,7 @@ TEST(TimelineRanges, OfTwoDomainsMayInterleave) {
     EXPECT_THAT(open_at(data, 4), IsEmpty());
 }
 
-TEST(TimelineRanges, FollowTheOrderOfRecordsWhereTimesAreEqual) {
+TEST(TimelineRanges, FollowRecordOrderAtEqualTimes) {
     capture_builder capture;
     capture.thread("main").push(5, "a").push(5, "b").launch(5, 1).pop(5).launch(5, 2).pop(5).launch(5, 3);
     const timeline data = capture.build();
@@ -90,7 +90,7 @@ TEST(TimelineRanges, NeverGoBackInTimeOnOneThread) {
     EXPECT_THAT(shown(capture.build()), ElementsAre("a [100, 100) 0", "b [100, 110) 0"));
 }
 
-TEST(TimelineRanges, LeftOpenEndWithTheCapture) {
+TEST(TimelineRanges, EndWithTheCaptureIfLeftOpen) {
     capture_builder capture;
     capture.thread("main").push(1, "run").push(2, "step").launch(3, 1).pop(4);
     capture.kernel(1, 10, 90);
@@ -102,7 +102,7 @@ TEST(TimelineRanges, LeftOpenEndWithTheCapture) {
     EXPECT_EQ(data.quality.ranges_open_at_end, 1U);
 }
 
-TEST(TimelineRanges, PopsWithoutPushAreCountedBesideThoseTheProcessCounted) {
+TEST(TimelineRanges, CountPopsWithoutPush) {
     capture_builder capture;
     capture.parts().drops[static_cast<std::uint32_t>(drop_cause::pop_without_push)] = 3;
     const std::uint16_t other = capture.domain("other");
@@ -112,7 +112,7 @@ TEST(TimelineRanges, PopsWithoutPushAreCountedBesideThoseTheProcessCounted) {
     EXPECT_THAT(data.quality.dropped, ElementsAre(Pair("pop_without_push", 5U)));
 }
 
-TEST(TimelineRanges, StartedOnOneThreadMayEndOnAnother) {
+TEST(TimelineRanges, MayEndOnAnotherThread) {
     capture_builder capture;
     capture.thread("main")
         .start(1, "request 1", 71)
@@ -133,13 +133,13 @@ TEST(TimelineRanges, StartedOnOneThreadMayEndOnAnother) {
     EXPECT_THAT(data.quality.dropped, ElementsAre(Pair("end_without_start", 1U)));
 }
 
-TEST(TimelineRanges, PairAnIdThatIsUsedAgainInOrderOfTime) {
+TEST(TimelineRanges, PairAReusedIdInOrderOfTime) {
     capture_builder capture;
     capture.thread("main").start(1, "a", 5).end(2, 5).start(3, "b", 5).end(7, 5);
     EXPECT_THAT(shown(capture.build()), ElementsAre("a [1, 2) 0", "b [3, 7) 0"));
 }
 
-TEST(TimelineRanges, EndNoEarlierThanTheyStartThoughThreadsClocksDiffer) {
+TEST(TimelineRanges, EndNoEarlierThanTheyStart) {
     capture_builder capture;
     capture.thread("main").start(50, "a", 5);
     capture.thread("worker").end(49, 5);
@@ -162,7 +162,7 @@ TEST(TimelineRanges, TakeThePayloadOfTheRecordThatFollowsTheirStart) {
     EXPECT_EQ(data.name(data.marks[0].name), "m");
 }
 
-TEST(TimelineRanges, AreCutWhereRecordsAreMissingAndRightAgainAfterwards) {
+TEST(TimelineRanges, AreCutAtMissingRecordsAndRightAfterwards) {
     capture_builder capture;
     capture.thread("main")
         .push(1, "step 1")    // 0
@@ -186,7 +186,7 @@ TEST(TimelineRanges, AreCutWhereRecordsAreMissingAndRightAgainAfterwards) {
     EXPECT_THAT(data.quality.notes[0], HasSubstr("2 records of thread 1001 (main) are missing; 2 ranges"));
 }
 
-TEST(TimelineRanges, OfAProgramThatForgetsItsPopsAreKeptToABoundedDepth) {
+TEST(TimelineRanges, HaveABoundedDepthWhenPopsAreForgotten) {
     capture_builder capture;
     const std::uint16_t other = capture.domain("other");
     thread_script& main = capture.thread("main");
@@ -211,8 +211,8 @@ TEST(TimelineRanges, OfAProgramThatForgetsItsPopsAreKeptToABoundedDepth) {
                 ElementsAre(Pair("nested_too_deep", deepest_nesting - outermost_kept), Pair("pop_without_push", 2U)));
 }
 
-// The latest of them is not hidden by those that were left behind, however many these are.
-TEST(TimelineRanges, AreThereHoweverManyPopsAProgramHasForgotten) {
+// Ranges whose pops were forgotten do not hide the latest range, however many they are.
+TEST(TimelineRanges, SurviveAnyNumberOfForgottenPops) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.push(0, "run");
@@ -232,7 +232,7 @@ TEST(TimelineRanges, AreThereHoweverManyPopsAProgramHasForgotten) {
     EXPECT_EQ(data.quality.ranges_open_at_end, steps + 1);
 }
 
-TEST(TimelineRanges, OfSeveralThreadsStandInOrderOfTheirStarts) {
+TEST(TimelineRanges, AreOrderedByStartAcrossThreads) {
     capture_builder capture;
     capture.thread("one").push(5, "c").push(6, "d").pop(7).pop(8);
     capture.thread("two").push(1, "a").push(5, "b").launch(6, 1).pop(7).pop(9);

@@ -27,12 +27,12 @@ TEST(TickClock, InterpolatesBetweenSnapshots) {
     EXPECT_THAT(clock.notes(), IsEmpty());
 }
 
-TEST(TickClock, SnapshotsMayComeInAnyOrderAndTwice) {
+TEST(TickClock, AcceptsSnapshotsInAnyOrderAndTwice) {
     const tick_clock clock = tsc({at(3500, 51'000), at(1000, 50'000), at(3500, 51'000)});
     EXPECT_EQ(clock.to_ns(2250), 50'500);
 }
 
-TEST(TickClock, ExtrapolatesWithTheRateOfSnapshotsFarEnoughApart) {
+TEST(TickClock, ExtrapolatesWithTheRateOfDistantSnapshots) {
     // The first two snapshots are 1 µs apart and read 100 ns wrong: their rate would be 10 % off. Over the whole
     // second it is 2 ticks a nanosecond.
     const tick_clock clock =
@@ -42,12 +42,12 @@ TEST(TickClock, ExtrapolatesWithTheRateOfSnapshotsFarEnoughApart) {
     EXPECT_EQ(clock.to_ns(4'200'000'000), 2'100'000'000 - 10);
 }
 
-TEST(TickClock, ShowsTheTimeOfCuptiWhereItIsKnown) {
+TEST(TickClock, GivesCuptisTimeWhereItIsKnown) {
     const tick_clock clock = tsc({at(0, 1'000'000, 5'000'000), at(2000, 1'001'000, 5'001'000)});
     EXPECT_EQ(clock.to_ns(1000), 5'000'500);
 }
 
-TEST(TickClock, MovesSnapshotsWithoutCuptiByTheDistanceOfTheClocks) {
+TEST(TickClock, ShiftsSnapshotsWithoutCuptiByTheClocksOffset) {
     // CUPTI came with the second snapshot, 300 ns ahead of CLOCK_REALTIME, later 500 ns ahead.
     const tick_clock clock = tsc({at(0, 10'000), at(1000, 11'000, 11'300), at(2000, 12'000, 12'500), at(3000, 13'000)});
     EXPECT_EQ(clock.to_ns(0), 10'300);
@@ -55,7 +55,7 @@ TEST(TickClock, MovesSnapshotsWithoutCuptiByTheDistanceOfTheClocks) {
     EXPECT_EQ(clock.to_ns(3000), 13'500);
 }
 
-TEST(TickClock, GoesOnWhereCuptiIsBusyBetweenTwoDistancesOfTheClocks) {
+TEST(TickClock, InterpolatesTheClocksOffsetWhereCuptiIsBusy) {
     // CUPTI's clock goes at a tenth of CLOCK_REALTIME's rate. By the nearest distance it would be set back in between.
     const tick_clock clock = tsc({at(0, 10'000, 10'000), at(1600, 11'600), at(4000, 14'000, 10'400)});
     EXPECT_EQ(clock.to_ns(1600), 10'160);
@@ -63,21 +63,21 @@ TEST(TickClock, GoesOnWhereCuptiIsBusyBetweenTwoDistancesOfTheClocks) {
     EXPECT_THAT(clock.notes(), IsEmpty());
 }
 
-TEST(TickClock, OneSnapshotIsEnoughForAClockThatCountsNanoseconds) {
+TEST(TickClock, NeedsOneSnapshotForANanosecondClock) {
     const tick_clock clock{{at(100, 5'000)}, tick_source::monotonic_ns, 0, 0};
     EXPECT_EQ(clock.to_ns(40), 4'940);
     EXPECT_EQ(clock.to_ns(1100), 6'000);
     EXPECT_THAT(clock.notes(), IsEmpty());
 }
 
-TEST(TickClock, SaysWhatItAssumesOfATimeStampCounterWithOneSnapshot) {
+TEST(TickClock, NotesTheRateItAssumesWithOneSnapshot) {
     const tick_clock clock = tsc({at(1000, 5'000)});
     EXPECT_EQ(clock.to_ns(3500), 6'000);
     ASSERT_EQ(clock.notes().size(), 1U);
     EXPECT_THAT(clock.notes()[0], HasSubstr("2.5 GHz"));
 }
 
-TEST(TickClock, PutsTheFirstRecordAtTheCapturesCreationWithoutAnySnapshot) {
+TEST(TickClock, PutsTheFirstRecordAtTheCapturesCreationWithoutSnapshots) {
     const tick_clock clock{{}, tick_source::monotonic_ns, 700, 9'000};
     EXPECT_EQ(clock.to_ns(700), 9'000);
     EXPECT_EQ(clock.to_ns(800), 9'100);
@@ -93,8 +93,8 @@ clock_snapshot read(std::uint64_t monotonic_ns, std::int64_t realtime_ns, std::u
             .spread_ticks = 10};
 }
 
-// Whoever sets the system's clock changes neither the order nor the length of anything.
-TEST(TickClock, GoesOnWhereTheSystemClockIsSet) {
+// Setting the system's clock changes neither the order nor the length of anything.
+TEST(TickClock, IgnoresChangesOfTheSystemClock) {
     constexpr std::uint64_t second = 1'000'000'000;
     constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
     for (const std::int64_t hours : {-1, 1}) {
@@ -113,8 +113,8 @@ TEST(TickClock, GoesOnWhereTheSystemClockIsSet) {
     EXPECT_THAT(tsc({read(10 * second, epoch), read(20 * second, epoch + 10'000'001'000)}).notes(), IsEmpty());
 }
 
-// Before CUPTI came, and where it was busy, the distance to its clock is that of the clock that nobody set.
-TEST(TickClock, GoesOnWhereTheSystemClockIsSetBeforeCuptiComes) {
+// Before CUPTI was attached, and where it was busy, the offset to its clock is taken from the clock that cannot be set.
+TEST(TickClock, IgnoresChangesOfTheSystemClockBeforeCupti) {
     constexpr std::uint64_t second = 1'000'000'000;
     constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
     const tick_clock clock =
@@ -125,7 +125,7 @@ TEST(TickClock, GoesOnWhereTheSystemClockIsSetBeforeCuptiComes) {
     }
 }
 
-TEST(TickClock, StandsStillWhereTheSystemClockWasSetBack) {
+TEST(TickClock, StandsStillWhenTheSystemClockIsSetBack) {
     const tick_clock clock = tsc({at(0, 1'000), at(1000, 2'000), at(2000, 500), at(3000, 3'000)});
     EXPECT_EQ(clock.to_ns(1500), 2'000);
     EXPECT_EQ(clock.to_ns(3000), 3'000);
@@ -146,7 +146,7 @@ std::vector<clock_snapshot> five_seconds() {
 
 // The third was interrupted for 10 ms before CUPTI's clock was read: it shows 5 ms more than in the middle. So does the
 // last, at the edge.
-TEST(TickClock, DoesNotBendByASnapshotThatWasInterrupted) {
+TEST(TickClock, IgnoresAnInterruptedSnapshot) {
     for (const std::size_t interrupted : {2U, 4U, 0U}) {
         std::vector<clock_snapshot> snapshots = five_seconds();
         snapshots[interrupted].cupti_ns += 5'000'000;
@@ -160,7 +160,7 @@ TEST(TickClock, DoesNotBendByASnapshotThatWasInterrupted) {
 }
 
 // In 100,000 ticks lie 50,000 ns on either side at most; a clock that was slewed by 1 ms meanwhile is not straight.
-TEST(TickClock, BelievesASnapshotThatWasInterruptedWithinItsWidth) {
+TEST(TickClock, UsesAnInterruptedSnapshotWithinItsWidth) {
     std::vector<clock_snapshot> snapshots = five_seconds();
     snapshots[2].cupti_ns += 1'000'000;
     snapshots[2].spread_ticks = 100'000;
@@ -168,7 +168,7 @@ TEST(TickClock, BelievesASnapshotThatWasInterruptedWithinItsWidth) {
 }
 
 // CUPTI came with the third snapshot, which was interrupted between its clock and CLOCK_REALTIME.
-TEST(TickClock, DoesNotTakeTheDistanceOfTheClocksFromASnapshotThatWasInterrupted) {
+TEST(TickClock, TakesNoOffsetFromAnInterruptedSnapshot) {
     std::vector<clock_snapshot> snapshots = five_seconds();
     snapshots[0].cupti_ns = snapshots[1].cupti_ns = 0;
     snapshots[2].cupti_ns += 5'000'000;
@@ -176,7 +176,7 @@ TEST(TickClock, DoesNotTakeTheDistanceOfTheClocksFromASnapshotThatWasInterrupted
     EXPECT_EQ(tsc(snapshots).to_ns(2'500'000'000), 1'000'000'000);
 }
 
-TEST(TickClock, SaysWhatSnapshotsAreWorthThatWereAllInterrupted) {
+TEST(TickClock, NotesTheErrorWhenAllSnapshotsWereInterrupted) {
     std::vector<clock_snapshot> snapshots = five_seconds();
     for (clock_snapshot& s : snapshots) s.spread_ticks = 1'000'000;
     snapshots[1].spread_ticks = 5'000'000;

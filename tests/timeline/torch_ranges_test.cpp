@@ -52,7 +52,7 @@ TEST_F(TorchRanges, CarryTheObserversNumbers) {
     EXPECT_EQ(data.ranges[0].category, 0U);
 }
 
-TEST_F(TorchRanges, OperatorsAreNoRangesOfTheProgram) {
+TEST_F(TorchRanges, SeparateOperatorsFromTheProgramsRanges) {
     with_operators();
     main.push(0, "nvtx");
     push(1, "forward");
@@ -89,7 +89,7 @@ TEST_F(TorchRanges, OperatorsAreNoRangesOfTheProgram) {
     EXPECT_TRUE(data.quality.dropped.empty());
 }
 
-TEST_F(TorchRanges, AnOperatorStaysOpenWhileAnotherDomainsRangeCloses) {
+TEST_F(TorchRanges, KeepAnOperatorOpenWhileAnotherDomainsRangeCloses) {
     with_operators();
     const std::uint16_t other = capture.domain("NCCL");
     push(1, "c10d::allreduce_");
@@ -103,7 +103,7 @@ TEST_F(TorchRanges, AnOperatorStaysOpenWhileAnotherDomainsRangeCloses) {
     EXPECT_EQ(data.api_calls[0].torch_open, npos);
 }
 
-TEST_F(TorchRanges, OperatorsAreKnownByNumberNamespaceOrPlace) {
+TEST_F(TorchRanges, RecognizeOperatorsByNumberNamespaceOrPlace) {
     with_operators();
     push(1, "MyFunction", 0);  // an autograd function of the program's
     push(2, "library::op");
@@ -124,7 +124,7 @@ TEST_F(TorchRanges, OperatorsAreKnownByNumberNamespaceOrPlace) {
     for (const char* name : {"Model::forward", "nccl:all_reduce"}) EXPECT_FALSE(range(data, name).is_operator) << name;
 }
 
-TEST_F(TorchRanges, AreAllTheProgramsUnlessOperatorsWereAskedFor) {
+TEST_F(TorchRanges, HaveNoOperatorsUnlessRequested) {
     push(1, "aten::mm", 3);
     main.launch(2, 1);
     pop(3);
@@ -133,7 +133,7 @@ TEST_F(TorchRanges, AreAllTheProgramsUnlessOperatorsWereAskedFor) {
     EXPECT_EQ(open(data, data.open_nodes, data.api_calls[0].open), "aten::mm");
 }
 
-TEST_F(TorchRanges, OpenAtTheEndAreCutThere) {
+TEST_F(TorchRanges, AreCutAtTheEndIfOpen) {
     with_operators();
     push(1, "forward");
     push(2, "aten::mm", 3);
@@ -144,7 +144,7 @@ TEST_F(TorchRanges, OpenAtTheEndAreCutThere) {
     EXPECT_EQ(range(data, "forward").end_ns - data.start_ns, 9);
 }
 
-TEST_F(TorchRanges, EndWhereRecordsAreMissing) {
+TEST_F(TorchRanges, EndAtMissingRecords) {
     with_operators();
     push(1, "forward");
     push(2, "aten::mm", 3);

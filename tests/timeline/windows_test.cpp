@@ -29,7 +29,7 @@ std::vector<std::string> shown(const timeline& data) {
     return lines;
 }
 
-TEST(TimelineWindows, ACaptureWithoutEntriesIsOne) {
+TEST(TimelineWindows, AreOneInACaptureWithoutEntries) {
     capture_builder capture;
     capture.thread("main").push(1, "a").pop(5);
     const timeline data = capture.build();
@@ -38,9 +38,9 @@ TEST(TimelineWindows, ACaptureWithoutEntriesIsOne) {
     EXPECT_EQ(data.windows[0].end_ns, data.end_ns);
 }
 
-TEST(TimelineWindows, CutWhatIsOpenAtTheirEnd) {
-    // "epoch" was open when the first window ended, at 10, and popped while nothing was recorded or later: nobody can
-    // know. What the second window opens stands for itself.
+TEST(TimelineWindows, CutOpenRangesAtTheirEnd) {
+    // "epoch" was open when the first window ended, at 10. Whether it was popped before the second window is unknown.
+    // The ranges of the second window are independent of it.
     capture_builder capture;
     add(capture, window(1, 1, 10));
     add(capture, window(2, 50, 60));
@@ -62,7 +62,7 @@ TEST(TimelineWindows, CutWhatIsOpenAtTheirEnd) {
     EXPECT_EQ(data.open_nodes[data.api_calls[0].open].below, npos);
 }
 
-TEST(TimelineWindows, CutStartEndRangesToo) {
+TEST(TimelineWindows, CutStartEndRangesAtTheirEnd) {
     // Range 5 is started in the first window and ended in the second, by another thread. Between the two nothing was
     // recorded, so of the range only 4 to 100 is known. Range 6 begins and ends in the second.
     capture_builder capture;
@@ -76,7 +76,7 @@ TEST(TimelineWindows, CutStartEndRangesToo) {
     EXPECT_EQ(data.quality.ranges_open_at_end, 1U);
 }
 
-TEST(TimelineWindows, OneWhoseEndIsUnknownEndsBeforeTheNext) {
+TEST(TimelineWindows, EndBeforeTheNextIfTheirEndIsUnknown) {
     capture_builder capture;
     add(capture, window(1, 1, 0));
     add(capture, window(2, 50, 0));
@@ -85,7 +85,7 @@ TEST(TimelineWindows, OneWhoseEndIsUnknownEndsBeforeTheNext) {
     EXPECT_THAT(shown(data), ElementsAre("a [2, 50) 0 cut", "b [52, 70) 0 cut"));
 }
 
-TEST(TimelineWindows, CallsUnderWayAtTheirEndDoNotReturnLater) {
+TEST(TimelineWindows, DoNotLetCallsReturnAfterTheirEnd) {
     capture_builder capture;
     add(capture, window(1, 1, 10));
     add(capture, window(2, 50, 60));
@@ -94,7 +94,7 @@ TEST(TimelineWindows, CallsUnderWayAtTheirEndDoNotReturnLater) {
     EXPECT_EQ(data.api_calls[0].end_ns, 0);
 }
 
-TEST(TimelineWindows, LeaveOutWhatWasLaunchedWhileCuptiWarmedUp) {
+TEST(TimelineWindows, LeaveOutLaunchesOfTheWarmUp) {
     // Up to call 100 nothing was recorded, except that of two threads one was a little ahead: 99 was. 101 lost its
     // launch, and stays.
     capture_builder capture;

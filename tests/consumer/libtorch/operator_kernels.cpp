@@ -16,7 +16,7 @@ using launch_function = int (*)(const char*, std::uint64_t, void*);
 launch_function launch = nullptr;
 std::atomic<unsigned> launches{0};
 
-// An operator launches its kernels when all have been told of its beginning.
+// An operator launches its kernels after all observers' start callbacks.
 std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction&) { return nullptr; }
 void on_end(const at::RecordFunction& called, at::ObserverContext*) {
     ++launches;

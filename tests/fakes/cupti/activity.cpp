@@ -222,7 +222,7 @@ void cupti_tool::reset() {
     memory.forget_uses();
 }
 
-// --- what the driver tells ----------------------------------------------------------------------
+// --- events from the driver ---------------------------------------------------------------------
 
 CUpti_ActivityKind cupti_tool::kernel_kind() const {
     return is_enabled(CUPTI_ACTIVITY_KIND_KERNEL) ? CUPTI_ACTIVITY_KIND_KERNEL : CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;

@@ -1,4 +1,4 @@
-// The tool that libcupti_fake.so attaches to the simulated driver: it turns what the driver tells into callbacks and
+// The tool that libcupti_fake.so attaches to the simulated driver: it turns the driver's events into callbacks and
 // records for the client. Any thread.
 #pragma once
 
@@ -23,7 +23,7 @@ public:
     subscription subscriber{memory, hooks};
     activity_buffers buffers;
 
-    // Makes the driver tell; every client function that wants something does it.
+    // Subscribes to the driver's events. Every client function that needs them calls it.
     void attach();
 
     // `dump`: with records of what was there before.
@@ -37,7 +37,7 @@ public:
     CUptiResult set_attribute(CUpti_ActivityAttribute attribute, const std::size_t* size, const void* value);
     CUptiResult get_attribute(CUpti_ActivityAttribute attribute, std::size_t* size, void* value) const;
 
-    // The driver goes on telling: what was under way goes on, too.
+    // The driver still reports events, and operations in progress continue.
     void finalize();
     void reset();
 
@@ -57,7 +57,7 @@ private:
 
     std::array<std::atomic<bool>, CUPTI_ACTIVITY_KIND_COUNT> kinds_{};
     // API functions switched off one by one, by domain (driver, runtime). Switching one on while its kind is off
-    // records nothing, whatever CUPTI's header says.
+    // records nothing, contrary to CUPTI's header.
     std::array<std::array<std::atomic<bool>, 1024>, 2> excluded_{};
     // Graphs that were there when GRAPH_TRACE was switched on: launching one of them crashes the real library.
     std::atomic<std::uint32_t> untraceable_graph_id_{0};

@@ -15,7 +15,7 @@ namespace fake {
 namespace {
 
 constexpr std::size_t record_alignment = 8;
-// How often the worker looks for operations that have ended by the real clock.
+// How often the worker checks for operations that have ended by the real clock.
 constexpr auto settle_period = std::chrono::milliseconds{1};
 
 thread_local bool in_client_callback = false;

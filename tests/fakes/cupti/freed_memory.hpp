@@ -1,5 +1,5 @@
-// What of the real CUPTI's is freed by cuptiFinalize, and who goes on with it then: that corrupts the heap of a
-// program, some time later. Here it is counted (fake_cupti_freed_uses). As found with CUPTI 13.0. Any thread, no lock.
+// Memory of the real CUPTI that cuptiFinalize frees, and its later uses, which corrupt the program's heap. Here such
+// uses are counted (fake_cupti_freed_uses). As found with CUPTI 13.0. Any thread, no lock.
 #pragma once
 
 #include <cupti.h>
@@ -11,7 +11,7 @@
 
 namespace fake {
 
-// Each cuptiFinalize ends a lifetime; what was begun in one and goes on after its end is a fault.
+// Each cuptiFinalize ends a lifetime. A use that began in one and continues after its end is a fault.
 class lifetimes {
 public:
     std::uint64_t current() const { return current_; }

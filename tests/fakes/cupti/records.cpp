@@ -39,8 +39,8 @@ record cut(const TRecord& fields, std::uint32_t version) {
     return cut_record;
 }
 
-// What records point to: CUPTI's own, until it is finalized. What stood there then is never given back, so that who
-// reads it too late finds what it says.
+// The names that records point to: CUPTI's own until it is finalized. Their storage is never freed, so that a client
+// that reads it too late finds the overwritten text.
 struct name_store {
     std::mutex mutex;
     std::map<std::string, std::vector<char>> names;

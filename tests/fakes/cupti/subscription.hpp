@@ -35,7 +35,7 @@ public:
 
     void dispatch(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data);
 
-    // Finalize and reset: whoever subscribed is cut off.
+    // Finalize and reset: the subscriber is cut off.
     void clear();
 
 private:

@@ -1,4 +1,4 @@
-// simulated_gpu: graphs, as they are made and destroyed. What is told of them, and in which order, is what was measured
+// simulated_gpu: graphs, as they are made and destroyed. The reported events and their order are what was measured
 // (docs/lab/cupti-graphs.md, "What CUPTI reports of graphs inside graphs").
 #include <algorithm>
 #include <unordered_map>
@@ -10,7 +10,7 @@ namespace {
 
 using node_type = CUgraphNode_st::type;
 
-// What tools are told of every node, whatever it is.
+// The node type that tools get for every node.
 constexpr CUgraphNodeType announced_node_type = CU_GRAPH_NODE_TYPE_KERNEL;
 
 void take_id(CUgraphNode_st& node, CUgraph_st& in) { node.id = std::uint64_t{in.id} << 32 | in.next_index++; }
@@ -209,7 +209,7 @@ void simulated_gpu::copy_nodes(CUgraph_st& of, CUgraph_st& to) {
     }
 }
 
-// The nodes of graphs inside move behind the graph's own, and get ids there: nobody is told.
+// The nodes of inner graphs move behind the graph's own and get ids there. Tools get no event for that.
 void simulated_gpu::move_inner_nodes(CUgraph_st& graph) {
     for (std::size_t at = 0; at < graph.nodes.size();) {
         CUgraphNode_st& node = *graph.nodes[at];

@@ -63,7 +63,7 @@ struct CUgraph_st {
 struct CUgraphExec_st {
     std::uint32_t id = 0;           // the clone's
     CUgraph_st graph;               // the clone, in which all nodes of graphs inside have come to lie
-    CUgraph_st temporary;           // CUPTI tells of it and of one of its nodes
+    CUgraph_st temporary;           // CUPTI reports it and one of its nodes
     std::uint32_t body_stream = 0;  // the stream that CUPTI gives for kernels in bodies
 };
 

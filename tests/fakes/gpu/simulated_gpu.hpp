@@ -50,7 +50,7 @@ public:
 
     void attach(tool* attached) { tool_ = attached; }
     tool* attached_tool() const { return tool_; }
-    // 1, 2, … and 1 again after 2^32 - 1: 0 is nobody's.
+    // 1, 2, … and 1 again after 2^32 - 1; 0 means none.
     std::uint32_t next_correlation_id() {
         const std::uint32_t id = ++last_correlation_id_;
         return id != 0 ? id : ++last_correlation_id_;
@@ -152,7 +152,7 @@ private:
     CUgraphNode add_node(CUstream stream, const fake_gpu_operation& operation, std::uint64_t duration_ns);
 
     mutable std::mutex mutex_;
-    // Held while ended operations are handed on, so that whoever returns from settle() knows that all were.
+    // Held while ended operations are handed on, so that all of them have been when settle() returns.
     std::mutex settling_;
 
     std::atomic<tool*> tool_{nullptr};

@@ -1,5 +1,5 @@
-// What the simulated driver tells the one tool attached to it: libcupti_fake.so. The driver calls these with none of
-// its locks held unless said otherwise, on the thread that the event happens on.
+// The interface by which the simulated driver reports events to the one attached tool, libcupti_fake.so. The driver
+// calls it on the thread of the event, and holds none of its locks unless a comment states otherwise.
 #pragma once
 
 #include <cuda.h>

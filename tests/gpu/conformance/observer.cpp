@@ -147,7 +147,7 @@ std::size_t observer::buffers_outstanding() {
     return outstanding_;
 }
 
-// --- what CUPTI tells ---------------------------------------------------------------------------
+// --- events from CUPTI --------------------------------------------------------------------------
 
 void observer::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* data) {
     auto& me = *static_cast<observer*>(self);

@@ -31,7 +31,7 @@ public:
     // The same, of a failure alone.
     void expect(const std::string& name, CUptiResult result);
 
-    // Makes `stream` appear by this name in records. After the first launch, whose callback tells the context.
+    // Makes `stream` appear by this name in records. Call it after the first launch, whose callback gives the context.
     void name_stream(const std::string& name, cudaStream_t stream);
 
     void flush(std::uint32_t flag);

@@ -55,7 +55,7 @@ def report(prof, capture, form="json"):
 
 
 def modules_of(prof, capture, rows):
-    """Ratios of the modules' sums to their phases, and shares of what is said to be in no module, or not known."""
+    """Ratios of the modules' sums to their phases, and shares that are reported as in no module or as unknown."""
     modules = json.loads(run([prof, "report", "--report", "modules", "--format", "json", capture]).stdout)
     phases = {name: gpu_of(rows, name, True) for name in ("forward", "backward", "recompute", "evaluation")}
     phases["backward"] -= phases["recompute"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All that the truth programs can tell, one line of PASS or FAIL with figures for each part; about half a minute.
+# All parts of the truth programs, one line of PASS or FAIL with figures for each; about half a minute.
 #
 #   tests/gpu/truth/all.sh OUTDIR PROF PROGRAM DEVICE_LAUNCHES [LIBCUPTI]
 #
@@ -25,7 +25,7 @@ fi
 mkdir -p "$out"
 failed=0
 
-# part NAME COMMAND…: its last line, with what it said before where it failed
+# part NAME COMMAND…: prints its last line, and the lines before it if it failed
 part() {
     local name=$1 began=$EPOCHREALTIME
     shift

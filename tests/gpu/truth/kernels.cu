@@ -92,7 +92,7 @@ cudaError_t upload(cudaGraphExec_t graph, cudaStream_t stream) { return cudaGrap
 
 cudaError_t make_condition(condition& made, cudaGraph_t graph) {
     void* pinned = nullptr;
-    // A thread that captures may not allocate, unless it says that it knows.
+    // A thread that captures may not allocate in the default capture mode.
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     cudaError_t result = cudaThreadExchangeStreamCaptureMode(&mode);
     if (result == cudaSuccess) result = cudaMallocHost(&pinned, sizeof(unsigned int));

@@ -38,7 +38,7 @@ cudaError_t launch(const spin& what, const stamp_memory& memory, cudaStream_t st
 // `nodes` are the spins in it, in the order in which they run, as often as they do.
 cudaError_t launch(cudaGraphExec_t graph, const std::vector<spin>& nodes, cudaStream_t stream);
 cudaError_t launch_cooperatively(const spin& what, const stamp_memory& memory, cudaStream_t stream);
-// May begin when the kernel before it says so, or has ended (programmatic dependent launch).
+// May begin when the kernel before it allows it, or has ended (programmatic dependent launch).
 cudaError_t launch_dependently(const spin& what, const stamp_memory& memory, cudaStream_t stream);
 // Of a graph that was instantiated so that the device may launch it.
 cudaError_t upload(cudaGraphExec_t graph, cudaStream_t stream);
@@ -71,7 +71,7 @@ cudaError_t make_green_streams(cudaStream_t (&made)[2]);
 // `realtime`.
 bool clocks_agree();
 
-// Whether the host's clock goes on while a call waits: that of the simulated GPU jumps.
+// Whether the host's clock runs while a call waits; the simulated GPU's jumps.
 bool waits_take_time();
 
 // Between devices 0 and 1, both ways. False where the machine cannot.

@@ -14,7 +14,7 @@ thread_local std::array<char, 88> in_each_thread __attribute__((tls_model("initi
 
 }  // namespace
 
-// Nobody calls it; but for it nothing of the above would be there.
+// It is never called. Without it the linker would drop the arrays.
 extern "C" int bystander_touch(std::size_t at) {
     data[at % data_bytes] = text[at % text_bytes];
     return ++in_each_thread[at % in_each_thread.size()];

@@ -65,7 +65,7 @@ enum way : int {
     driver_callbacks = 2,
     runtime_records = 4,  // activity records of the selected calls, instead of callbacks
     driver_records = 8,
-    kernels_by_driver = 16,  // no runtime callback at a call that launches a kernel: the driver's tells of it
+    kernels_by_driver = 16,  // no runtime callback at a call that launches a kernel, only the driver's
 };
 int ways_in_use = 0;
 

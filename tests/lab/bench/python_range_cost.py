@@ -1,7 +1,8 @@
-"""What a pair of range push and pop costs from Python, by NVIDIA's nvtx package and by torch.cuda.nvtx, as far as they are
-there (what is not is said on stderr): with no tool in the process, with a tool that does nothing (the nvtx package does
-more where there is one), with one that reads the clock twice a pair and does nothing else (the processor waits for what
-came before, which in an interpreter is much), with libprof loaded but not recording, and recording.
+"""What a pair of range push and pop costs from Python, by NVIDIA's nvtx package and by torch.cuda.nvtx, as far as they
+are installed (a missing one is reported on stderr): with no tool in the process, with a tool that does nothing (the
+nvtx package does more where there is one), with one that reads the clock twice a pair and does nothing else (the
+processor waits for what came before, which in an interpreter is much), with libprof loaded but not recording, and
+recording.
 
     python_range_cost.py <prof> <libprof.so> <libsilent_tool.so> <libclock_tool.so> [--rounds N]
 

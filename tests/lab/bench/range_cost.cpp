@@ -48,7 +48,7 @@ std::span<const range_kind> load_kinds(const char* module) {
     return kinds();
 }
 
-// Registers names and makes the domain; NVTX looks for its tool now.
+// Registers names and makes the domain. NVTX searches for its tool now.
 void first_use(std::span<const range_kind> kinds) {
     for (const range_kind& kind : kinds) (void)kind.burst_ticks(1);
 }

@@ -1,4 +1,4 @@
-// libprof as range_cost switches it: loaded at run time, after the module that must not hear it. One thread.
+// libprof as range_cost switches it: loaded at run time, after the module that must not reach it. One thread.
 #pragma once
 
 #include <prof/prof.h>

@@ -9,7 +9,7 @@
 
 namespace {
 
-int hear() noexcept {
+int handle() noexcept {
 #if defined(PROF_BENCH_READS_CLOCK)
     asm volatile("" : : "r"(prof::ticks_now()) : "memory");
 #endif
@@ -22,11 +22,11 @@ THandle some_handle() noexcept {
     return reinterpret_cast<THandle>(&thing);
 }
 
-int NVTX_API on_push_a(const char*) noexcept { return hear(); }
-int NVTX_API on_push_ex(const nvtxEventAttributes_t*) noexcept { return hear(); }
-int NVTX_API on_pop() noexcept { return hear(); }
-int NVTX_API on_domain_push_ex(nvtxDomainHandle_t, const nvtxEventAttributes_t*) noexcept { return hear(); }
-int NVTX_API on_domain_pop(nvtxDomainHandle_t) noexcept { return hear(); }
+int NVTX_API on_push_a(const char*) noexcept { return handle(); }
+int NVTX_API on_push_ex(const nvtxEventAttributes_t*) noexcept { return handle(); }
+int NVTX_API on_pop() noexcept { return handle(); }
+int NVTX_API on_domain_push_ex(nvtxDomainHandle_t, const nvtxEventAttributes_t*) noexcept { return handle(); }
+int NVTX_API on_domain_pop(nvtxDomainHandle_t) noexcept { return handle(); }
 nvtxDomainHandle_t NVTX_API on_domain_create(const char*) noexcept { return some_handle<nvtxDomainHandle_t>(); }
 nvtxStringHandle_t NVTX_API on_register(nvtxDomainHandle_t, const char*) noexcept {
     return some_handle<nvtxStringHandle_t>();
@@ -54,5 +54,5 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(NvtxGetEx
     return 1;
 }
 
-// From the driver, when it is initialised. residue.py looks at what it costs that there is one.
+// Called by the driver when it is initialised. residue.py measures the cost of its presence.
 extern "C" [[gnu::visibility("default")]] int InitializeInjection() { return 1; }

@@ -68,7 +68,7 @@ public:
     }
     void node(std::size_t thread, std::uint64_t id) { add(thread, node_record(now_, id)); }
 
-    // A long kernel beside others, on a stream of its own. CUPTI tells of it when it has ended, after those.
+    // A long kernel beside others, on a stream of its own. CUPTI reports it when it has ended, after the others.
     void launch_beside(std::size_t thread, std::uint32_t symbol, std::uint32_t stream) {
         if (late_.correlation != 0) take(late_);
         call(thread, symbol);
@@ -190,7 +190,7 @@ private:
     std::vector<thread_ring> threads_;
     std::vector<kernel_record> kernels_;
     std::vector<transfer_record> copies_;
-    kernel_record late_;  // one that CUPTI has not told of yet
+    kernel_record late_;  // CUPTI has not reported it yet
 };
 
 std::vector<std::uint32_t> some_symbols(writer& out, int count) {

@@ -12,7 +12,7 @@
 //                                       is there from the beginning; "start-stop" is three recordings of the libprof
 //                                       that is in the process already. The answer is "done"
 //   subscribe                           whether CUPTI has a subscriber: the discarding client tries to be it. It is
-//                                       answered with "free", or what CUPTI said. Nothing is measured after it
+//                                       answered with "free", or CUPTI's error. Nothing is measured after it
 //
 // Threads that launch are kept on one core each, the same in every process. How fast a process launches depends on
 // where its blocks and stacks came to lie in memory, and whatever is in the process moves them by an amount that is the

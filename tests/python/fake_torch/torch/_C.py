@@ -95,7 +95,7 @@ def disable_profiler():
 
 
 class RecordFunction:
-    """One that is observed: the state at its beginning is what hears its end."""
+    """An observed function: its end goes to the state that was current at its beginning."""
 
     def __init__(self, name, scope, sequence=-1):
         self.state = current()
