@@ -1,7 +1,7 @@
 # Where the CUPTI, CUDA and NVTX headers are: targets prof_cuda_headers and prof_nvtx_headers.
 #
 # Taken from PROF_CUDA_INCLUDE_DIRS if given, else from a CUDA toolkit, else from the folder that
-# tools/fetch_cuda_headers.py fills from NVIDIA's wheels. Headers only: nothing of CUDA is ever linked
+# cmake/fetch_cuda_headers.py fills from NVIDIA's wheels. Headers only: nothing of CUDA is ever linked
 # into libprof. The target prof_nvtx_headers shows the nvtx3/ folder and nothing of CUDA beside it.
 include_guard(GLOBAL)
 
@@ -32,7 +32,7 @@ function(prof_find_cuda_headers)
         if(NOT ${variable})
             list(JOIN folders ", " places)
             message(FATAL_ERROR "${header} was found in none of ${places}. Run "
-                "python3 ${PROJECT_SOURCE_DIR}/tools/fetch_cuda_headers.py, or set "
+                "python3 ${PROJECT_SOURCE_DIR}/cmake/fetch_cuda_headers.py, or set "
                 "PROF_CUDA_INCLUDE_DIRS.")
         endif()
         cmake_path(SET found NORMALIZE ${${variable}}/.)

@@ -3,7 +3,7 @@
 # and profiles the trainer. Without a GPU the trainer runs on the CPU, and the GPU's table comes from a recorded run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-source tools/setup.sh
+source cmake/setup.sh
 
 build=build/quickstart
 results=$build/results

@@ -7,7 +7,7 @@
 # Tests that go on for up to an hour have the label long, and run on demand: ctest --preset ci -L long.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-source tools/setup.sh
+source cmake/setup.sh
 
 usage() { sed -n '2,7s/^# \{0,1\}//p' tests/run.sh; }
 
@@ -79,8 +79,7 @@ tidy() {
         cp "$file" "$(dirname "$file")/UnifiedSource$(basename "$file" .cxx).cpp"
     done
     sed -i 's/\(unity_[0-9]*_cxx\)\.cxx/UnifiedSource\1.cpp/g' build/tidy/compile_commands.json
-    run-clang-tidy-16 -quiet -p build/tidy -j "$jobs" -checks=-bugprone-suspicious-include -extra-arg=-Wno-shadow \
-        "^$PWD/(build/tidy/)?src/"
+    tests/tidy.py build/tidy "$jobs" -checks=-bugprone-suspicious-include -extra-arg=-Wno-shadow
 }
 
 quickstart_without_toolkit() {

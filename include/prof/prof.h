@@ -36,7 +36,7 @@ const char* prof_last_error(void);
 /* Starts a recording. From here on ranges are recorded, and GPU work where CUDA is used or comes to be used. Each
  * recording has a capture file of its own. `settings` is a null-terminated array of "name=value", and may be NULL. It
  * overrides the environment. The names are those of the environment variables, without PROF_ and in lower case
- * (docs/options.md).
+ * (docs/reference/options.md).
  *
  * PROF_INVALID_ARGUMENT for a bad setting; nothing is started. PROF_FAILED if the directory cannot be made or written;
  * nothing is started. PROF_WRONG_STATE if a recording is running. Cost: a few milliseconds. */
@@ -46,7 +46,7 @@ int prof_start(const char* const* settings);
  * launches cost what they cost before.
  *
  * CUPTI stays in the process in these cases: beside another client of its records, after cuda_graphs=graphs, with
- * api_calls=runtime, or if a thread of the program does not leave it in time (docs/reliability.md). With
+ * api_calls=runtime, or if a thread of the program does not leave it in time (docs/internals/reliability.md). With
  * api_calls=runtime launches keep the cost of what CUPTI leaves in them. With idle_graph_nodes=1 ranges and nodes of
  * CUDA graphs are still observed, and CUPTI stays subscribed, after this and while paused.
  *
@@ -61,8 +61,9 @@ int prof_stop(void);
  * the two nothing is recorded, and the state is that after prof_stop: ranges and launches cost what they cost before,
  * and CUPTI is free for other clients. Ranges that are open at the end of a window end there.
  *
- * PROF_WRONG_STATE if there is nothing to pause or to resume, and if options decide when to record (docs/schedule.md).
- * PROF_FAILED from prof_resume while the capture's disk does not answer, so that the window before cannot be read.
+ * PROF_WRONG_STATE if there is nothing to pause or to resume, and if options decide when to record
+ * (docs/guide/schedule.md). PROF_FAILED from prof_resume while the capture's disk does not answer, so that the window
+ * before cannot be read.
  *
  * prof_pause returns at once: a thread of libprof's reads the GPU's last records of the window. prof_resume and
  * prof_stop wait for that thread. prof_resume attaches to CUPTI again, which takes some milliseconds. */
@@ -79,7 +80,7 @@ int prof_sync(void);
 
 /* Does what prof_sync does, for a program that is about to end and still intact, as in an interpreter's exit handlers.
  * Recording goes on, and what follows is recorded, too; but the end of the process has little left to do. `prof run`
- * makes Python programs call it (docs/reliability.md).
+ * makes Python programs call it (docs/internals/reliability.md).
  *
  * Returns what prof_sync returns, and PROF_FAILED if another call is under way that takes too long. Blocks like
  * prof_sync, but gives up on anything that stands still for five seconds.
@@ -106,7 +107,7 @@ int prof_keep_text(const char* key, const char* text);
 int prof_dump(const char* path);
 
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". With a schedule
- * (docs/schedule.md) it also opens and ends the windows of the recording. With step_range it does nothing.
+ * (docs/guide/schedule.md) it also opens and ends the windows of the recording. With step_range it does nothing.
  *
  * PROF_WRONG_STATE if no recording is running. Cost: about 50 ns. A call that opens a window without a warm-up attaches
  * to CUPTI (some milliseconds). If one window follows another at once, the call blocks until the first has been read:
@@ -143,8 +144,8 @@ int prof_adopt_pop(void);
 
 /* --- Phases ------------------------------------------------------------------------------------------------------- */
 
-/* For code that observes a program from outside and marks its phases (docs/phases.md), as `prof run` does for PyTorch
- * and <prof/torch.hpp> for LibTorch. A phase is a push/pop range of the calling thread in libprof's domain
+/* For code that observes a program from outside and marks its phases (docs/guide/phases.md), as `prof run` does for
+ * PyTorch and <prof/torch.hpp> for LibTorch. A phase is a push/pop range of the calling thread in libprof's domain
  * "prof.phases". Tables show it without a prefix, and mark it as observed. A program marks its own ranges and phases
  * with <prof/range.hpp> (PROF_RANGE, PROF_PHASE) or NVTX instead.
  *
@@ -191,7 +192,7 @@ size_t prof_capture_path(char* buffer, size_t size);
 
 /* --- Summary ------------------------------------------------------------------------------------------------------ */
 
-/* The GPU projection of what was recorded until now (docs/attribution.md defines every number). */
+/* The GPU projection of what was recorded until now (docs/reference/attribution.md defines every number). */
 typedef struct prof_summary prof_summary;
 
 typedef struct prof_summary_row {
@@ -236,8 +237,8 @@ int prof_summary_get_row(const prof_summary* summary, size_t index, prof_summary
 uint64_t prof_summary_dropped(const prof_summary* summary);
 
 /* What a step costs on the GPU. It is an estimate for all steps of the run, made from the steps that were captured as a
- * whole: with a budget or a schedule, or while a program that calls prof_step pauses (docs/budget.md has the method).
- * The numbers are those of `prof report --report steps`. */
+ * whole: with a budget or a schedule, or while a program that calls prof_step pauses (docs/guide/budget.md has the
+ * method). The numbers are those of `prof report --report steps`. */
 
 typedef struct prof_summary_steps {
     uint64_t captured_steps;  /* captured from beginning to end; 0: there is no estimate */

@@ -8,13 +8,13 @@
 //         { PROF_RANGE("backward"); … }
 //     }
 //
-// PROF_PHASE("forward") is a range that reports count as a part of a step (docs/phases.md).
+// PROF_PHASE("forward") is a range that reports count as a part of a step (docs/guide/phases.md).
 //
 // Ranges are NVTX push/pop ranges in the domain "prof". So Nsight shows them, too, and no link to libprof is needed.
 // Any thread; the ranges of one thread nest.
 //
 // Cost of a PROF_RANGE, enter and leave together: one or two nanoseconds without a tool in the process, or if libprof
-// is there but not recording. While it records: two clock reads and a few nanoseconds (docs/overhead.md).
+// is there but not recording. While it records: two clock reads and a few nanoseconds (docs/reference/overhead.md).
 // -DPROF_DISABLE compiles every range to nothing.
 #pragma once
 

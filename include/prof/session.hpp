@@ -25,7 +25,7 @@ public:
     explicit session_error(const std::string& line) : std::runtime_error(line) {}
 };
 
-// Name → value, as in docs/options.md: {"output_dir", "/tmp/run"}, {"export", "trace"}.
+// Name → value, as in docs/reference/options.md: {"output_dir", "/tmp/run"}, {"export", "trace"}.
 using session_options = std::map<std::string, std::string>;
 
 // The fields of prof_summary_row (prof.h).

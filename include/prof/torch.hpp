@@ -1,4 +1,4 @@
-// libprof: the phases of a LibTorch program that has no ranges (docs/phases.md). Header-only, C++17, over the C
+// libprof: the phases of a LibTorch program that has no ranges (docs/guide/cpp.md). Header-only, C++17, over the C
 // interface; link prof::prof and LibTorch. libprof itself does not depend on LibTorch: this header is compiled as part
 // of the program.
 //

@@ -1,5 +1,5 @@
-// The layout of the capture file: a header, then chunks to the end of the file. docs/capture-format.md describes every
-// byte.
+// The layout of the capture file: a header, then chunks to the end of the file. docs/reference/capture-format.md
+// describes every byte.
 //
 // All numbers are little-endian. Each chunk carries its own length and checksum, so a reader can skip a damaged or
 // unknown chunk and go on with the next. Written chunks are never changed; later chunks add to earlier ones (names,
@@ -94,7 +94,7 @@ struct window_entry {
     std::uint32_t warmup_calls = 0;
     std::uint64_t begin_ticks = 0;
     std::uint64_t end_ticks = 0;   // 0: it had not ended when this was written
-    std::uint64_t first_step = 0;  // the step in which it began (docs/schedule.md)
+    std::uint64_t first_step = 0;  // the step in which it began (docs/guide/schedule.md)
     std::uint64_t last_step = 0;   // the step in which it ended, or its latest step
     // If the window's steps were drawn at random: the first candidate step and the number of candidates. 0: not drawn.
     std::uint64_t drawn_first = 0;
@@ -104,7 +104,7 @@ struct window_entry {
 };
 static_assert(sizeof(window_entry) == 64);
 
-// A place where a reader may begin; everything before it may have been trimmed (docs/flight-recorder.md).
+// A place where a reader may begin; everything before it may have been trimmed (docs/guide/flight-recorder.md).
 struct key_frame_entry {
     std::uint64_t begin_ticks = 0;  // everything recorded later than this is after the key frame
     std::uint64_t latest_call = 0;  // the latest correlation_key of a launch before it; 0: none

@@ -1,7 +1,7 @@
 #include "capture/payload.hpp"
 
 #include "base/clock.hpp"
-#include "record/gpu_record.hpp"
+#include "capture/gpu_chunks.hpp"
 #include "record/label.hpp"
 
 namespace prof {
@@ -41,26 +41,26 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
         case format::chunk_type::earlier:
         case format::chunk_type::known_graphs:
             return is_record_block(payload);
-        case format::chunk_type::kernels:
-            return is_whole_array<kernel_record>(payload);
-        case format::chunk_type::transfers:
-            return is_whole_array<transfer_record>(payload);
         case format::chunk_type::clocks:
             return is_whole_array<clock_snapshot>(payload);
-        case format::chunk_type::devices:
-            return is_whole_array<device_record>(payload);
         case format::chunk_type::drops:
             return is_whole_array<format::drop_entry>(payload);
         case format::chunk_type::end:
             return payload.size() == sizeof(format::end_entry);
-        case format::chunk_type::graphs:
-            return is_whole_array<graph_record>(payload);
         case format::chunk_type::windows:
             return is_whole_array<format::window_entry>(payload);
         case format::chunk_type::key_frame:
             return payload.size() == sizeof(format::key_frame_entry);
+        case format::chunk_type::kernels:
+        case format::chunk_type::transfers:
+        case format::chunk_type::graphs:
+        case format::chunk_type::devices:
+            break;
     }
-    return false;
+    bool is_whole = false;
+    with_gpu_record_of(
+        type, [&]<typename TRecord>(std::type_identity<TRecord>) { is_whole = is_whole_array<TRecord>(payload); });
+    return is_whole;
 }
 
 std::uint64_t records_in(format::chunk_type type, std::size_t payload_bytes) noexcept {
@@ -68,15 +68,14 @@ std::uint64_t records_in(format::chunk_type type, std::size_t payload_bytes) noe
         case format::chunk_type::records:
         case format::chunk_type::earlier:
             return (payload_bytes - sizeof(std::uint64_t)) / sizeof(record);
-        case format::chunk_type::kernels:
-            return payload_bytes / sizeof(kernel_record);
-        case format::chunk_type::transfers:
-            return payload_bytes / sizeof(transfer_record);
-        case format::chunk_type::graphs:
-            return payload_bytes / sizeof(graph_record);
         default:
-            return 0;
+            break;
     }
+    std::uint64_t count = 0;
+    with_gpu_record_of(type, [&]<typename TRecord>(std::type_identity<TRecord>) {
+        if (gpu_chunk<TRecord>::is_work) count = payload_bytes / sizeof(TRecord);
+    });
+    return count;
 }
 
 }  // namespace prof

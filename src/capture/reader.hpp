@@ -7,8 +7,8 @@
 // Hostile input (lengths, checksums, zip bombs) costs at most twice format::largest_chunk_bytes of memory, and at most
 // format::most_inflated_bytes() are delivered from a file.
 //
-// The front of a capture may have been trimmed (docs/flight-recorder.md): it is zeros up to a key frame. Such zeros are
-// no damage, and skipping them costs no time if they take no storage.
+// The front of a capture may have been trimmed (docs/guide/flight-recorder.md): it is zeros up to a key frame. Such
+// zeros are no damage, and skipping them costs no time if they take no storage.
 //
 // A reader is used by one thread. The file is read piece by piece and never mapped, since it may shrink or its disk may
 // fail.

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "capture/chunk_header.hpp"
 #include "capture/codec.hpp"
+#include "capture/gpu_chunks.hpp"
 #include "capture/payload.hpp"
 #include "capture/trimmable_file.hpp"
 #include "capture/write_buffer.hpp"
@@ -221,6 +222,13 @@ void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
     failure.append("; what comes after is not kept");
 }
 
+// Whether elements of that type count among a capture's records.
+template <typename TElement>
+constexpr bool is_counted() {
+    if constexpr (gpu_record_type<TElement>) return gpu_chunk<TElement>::is_work;
+    return std::is_same_v<TElement, record>;
+}
+
 template <typename TElement>
 void capture_writer::state::write_array(format::chunk_type type, std::uint64_t aux, std::span<const TElement> items,
                                         std::optional<std::uint64_t> number) noexcept {
@@ -231,10 +239,7 @@ void capture_writer::state::write_array(format::chunk_type type, std::uint64_t a
         const std::size_t payload_bytes = prefix_bytes + part.size_bytes();
         std::byte* at = open_chunk(payload_bytes);
         if (at == nullptr) {
-            if constexpr (std::is_same_v<TElement, record> || std::is_same_v<TElement, kernel_record> ||
-                          std::is_same_v<TElement, transfer_record> || std::is_same_v<TElement, graph_record>) {
-                records_lost += items.size();
-            }
+            if constexpr (is_counted<TElement>()) records_lost += items.size();
             return;
         }
         if (number) {
@@ -315,24 +320,23 @@ void capture_writer::earlier(std::uint64_t thread_uid, std::uint64_t first_numbe
     state_->write_array(as, thread_uid, records, first_number);
 }
 
-void capture_writer::kernels(std::span<const kernel_record> kernels, std::uint64_t buffer) noexcept {
-    state_->write_array(format::chunk_type::kernels, buffer, kernels);
+template <typename TRecord>
+void capture_writer::gpu(std::span<const TRecord> records, std::uint64_t buffer) noexcept {
+    state_->write_array(gpu_chunk<TRecord>::chunk, buffer, records);
 }
+template void capture_writer::gpu(std::span<const kernel_record>, std::uint64_t) noexcept;
+template void capture_writer::gpu(std::span<const transfer_record>, std::uint64_t) noexcept;
+template void capture_writer::gpu(std::span<const graph_record>, std::uint64_t) noexcept;
+template void capture_writer::gpu(std::span<const device_record>, std::uint64_t) noexcept;
 
-void capture_writer::transfers(std::span<const transfer_record> transfers, std::uint64_t buffer) noexcept {
-    state_->write_array(format::chunk_type::transfers, buffer, transfers);
-}
-
-void capture_writer::graphs(std::span<const graph_record> graphs, std::uint64_t buffer) noexcept {
-    state_->write_array(format::chunk_type::graphs, buffer, graphs);
+void capture_writer::gpu(const gpu_records& all, std::uint64_t buffer) noexcept {
+    all.for_each([&]<typename TRecord>(const std::vector<TRecord>& records) {
+        if (!records.empty()) gpu<TRecord>(records, buffer);
+    });
 }
 
 void capture_writer::clocks(std::span<const clock_snapshot> snapshots) noexcept {
     state_->write_array(format::chunk_type::clocks, 0, snapshots);
-}
-
-void capture_writer::devices(std::span<const device_record> devices, std::uint64_t buffer) noexcept {
-    state_->write_array(format::chunk_type::devices, buffer, devices);
 }
 
 void capture_writer::drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept {

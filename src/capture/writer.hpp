@@ -78,12 +78,12 @@ public:
     // known_graphs.
     void earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
                  format::chunk_type as = format::chunk_type::earlier) noexcept;
-    // `buffer`: the number of the CUPTI buffer from which the records come; 0: none.
-    void kernels(std::span<const kernel_record> kernels, std::uint64_t buffer = 0) noexcept;
-    void transfers(std::span<const transfer_record> transfers, std::uint64_t buffer = 0) noexcept;
-    void graphs(std::span<const graph_record> graphs, std::uint64_t buffer = 0) noexcept;
+    // GPU records of one type, or all (capture/gpu_chunks.hpp). `buffer`: the number of the CUPTI buffer from which the
+    // records come; 0: none.
+    template <typename TRecord>
+    void gpu(std::span<const TRecord> records, std::uint64_t buffer = 0) noexcept;
+    void gpu(const gpu_records& all, std::uint64_t buffer = 0) noexcept;
     void clocks(std::span<const clock_snapshot> snapshots) noexcept;
-    void devices(std::span<const device_record> devices, std::uint64_t buffer = 0) noexcept;
     void drops(std::span<const std::pair<drop_cause, std::uint64_t>> counts) noexcept;
     void window(const format::window_entry& entry) noexcept;
     void key_frame(const format::key_frame_entry& entry) noexcept;

@@ -136,7 +136,7 @@ EXIT STATUS
     status    What it records, since when, where to, what was lost, and whether
               GPU work is recorded, or why not
     start [name=value...]
-              Start a recording, with options as in docs/options.md
+              Start a recording, with options as in docs/reference/options.md
     stop      End it; the capture and its exports are complete when this returns,
               and the capture's path is printed
     pause, resume

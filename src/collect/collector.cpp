@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/own_descriptor.hpp"
+#include "capture/gpu_chunks.hpp"
 
 namespace prof {
 namespace {
@@ -311,12 +312,12 @@ void collector::drain_gpu(round_result& result) {
         for (const kernel_record& kernel : batch_.kernels) names_.use(kernel.name);
         for (const device_record& device : batch_.devices) names_.use(device.name);
         names_.write(*out_);
-        if (!batch_.kernels.empty()) out_->kernels(batch_.kernels, batch_.number);
-        if (!batch_.transfers.empty()) out_->transfers(batch_.transfers, batch_.number);
-        if (!batch_.graphs.empty()) out_->graphs(batch_.graphs, batch_.number);
-        if (!batch_.devices.empty()) out_->devices(batch_.devices, batch_.number);
+        out_->gpu(batch_, batch_.number);
         flush();
-        const std::uint64_t count = batch_.kernels.size() + batch_.transfers.size() + batch_.graphs.size();
+        std::uint64_t count = 0;
+        batch_.for_each([&]<typename TRecord>(const std::vector<TRecord>& records) {
+            if (gpu_chunk<TRecord>::is_work) count += records.size();
+        });
         if (retention_ != nullptr) {
             retention_->note_gpu_records(count);
             retention_->note_devices(batch_.devices);

@@ -1,4 +1,4 @@
-// The protocol of the control socket (docs/control.md).
+// The protocol of the control socket (docs/guide/control.md).
 //
 // A request is one line: "prof-control 1", a command and its words, separated by one blank. In a word, '%' and each
 // byte that is not a printable ASCII character are written as %XX. The answer is a line "prof-control 1 RESULT BYTES",

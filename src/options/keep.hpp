@@ -1,4 +1,4 @@
-// The option `keep`: how much of a recording its capture holds at most (docs/flight-recorder.md).
+// The option `keep`: how much of a recording its capture holds at most (docs/guide/flight-recorder.md).
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // Every option of a recording, in one table: the environment (PROF_OUTPUT_DIR), prof_start's settings
-// ("output_dir=…") and `prof run` all go through it. docs/options.md is checked against this table by a test.
+// ("output_dir=…") and `prof run` all go through it. docs/reference/options.md is checked against this table by a test.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // The steps are divided into *strata*. A stratum is a run of steps with one window, at a random place. So no periodic
 // behaviour of the program can stay in step with the windows, and each step of a stratum has the same chance to be
-// captured. A stratum is as long as it takes to earn the cost of its window. docs/budget.md has the reasons and
+// captured. A stratum is as long as it takes to earn the cost of its window. docs/guide/budget.md has the reasons and
 // formulae.
 #pragma once
 

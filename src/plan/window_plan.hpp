@@ -34,8 +34,8 @@ public:
     // The action at the start of the recording: open, warm_up or none.
     virtual plan_action begin() = 0;
     // `step`: the number of the step that begins or, for triggers, of the present step. Steps counted by prof_step
-    // begin with 1, and 0 is what comes before; steps marked by a range begin with 0 (docs/schedule.md). `now_ns`: a
-    // steady clock.
+    // begin with 1, and 0 is what comes before; steps marked by a range begin with 0 (docs/guide/schedule.md).
+    // `now_ns`: a steady clock.
     virtual plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) = 0;
     // `action` was carried out, and delayed the thread that raised the event by `ns`.
     virtual void took(plan_action action, std::uint64_t ns) = 0;

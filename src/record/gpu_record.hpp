@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 namespace prof {
 
@@ -114,5 +115,42 @@ struct device_record {
     std::uint8_t uuid[16] = {};
 };
 static_assert(sizeof(device_record) == 88 && std::is_trivially_copyable_v<device_record>);
+
+// An array for each type of GPU record. Code that carries or stores records goes over all of them, and names no type: a
+// new type is a member here, and a row in capture/gpu_chunks.hpp.
+struct gpu_records {
+    std::vector<kernel_record> kernels;
+    std::vector<transfer_record> transfers;
+    std::vector<graph_record> graphs;
+    std::vector<device_record> devices;
+
+    // Calls `visit` with each array.
+    template <typename TVisit>
+    void for_each(TVisit&& visit) {
+        visit_all(*this, visit);
+    }
+    template <typename TVisit>
+    void for_each(TVisit&& visit) const {
+        visit_all(*this, visit);
+    }
+    // The array of that type.
+    template <typename TRecord>
+    std::vector<TRecord>& of() noexcept {
+        std::vector<TRecord>* found = nullptr;
+        for_each([&]<typename TEach>(std::vector<TEach>& array) {
+            if constexpr (std::is_same_v<TEach, TRecord>) found = &array;
+        });
+        return *found;
+    }
+
+private:
+    template <typename TSelf, typename TVisit>
+    static void visit_all(TSelf& self, TVisit& visit) {
+        visit(self.kernels);
+        visit(self.transfers);
+        visit(self.graphs);
+        visit(self.devices);
+    }
+};
 
 }  // namespace prof

@@ -2,7 +2,7 @@
 //
 // The producers are the host's own threads, each with its own ring; the consumer is the drain thread. A record is
 // copied byte for byte from the ring into the capture, so this layout is part of the capture format
-// (docs/capture-format.md): little-endian, no padding, never reordered. New kinds are added at the end.
+// (docs/reference/capture-format.md): little-endian, no padding, never reordered. New kinds are added at the end.
 #pragma once
 
 #include <cstddef>

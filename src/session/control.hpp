@@ -1,4 +1,4 @@
-// Control of the running process from outside, as docs/control.md describes: `prof ctl` over a private socket
+// Control of the running process from outside, as docs/guide/control.md describes: `prof ctl` over a private socket
 // (control/server.hpp), and a signal that starts and stops.
 //
 // Commands run on a thread of ours, one after the other; a status is answered at once. The program's threads wait for

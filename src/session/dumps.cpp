@@ -1,5 +1,5 @@
-// Copies of what a recording has, made while it goes on (docs/flight-recorder.md). The copying, and what waits for it,
-// is done by the thread that makes exports: nobody who asks for a dump waits for a file.
+// Copies of what a recording has, made while it goes on (docs/guide/flight-recorder.md). The copying, and what waits
+// for it, is done by the thread that makes exports: nobody who asks for a dump waits for a file.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What a capture says about its process, as text properties (docs/capture-format.md lists them).
+// What a capture says about its process, as text properties (docs/reference/capture-format.md lists them).
 #pragma once
 
 #include "collect/history/retention.hpp"

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "capture/gpu_chunks.hpp"
 #include "capture/payload.hpp"
 
 namespace prof {
@@ -62,20 +63,8 @@ void add_chunk(capture_contents& contents, const chunk& added) {
         case format::chunk_type::earlier:
             add_records(contents.earlier, added);
             break;
-        case format::chunk_type::kernels:
-            append(contents.kernels, added.payload);
-            break;
-        case format::chunk_type::transfers:
-            append(contents.transfers, added.payload);
-            break;
-        case format::chunk_type::graphs:
-            append(contents.graphs, added.payload);
-            break;
         case format::chunk_type::clocks:
             append(contents.clocks, added.payload);
-            break;
-        case format::chunk_type::devices:
-            append(contents.devices, added.payload);
             break;
         case format::chunk_type::drops:
             // Counts only grow, so the largest is the latest, whatever the order of the chunks.
@@ -98,6 +87,14 @@ void add_chunk(capture_contents& contents, const chunk& added) {
             break;
         case format::chunk_type::known_graphs:
             if (contents.begins && contents.key_frames == 1) add_records(contents.earlier, added);
+            break;
+        case format::chunk_type::kernels:
+        case format::chunk_type::transfers:
+        case format::chunk_type::graphs:
+        case format::chunk_type::devices:
+            with_gpu_record_of(added.type, [&]<typename TRecord>(std::type_identity<TRecord>) {
+                append(contents.of<TRecord>(), added.payload);
+            });
             break;
         case format::chunk_type::end:
             contents.ended = true;

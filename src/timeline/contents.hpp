@@ -30,7 +30,7 @@ struct record_run {
     bool is_open = false;
 };
 
-struct capture_contents {
+struct capture_contents : gpu_records {
     tick_source ticks = tick_source::monotonic_ns;
     std::uint64_t created_realtime_ns = 0;
     std::map<std::string, std::string> properties;
@@ -39,11 +39,7 @@ struct capture_contents {
     std::vector<format::thread_entry> threads;
     std::vector<record_run> runs;
     std::vector<record_run> earlier;  // from outside any window; each section begins with a window record
-    std::vector<kernel_record> kernels;
-    std::vector<transfer_record> transfers;
-    std::vector<graph_record> graphs;
     std::vector<clock_snapshot> clocks;
-    std::vector<device_record> devices;
     std::map<std::uint32_t, format::window_entry> windows;  // by epoch
     std::map<std::uint32_t, std::uint64_t> drops;           // drop_cause → count
     // The key frame with which the capture begins, if the part before it was trimmed; and the number of key frames.

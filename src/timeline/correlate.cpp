@@ -5,6 +5,7 @@
 #include <functional>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "timeline/nearly_sorted.hpp"
@@ -133,11 +134,33 @@ bool may_be_captured_unseen(const timeline& data) {
     });
 }
 
+// Which calls launch kernels: those with a kernel's name. Where names were lost (names_full), the same function's other
+// calls tell it as well: a function launches kernels always or never.
+class kernel_launches {
+public:
+    explicit kernel_launches(const timeline& data) {
+        if (!data.quality.dropped.contains(std::string{to_string(drop_cause::names_full)})) return;
+        for (const timeline_api_call& call : data.api_calls) {
+            if (call.kernel_name != 0) functions_.insert(key(call));
+        }
+    }
+    bool contains(const timeline_api_call& call) const {
+        return call.kernel_name != 0 || (!functions_.empty() && functions_.contains(key(call)));
+    }
+
+private:
+    static std::uint64_t key(const timeline_api_call& call) {
+        return std::uint64_t{static_cast<std::uint32_t>(call.domain)} << 32 | call.cbid;
+    }
+    std::unordered_set<std::uint64_t> functions_;
+};
+
 void count_unfinished(timeline& out, untimed_keys untimed) {
     if (may_be_captured_unseen(out)) return;
     std::sort(untimed.begin(), untimed.end());
+    const kernel_launches launches(out);
     for (timeline_api_call& call : out.api_calls) {
-        const bool launches_kernel = call.kernel_name != 0;
+        const bool launches_kernel = launches.contains(call);
         call.is_unfinished = launches_kernel && call.op_count == 0 && !call.is_captured &&
                              !std::binary_search(untimed.begin(), untimed.end(), call.correlation);
         if (call.is_unfinished) ++out.quality.launches_without_completion;

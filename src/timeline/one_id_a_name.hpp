@@ -1,5 +1,5 @@
-// Makes name ids comparable. In a capture one text may have several ids, one after the other (docs/capture-format.md);
-// afterwards each text has one id.
+// Makes name ids comparable. In a capture one text may have several ids, one after the other
+// (docs/reference/capture-format.md); afterwards each text has one id.
 #pragma once
 
 #include "timeline/contents.hpp"

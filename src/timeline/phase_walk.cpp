@@ -1,5 +1,5 @@
-// The part of thread_walk for phases among a program's own ranges (docs/phases.md). A phase begins where its beginning
-// is observed, which may be inside a range that the program opened before.
+// The part of thread_walk for phases among a program's own ranges (docs/guide/phases.md). A phase begins where its
+// beginning is observed, which may be inside a range that the program opened before.
 #include <string_view>
 
 #include "record/label.hpp"

@@ -165,7 +165,7 @@ struct gpu_op {
 struct timeline_window {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
-    std::uint64_t first_step = 0;  // the step in which it began (docs/schedule.md)
+    std::uint64_t first_step = 0;  // the step in which it began (docs/guide/schedule.md)
     std::uint64_t last_step = 0;   // the step in which it ended, or its latest step
     // If the window's steps were drawn at random: the first candidate step and the number of candidates. 0: not drawn.
     std::uint64_t drawn_first = 0;
@@ -185,9 +185,9 @@ struct timeline_quality {
     // that is not in this capture); cause_N (from a newer libprof).
     std::map<std::string, std::uint64_t> dropped;
     std::uint64_t ranges_open_at_end = 0;
-    // True if only the latest part of the recording was kept (docs/flight-recorder.md). The next four describe the
-    // rest: records and GPU records before that part, ranges still open where it begins, and GPU work launched before
-    // and done after its beginning.
+    // True if only the latest part of the recording was kept (docs/guide/flight-recorder.md). The next four describe
+    // the rest: records and GPU records before that part, ranges still open where it begins, and GPU work launched
+    // before and done after its beginning.
     bool is_latest_part = false;
     std::uint64_t trimmed_records = 0;
     std::uint64_t trimmed_gpu_records = 0;
@@ -207,7 +207,8 @@ struct timeline_quality {
 };
 
 struct timeline {
-    std::map<std::string, std::string> properties;  // pid, hostname, rank, command, … (docs/capture-format.md)
+    std::map<std::string, std::string>
+        properties;  // pid, hostname, rank, command, … (docs/reference/capture-format.md)
     activity_set activities = activity_set::all();  // what the recording included beside ranges
     std::vector<timeline_thread> threads;
     std::vector<timeline_domain> domains;                             // at least the default one

@@ -1,5 +1,5 @@
-// Works the examples of docs/attribution.md again: each ```scenario is run, and the ```result after it must be what
-// comes out, to the character. Times are taken as they stand.
+// Works the examples of docs/reference/attribution.md again: each ```scenario is run, and the ```result after it must
+// be what comes out, to the character. Times are taken as they stand.
 #include <algorithm>
 #include <fstream>
 #include <map>

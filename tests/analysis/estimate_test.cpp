@@ -88,7 +88,7 @@ TEST(Estimate, IsTheSameFromTheWindowsThatHaveSomething) {
             windows[i].total = 1.0 * static_cast<double>(random() % 1000);
             totals.push_back({i, windows[i].total});
         }
-        // By the formulae of docs/budget.md, window by window.
+        // By the formulae of docs/guide/budget.md, window by window.
         double all = 0;
         double mean = 0;
         double variance = 0;

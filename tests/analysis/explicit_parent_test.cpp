@@ -1,4 +1,4 @@
-// Threads that declare whose work they do. What comes out was worked out by hand from docs/attribution.md.
+// Threads that declare whose work they do. What comes out was worked out by hand from docs/reference/attribution.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

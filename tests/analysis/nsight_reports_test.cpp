@@ -1,4 +1,4 @@
-// Nsight's reports on captures worked by hand: its definitions are in docs/reports.md.
+// Nsight's reports on captures worked by hand: its definitions are in docs/reference/reports.md.
 #include <cmath>
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws docs/launch-rate.svg: what profilers cost against how often a step launches.
+"""Draws docs/lab/launch-rate.svg: what profilers cost against how often a step launches.
 
-    plot_overhead.py docs/launch-rate.json docs/launch-rate.svg
-    plot_overhead.py --join docs/launch-rate.json rate-prof.json rate-torch-cuda.json …
+    plot_overhead.py docs/lab/launch-rate.json docs/lab/launch-rate.svg
+    plot_overhead.py --join docs/lab/launch-rate.json rate-prof.json rate-torch-cuda.json …
 
 The second form joins what tests/gpu/launch_rate.py measured in several processes. Needs matplotlib to draw.
 """

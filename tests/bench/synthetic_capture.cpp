@@ -37,7 +37,7 @@ public:
         gpu.registers_per_multiprocessor = 65536;
         gpu.shared_bytes_per_multiprocessor = 228U << 10;
         gpu.warp_size = 32;
-        file_.devices({&gpu, 1});
+        file_.gpu<device_record>({&gpu, 1});
     }
 
     std::size_t add_thread(std::string_view system_name) {
@@ -197,8 +197,8 @@ private:
         ring.records.clear();
     }
     void drain_gpu() {
-        file_.kernels(kernels_);
-        file_.transfers(copies_);
+        file_.gpu<kernel_record>(kernels_);
+        file_.gpu<transfer_record>(copies_);
         kernels_.clear();
         copies_.clear();
     }

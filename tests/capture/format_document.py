@@ -1,4 +1,4 @@
-"""docs/capture-format.md as data: its struct and enumeration tables, its example and what that prints.
+"""docs/reference/capture-format.md as data: its struct and enumeration tables, its example and what that prints.
 
 As a program (format_document.py DOCUMENT OUTPUT) it writes a C++ file that asserts every table against the headers.
 """
@@ -65,7 +65,7 @@ class Document:
 
 
 def asserts(document):
-    yield "// Generated from docs/capture-format.md. Compiles only if its tables are true."
+    yield "// Generated from docs/reference/capture-format.md. Compiles only if its tables are true."
     yield "#include <cstddef>"
     yield from (f'#include "{header}"' for header in HEADERS)
     for known in document.structs.values():

@@ -43,14 +43,14 @@ struct raw_buffer {
         put(44, correlation);
         used += size;
     }
-    gpu_buffer_records read(std::uint32_t version = 18) const {
+    gpu_records read(std::uint32_t version = 18) const {
         return read_gpu_buffer(
             bytes,
             {.version = version, .epoch = 2, .since_ns = 0, .earliest_ns = now_ns - 1000, .latest_ns = now_ns + 1000});
     }
 };
 
-std::vector<std::uint64_t> kernels_of(const gpu_buffer_records& read) {
+std::vector<std::uint64_t> kernels_of(const gpu_records& read) {
     std::vector<std::uint64_t> out;
     for (const kernel_record& kernel : read.kernels) out.push_back(kernel.correlation);
     return out;
@@ -65,7 +65,7 @@ TEST(GpuBuffers, GiveWhatHasEnded) {
     buffer.kernel(3, now_ns + 20, 0);  // begun
     buffer.copy(4, now_ns + 5, now_ns + 6);
     buffer.kernel(5, now_ns + 30, now_ns + 40);
-    const gpu_buffer_records read = buffer.read();
+    const gpu_records read = buffer.read();
     EXPECT_THAT(kernels_of(read), ElementsAre(key(1), key(5)));
     ASSERT_EQ(read.transfers.size(), 1U);
     EXPECT_EQ(read.transfers[0].correlation, key(4));
@@ -89,7 +89,7 @@ TEST(GpuBuffers, GiveWhatRanInBodiesOfGraphs) {
     raw_buffer buffer;
     buffer.kernel_in_body(7, now_ns, now_ns + 10);
     buffer.kernel(1, now_ns + 20, now_ns + 30);
-    const gpu_buffer_records read = buffer.read();
+    const gpu_records read = buffer.read();
     EXPECT_THAT(kernels_of(read), ElementsAre(key(0), key(1)));
     EXPECT_EQ(read.kernels[0].graph_id, 7U);
 }
@@ -100,7 +100,7 @@ TEST(GpuBuffers, FindTheNextRecordBehindAHole) {
     buffer.used += 440;
     buffer.kernel(2, now_ns, now_ns + 10, 320);
     buffer.kernel(3, now_ns, now_ns + 10);
-    const gpu_buffer_records read = buffer.read();
+    const gpu_records read = buffer.read();
     EXPECT_THAT(kernels_of(read), ElementsAre(key(1), key(2), key(3)));
     EXPECT_TRUE(read.transfers.empty());
     buffer.bytes.resize(buffer.used - 8);

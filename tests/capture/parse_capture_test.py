@@ -1,5 +1,5 @@
-"""Reads the sample capture with nothing but Python and the tables of docs/capture-format.md, and runs the document's
-own example on it.
+"""Reads the sample capture with nothing but Python and the tables of docs/reference/capture-format.md, and runs the
+document's own example on it.
 
     parse_capture_test.py WRITER DOCUMENT     WRITER is the program write_sample_capture
 """

@@ -153,11 +153,11 @@ void write_sample(capture_writer& writer) {
     writer.labels(s.labels);
     writer.thread(s.thread);
     writer.records(s.thread.uid, 0, s.records);
-    writer.kernels(s.kernels);
-    writer.transfers(s.transfers);
-    writer.graphs(s.graphs);
+    writer.gpu<kernel_record>(s.kernels);
+    writer.gpu<transfer_record>(s.transfers);
+    writer.gpu<graph_record>(s.graphs);
     writer.clocks(s.clocks);
-    writer.devices(s.devices);
+    writer.gpu<device_record>(s.devices);
     writer.key_frame(s.key_frame);
     writer.open(1, 3, std::span{s.records}.first(1));
     writer.window(s.windows.front());

@@ -1,4 +1,4 @@
-// A small capture with every type of chunk in it; docs/capture-format.md shows what its example prints of it.
+// A small capture with every type of chunk in it; docs/reference/capture-format.md shows what its example prints of it.
 #pragma once
 
 #include <string>

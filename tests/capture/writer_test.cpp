@@ -47,7 +47,7 @@ byte_string hex(std::string_view text) {
     return bytes;
 }
 
-// Worked by hand from docs/capture-format.md; the checksums by another program (Python's zlib).
+// Worked by hand from docs/reference/capture-format.md; the checksums by another program (Python's zlib).
 TEST(CaptureWriter, WritesTheDocumentedBytes) {
     const temporary_folder folder;
     const std::string path = folder / "golden.prof";
@@ -317,7 +317,7 @@ TEST(CaptureWriter, StopsAtAFailureAndCountsWhatIsLost) {
     capture_writer writer(folder / "a.prof", with_script({64, 468, -ENOSPC}));
     writer.records(1, 0, ten);
     writer.records(1, 10, ten);
-    writer.kernels(three);
+    writer.gpu<kernel_record>(three);
     writer.flush();
     EXPECT_TRUE(writer.failed());
     EXPECT_EQ(writer.failure(), "cannot write capture " + (folder / "a.prof") +
@@ -326,8 +326,8 @@ TEST(CaptureWriter, StopsAtAFailureAndCountsWhatIsLost) {
     EXPECT_EQ(writer.bytes_written(), 64U + 468U);
 
     writer.records(1, 20, ten);
-    writer.transfers(two);
-    writer.graphs(one);
+    writer.gpu<transfer_record>(two);
+    writer.gpu<graph_record>(one);
     writer.property("key", "value");
     writer.end(format::end_reason::stopped);
     EXPECT_EQ(writer.records_lost(), 13U + 13U);

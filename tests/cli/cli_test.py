@@ -17,7 +17,7 @@ import zlib
 
 PROF, STUB = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-OPTIONS_TABLE = DOCS / "options.md"
+OPTIONS_TABLE = DOCS / "reference/options.md"
 
 
 class CommandLine(unittest.TestCase):

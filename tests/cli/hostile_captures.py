@@ -1,6 +1,7 @@
 """Captures made to cost a reader dear: each is valid to the last checksum, and as large as is asked for.
 
-Written from docs/capture-format.md alone. HOSTILE has a function for each kind: size in bytes -> the capture's bytes.
+Written from docs/reference/capture-format.md alone. HOSTILE has a function for each kind: size in bytes -> the
+capture's bytes.
 """
 import struct
 import zlib

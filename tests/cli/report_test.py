@@ -42,7 +42,7 @@ class Report(CommandLine):
         names = [line.split()[0] for line in listed.stdout.splitlines()]
         self.assertEqual(names[:3], ["gpu-projection", "kernels", "copies"])
         self.assertEqual(len(names), 16)
-        documented = re.findall(r"^## (\S+)$", (DOCS / "reports.md").read_text(), re.MULTILINE)
+        documented = re.findall(r"^## (\S+)$", (DOCS / "reference/reports.md").read_text(), re.MULTILINE)
         self.assertEqual(sorted(documented), sorted(names))
         capture = self.capture()
         for name in names:
@@ -61,7 +61,8 @@ class Report(CommandLine):
 
     def test_columns_are_those_that_are_documented(self):
         capture = self.capture()
-        for name, columns in re.findall(r"^## ((?:nvtx|cuda)_\w+)$.*?^Columns: (.*?)\.$", (DOCS / "reports.md").read_text(),
+        for name, columns in re.findall(r"^## ((?:nvtx|cuda)_\w+)$.*?^Columns: (.*?)\.$",
+                                        (DOCS / "reference/reports.md").read_text(),
                                         re.MULTILINE | re.DOTALL):  # fmt: skip
             header = self.prof("report", capture, "--report", name, "--format", "csv").stdout.splitlines()[0]
             self.assertEqual(re.findall(r"`([^`]+)`", columns), header.split(","), name)

@@ -56,7 +56,7 @@ void write_capture(const std::string& path) {
     kernel.correlation = correlation;
     kernel.name = 2;
     kernel.stream = 7;
-    out.kernels({&kernel, 1});
+    out.gpu<kernel_record>({&kernel, 1});
     out.end(format::end_reason::exited);
 }
 

@@ -311,7 +311,7 @@ TEST_F(GraphMemoryLimits, CountAllThatIsForgottenWhereRangesAreTooMany) {
     EXPECT_LE(memory.record_count(), 200U);
 }
 
-// So many bytes as docs/overhead.md says, whatever is made.
+// So many bytes as docs/reference/overhead.md says, whatever is made.
 TEST_F(GraphMemoryLimits, BoundTheMemoryTaken) {
     const auto allocated = [] {
         const auto all = mallinfo2();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What README.md shows works: its C++ compiles, its commands and options are the prof command's, its links lead
-somewhere (those of docs/ too).
+somewhere (those of CONTRIBUTING.md and docs/ too).
 
     readme_test.py COMPILER NVTX_INCLUDE_DIR [PROF]
 """
@@ -28,6 +28,13 @@ def commands():
     return [line[:line.index("--")] if "--" in line else line for line in words]
 
 
+def anchors(text):
+    """Those that a document's headings have on GitHub."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 class Readme(unittest.TestCase):
     def test_cpp_compiles(self):
         self.assertEqual(len(blocks("cpp")), 2)
@@ -46,10 +53,15 @@ class Readme(unittest.TestCase):
                 self.assertRegex(done.stdout, rf"(?m)^ +(-\w, )?{re.escape(option)}\b", f"prof {command}")
 
     def test_links_lead_somewhere(self):
-        for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-            for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text()):
-                if "://" not in target:
-                    self.assertTrue((document.parent / target).exists(), f"{document.name}: {target}")
+        """To files that are there, and to headings of them."""
+        for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+            for target, anchor in re.findall(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", document.read_text()):
+                if "://" in target:
+                    continue
+                leads_to = document.parent / target if target else document
+                self.assertTrue(leads_to.exists(), f"{document.name}: {target}")
+                if anchor:
+                    self.assertIn(anchor[1:], anchors(leads_to.read_text()), f"{document.name}: {target}{anchor}")
 
 
 if __name__ == "__main__":

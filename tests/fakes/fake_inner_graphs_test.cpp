@@ -1,5 +1,5 @@
 // Graphs inside graphs: what the simulated CUPTI tells of them is what the real one was measured to
-// (docs/measurements.md).
+// (docs/lab/cupti-graphs.md).
 #include <gmock/gmock.h>
 
 #include "fakes/cuda/fake_cuda.h"

@@ -168,7 +168,7 @@ private:
     void compare(const outcome& bare, const outcome& with) {
         const auto problem = [&](const std::string& text) { problems_.push_back(text); };
         if (with.hung) {
-            // prof_stop alone waits for the capture's disk (docs/reliability.md).
+            // prof_stop alone waits for the capture's disk (docs/internals/reliability.md).
             journal& done = map_journal(scratch_.path + "/with/journal");
             if (!done.is_in_stop || !report_->capture_is_blocked) problem("it did not end");
             return unmap_journal(done);

@@ -35,7 +35,7 @@ void check_steps(const std::string& text) {
     check(schedule.skip_first + schedule.wait + schedule.warmup == first && schedule.repeat == 1);
 }
 
-// What docs/options.md promises of values that were taken.
+// What docs/reference/options.md promises of values that were taken.
 void check_values(const session_options& options) {
     check(options.memory >= 16U << 20 && options.memory <= 4ULL << 30 && (options.memory & (options.memory - 1)) == 0);
     for (const std::string* word : {&options.name, &options.run_id}) {

@@ -59,9 +59,9 @@ inline void write_contents(capture_writer& out, const capture_contents& contents
     out.labels(contents.labels);
     for (const format::thread_entry& thread : contents.threads) out.thread(thread);
     for (const record_run& run : contents.runs) out.records(run.thread_uid, run.first_number, run.records);
-    out.kernels(contents.kernels);
-    out.transfers(contents.transfers);
-    out.graphs(contents.graphs);
+    out.gpu<kernel_record>(contents.kernels);
+    out.gpu<transfer_record>(contents.transfers);
+    out.gpu<graph_record>(contents.graphs);
     out.clocks(contents.clocks);
     for (const auto& [epoch, window] : contents.windows) out.window(window);
     for (const auto& [cause, count] : contents.drops) {

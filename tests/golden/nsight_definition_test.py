@@ -33,7 +33,7 @@ def check_definition_is_nsights(capture, computed):
     assert nsights == ops - adopted, f"backward: {ops} operations, {adopted} adopted, {nsights} by Nsight's definition"
     if capture.name == "h200_train.prof":
         said = f"`backward` has {ops:,} operations, of which {nsights} count by Nsight's definition"
-        assert said in " ".join((ROOT / "docs/attribution.md").read_text().split()), said
+        assert said in " ".join((ROOT / "docs/reference/attribution.md").read_text().split()), said
     return f"backward has {ops} operations, {nsights} by Nsight's definition"
 
 

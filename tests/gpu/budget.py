@@ -37,7 +37,7 @@ import overhead
 import residue
 
 TOLERANCE = 0.02
-LEAST_STEPS = 150  # of a segment: the first window comes after 78 at most (docs/budget.md)
+LEAST_STEPS = 150  # of a segment: the first window comes after 78 at most (docs/guide/budget.md)
 
 
 def segment(training, seconds, mark):

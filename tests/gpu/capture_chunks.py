@@ -1,4 +1,4 @@
-"""The chunks of a capture that was closed in good order, read as docs/capture-format.md has it."""
+"""The chunks of a capture that was closed in good order, read as docs/reference/capture-format.md has it."""
 
 import pathlib
 import struct

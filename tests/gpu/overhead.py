@@ -76,7 +76,7 @@ class Prof:
 
 
 class Phases(Prof):
-    """libprof, and the phases that it observes of PyTorch under `prof run` (docs/phases.md)."""
+    """libprof, and the phases that it observes of PyTorch under `prof run` (docs/guide/phases.md)."""
 
     def __init__(self, *settings):
         import runpy

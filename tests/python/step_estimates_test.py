@@ -1,4 +1,4 @@
-"""The estimates of a step's costs as docs/budget.md shows how to have them in Python: its code, in a program whose
+"""The estimates of a step's costs as docs/guide/budget.md shows how to have them in Python: its code, in a program whose
 numbers are worked out by hand, and beside what `prof report` says. Needs neither a GPU nor PyTorch.
 
 Usage: step_estimates_test.py <prof> <libnvtx_push.so>   with FAKE_CUDA and FAKE_CUPTI in the environment
@@ -32,7 +32,7 @@ print(json.dumps([[*key, *values] for key, values in step_estimates().items()]))
 
 class StepEstimates(unittest.TestCase):
     def test_are_those_of_the_report(self):
-        document = (ROOT / "docs/budget.md").read_text()
+        document = (ROOT / "docs/guide/budget.md").read_text()
         example, = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name

@@ -4,7 +4,7 @@
 # would be 5.4 GB, and this is 1.8.
 #
 #   tests/python/torch_environment.sh 3.12
-#   tests/python/torch_environment.sh debian     Debian's own, an older PyTorch, which tools/setup.sh installs
+#   tests/python/torch_environment.sh debian     Debian's own, an older PyTorch, which cmake/setup.sh installs
 #
 # Exits with 77 where the machine has no such Python, or no toolkit of CUDA 13.
 set -euo pipefail

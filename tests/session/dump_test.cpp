@@ -1,4 +1,4 @@
-// Dumps (docs/flight-recorder.md#dumps): what a recording has, written out while it goes on (dump_victim.cpp).
+// Dumps (docs/guide/flight-recorder.md#dumps): what a recording has, written out while it goes on (dump_victim.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

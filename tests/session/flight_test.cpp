@@ -1,5 +1,5 @@
-// The flight recorder (docs/flight-recorder.md): a recording of which only the latest part is kept, in a whole program
-// on the simulated GPU (flight_victim.cpp).
+// The flight recorder (docs/guide/flight-recorder.md): a recording of which only the latest part is kept, in a whole
+// program on the simulated GPU (flight_victim.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>

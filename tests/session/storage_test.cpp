@@ -115,7 +115,7 @@ std::uint64_t dropped(const timeline& data, std::initializer_list<drop_cause> ca
     return sum;
 }
 
-// Records and GPU operations, by the sizes of what holds them (docs/capture-format.md).
+// Records and GPU operations, by the sizes of what holds them (docs/reference/capture-format.md).
 std::uint64_t records_in(const std::string& path) {
     const std::map<format::chunk_type, std::size_t> sizes = {{format::chunk_type::records, sizeof(record)},
                                                              {format::chunk_type::kernels, sizeof(kernel_record)},

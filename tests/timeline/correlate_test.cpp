@@ -116,6 +116,16 @@ TEST(Correlation, LeavesOutRecordsWithoutTimesAndCountsThem) {
     EXPECT_EQ(data.quality.launches_without_completion, 0U) << "each left a record, if one without times";
 }
 
+// The second launch's name was lost; the third call is another function's, which launches no kernel.
+TEST(Correlation, CountsLaunchesWithoutARecordWhoseNamesWereLost) {
+    capture_builder capture;
+    capture.parts().drops[static_cast<std::uint32_t>(drop_cause::names_full)] = 1;
+    capture.thread("main").launch(1, 11).launch(3, 12, "").add(
+        {.ticks = 5, .value = 13, .category = 99, .kind = record_kind::api_enter});
+    capture.kernel(11, 20, 30);
+    EXPECT_EQ(capture.build().quality.launches_without_completion, 1U);
+}
+
 TEST(Correlation, CountsKernelLaunchesThatLeftNoRecord) {
     capture_builder capture;
     capture.thread("main").launch(1, 11).launch(2, 12).enter(3, 13, "").enter(5, 14, "kernel");

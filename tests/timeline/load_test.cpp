@@ -63,7 +63,7 @@ TEST_F(TimelineFile, ShowsWhatTheWriterWrote) {
         kernel.end_ns = 1'700;
         kernel.correlation = 50;
         kernel.name = 4;
-        writer.kernels(std::span{&kernel, 1});
+        writer.gpu<kernel_record>(std::span{&kernel, 1});
         const label labels[] = {{label_kind::domain, 2, 2},
                                 {label_kind::category, 3, std::uint64_t{2} << 32 | 3},
                                 {label_kind::thread, 5, 4242},
@@ -76,7 +76,7 @@ TEST_F(TimelineFile, ShowsWhatTheWriterWrote) {
         device_record device;
         device.device = 0;
         device.multiprocessors = 132;
-        writer.devices(std::span{&device, 1});
+        writer.gpu<device_record>(std::span{&device, 1});
         const clock_snapshot clocks[] = {clock, later};
         writer.clocks(clocks);
         const std::pair<drop_cause, std::uint64_t> first_drops[] = {{drop_cause::ring_full, 3}};

@@ -1,5 +1,5 @@
 // Decides for which thread a thread that matches the adoption pattern works at a given moment. It is the one other
-// thread that fulfils three conditions; docs/attribution.md has the reasons.
+// thread that fulfils three conditions; docs/reference/attribution.md has the reasons.
 // - The moment lies in its annotated time, from its first range to its last.
 // - It has launched on the same stream; if no thread has, on the same device.
 // - It has a range open at the moment.

@@ -4,7 +4,8 @@
 //   work;
 // - for a node of a CUDA graph, below those, the ranges that were open when the node was captured.
 //
-// docs/attribution.md has the rules with examples. A pure function of a timeline; linear in its ranges and operations.
+// docs/reference/attribution.md has the rules with examples. A pure function of a timeline; linear in its ranges and
+// operations.
 #pragma once
 
 #include <cstdint>

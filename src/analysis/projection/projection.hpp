@@ -1,4 +1,4 @@
-// GPU projection by range path: what each range cost on the GPU. docs/attribution.md defines every column.
+// GPU projection by range path: what each range cost on the GPU. docs/reference/attribution.md defines every column.
 #pragma once
 
 #include <cstdint>

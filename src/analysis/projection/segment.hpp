@@ -24,7 +24,7 @@ std::string fold_digits(std::string_view text);
 // or libprof's own. A range without a name is "(unnamed)".
 std::string segment_text(const timeline& data, const timeline_range& range, bool fold);
 
-// Whether the range is a phase that libprof observed (docs/phases.md).
+// Whether the range is a phase that libprof observed (docs/guide/phases.md).
 bool is_phase(const timeline& data, const timeline_range& range);
 
 // Escapes a text for a path: '/' becomes "\/" and '\' becomes "\\".

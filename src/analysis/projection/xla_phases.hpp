@@ -1,6 +1,6 @@
-// Turns the ranges that XLA pushes for a JAX program in the NVTX domain TSL into phases (rules: docs/phases.md). Ranges
-// that represent phases move to the domain of phases. Ranges of no use to a user are removed from attribution: the
-// compiler's passes, containers of operations, and all operations of a phase but the first.
+// Turns the ranges that XLA pushes for a JAX program in the NVTX domain TSL into phases (rules: docs/guide/jax.md).
+// Ranges that represent phases move to the domain of phases. Ranges of no use to a user are removed from attribution:
+// the compiler's passes, containers of operations, and all operations of a phase but the first.
 //
 // Changes only what a projection reads: ranges, lists of open ranges, and for whom threads work. Pure functions; linear
 // in the timeline, also in memory if a copy is made.
@@ -38,7 +38,7 @@ private:
     std::string step_function_;
 };
 
-// What the names of XLA's operations reveal about each GPU operation: docs/modules.md.
+// What the names of XLA's operations reveal about each GPU operation: docs/guide/modules.md.
 struct xla_operations {
     struct entry {
         std::uint32_t path = npos;  // index into paths; npos: the name is unknown, or the operation is not XLA's

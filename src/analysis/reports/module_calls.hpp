@@ -1,6 +1,6 @@
 // Which call of a module was under way on a thread at a moment, and which call made a node of autograd's: prof.modules'
-// ranges (record/label.hpp), and those of PyTorch's observer for backward nodes, put in order. docs/modules.md has the
-// rules. A pure function of a timeline; memory linear in its ranges.
+// ranges (record/label.hpp), and those of PyTorch's observer for backward nodes, put in order. docs/guide/modules.md
+// has the rules. A pure function of a timeline; memory linear in its ranges.
 #pragma once
 
 #include <cstdint>

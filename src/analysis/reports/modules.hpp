@@ -1,6 +1,6 @@
 // What the modules of a PyTorch program cost on the host and on the GPU, as the tree that their attribute paths make,
-// for each of the phases that modules work in. docs/modules.md defines every column. A pure function of a timeline;
-// linear in its ranges and operations, but for the depth of the tree.
+// for each of the phases that modules work in. docs/guide/modules.md defines every column. A pure function of a
+// timeline; linear in its ranges and operations, but for the depth of the tree.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace prof {
 
-// The phases (docs/phases.md) of which the time goes to modules.
+// The phases (docs/guide/phases.md) of which the time goes to modules.
 enum class module_work : std::uint8_t { forward, evaluation, backward, recompute };
 inline constexpr std::array<const char*, 4> module_work_names = {"forward", "evaluation", "backward", "recompute"};
 

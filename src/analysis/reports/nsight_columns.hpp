@@ -1,4 +1,5 @@
-// The columns and cells that Nsight Systems' reports have in common. docs/reports.md says what each report holds.
+// The columns and cells that Nsight Systems' reports have in common. docs/reference/reports.md says what each report
+// holds.
 #pragma once
 
 #include <algorithm>

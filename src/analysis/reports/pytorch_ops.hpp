@@ -2,8 +2,8 @@
 // record_function ranges took on the CPU and on the GPU; and beside each operator what its backward took.
 //
 // As there, and unlike in the GPU projection, nothing is adopted: a row counts the work launched on its own threads,
-// and one that stands inside another of its name counts in both, unless it is all that is in there. docs/pytorch.md
-// defines the columns. A pure function of a timeline, linear in its ranges and operations.
+// and one that stands inside another of its name counts in both, unless it is all that is in there.
+// docs/guide/pytorch.md defines the columns. A pure function of a timeline, linear in its ranges and operations.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Estimates a mean over all steps of a run from the captured ones, with a confidence interval. docs/budget.md derives
-// the formulae. Pure functions.
+// Estimates a mean over all steps of a run from the captured ones, with a confidence interval. docs/guide/budget.md
+// derives the formulae. Pure functions.
 #pragma once
 
 #include <cstddef>

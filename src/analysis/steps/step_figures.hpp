@@ -1,5 +1,5 @@
-// The time that a step takes on the host and on the GPU, and the phases that use its GPU time. docs/phases.md defines
-// each figure. A pure function of a timeline; linear in its ranges and operations.
+// The time that a step takes on the host and on the GPU, and the phases that use its GPU time. docs/guide/phases.md
+// defines each figure. A pure function of a timeline; linear in its ranges and operations.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <variant>
 
 #include "record/cupti/cupti_layout.hpp"
@@ -25,12 +26,19 @@ bool is_plausible(const TRecord& r, const gpu_buffer_rules& rules) noexcept {
            (static_cast<std::uint32_t>(r.correlation) != 0 || is_of_graph(r));
 }
 
+// Graphs are recorded for good once they were, so launches before the recording are left out.
+bool is_plausible(const graph_record& r, const gpu_buffer_rules& rules) noexcept {
+    return is_plausible<graph_record>(r, rules) && r.start_ns >= rules.since_ns;
+}
+
+bool is_plausible(const device_record& r, const gpu_buffer_rules&) noexcept { return r.multiprocessors != 0; }
+
 }  // namespace
 
 // A record that CUPTI began and did not finish has no end time. Where no record can begin (a hole, or a record type
 // larger than is known here), the search continues at the next multiple of 8.
-gpu_buffer_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_buffer_rules& rules) {
-    gpu_buffer_records out;
+gpu_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_buffer_rules& rules) {
+    gpu_records out;
     for (std::size_t at = 0; at + sizeof(std::uint32_t) <= bytes.size();) {
         std::uint32_t kind = 0;
         std::memcpy(&kind, bytes.data() + at, sizeof kind);
@@ -40,15 +48,13 @@ gpu_buffer_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_b
             continue;
         }
         const cupti_activity read = read_activity(bytes.data() + at, rules.version, rules.epoch);
-        if (const auto* const kernel = std::get_if<kernel_record>(&read.value)) {
-            if (is_plausible(*kernel, rules)) out.kernels.push_back(*kernel);
-        } else if (const auto* const transfer = std::get_if<transfer_record>(&read.value)) {
-            if (is_plausible(*transfer, rules)) out.transfers.push_back(*transfer);
-        } else if (const auto* const graph = std::get_if<graph_record>(&read.value)) {
-            if (is_plausible(*graph, rules) && graph->start_ns >= rules.since_ns) out.graphs.push_back(*graph);
-        } else if (const auto* const device = std::get_if<device_record>(&read.value)) {
-            if (device->multiprocessors != 0) out.devices.push_back(*device);
-        }
+        std::visit(
+            [&]<typename TRecord>(const TRecord& record) {
+                if constexpr (!std::is_same_v<TRecord, std::monostate>) {
+                    if (is_plausible(record, rules)) out.of<TRecord>().push_back(record);
+                }
+            },
+            read.value);
         at += size;
     }
     return out;

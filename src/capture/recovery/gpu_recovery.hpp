@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "record/gpu_record.hpp"
 
@@ -20,14 +19,8 @@ struct gpu_buffer_rules {
     std::uint64_t latest_ns = UINT64_MAX;
 };
 
-struct gpu_buffer_records {
-    std::vector<kernel_record> kernels;  // name is 0: it was in the process's memory
-    std::vector<transfer_record> transfers;
-    std::vector<graph_record> graphs;
-    std::vector<device_record> devices;  // name is 0
-};
-
-// The records in their order in the buffer, which is also the drain thread's order for a completed buffer.
-gpu_buffer_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_buffer_rules& rules);
+// The records in their order in the buffer, which is also the drain thread's order for a completed buffer. Names of
+// kernels and devices are 0: they were in the process's memory.
+gpu_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_buffer_rules& rules);
 
 }  // namespace prof

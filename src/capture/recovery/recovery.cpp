@@ -1,4 +1,5 @@
 #include "capture/recovery/recovery.hpp"
+#include "capture/gpu_chunks.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -219,18 +220,20 @@ void rings_file::gpu_buffer(std::uint64_t offset, std::uint64_t bytes, const gpu
             static_cast<std::uint32_t>(buffer_state::free)) {
         return;
     }
-    gpu_buffer_records read = read_gpu_buffer(copied, rules);
-    gpu_record_counts known;
-    if (const auto in_file = contents.buffers.find(number); in_file != contents.buffers.end()) known = in_file->second;
-    const auto beyond = [](const auto& items, std::uint64_t first) {
-        return items.size() - std::min(items.size(), first);
-    };
-    gpu_records_ += beyond(read.kernels, known.kernels) + beyond(read.transfers, known.transfers) +
-                    beyond(read.graphs, known.graphs);
-    keep_array(format::chunk_type::kernels, number, read.kernels, known.kernels, found);
-    keep_array(format::chunk_type::transfers, number, read.transfers, known.transfers, found);
-    keep_array(format::chunk_type::graphs, number, read.graphs, known.graphs, found);
-    keep_array(format::chunk_type::devices, number, read.devices, known.devices, found);
+    const prof::gpu_records read = read_gpu_buffer(copied, rules);
+    const auto in_file = contents.buffers.find(number);
+    read.for_each([&]<typename TRecord>(const std::vector<TRecord>& records) {
+        constexpr format::chunk_type chunk = gpu_chunk<TRecord>::chunk;
+        std::uint64_t known = 0;
+        if (in_file != contents.buffers.end()) {
+            if (const auto of_type = in_file->second.find(chunk); of_type != in_file->second.end()) {
+                known = of_type->second;
+            }
+        }
+        if (gpu_chunk<TRecord>::is_work)
+            gpu_records_ += records.size() - std::min<std::uint64_t>(records.size(), known);
+        keep_array(chunk, number, records, known, found);
+    });
 }
 
 std::vector<std::byte> rings_file::arena(std::uint64_t offset, std::uint64_t bytes) const {

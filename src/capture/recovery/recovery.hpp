@@ -22,14 +22,6 @@ namespace prof {
 
 inline constexpr std::size_t largest_recovery_bytes = 1U << 30;
 
-// The number of records of one CUPTI buffer that the file already has; they are the buffer's first ones.
-struct gpu_record_counts {
-    std::uint64_t kernels = 0;
-    std::uint64_t transfers = 0;
-    std::uint64_t graphs = 0;
-    std::uint64_t devices = 0;
-};
-
 // What recovery needs to know about the content of the capture file.
 struct recovery_basis {
     bool closed = false;
@@ -38,10 +30,11 @@ struct recovery_basis {
     std::map<std::uint64_t, std::uint64_t> next_number;   // by thread uid: one past the last record
     std::map<std::uint32_t, std::uint64_t> drops;         // by cause: the latest count
     std::map<std::uint32_t, std::uint64_t> drops_before;  // by cause: what earlier recordings had counted
-    std::map<std::uint64_t, gpu_record_counts> buffers;   // by buffer number
-    std::uint64_t created_realtime_ns = 0;                // of the file's header
-    std::uint32_t next_sequence = 0;                      // the sequence number that the file's next chunk would have
-    std::uint64_t first_gpu_ns = 0;                       // CUPTI's clock at the first and the last snapshot; 0: none
+    // GPU records in the file: by the number of their buffer, and by the chunks' type.
+    std::map<std::uint64_t, std::map<format::chunk_type, std::uint64_t>> buffers;
+    std::uint64_t created_realtime_ns = 0;  // of the file's header
+    std::uint32_t next_sequence = 0;        // the sequence number that the file's next chunk would have
+    std::uint64_t first_gpu_ns = 0;         // CUPTI's clock at the first and the last snapshot; 0: none
     std::uint64_t last_gpu_ns = 0;
 
     void add(const chunk& delivered);

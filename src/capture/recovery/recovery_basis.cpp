@@ -4,9 +4,9 @@
 
 #include "base/clock.hpp"
 #include "base/number.hpp"
+#include "capture/gpu_chunks.hpp"
 #include "capture/payload.hpp"
 #include "capture/recovery/recovery.hpp"
-#include "record/gpu_record.hpp"
 
 namespace prof {
 namespace {
@@ -50,18 +50,6 @@ void recovery_basis::add(const chunk& delivered) {
                 drops[entry.cause] = entry.count;
             }
             break;
-        case format::chunk_type::kernels:
-            buffers[delivered.aux].kernels += elements<kernel_record>(delivered.payload).size();
-            break;
-        case format::chunk_type::transfers:
-            buffers[delivered.aux].transfers += elements<transfer_record>(delivered.payload).size();
-            break;
-        case format::chunk_type::graphs:
-            buffers[delivered.aux].graphs += elements<graph_record>(delivered.payload).size();
-            break;
-        case format::chunk_type::devices:
-            buffers[delivered.aux].devices += elements<device_record>(delivered.payload).size();
-            break;
         case format::chunk_type::clocks:
             for (const clock_snapshot& snapshot : elements<clock_snapshot>(delivered.payload)) {
                 const std::uint64_t now = snapshot.cupti_ns != 0 ? snapshot.cupti_ns : snapshot.realtime_ns;
@@ -73,6 +61,9 @@ void recovery_basis::add(const chunk& delivered) {
             closed = true;
             break;
         default:
+            with_gpu_record_of(delivered.type, [&]<typename TRecord>(std::type_identity<TRecord>) {
+                buffers[delivered.aux][delivered.type] += elements<TRecord>(delivered.payload).size();
+            });
             break;
     }
 }

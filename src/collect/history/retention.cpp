@@ -33,7 +33,7 @@ void retention::begin_key_frame(std::uint64_t begin_ticks, std::uint64_t now_ns,
     out.key_frame({begin_ticks, open_.latest_call(), records_, gpu_records_});
     for (const auto& [key, value] : properties_) out.property(key, value);
     for (const auto& [epoch, window] : windows_) out.window(window);
-    for (const auto& [index, device] : devices_) out.devices({&device, 1});
+    for (const auto& [index, device] : devices_) out.gpu<device_record>({&device, 1});
     if (clock_.ticks != 0) out.clocks({&clock_, 1});
     for (const auto& [thread, at] : open) out.open(thread, at.next_number, at.records);
 }

@@ -1,4 +1,4 @@
-// Written by tools/generate_api_names.py from CUPTI's headers; do not edit.
+// Written by src/export/chrome/generate_api_names.py from CUPTI's headers; do not edit.
 #include "export/chrome/api_names.hpp"
 
 #include <iterator>

@@ -1,5 +1,6 @@
 // Writes timelines as a Chrome trace, in the dialect of torch.profiler (Kineto), which Perfetto, Chrome and Holistic
-// Trace Analysis read. docs/chrome-trace.md describes every event and argument. Several captures may share one trace.
+// Trace Analysis read. docs/reference/chrome-trace.md describes every event and argument. Several captures may share
+// one trace.
 //
 // One thread. Events stream to the sink, so memory is that of the row layout, about 100 bytes an event. Throws what the
 // sink throws.

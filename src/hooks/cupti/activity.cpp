@@ -21,10 +21,7 @@ void keep(const TRecord& record, std::vector<TRecord>& out, region& where) {
 }  // namespace
 
 void activity_batch::clear() noexcept {
-    kernels.clear();
-    transfers.clear();
-    graphs.clear();
-    devices.clear();
+    for_each([](auto& records) { records.clear(); });
 }
 
 void activity_batch::reserve_for(std::size_t buffer_bytes) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "hooks/cupti/library.hpp"
 #include "record/gpu_record.hpp"
@@ -10,13 +9,9 @@
 
 namespace prof {
 
-struct activity_batch {
+struct activity_batch : gpu_records {
     std::uint8_t* buffer = nullptr;  // the buffer that they come from
     std::uint64_t number = 0;        // of that use of the buffer
-    std::vector<kernel_record> kernels;
-    std::vector<transfer_record> transfers;
-    std::vector<graph_record> graphs;
-    std::vector<device_record> devices;
 
     void clear() noexcept;
     // Reserves room for all that one buffer can hold, so that no array grows later. This takes address space; memory is

@@ -2,8 +2,8 @@
 // instantiates the outer graph.
 //
 // CUDA copies each inner graph into a graph of its own. Its nodes then move into the executable and get other ids
-// there, which no callback reports (docs/measurements.md). So this code remembers the copies, and asks for their ids
-// again once the executable is made. No other thread can have these copies before that. So a copy lives unless this
+// there, which no callback reports (docs/lab/cupti-graphs.md). So this code remembers the copies, and asks for their
+// ids again once the executable is made. No other thread can have these copies before that. So a copy lives unless this
 // thread has seen it destroyed.
 //
 // Each thread has its own list. The memory is a pool of fixed size, and untouched unless a graph contains another.

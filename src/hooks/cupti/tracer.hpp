@@ -46,10 +46,10 @@ public:
     // instantiated before in this process; otherwise the next launch of that graph crashes.
     //
     // `runtime_calls`: calls of the CUDA runtime are recorded. Otherwise the driver call inside each of them is
-    // recorded; it has the same correlation id and costs the launching thread far less (docs/overhead.md). REQUIRES:
-    // CUPTI may stay in the process, because it is not finalized from then on. The reason: when a callback is switched
-    // on or off while its runtime call is under way, CUPTI may leave a hook in the runtime. After a finalize that hook
-    // would write to memory that CUPTI has freed (docs/reliability.md).
+    // recorded; it has the same correlation id and costs the launching thread far less (docs/reference/overhead.md).
+    // REQUIRES: CUPTI may stay in the process, because it is not finalized from then on. The reason: when a callback is
+    // switched on or off while its runtime call is under way, CUPTI may leave a hook in the runtime. After a finalize
+    // that hook would write to memory that CUPTI has freed (docs/internals/reliability.md).
     std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
                        bool runtime_calls = false) noexcept;
 

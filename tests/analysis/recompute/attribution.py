@@ -1,4 +1,4 @@
-"""Which ranges a GPU operation belongs to, by the rules of docs/attribution.md."""
+"""Which ranges a GPU operation belongs to, by the rules of docs/reference/attribution.md."""
 import collections
 import dataclasses
 import fnmatch

@@ -1,4 +1,5 @@
-"""Nsight Systems' reports, as docs/reports.md defines them. Each is a list of rows (columns by name), in no order."""
+"""Nsight Systems' reports, as docs/reference/reports.md defines them. Each is a list of rows (columns by name), in no
+order."""
 import collections
 import statistics
 

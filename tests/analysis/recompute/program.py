@@ -1,7 +1,7 @@
 """A random program as its generator describes it: what was open where, and what each call led to.
 
-All is worked out from the events in the order in which they happened, by the written rules (docs/attribution.md,
-docs/reports.md). No code of the library's is used, nor any capture read.
+All is worked out from the events in the order in which they happened, by the written rules
+(docs/reference/attribution.md, docs/reference/reports.md). No code of the library's is used, nor any capture read.
 """
 import collections
 import dataclasses
@@ -341,7 +341,7 @@ TORCH_NAMESPACES = (b"aten::", b"autograd::", b"c10d::")
 
 
 def is_operator(r):
-    """docs/pytorch.md, "Operators"."""
+    """docs/guide/pytorch.md, "Operators"."""
     if r.sequence is not None:
         return True
     outer = r.torch_around[0] if r.torch_around else None
@@ -378,7 +378,7 @@ def unescaped(segment):
 
 @functools.lru_cache(maxsize=None)
 def printable(name):
-    """docs/chrome-trace.md, "Names": what is no UTF-8 as the text \\xNN, and what would look like that, too."""
+    """docs/reference/chrome-trace.md, "Names": what is no UTF-8 as the text \\xNN, and what would look like that."""
     out, at = "", 0
     while at < len(name):
         if re.match(rb"\\x[0-9A-Fa-f]{2}", name[at:]):

@@ -268,9 +268,9 @@ void random_capture::write(const std::string& path) const {
     writer.clocks(std::vector<clock_snapshot>{{begin, begin, begin, begin, 0}, {now_, now_, now_, now_, 0}});
     for (const auto& [epoch, window] : all.windows) writer.window(window);
     for (const record_run& run : all.runs) writer.records(run.thread_uid, run.first_number, run.records);
-    writer.kernels(all.kernels);
-    writer.transfers(all.transfers);
-    writer.graphs(all.graphs);
+    writer.gpu<kernel_record>(all.kernels);
+    writer.gpu<transfer_record>(all.transfers);
+    writer.gpu<graph_record>(all.graphs);
     if (emitted_["ending"] == "exited") writer.end(format::end_reason::exited);
     if (emitted_["ending"] == "died") writer.end(format::end_reason::died);
 }

@@ -1,4 +1,5 @@
-"""The rows of the projection (docs/attribution.md, "Columns"), out of which ranges each operation counts for."""
+"""The rows of the projection (docs/reference/attribution.md, "Columns"), out of which ranges each operation counts
+for."""
 import collections
 import statistics
 

@@ -1,4 +1,5 @@
-"""The report `steps`: GPU time a step, estimated from the steps that were captured (docs/budget.md, "The estimate")."""
+"""The report `steps`: GPU time a step, estimated from the steps that were captured (docs/guide/budget.md, "The
+estimate")."""
 import functools
 import math
 

@@ -124,7 +124,7 @@ def op_name_of(call, style):
 
 
 class Operators:
-    """docs/pytorch.md: ranges of PyTorch's observer, and which operator made which backward node."""
+    """docs/guide/pytorch.md: ranges of PyTorch's observer, and which operator made which backward node."""
 
     ENGINE = b"autograd::engine::evaluate_function: "
 

@@ -1,5 +1,5 @@
 """The text of gpu-projection: which rows a table of at most so many has, and what those that are folded come to
-(docs/reports.md, "gpu-projection"); and what a step takes (docs/phases.md, "What a step takes")."""
+(docs/reference/reports.md, "gpu-projection"); and what a step takes (docs/guide/phases.md, "What a step takes")."""
 import functools
 import re
 import statistics

@@ -1,4 +1,4 @@
-"""A Chrome trace against the program that it shows: docs/chrome-trace.md."""
+"""A Chrome trace against the program that it shows: docs/reference/chrome-trace.md."""
 import collections
 
 from program import printable

@@ -1,5 +1,5 @@
 // simulated_gpu: graphs, as they are made and destroyed. What is told of them, and in which order, is what was measured
-// (docs/measurements.md, "What CUPTI reports of graphs inside graphs").
+// (docs/lab/cupti-graphs.md, "What CUPTI reports of graphs inside graphs").
 #include <algorithm>
 #include <unordered_map>
 

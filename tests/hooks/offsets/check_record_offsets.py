@@ -48,7 +48,7 @@ def compile_against(headers, others, compiler):
 def fetch(release, cache):
     """The folder of the release's CUPTI headers, or None."""
     folder = cache / release
-    command = [sys.executable, str(ROOT / "tools/fetch_cuda_headers.py"), "--version", release, "--only", "cupti",
+    command = [sys.executable, str(ROOT / "cmake/fetch_cuda_headers.py"), "--version", release, "--only", "cupti",
                "--to", str(folder)]
     return folder if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
 

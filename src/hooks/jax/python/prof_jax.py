@@ -1,4 +1,4 @@
-"""Makes ranges of JAX's annotations: docs/phases.md. jax.profiler.TraceAnnotation and its derived classes report to a
+"""Makes ranges of JAX's annotations: docs/guide/jax.md. jax.profiler.TraceAnnotation and its derived classes report to a
 recorder of XLA's only. Under `prof run` they also push and pop a range, and a StepTraceAnnotation is a step, too.
 The class and its behaviour stay the same: its three replaced methods call the original ones.
 

@@ -1,4 +1,4 @@
-"""Observes the phases of a PyTorch program from outside and records them with libprof: docs/phases.md defines them.
+"""Observes the phases of a PyTorch program from outside and records them with libprof: docs/guide/phases.md defines them.
 
 Python 3.12 and newer: sys.monitoring observes a dozen of PyTorch's code objects and no others. PyTorch is not
 changed, and dynamo does not notice. Older Pythons: a few functions that dynamo does not trace are wrapped, and calls

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes src/export/api_names.cpp: CUPTI's callback ids and the names of their CUDA API calls.
 
-    tools/generate_api_names.py <folder with cupti_runtime_cbid.h and cupti_driver_cbid.h>
+    src/export/chrome/generate_api_names.py <folder with cupti_runtime_cbid.h and cupti_driver_cbid.h>
 
 Give it the newest CUPTI there is: ids are only ever added.
 """
@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-PROLOGUE = '''// Written by tools/generate_api_names.py from CUPTI's headers; do not edit.
+PROLOGUE = '''// Written by src/export/chrome/generate_api_names.py from CUPTI's headers; do not edit.
 #include "export/chrome/api_names.hpp"
 
 #include <iterator>
@@ -70,7 +70,7 @@ def main():
         + table("driver_names", names_by_id(headers / "cupti_driver_cbid.h", "DRIVER"))
         + EPILOGUE
     )
-    target = pathlib.Path(__file__).resolve().parent.parent / "src/export/api_names.cpp"
+    target = pathlib.Path(__file__).resolve().with_name("api_names.cpp")
     target.write_text(text)
 
 

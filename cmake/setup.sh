@@ -72,5 +72,5 @@ has_cuda_headers() {
 }
 
 need_cuda_headers() {
-    has_cuda_headers || python3 "$source_tree/tools/fetch_cuda_headers.py"
+    has_cuda_headers || python3 "$source_tree/cmake/fetch_cuda_headers.py"
 }

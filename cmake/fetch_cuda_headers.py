@@ -4,8 +4,8 @@
 For machines without a CUDA toolkit: libprof needs the headers to build and nothing else of CUDA.
 The wheels are downloaded by pip, only their include folders are unpacked, and nothing is installed.
 
-  tools/fetch_cuda_headers.py                         what a build without a toolkit looks for
-  tools/fetch_cuda_headers.py --version 12.4 --to DIR    the headers of another release, in DIR
+  cmake/fetch_cuda_headers.py                         what a build without a toolkit looks for
+  cmake/fetch_cuda_headers.py --version 12.4 --to DIR    the headers of another release, in DIR
 
 A folder that already holds the release asked for is left as it is.
 """
