@@ -113,7 +113,7 @@ class Usage(CommandLine):
         self.assert_one_line(self.prof("run", "--set", "PROF_Q=1", "--", "true"), 2, "PROF_OUTPUT_DIR")
         self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "0 or 1")
         self.assert_one_line(self.prof("run", "--capture-range", "nvtx", "--", "true"), 2, "capture_range=nvtx", "nvtx_capture")
-        self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, '--format: "xml" is not accepted; it takes table, csv or json')
+        self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, '--format: "xml" is not accepted; it takes table, csv, json or markdown')
         self.assert_one_line(self.prof("report", "x", "--report", "all"), 2, "gpu-projection, kernels, copies")
         self.assert_one_line(self.prof("report", "x", "--report", "nvtx_sum"), 2, "nvtx_gpu_proj_sum", "cuda_api_sum")
         self.assert_one_line(self.prof("report", "x", "--kernel-names", "base"), 2, "full, short or mangled")

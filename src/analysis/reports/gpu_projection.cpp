@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "analysis/projection/segment.hpp"
+#include "analysis/reports/projection_notes.hpp"
 #include "base/display_text.hpp"
-#include "base/json_text.hpp"
 
 namespace prof {
 namespace {
 
-constexpr std::string_view ellipsis = "… ";  // how a row that stands for others begins
+constexpr std::string_view ellipsis = "… ";  // the beginning of a row that stands for others
 
-// A row of the table: of a range, of all GPU work, or of the rows left out where it stands.
+// The source of a row of the table: a range, all GPU work, or the rows left out at this place.
 struct projection_line {
     const projection_row& row;
     std::string_view type;
@@ -35,12 +35,12 @@ table_cell shown_as(table_cell cell, cell_display display) {
     return cell;
 }
 
-// Of what only ranges have, in rows of all kinds.
+// A figure that only ranges have. It is blank in other rows.
 table_cell of_range(const projection_line& of, table_cell cell) {
     return of.row.kind == row_kind::range ? cell : shown_as(std::move(cell), cell_display::blank);
 }
 
-// Of the range on the host, where a captured one never was.
+// A figure of the host, which captured ranges do not have.
 table_cell of_host(const projection_line& of, table_cell cell) {
     return of.row.is_captured ? shown_as(std::move(cell), cell_display::dash) : of_range(of, std::move(cell));
 }
@@ -74,14 +74,14 @@ table_cell payload_cell(const projection_line& of) {
 }
 
 struct projection_column {
-    std::string_view key{};    // as table_column has it, and so the next four
-    std::string_view title{};  // first_title stands for the title that the table gives
+    std::string_view key{};    // this and the next four are those of table_column
+    std::string_view title{};  // first_title is replaced by the title that the table gives
     quantity holds = quantity::text;
     int importance = 0;
     column_formats formats = column_formats::csv_and_json;
     table_cell (*cell)(const projection_line&);
     bool adds_up = false;  // a row that stands for others has it
-    // Most programs have no use for some columns: people get them if any of the table's rows has a use.
+    // Set for columns that most programs do not need: tables for people have them if a row of the table uses them.
     bool (*is_used)(const projection_row&) = nullptr;
 };
 
@@ -91,7 +91,7 @@ bool has_wait(const projection_row& row) { return row.wait_ns != 0; }
 bool has_communication(const projection_row& row) { return row.communication_ns != 0; }
 bool has_payload(const projection_row& row) { return row.payload_bytes != 0; }
 
-// All columns, in the order of every format. A column that stands elsewhere in one of them is there twice.
+// All columns, in the order of every format. A column whose place differs between formats appears twice.
 constexpr auto projection_columns = std::to_array<projection_column>({
     {.key = "type",
      .formats = column_formats::csv,
@@ -266,7 +266,7 @@ public:
     table& out() noexcept { return out_; }
 
 private:
-    // Of a row that stands for others only what adds up.
+    // A row that stands for others has only the columns that add up.
     table_row cells(const projection_line& of) const {
         table_row out;
         out.reserve(columns_.size());
@@ -297,71 +297,7 @@ projection_row all_work(const projection& projected) {
     return total;
 }
 
-// Folding may have put different things into one row.
-std::string merged_names_note(const projection& projected, const std::vector<shown_row>& shown) {
-    constexpr std::size_t most_shown = 3;
-    constexpr std::size_t longest_name = 40;
-    std::string rows;
-    std::size_t named = 0;
-    std::size_t count = 0;
-    for (const auto* const list : {&projected.rows, &projected.process_ranges}) {
-        count += static_cast<std::size_t>(
-            std::count_if(list->begin(), list->end(), [](const projection_row& row) { return row.merged_names != 0; }));
-    }
-    for (const shown_row& row : shown) {
-        if (row.figures.merged_names == 0 || named == most_shown) continue;
-        ++named;
-        const std::string name = shortened(terminal_safe(shown_segment(row.figures.path)), longest_name);
-        rows += fmt::format("{}{} ({})", rows.empty() ? "" : ", ", name, row.figures.merged_names);
-    }
-    if (count == 0) return {};
-    if (named == 0) {
-        rows = fmt::format("{} that {} left out above", with_thousands(count), count == 1 ? "is" : "are");
-    } else if (count > named) {
-        rows += fmt::format(" and {} more", with_thousands(count - named));
-    }
-    return fmt::format("few names of many instances each are one row: {}; --no-fold keeps names apart", rows);
-}
-
-std::string left_out_note(const std::vector<shown_row>& shown) {
-    std::uint64_t count = 0;
-    for (const shown_row& row : shown) count += row.stands_for;
-    if (count == 0) return {};
-    return fmt::format(
-        "{} rows with less GPU time are left out, and \"… more rows\" have their sums; --rows all "
-        "shows them",
-        with_thousands(count));
-}
-
-std::vector<std::string> notes_on(const projection& projected, const std::vector<shown_row>& shown) {
-    std::vector<std::string> out;
-    for (std::string note : {left_out_note(shown), merged_names_note(projected, shown)}) {
-        if (!note.empty()) out.push_back(std::move(note));
-    }
-    for (const projection_row& row : projected.rows) {
-        if (row.ops == 0 || row.depth != 0) continue;
-        if (row.kind == row_kind::ambiguous) {
-            out.push_back(fmt::format("{} operations could be the work of several threads and stand under (ambiguous)",
-                                      with_thousands(row.ops)));
-        } else if (row.kind == row_kind::unmatched) {
-            out.push_back(fmt::format("of {} operations no launch was seen; they stand under (unmatched)",
-                                      with_thousands(row.ops)));
-        }
-    }
-    if (projected.ops_of_unseen_captures != 0) {
-        out.push_back(fmt::format("{} operations of graph replays whose capture was not seen",
-                                  with_thousands(projected.ops_of_unseen_captures)));
-    }
-    if (projected.ops_of_ambiguous_captures != 0) {
-        out.push_back(
-            fmt::format("{} operations of graph replays were captured by a thread that may have worked for "
-                        "several",
-                        with_thousands(projected.ops_of_ambiguous_captures)));
-    }
-    return out;
-}
-
-// All rows; or those within the limits, which go to `shown`, too.
+// Adds all rows, or the rows within the limits, which it also appends to `shown`.
 void add_rows(projection_table& to, const std::vector<projection_row>& rows, std::string_view type,
               const std::optional<row_limits>& limits, std::vector<shown_row>& shown) {
     const auto type_or_given = [&](const projection_row& row) { return type.empty() ? type_of(row) : type; };
@@ -416,7 +352,7 @@ report_part gpu_projection_part(const projection& projected, std::optional<step_
     report_part out{.name = ranges.out().report, .has_step = true, .step = std::move(step)};
     out.tables.push_back(std::move(ranges.out()));
     out.tables.push_back(std::move(process.out()));
-    if (for_people) out.reading_notes = notes_on(projected, shown);
+    if (for_people) out.reading_notes = projection_notes(projected, shown);
     return out;
 }
 

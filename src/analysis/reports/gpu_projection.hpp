@@ -31,8 +31,8 @@ private:
 
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input);
 
-// Of a projection that is there already. `for_people`: the rows that these limits leave, the sums of the others and
-// notes; without it all rows, and none of the columns that only a table for people has.
+// From a finished projection. `for_people`: the limits of a table for people, which has sums of the rows left out, and
+// notes. Without limits the report has all rows, and no column that only tables for people have.
 report_part gpu_projection_part(const projection& projected, std::optional<step_figures> step,
                                 const std::optional<row_limits>& for_people);
 

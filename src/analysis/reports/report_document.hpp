@@ -1,6 +1,6 @@
-// What reports say of one capture, as a value: the headline, each report with its tables, and the notes. Makers
-// (reports.hpp) return it, and export/report/ renders it in every format. Plain data. Names from the process are byte
-// for byte as it gave them, and the renderer escapes them, unless a comment here says otherwise.
+// The reports of one capture as a value: the headline, each report with its tables, and the notes. Makers (reports.hpp)
+// return it, and export/report/ renders it in every format. Plain data. Names from the process are stored byte for
+// byte, and the renderer escapes them, unless a comment here states otherwise.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace prof {
 
-// What stands above and below all reports of a capture (capture_notes.hpp).
+// The lines above and below all reports of a capture (capture_notes.hpp).
 struct capture_heading {
     std::string path{};                              // of the capture, as the user gave it
     std::string title{};                             // which process it was
@@ -28,11 +28,11 @@ struct capture_heading {
 struct report_part {
     std::string name{};      // of the report: "cuda_gpu_kern_sum"
     bool is_nsight = false;  // its columns in CSV are Nsight's and no others, unless captures must be distinguished
-    bool has_step = false;   // it begins with what a step takes, if the capture has steps
+    bool has_step = false;   // it begins with the figures of a step, if the capture has steps
     std::optional<step_figures> step{};
     std::vector<table> tables{};
-    // For people, below all reports of the capture: what was left out or merged. Ready for a terminal: names in them
-    // are terminal_safe (base/json_text.hpp).
+    // Lines for people, below all reports of the capture: rows that were left out or merged. Ready for a terminal:
+    // names in them are terminal_safe (base/json_text.hpp).
     std::vector<std::string> reading_notes{};
 };
 
@@ -43,9 +43,9 @@ struct report_document {
 
 report_part part_of(table of);  // a report that is one table
 
-// What people get, in every format for them.
+// Whether formats for people show the table.
 bool is_shown(const table& of) noexcept;
-// What stands below the reports, a line each: what was dropped, the capture's notes, those of the reports. Ready for a
+// The lines below the reports: dropped records, the notes of the capture, the notes of the reports. Ready for a
 // terminal.
 std::vector<std::string> closing_notes(const report_document& document);
 

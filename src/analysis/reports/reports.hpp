@@ -1,8 +1,7 @@
 // Every report by name: libprof's own, and those that users know from Nsight Systems, with its columns and definitions
-// (docs/reference/reports.md). Pure functions of a timeline; of Nsight's none knows adoption.
+// (docs/reference/reports.md). Pure functions of a timeline; Nsight's reports do not apply adoption.
 //
-// To add a report: a maker in a file of its own, its declaration here, a row in reports.cpp, and
-// docs/reference/reports.md.
+// To add a report: a maker in a file of its own, its declaration here, and a row in reports.cpp.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace prof {
 
 struct report_input {
     const timeline& data;
-    std::string capture{};  // its path, by which documents call it
+    std::string capture{};  // its path, as documents show it
     kernel_name_style names = kernel_name_style::full;
     hidden_domains hidden{};
     projection_options projected{};  // of reports that know adoption
@@ -55,11 +54,12 @@ const report_kind* find_report(std::string_view name) noexcept;
 // These reports of a capture.
 report_document make_document(const report_input& input, std::span<const report_kind* const> reports);
 
-// What `prof run` prints and a recording leaves beside its capture: the GPU projection with what a step takes; of a
-// capture that has only some of the run's steps the estimates for all of them; modules, where they were recorded.
+// The summary that `prof run` prints and a recording writes beside its capture: the GPU projection with what a step
+// takes; of a capture that has only some of the run's steps the estimates for all of them; modules, where they were
+// recorded.
 report_document make_summary(const report_input& input);
 
-// What every report and summary says of the capture itself.
+// The headline and the notes of a capture, which every report and summary has.
 capture_heading heading_of(const timeline& data, std::string path = {});
 
 // gpu_projection.cpp
