@@ -20,7 +20,7 @@ namespace {
 heritage of_parent() {
     heritage left;
     left.options.fold = false;
-    left.options.schedule = "wait=1,active=1";
+    EXPECT_TRUE(set_option(left.options, "schedule", "wait=1,active=1").ok());
     return left;
 }
 
@@ -68,8 +68,8 @@ TEST(RecordingSettings, OfAChildAreItsParentsWithoutPlanAndWithoutItsGpu) {
     const heritage left = of_parent();
     recording_settings settings(&left, false);
     EXPECT_FALSE(settings.options()->fold);
-    EXPECT_EQ(settings.options()->schedule, "");
-    EXPECT_EQ(settings.options()->activities, "none");
+    EXPECT_EQ(settings.options()->schedule.text, "");
+    EXPECT_EQ(settings.options()->activities.text, "none");
     settings.begin_in_child("/where/the/parent/began");
     EXPECT_EQ(settings.facts().working_directory, "/where/the/parent/began");
 }

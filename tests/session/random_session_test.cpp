@@ -53,7 +53,7 @@ private:
 
 TEST(RandomSessions, AreReportedAsTheyRanOneAfterTheOther) {
     const temporary_folder folder;
-    const shipped_library library(folder.path().string());
+    const shipped_library library(folder.path);
     const auto start = library.find<decltype(prof_start)>("prof_start");
     const auto stop = library.find<decltype(prof_stop)>("prof_stop");
     const auto last_error = library.find<decltype(prof_last_error)>("prof_last_error");
