@@ -13,7 +13,7 @@
 namespace prof {
 namespace {
 
-// Folding may have put different things into one row.
+// Folding may have merged different things into one row.
 std::string merged_names_note(const projection& projected, const std::vector<shown_row>& shown) {
     constexpr std::size_t most_shown = 3;
     constexpr std::size_t longest_name = 40;

@@ -1,5 +1,5 @@
-// What a reader of a GPU projection should know about its rows: which are left out, which stand for several things,
-// which work has no range. Pure functions.
+// Notes about the rows of a GPU projection: rows that are left out, rows that stand for several things, work that has
+// no range. Pure functions.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace prof {
 
-// A line each; names in them are terminal_safe. `shown`: the rows of both tables that the reader has.
+// One line each; names in them are terminal_safe. `shown`: the rows of both tables that are shown.
 std::vector<std::string> projection_notes(const projection& projected, const std::vector<shown_row>& shown);
 
 }  // namespace prof

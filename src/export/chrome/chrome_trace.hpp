@@ -34,7 +34,7 @@ struct trace_counts {
     trace_counts& operator+=(const trace_counts& other) noexcept;
 };
 
-// The numbers by which a trace identifies things, as far as the captures that were added have used them.
+// The numbers by which a trace identifies things: those that the added captures have used up.
 struct trace_numbers {
     std::set<std::int64_t> pids{};  // of processes and GPUs
     std::uint64_t ranges = 0;
@@ -43,7 +43,7 @@ struct trace_numbers {
     std::int64_t processes = 0;  // places in the order of processes
 };
 
-// A trace as a document: begin(), add() for each capture, end(). The first capture's numbers are its own. Those of
+// A trace as a document: begin(), add() for each capture, end(). The first capture keeps its numbers. Those of
 // further captures are moved where they would collide, so that pids, ids and correlations are unique in the trace. Only
 // one capture's timeline need be in memory at a time. An exception of the sink leaves an unusable document.
 class chrome_trace {

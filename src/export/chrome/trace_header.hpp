@@ -15,7 +15,7 @@ namespace prof {
 // The name shown for the process: the file name of its executable.
 std::string process_name(const timeline& data);
 
-// What the header has of one capture. It is small, and does not refer to the timeline.
+// The part of the header that describes one capture. It is small, and does not refer to the timeline.
 struct trace_heading {
     std::int64_t earliest_ns = 0;        // the first moment of the capture
     std::vector<std::string> devices{};  // a JSON object for each GPU
@@ -25,7 +25,7 @@ struct trace_heading {
 trace_heading trace_heading_of(const timeline& data);
 
 // The text ends with the opening bracket of "traceEvents". A trace of several captures has no rank, each GPU once, and
-// a list of what the captures lack. `base_ns`: the time from which the trace counts.
+// the losses of each capture in a list. `base_ns`: the time from which the trace counts.
 void write_trace_header(trace_events& out, std::span<const trace_heading> captures, std::int64_t base_ns,
                         std::string_view trace_name);
 

@@ -1,4 +1,4 @@
-// The cells of a table as people read them, whatever the format. Pure functions.
+// The cells of a table as text for people, in any format. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace prof {
 
 bool has_times(const table& of) noexcept;
-// In which all times of the table are shown.
+// The unit of all times of the table.
 time_unit unit_of(const table& of);
 
-// Text in it is terminal_safe (base/json_text.hpp), and not yet escaped for any other format.
+// The result is terminal_safe (base/json_text.hpp), and not yet escaped for any other format.
 std::string cell_text(const table_column& column, const table_cell& cell, const time_unit& unit);
 
 }  // namespace prof

@@ -19,7 +19,7 @@ namespace {
 constexpr int least_importance = 4;  // columns with a larger number (table_column::importance) are left out
 constexpr std::size_t longest_cell = 100;
 
-// Text that Markdown shows as it is. Leading blanks are the depth of a row, and are kept.
+// Escapes text so that Markdown shows it unchanged. Leading blanks, the depth of a row, are kept.
 std::string markdown(std::string_view text) {
     std::string out;
     for (; text.starts_with(' '); text.remove_prefix(1)) out += "&nbsp;";

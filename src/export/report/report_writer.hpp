@@ -1,7 +1,7 @@
 // Report documents in one format, and the formats there are. One thread; offline.
 //
 // To add a format: a writer in a file of its own, the declaration of its maker here, a row in report_writer.cpp, and
-// docs/reference/reports.md. The command's flags, its help and the tests of all formats take it from there.
+// docs/reference/cli.md. The command's flags, its help and the tests of all formats take it from there.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,8 @@ public:
 
 struct writer_options {
     text_layout layout{};  // of formats for people
-    // What was asked for, whether it can be made or not: formats for programs have a simpler shape for one of each.
+    // The request, whether or not all of it can be made: formats for programs use a simpler shape for one report of one
+    // capture.
     bool several_captures = false;
     bool several_reports = false;
 };
@@ -33,7 +34,7 @@ struct writer_options {
 struct report_format {
     std::string_view name;
     std::string_view purpose;  // a word or two behind the name in the help of an option; "": none
-    bool is_for_people;        // then documents are to be made so (report_input::for_people)
+    bool is_for_people;        // documents must be made with report_input::for_people
     std::unique_ptr<report_writer> (*make)(const writer_options& options);
 };
 
