@@ -19,8 +19,6 @@
 
 namespace prof::test {
 
-using temporary_folder = scratch_directory;
-
 using byte_string = std::vector<unsigned char>;
 
 // A file in memory that may be read by its path: for the tests that read thousands of them.

@@ -9,7 +9,7 @@
 
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/capture_notes.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

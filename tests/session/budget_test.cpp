@@ -6,7 +6,7 @@
 
 #include "analysis/reports/step_estimate.hpp"
 #include "analysis/steps/captured_steps.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

@@ -19,7 +19,7 @@
 #include "base/error.hpp"
 #include "control/client.hpp"
 #include "control/place.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 
 namespace prof::test {
 

@@ -19,7 +19,7 @@
 #include "capture/reader.hpp"
 #include "capture/recovery/seal.hpp"
 #include "session/death_journal.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

@@ -13,8 +13,8 @@
 
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/capture_notes.hpp"
-#include "session/run_process.hpp"
 #include "session/steps_of.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "scratch_directory.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::test {
 namespace {

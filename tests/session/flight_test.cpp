@@ -16,8 +16,8 @@
 
 #include "analysis/reports/capture_notes.hpp"
 #include "capture/recovery/seal.hpp"
-#include "session/run_process.hpp"
 #include "session/steps_of.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

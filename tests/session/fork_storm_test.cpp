@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

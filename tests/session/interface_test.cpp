@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

@@ -6,13 +6,13 @@
 #include <chrono>
 #include <string>
 
-#include "scratch_directory.hpp"
 #include "session/capture_place.hpp"
 #include "session/deadline.hpp"
 #include "session/heritage.hpp"
 #include "session/recording_settings.hpp"
 #include "session/session_mutex.hpp"
 #include "session/step_counter.hpp"
+#include "support/scratch_directory.hpp"
 
 namespace prof::test {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

@@ -52,7 +52,7 @@ private:
 };
 
 TEST(RandomSessions, AreReportedAsTheyRanOneAfterTheOther) {
-    const temporary_folder folder;
+    const scratch_directory folder;
     const shipped_library library(folder.path);
     const auto start = library.find<decltype(prof_start)>("prof_start");
     const auto stop = library.find<decltype(prof_stop)>("prof_stop");

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

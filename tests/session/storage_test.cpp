@@ -14,7 +14,7 @@
 
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

@@ -11,7 +11,7 @@
 
 #include "analysis/projection/projection.hpp"
 #include "export/chrome/api_names.hpp"
-#include "session/run_process.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

@@ -17,8 +17,8 @@
 #include "capture/format.hpp"
 #include "capture/reader.hpp"
 #include "capture/recovery/seal.hpp"
-#include "session/run_process.hpp"
 #include "session/steps_of.hpp"
+#include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {

@@ -1,3 +1,0 @@
-#pragma once
-
-#include "support/scratch_directory.hpp"

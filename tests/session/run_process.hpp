@@ -1,3 +1,0 @@
-#pragma once
-
-#include "support/run_process.hpp"

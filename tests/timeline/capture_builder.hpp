@@ -1,3 +1,0 @@
-#pragma once
-
-#include "support/capture_builder.hpp"
