@@ -13,13 +13,10 @@
 #include <vector>
 
 #include "capture/writer.hpp"
-#include "record/record.hpp"
+#include "record/record_traits.hpp"
 #include "ring/region.hpp"
 
 namespace prof {
-
-// Whether the field `name` of the record is the id of a name.
-constexpr bool has_name(const record& r) noexcept { return r.name != 0 && r.kind != record_kind::graph_clone; }
 
 class name_writer {
 public:

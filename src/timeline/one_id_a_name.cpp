@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "record/record_traits.hpp"
+
 namespace prof {
 namespace {
 
@@ -33,7 +35,7 @@ void replace(std::uint32_t& id, const id_map& doubles) {
 void replace(std::vector<record_run>& runs, const id_map& doubles) {
     for (record_run& run : runs) {
         for (record& r : run.records) {
-            if (r.kind != record_kind::graph_clone) replace(r.name, doubles);
+            if (has_name(r)) replace(r.name, doubles);
         }
     }
 }

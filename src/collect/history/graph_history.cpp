@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "record/record_traits.hpp"
+
 namespace prof {
 namespace {
 
@@ -45,28 +47,30 @@ void graph_history::hear(std::uint64_t uid, std::span<const record> records, boo
 
 void graph_history::hear(thread_log& log, std::uint64_t uid, const record& r, bool in_capture) {
     observed_record kept{.r = r, .emitted_in = in_capture ? capture_ : 0};
-    switch (r.kind) {
-        case record_kind::graph_node:
-        case record_kind::graph_clone:
-        case record_kind::graph_node_gone:
+    switch (traits_of(r.kind).role) {
+        case record_role::graph_node:
+        case record_role::graph_change:
             return observe_node(log, uid, r, kept.emitted_in);
-        case record_kind::api_enter:
+        case record_role::enters_call:
             if (!begins_graph_capture(r)) return;
             kept.r.value = 0;  // its launches need not be found
             break;
-        case record_kind::window:
+        case record_role::window:
             log.observed_only = is_observed_only(r.value);
             kept.r.value = observed_epoch_bit | r.value;
             break;
-        case record_kind::parent_here:
+        case record_role::place:
             latest_place_ = std::max(latest_place_, r.value);
             break;
-        case record_kind::range_push:
-        case record_kind::range_pop:
-        case record_kind::adopt_push:
-        case record_kind::adopt_pop:
+        case record_role::opens:
+        case record_role::closes:
             break;
-        default:
+        case record_role::none:
+        case record_role::starts:
+        case record_role::ends:
+        case record_role::mark:
+        case record_role::payload:
+        case record_role::leaves_call:
             return;
     }
     log.records.push_back(kept);

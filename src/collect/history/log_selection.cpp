@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "record/record_traits.hpp"
+
 namespace prof {
 namespace {
 
@@ -43,28 +45,32 @@ log_selection::log_selection(std::span<const observed_record> records, const wan
 
 void log_selection::visit(std::size_t i) {
     const observed_record& each = records_[i];
-    switch (each.r.kind) {
-        case record_kind::range_push:
-        case record_kind::adopt_push:
+    switch (traits_of(each.r.kind).role) {
+        case record_role::opens:
             open(i);
             break;
-        case record_kind::range_pop:
-        case record_kind::adopt_pop:
+        case record_role::closes:
             close(i);
             break;
-        case record_kind::graph_node:
-        case record_kind::parent_here:
+        case record_role::graph_node:
+        case record_role::place:
             kept_[i] = wanted_.wants(each) ? 1 : 0;
             break;
-        case record_kind::api_enter:
+        case record_role::enters_call:
             end_capture_begin(each.r.ticks);
             capture_begin_ = i;
             break;
-        case record_kind::window:
+        case record_role::window:
             end_open(each.r.ticks, !is_settled(i));
             kept_[i] = 1;
             break;
-        default:
+        case record_role::none:
+        case record_role::starts:
+        case record_role::ends:
+        case record_role::mark:
+        case record_role::payload:
+        case record_role::leaves_call:
+        case record_role::graph_change:
             break;
     }
 }
