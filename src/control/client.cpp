@@ -101,7 +101,7 @@ control_answer ask_process(pid_t pid, const control_request& request, std::chron
         const std::string path = control_socket_path(directory, pid);
         if (path.empty() || access(path.c_str(), F_OK) != 0) continue;
         // A user who can put a socket into the directory could answer in the process's place.
-        if (problem = private_directory_problem(directory, owner); !problem.empty()) continue;
+        if (problem = check_private_directory(directory, owner).message(); !problem.empty()) continue;
         const connection line(path);
         if (line.error_number() == ECONNREFUSED) continue;  // left by a dead process
         const std::string who = "process " + std::to_string(pid);
@@ -122,7 +122,7 @@ control_answer ask_process(pid_t pid, const control_request& request, std::chron
 std::vector<pid_t> controlled_processes() {
     std::vector<pid_t> out;
     for (const std::string& directory : control_directories(geteuid())) {
-        if (!private_directory_problem(directory, geteuid()).empty()) continue;
+        if (!check_private_directory(directory, geteuid()).ok()) continue;
         DIR* const listing = opendir(directory.c_str());
         if (listing == nullptr) continue;
         while (const dirent* const entry = readdir(listing)) {

@@ -15,25 +15,26 @@ namespace {
 
 constexpr std::string_view socket_suffix = ".sock";
 
-std::string make_private(const std::string& path, uid_t owner) {
+outcome make_private(const std::string& path, uid_t owner) {
     if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-        return "cannot make the directory " + path + ": " + std::strerror(errno);
+        return outcome::failed("cannot make the directory " + path + ": " + std::strerror(errno));
     }
-    return private_directory_problem(path, owner);
+    return check_private_directory(path, owner);
 }
 
 }  // namespace
 
-std::string private_directory_problem(const std::string& path, uid_t owner, int (*look)(const char*, struct stat*)) {
+outcome check_private_directory(const std::string& path, uid_t owner, int (*status_of)(const char*, struct stat*)) {
     struct stat found {};
-    if ((look != nullptr ? look(path.c_str(), &found) : lstat(path.c_str(), &found)) != 0) {
-        return path + ": " + std::strerror(errno);
+    if ((status_of != nullptr ? status_of(path.c_str(), &found) : lstat(path.c_str(), &found)) != 0) {
+        return outcome::failed(path + ": " + std::strerror(errno));
     }
     const std::string wanted = "; it is to be a directory of the user's own with mode 0700";
-    if (S_ISLNK(found.st_mode)) return path + " is a link" + wanted;
-    if (!S_ISDIR(found.st_mode)) return path + " is no directory" + wanted;
-    if (found.st_uid != owner) return path + " belongs to user " + std::to_string(found.st_uid) + wanted;
-    if ((found.st_mode & 0077U) != 0) return path + " is open to other users" + wanted;
+    if (S_ISLNK(found.st_mode)) return outcome::failed(path + " is a link" + wanted);
+    if (!S_ISDIR(found.st_mode)) return outcome::failed(path + " is no directory" + wanted);
+    if (found.st_uid != owner)
+        return outcome::failed(path + " belongs to user " + std::to_string(found.st_uid) + wanted);
+    if ((found.st_mode & 0077U) != 0) return outcome::failed(path + " is open to other users" + wanted);
     return {};
 }
 
@@ -48,20 +49,21 @@ std::vector<std::string> control_directories(uid_t owner) {
     return out;
 }
 
-std::string make_control_directory(std::string& problem) {
+result<std::string> make_control_directory() {
     const uid_t user = geteuid();
     const std::vector<std::string> directories = control_directories(user);
+    outcome made;
     for (const std::string& directory : directories) {
         // Runtime directories are made by the system. One that is absent, or not private to the user, is not used.
         const std::string above = directory.substr(0, directory.rfind('/'));
-        if (&directory != &directories.back() && !private_directory_problem(above, user).empty()) continue;
-        problem = make_private(directory, user);
-        if (problem.empty() && control_socket_path(directory, getpid()).empty()) {
-            problem = directory + " is too long a name for a socket's directory";
+        if (&directory != &directories.back() && !check_private_directory(above, user).ok()) continue;
+        made = make_private(directory, user);
+        if (made.ok() && control_socket_path(directory, getpid()).empty()) {
+            made = outcome::failed(directory + " is too long a name for a socket's directory");
         }
-        if (problem.empty()) return directory;
+        if (made.ok()) return directory;
     }
-    return {};
+    return made;
 }
 
 std::string control_socket_path(const std::string& directory, pid_t pid) {

@@ -91,12 +91,16 @@ std::string request_line(const control_request& request) {
     return out + '\n';
 }
 
-std::string parse_request(std::string_view line, control_request& out) {
-    if (!take_greeting(line)) return "this is no request of \"prof ctl\" of this version";
+outcome parse_request(std::string_view line, control_request& out) {
+    if (!take_greeting(line)) {
+        return outcome::failed("this is no request of \"prof ctl\" of this version");
+    }
     std::vector<std::string> words;
     for (;;) {
         const std::size_t blank = std::min(line.find(' '), line.size());
-        if (!parse_word(line.substr(0, blank), words.emplace_back())) return "the request has a word that is none";
+        if (!parse_word(line.substr(0, blank), words.emplace_back())) {
+            return outcome::failed("the request has a word that is none");
+        }
         if (blank == line.size()) break;
         line.remove_prefix(blank + 1);
     }

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/outcome.hpp"
+
 namespace prof {
 
 inline constexpr std::size_t longest_request = 16384;  // bytes, including the newline
@@ -43,8 +45,8 @@ std::string unknown_control_command(std::string_view name);
 
 // The request line, with its newline.
 std::string request_line(const control_request& request);
-// `line`: without the newline. Returns "", or one line on what is wrong.
-std::string parse_request(std::string_view line, control_request& out);
+// `line`: without the newline.
+outcome parse_request(std::string_view line, control_request& out);
 
 std::string answer_bytes(const control_answer& answer);
 // Returns nothing if `bytes` is not a complete answer.

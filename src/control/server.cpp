@@ -59,12 +59,14 @@ control_server::control_server(handlers what, std::chrono::milliseconds patience
 
 control_server::~control_server() { stop(); }
 
-std::string control_server::listen_in(const std::string& directory, pid_t pid) {
+outcome control_server::listen_in(const std::string& directory, pid_t pid) {
     const std::string path = control_socket_path(directory, pid);
-    if (path.empty()) return directory + " is too long a name for a socket's directory";
-    if (is_observed_by_any(path)) return path + " is another process's (of a container with the same process numbers?)";
+    if (path.empty()) return outcome::failed(directory + " is too long a name for a socket's directory");
+    if (is_observed_by_any(path)) {
+        return outcome::failed(path + " is another process's (of a container with the same process numbers?)");
+    }
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) return std::string("no socket: ") + std::strerror(errno);
+    if (fd < 0) return outcome::failed(std::string("no socket: ") + std::strerror(errno));
     // The socket gets its name once it listens, so that one that refuses is known to belong to a dead process.
     const std::string unready = path + ".new";
     unlink(unready.c_str());
@@ -75,7 +77,7 @@ std::string control_server::listen_in(const std::string& directory, pid_t pid) {
         std::string problem = "cannot make " + path + ": " + std::strerror(errno);
         unlink(unready.c_str());
         close(fd);
-        return problem;
+        return outcome::failed(std::move(problem));
     }
     observer_.take(fd);
     path_ = path;
@@ -84,7 +86,7 @@ std::string control_server::listen_in(const std::string& directory, pid_t pid) {
     return {};
 }
 
-std::string control_server::start() {
+outcome control_server::start() {
     std::array<int, 2> pair{-1, -1};
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0 ? errno : 0;
     woken_.take(pair[0]);
@@ -93,7 +95,7 @@ std::string control_server::start() {
     has_thread_ = failed == 0;
     if (has_thread_) return {};
     stop();
-    return std::string("no thread for control: ") + std::strerror(failed);
+    return outcome::failed(std::string("no thread for control: ") + std::strerror(failed));
 }
 
 void control_server::stop() noexcept {
@@ -273,9 +275,8 @@ void control_server::read_request(client& who) {
     }
     if (end == std::string::npos) return;
     control_request request;
-    const std::string problem = parse_request(std::string_view(who.text).substr(0, end), request);
-    if (!problem.empty()) {
-        begin_answer(who, {control_result::refused, problem});
+    if (outcome parsed = parse_request(std::string_view(who.text).substr(0, end), request); !parsed.ok()) {
+        begin_answer(who, {control_result::refused, std::move(parsed).message()});
         return;
     }
     who.state = client_state::waiting;

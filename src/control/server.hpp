@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/outcome.hpp"
 #include "base/own_descriptor.hpp"
 #include "control/protocol.hpp"
 
@@ -40,11 +41,11 @@ public:
     control_server& operator=(const control_server&) = delete;
 
     // Creates the socket of process `pid` in `directory`, with mode 0600; replaces the socket of a dead process.
-    // Returns "" or one line. REQUIRES: start() was not called.
-    std::string listen_in(const std::string& directory, pid_t pid);
+    // REQUIRES: start() was not called.
+    outcome listen_in(const std::string& directory, pid_t pid);
 
-    // Starts the thread. Returns "" or one line on the problem.
-    std::string start();
+    // Starts the thread.
+    outcome start();
 
     // Sends the answers that are ready, removes the socket and ends the thread. Idempotent. Call from one thread only.
     void stop() noexcept;

@@ -89,17 +89,16 @@ void process_control::open() {
     facts_ = read_process_facts(options, read_environment_facts());
     bool has_socket = false;
     if (options.control != control_use::off) {
-        std::string problem;
-        const std::string directory = make_control_directory(problem);
-        if (!directory.empty()) problem = server_.listen_in(directory, getpid());
-        has_socket = problem.empty();
+        const result<std::string> directory = make_control_directory();
+        const outcome listens = directory.ok() ? server_.listen_in(directory.value(), getpid()) : directory.failure();
+        has_socket = listens.ok();
         // By default no line is written where there can be no socket.
-        if (!has_socket && options.control == control_use::on) warn_once("control=on: " + problem);
+        if (!has_socket && options.control == control_use::on) warn_once("control=on: " + listens.message());
     }
     const int signal = options.control_signal;
     if (!has_socket && signal == 0) return;
-    if (const std::string problem = server_.start(); !problem.empty()) {
-        if (options.control == control_use::on || signal != 0) warn_once(problem);
+    if (const outcome started = server_.start(); !started.ok()) {
+        if (options.control == control_use::on || signal != 0) warn_once(started.message());
         return;
     }
     if (signal == 0) return;

@@ -62,7 +62,7 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
         // libcupti's.
         if (exit_.has_begun()) return;
         const bool whole_graphs = options->cuda_graphs == graph_detail::graphs && cuda_is_new;
-        problem = tracer_->attach(epoch, what, whole_graphs, options->api_calls == call_level::runtime);
+        problem = tracer_->attach(epoch, what, whole_graphs, options->api_calls == call_level::runtime).message();
         if (problem.empty()) put_handler_first();
     } catch (const std::exception& failure) {
         problem = failure.what();
@@ -87,20 +87,19 @@ std::string gpu_session::graphs_notice(const session_options& options, bool cuda
 void gpu_session::observe_profiler_calls() {
     if (exit_.has_begun()) return;
     make_tracer(*settings_.options());
-    const std::string problem = tracer_->listen(observer_);
-    if (problem.empty()) {
+    const outcome observed = tracer_->observe_profiler_calls(observer_);
+    if (observed.ok()) {
         put_handler_first();
     } else {
-        warn_once("capture_range=cudaProfilerApi: nothing is recorded: " + problem);
+        warn_once("capture_range=cudaProfilerApi: nothing is recorded: " + observed.message());
     }
 }
 
 outcome gpu_session::observe_graphs() {
     make_tracer(*settings_.options());
-    std::string problem = tracer_->observe_graphs();
-    if (!problem.empty()) return outcome::failed(std::move(problem));
-    put_handler_first();
-    return {};
+    outcome observed = tracer_->observe_graphs();
+    if (observed.ok()) put_handler_first();
+    return observed;
 }
 
 void gpu_session::stop_recording() noexcept {

@@ -87,7 +87,7 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
     install_region(&region_, nullptr);
     if (plan.delivery != drain_plan::buffers::as_they_fill) fake_cupti_hold_buffers();
     listen();
-    EXPECT_EQ(tracer_->attach(epoch), "");
+    EXPECT_EQ(tracer_->attach(epoch).message(), "");
 }
 
 pipeline::~pipeline() {

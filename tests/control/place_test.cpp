@@ -18,20 +18,21 @@ using test::scratch_directory;
 TEST(ControlPlace, IsAPrivateDirectory) {
     const scratch_directory scratch;
     const std::string path = scratch.path + "/d";
-    EXPECT_NE(private_directory_problem(path, geteuid()), "");  // there is none
+    EXPECT_NE(check_private_directory(path, geteuid()).message(), "");  // there is none
     ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
-    EXPECT_EQ(private_directory_problem(path, geteuid()), "");
+    EXPECT_EQ(check_private_directory(path, geteuid()).message(), "");
     for (const mode_t mode : {0701U, 0710U, 0740U, 0777U, 01777U}) {
         ASSERT_EQ(chmod(path.c_str(), mode), 0);
-        EXPECT_NE(private_directory_problem(path, geteuid()).find("is open to other users"), std::string::npos) << mode;
+        EXPECT_NE(check_private_directory(path, geteuid()).message().find("is open to other users"), std::string::npos)
+            << mode;
     }
     ASSERT_EQ(chmod(path.c_str(), 0700), 0);
     const std::string link = scratch.path + "/link";
     ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
-    EXPECT_NE(private_directory_problem(link, geteuid()).find("is a link"), std::string::npos);
+    EXPECT_NE(check_private_directory(link, geteuid()).message().find("is a link"), std::string::npos);
     const std::string file = scratch.path + "/file";
     std::ofstream(file) << "x";
-    EXPECT_NE(private_directory_problem(file, geteuid()).find("is no directory"), std::string::npos);
+    EXPECT_NE(check_private_directory(file, geteuid()).message().find("is no directory"), std::string::npos);
 }
 
 TEST(ControlPlace, RefusesAnotherUsersDirectory) {
@@ -41,8 +42,8 @@ TEST(ControlPlace, RefusesAnotherUsersDirectory) {
         out->st_uid = 4711;
         return 0;
     };
-    EXPECT_EQ(private_directory_problem("/x", 4711, look), "");
-    EXPECT_NE(private_directory_problem("/x", 4712, look).find("belongs to user 4711"), std::string::npos);
+    EXPECT_EQ(check_private_directory("/x", 4711, look).message(), "");
+    EXPECT_NE(check_private_directory("/x", 4712, look).message().find("belongs to user 4711"), std::string::npos);
 }
 
 class runtime_directory {
@@ -65,12 +66,12 @@ TEST(ControlPlace, UsesAPrivateRuntimeDirectory) {
     const scratch_directory scratch;
     ASSERT_EQ(chmod(scratch.path.c_str(), 0700), 0);
     const runtime_directory set(scratch.path);
-    std::string problem;
     const mode_t before = umask(0);  // does not make it wider
-    EXPECT_EQ(make_control_directory(problem), scratch.path + "/prof");
+    const result<std::string> made = make_control_directory();
     umask(before);
-    EXPECT_EQ(problem, "");
-    EXPECT_EQ(private_directory_problem(scratch.path + "/prof", geteuid()), "");
+    ASSERT_EQ(made.failure().message(), "");
+    EXPECT_EQ(made.value(), scratch.path + "/prof");
+    EXPECT_EQ(check_private_directory(scratch.path + "/prof", geteuid()).message(), "");
     EXPECT_EQ(control_directories(geteuid()).front(), scratch.path + "/prof");
 }
 
@@ -78,8 +79,8 @@ TEST(ControlPlace, AvoidsARuntimeDirectoryThatIsNotPrivate) {
     const scratch_directory scratch;
     ASSERT_EQ(chmod(scratch.path.c_str(), 0755), 0);
     const runtime_directory set(scratch.path);
-    std::string problem;
-    EXPECT_NE(make_control_directory(problem), scratch.path + "/prof");
+    const result<std::string> made = make_control_directory();
+    EXPECT_NE(made.ok() ? made.value() : "", scratch.path + "/prof");
     struct stat found {};
     EXPECT_NE(lstat((scratch.path + "/prof").c_str(), &found), 0);
 }

@@ -20,7 +20,7 @@ TEST(ControlProtocol, TransmitsEveryByte) {
     line.pop_back();
     EXPECT_EQ(line.find('\n'), std::string::npos);
     control_request got;
-    EXPECT_EQ(parse_request(line, got), "");
+    EXPECT_EQ(parse_request(line, got).message(), "");
     EXPECT_EQ(got.command, sent.command);
     EXPECT_EQ(got.words, sent.words);
 }
@@ -41,7 +41,7 @@ TEST(ControlProtocol, RefusesMalformedRequests) {
                              "prof-control 1 a%4", "prof-control 1 a%4g", "prof-control 1 a%4a", "prof-control 1 a\tb",
                              "prof-control 1 \xC3\xA9", "GET / HTTP/1.1\r"}) {
         control_request out{"untouched", {}};
-        EXPECT_NE(parse_request(line, out), "") << line;
+        EXPECT_NE(parse_request(line, out).message(), "") << line;
         EXPECT_EQ(out.command, "untouched") << line;
     }
 }

@@ -94,8 +94,8 @@ struct served {
                       }},
                  patience) {
         EXPECT_EQ(chmod(scratch.path.c_str(), 0700), 0);
-        EXPECT_EQ(server.listen_in(scratch.path, getpid()), "");
-        EXPECT_EQ(server.start(), "");
+        EXPECT_EQ(server.listen_in(scratch.path, getpid()).message(), "");
+        EXPECT_EQ(server.start().message(), "");
         path = control_socket_path(scratch.path, getpid());
     }
     void await_waiting(std::size_t count) {
@@ -245,18 +245,18 @@ TEST(ControlServer, ReplacesADeadProcesssSocket) {
     ASSERT_EQ(with_address(bind, dead, path), 0);
     close(dead);
     control_server server({});
-    EXPECT_EQ(server.listen_in(scratch.path, getpid()), "");
+    EXPECT_EQ(server.listen_in(scratch.path, getpid()).message(), "");
     EXPECT_TRUE(raw_client(path).connected());
 }
 
 TEST(ControlServer, LeavesALiveProcesssSocketAlone) {
     served one;
     control_server second({});
-    EXPECT_NE(second.listen_in(one.scratch.path, getpid()).find("is another process's"), std::string::npos);
+    EXPECT_NE(second.listen_in(one.scratch.path, getpid()).message().find("is another process's"), std::string::npos);
     EXPECT_EQ(one.echo(), echoed);
     // Nor does it remove what has taken its place.
     ASSERT_EQ(unlink(one.path.c_str()), 0);
-    ASSERT_EQ(second.listen_in(one.scratch.path, getpid()), "");
+    ASSERT_EQ(second.listen_in(one.scratch.path, getpid()).message(), "");
     one.server.stop();
     EXPECT_TRUE(raw_client(one.path).connected());
 }

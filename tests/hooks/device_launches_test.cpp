@@ -51,7 +51,7 @@ TEST(DeviceLaunches, ReadsNothingBeyondTheImagesEnd) {
 TEST(DeviceLaunches, ReportsDeviceLaunchesWhenAModuleIsLoaded) {
     region rings{test::one_ring()};
     cupti_tracer tracer{rings, {.library = PROF_TEST_FAKE_CUPTI, .buffer_bytes = 4096, .buffer_count = 8}};
-    ASSERT_EQ(tracer.attach(1), "");
+    ASSERT_EQ(tracer.attach(1).message(), "");
     const auto load = [](const std::vector<char>& image) {
         CUmodule module = nullptr;
         EXPECT_EQ(cuModuleLoadData(&module, image.data()), CUDA_SUCCESS);

@@ -30,7 +30,7 @@ struct GraphEvents : testing::Test {
         fake_gpu_reset();
         fake_gpu_set_clock(FAKE_GPU_CLOCK_VIRTUAL);
         install_region(&rings, nullptr);
-        EXPECT_EQ(tracer.attach(++epoch), "");
+        EXPECT_EQ(tracer.attach(++epoch).message(), "");
         set_gate(recording_epoch, epoch);
         EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     }

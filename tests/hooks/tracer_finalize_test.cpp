@@ -32,7 +32,7 @@ struct TracerFinalize : testing::Test {
         while (tracer.read_completed(batch)) tracer.give_back(batch);
     }
 
-    std::string attach(bool runtime_calls) { return tracer.attach(++epoch, activity_set::all(), false, runtime_calls); }
+    outcome attach(bool runtime_calls) { return tracer.attach(++epoch, activity_set::all(), false, runtime_calls); }
     // In the middle of it, after the entry of the driver's call and before its exit, `meanwhile` is called on another
     // thread.
     static void launch(void (*meanwhile)() = nullptr) {
@@ -58,7 +58,7 @@ struct TracerFinalizeInCall : TracerFinalize, testing::WithParamInterface<bool> 
 };
 
 TEST_P(TracerFinalizeInCall, HarmsNoCallInProgressAtDetach) {
-    ASSERT_EQ(attach(records_runtime_calls()), "");
+    ASSERT_EQ(attach(records_runtime_calls()).message(), "");
     launch(detach);
     launch();
     EXPECT_EQ(times_finalized(), records_runtime_calls() ? 0U : 1U);
@@ -66,7 +66,7 @@ TEST_P(TracerFinalizeInCall, HarmsNoCallInProgressAtDetach) {
 }
 
 TEST_P(TracerFinalizeInCall, HarmsNoCallInProgressAtAttach) {
-    launch([] { EXPECT_EQ(latest->attach(records_runtime_calls()), ""); });
+    launch([] { EXPECT_EQ(latest->attach(records_runtime_calls()).message(), ""); });
     tracer.detach(true);
     launch();
     EXPECT_EQ(times_finalized(), records_runtime_calls() ? 0U : 1U);
@@ -75,9 +75,9 @@ TEST_P(TracerFinalizeInCall, HarmsNoCallInProgressAtAttach) {
 
 // The hook that was left behind stays for good.
 TEST_P(TracerFinalizeInCall, HarmsNoCallOfALaterRecording) {
-    ASSERT_EQ(attach(records_runtime_calls()), "");
+    ASSERT_EQ(attach(records_runtime_calls()).message(), "");
     launch(detach);
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(attach(false).message(), "");
     launch();
     tracer.detach(true);
     launch();
@@ -113,7 +113,7 @@ private:
 };
 
 TEST_F(TracerFinalize, IsSkippedWhileAThreadIsInACallback) {
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(attach(false).message(), "");
     {
         thread_in_callback other;
         tracer.detach(true);
@@ -123,7 +123,7 @@ TEST_F(TracerFinalize, IsSkippedWhileAThreadIsInACallback) {
     }
     EXPECT_EQ(fake_cupti_freed_uses(), 0U);
 
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(attach(false).message(), "");
     launch();
     tracer.detach(true);
     EXPECT_EQ(times_finalized(), 1U) << "as soon as it can be";
@@ -131,7 +131,7 @@ TEST_F(TracerFinalize, IsSkippedWhileAThreadIsInACallback) {
 }
 
 TEST_F(TracerFinalize, WaitsForAThreadThatLeavesItsCallback) {
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(attach(false).message(), "");
     {
         thread_in_callback other;
         std::thread patient([&] {
@@ -148,13 +148,15 @@ TEST_F(TracerFinalize, WaitsForAThreadThatLeavesItsCallback) {
 TEST_F(TracerFinalize, IsSkippedWhileAThreadWaitsInCudaProfilerStart) {
     static std::atomic<int> heard{0};
     static std::atomic<bool> may_go_on{false};
-    ASSERT_EQ(tracer.listen([](bool) noexcept {
-        ++heard;
-        heard.notify_all();
-        may_go_on.wait(false);
-    }),
+    ASSERT_EQ(tracer
+                  .observe_profiler_calls([](bool) noexcept {
+                      ++heard;
+                      heard.notify_all();
+                      may_go_on.wait(false);
+                  })
+                  .message(),
               "");
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(attach(false).message(), "");
     std::thread waiting([] { EXPECT_EQ(cudaProfilerStart(), cudaSuccess); });
     heard.wait(0);
     tracer.detach(true);
@@ -165,7 +167,7 @@ TEST_F(TracerFinalize, IsSkippedWhileAThreadWaitsInCudaProfilerStart) {
     waiting.join();
     EXPECT_EQ(heard, 1);
 
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(attach(false).message(), "");
     tracer.detach(true);
     EXPECT_EQ(times_finalized(), 1U);
     EXPECT_EQ(fake_cupti_freed_uses(), 0U);
@@ -175,7 +177,7 @@ TEST_F(TracerFinalize, IsSkippedWhileAThreadWaitsInCudaProfilerStart) {
 TEST_F(TracerFinalize, IsSkippedWhileAThreadMakesTheFirstRecord) {
     static std::atomic<int> begun{0};
     static std::atomic<bool> may_go_on{false};
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(attach(false).message(), "");
     install_region(&rings, []() noexcept {
         ++begun;
         begun.notify_all();
@@ -196,7 +198,7 @@ TEST_F(TracerFinalize, IsSkippedWhileAThreadMakesTheFirstRecord) {
 // It was getting a buffer when CUPTI was asked for all of them: what it then writes there is read all the same.
 TEST_F(TracerFinalize, ReadsTheRecordOfALateThreadFirst) {
     static test::suspension place;
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(attach(false).message(), "");
     tracer.flush(true);  // the first buffer, with the GPU's record
     ASSERT_TRUE(tracer.read_completed(batch));
     tracer.give_back(batch);
@@ -231,7 +233,7 @@ TEST_F(TracerFinalize, ReclaimsABufferThatCuptiKept) {
         return kernels;
     };
     for (int i = 0; i < 20; ++i) {  // there are eight
-        ASSERT_EQ(attach(false), "");
+        ASSERT_EQ(attach(false).message(), "");
         std::uint8_t* buffer = nullptr;
         std::size_t size = 0;
         std::size_t max_records = 0;
@@ -247,9 +249,9 @@ TEST_F(TracerFinalize, ReclaimsABufferThatCuptiKept) {
 // What still calls back then may do so in the middle of it.
 TEST_F(TracerFinalize, RunsAfterEveryCallbackIsSwitchedOff) {
     static std::vector<std::string> on;
-    ASSERT_EQ(tracer.listen([](bool) noexcept {}), "");
-    ASSERT_EQ(tracer.observe_graphs(), "");
-    ASSERT_EQ(attach(false), "");
+    ASSERT_EQ(tracer.observe_profiler_calls([](bool) noexcept {}).message(), "");
+    ASSERT_EQ(tracer.observe_graphs().message(), "");
+    ASSERT_EQ(attach(false).message(), "");
     fake_gpu_interrupt(FAKE_GPU_FINALIZING, [] {
         for (int domain = CUPTI_CB_DOMAIN_DRIVER_API; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
             for (std::uint32_t cbid = 0; cbid < 1024; ++cbid) {

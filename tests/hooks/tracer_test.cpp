@@ -69,7 +69,7 @@ void call_from_another_thread() {
 // The stream is one of GPU 1's, and named while GPU 0 is current.
 TEST_F(Tracer, DistinguishesStreamsByContext) {
     fake_gpu_set_device_count(2);
-    ASSERT_EQ(tracer.attach(1), "");
+    ASSERT_EQ(tracer.attach(1).message(), "");
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
     ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
@@ -93,7 +93,7 @@ TEST_F(Tracer, DistinguishesStreamsByContext) {
 
 TEST_F(Tracer, IgnoresOtherThreadsWhileItAttaches) {
     fake_gpu_interrupt(FAKE_GPU_REGISTERING, call_from_another_thread);
-    ASSERT_EQ(tracer.attach(1), "");
+    ASSERT_EQ(tracer.attach(1).message(), "");
     EXPECT_EQ(fake_cupti_calls("cuptiActivityFlushAll"), 0U);
     EXPECT_EQ(fake_cupti_calls("cuptiGetTimestamp"), 1U) << "its own, before";
     EXPECT_TRUE(tracer.attached());
@@ -103,7 +103,7 @@ TEST_F(Tracer, IgnoresOtherThreadsWhileItAttaches) {
 
 // The fake would end this process.
 TEST_F(Tracer, IgnoresOtherThreadsWhileItFinalizes) {
-    ASSERT_EQ(tracer.attach(1), "");
+    ASSERT_EQ(tracer.attach(1).message(), "");
     launch_and_wait("late_k");
     fake_gpu_interrupt(FAKE_GPU_FINALIZING, call_from_another_thread);
     tracer.detach(true);
@@ -111,7 +111,7 @@ TEST_F(Tracer, IgnoresOtherThreadsWhileItFinalizes) {
 }
 
 TEST_F(Tracer, HasAllRecordsAfterDisable) {
-    ASSERT_EQ(tracer.attach(1), "");
+    ASSERT_EQ(tracer.attach(1).message(), "");
     launch_and_wait("first_k");
     tracer.flush(true);
     launch_and_wait("second_k");
@@ -126,14 +126,14 @@ TEST_F(Tracer, HasAllRecordsAfterDisable) {
 
 // Kernels' names went with CUPTI.
 TEST_F(Tracer, ReadsNoBufferAfterFinalize) {
-    ASSERT_EQ(tracer.attach(1), "");
+    ASSERT_EQ(tracer.attach(1).message(), "");
     launch_and_wait("lost_k");
     tracer.detach(true);
     const std::uint64_t before = errors();
     EXPECT_EQ(read_all(), "");
     EXPECT_EQ(errors(), before + 1);
 
-    ASSERT_EQ(tracer.attach(2), "");
+    ASSERT_EQ(tracer.attach(2).message(), "");
     launch_and_wait("next_k");
     tracer.disable();
     EXPECT_EQ(read_all(), "next_k ");
@@ -178,7 +178,7 @@ int records_of_a_launch_in_the_child() {
 
 TEST(CuptiCallbacks, RecordNothingInAForkedChild) {
     cupti_tracer tracer{rings, {.library = PROF_TEST_FAKE_CUPTI, .buffer_bytes = 4096, .buffer_count = 8}};
-    ASSERT_EQ(tracer.attach(1), "");
+    ASSERT_EQ(tracer.attach(1).message(), "");
     const pid_t child = fork();
     if (child == 0) _exit(records_of_a_launch_in_the_child() & 0xFF);
     int status = 0;

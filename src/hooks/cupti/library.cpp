@@ -58,10 +58,12 @@ std::vector<std::string> usual_places(const std::vector<std::string>& toolkits) 
 }
 
 // Fills `out` from the loaded library. Returns "" or one line that names the problem.
-std::string take(void* handle, const std::string& name, cupti_library& out) {
+outcome take(void* handle, const std::string& name, cupti_library& out) {
     Dl_info info{};
     decltype(&cuptiGetVersion) version = nullptr;
-    if (!find(handle, "cuptiGetVersion", version)) return name + " is no libcupti (it has no cuptiGetVersion)";
+    if (!find(handle, "cuptiGetVersion", version)) {
+        return outcome::failed(name + " is no libcupti (it has no cuptiGetVersion)");
+    }
     out.path = dladdr(reinterpret_cast<void*>(version), &info) != 0 ? info.dli_fname : name;
     const bool complete =
         find(handle, "cuptiSubscribe", out.subscribe) && find(handle, "cuptiUnsubscribe", out.unsubscribe) &&
@@ -78,26 +80,31 @@ std::string take(void* handle, const std::string& name, cupti_library& out) {
     (void)find(handle, "cuptiActivityEnableAndDump", out.enable_and_dump);
     (void)find(handle, "cuptiGetGraphId", out.graph_id);
     (void)find(handle, "cuptiGetGraphExecId", out.graph_exec_id);
-    if (!complete) return out.path + " lacks functions that CUPTI has since 12.0";
+    if (!complete) return outcome::failed(out.path + " lacks functions that CUPTI has since 12.0");
     const CUptiResult result = version(&out.version);
-    if (result != CUPTI_SUCCESS) return out.path + ": cuptiGetVersion gives error " + std::to_string(result);
+    if (result != CUPTI_SUCCESS) {
+        return outcome::failed(out.path + ": cuptiGetVersion gives error " + std::to_string(result));
+    }
     if (out.version < oldest_version) {
-        return out.path + " is CUPTI API version " + std::to_string(out.version) + "; 12.0 or later is needed";
+        return outcome::failed(out.path + " is CUPTI API version " + std::to_string(out.version) +
+                               "; 12.0 or later is needed");
     }
     return {};
 }
 
 }  // namespace
 
-std::string open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out) {
+outcome open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out) {
     if (!chosen.empty()) {
         void* handle = dlopen(chosen.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (handle == nullptr) return "PROF_CUPTI_LIBRARY cannot be loaded: " + std::string{dlerror()};
+        if (handle == nullptr) {
+            return outcome::failed("PROF_CUPTI_LIBRARY cannot be loaded: " + std::string{dlerror()});
+        }
         return take(handle, chosen, out);
     }
     // Without a driver cuptiGetVersion crashes in some versions of libcupti (13.2), so it is not called then.
     if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr && dlopen("libcuda.so.1", RTLD_NOW) == nullptr) {
-        return "no NVIDIA driver (libcuda.so.1)";
+        return outcome::failed("no NVIDIA driver (libcuda.so.1)");
     }
     for (const std::string& object : loaded_objects("libcupti.so")) {
         if (void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_NOLOAD)) return take(handle, object, out);
@@ -105,7 +112,7 @@ std::string open_cupti(const std::string& chosen, const std::vector<std::string>
     for (const std::string& place : usual_places(toolkits)) {
         if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return take(handle, place, out);
     }
-    return "libcupti.so was found nowhere; PROF_CUPTI_LIBRARY can name it";
+    return outcome::failed("libcupti.so was found nowhere; PROF_CUPTI_LIBRARY can name it");
 }
 
 void* loaded_driver() noexcept {

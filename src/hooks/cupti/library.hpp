@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/outcome.hpp"
+
 namespace prof {
 
 struct cupti_library {
@@ -44,9 +46,9 @@ bool find(void* library, const char* name, TFunction& out) noexcept {
 
 // Finds and loads libcupti. If `chosen` (PROF_CUPTI_LIBRARY) is not empty, only that file is tried. Otherwise the
 // search order is: a copy that the process has loaded already, then the usual places, among them the folders
-// `toolkits`. Returns "" or one line: what is missing and why. Loads libraries, so it is not for the hot path. Any
+// `toolkits`. A failure names what is missing and why. Loads libraries, so it is not for the hot path. Any
 // thread, but only one at a time.
-std::string open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out);
+outcome open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out);
 
 // The handle of the loaded driver, for find(). RTLD_DEFAULT if libcuda.so.1 is not loaded: a program may be linked to a
 // driver of another name, as the tests are.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
@@ -39,10 +40,10 @@ constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_t
 
 cupti_tracer::cupti_tracer(region& where, const tracer_options& options)
     : region_(where), buffers_(where, options.buffer_bytes, options.buffer_count) {
-    problem_ = open_cupti(options.library, options.toolkits, cupti_);
+    problem_ = open_cupti(options.library, options.toolkits, cupti_).message();
 }
 
-std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
+outcome cupti_tracer::failed(const char* what, CUptiResult result) const {
     const char* text = nullptr;
     if (cupti_.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
     std::string line = std::string{what} + ": " + text + " (" + std::to_string(result) + ")";
@@ -50,11 +51,11 @@ std::string cupti_tracer::failed(const char* what, CUptiResult result) const {
         line += "; another profiler has CUPTI: Nsight, cuda-gdb, or in the program torch.profiler or Triton's Proton";
     }
     if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) line += "; the driver keeps profiling for administrators";
-    return line;
+    return outcome::failed(std::move(line));
 }
 
 // The subscription is the lock between CUPTI's clients. It is acquired first; without it nothing is enabled.
-std::string cupti_tracer::subscribe() noexcept {
+outcome cupti_tracer::subscribe() noexcept {
     if (subscriber_ != nullptr) return {};
     const CUptiResult result = cupti_.subscribe(&subscriber_, on_event, nullptr);
     if (result != CUPTI_SUCCESS) {
@@ -92,10 +93,10 @@ void cupti_tracer::switch_graph_nodes(bool on) noexcept {
     }
 }
 
-std::string cupti_tracer::observe_graphs() noexcept {
-    if (!problem_.empty()) return problem_;
-    if (callbacks.is_left) return process_ends;
-    if (std::string problem = subscribe(); !problem.empty()) return problem;
+outcome cupti_tracer::observe_graphs() noexcept {
+    if (!problem_.empty()) return outcome::failed(problem_);
+    if (callbacks.is_left) return outcome::failed(process_ends);
+    if (outcome subscribed = subscribe(); !subscribed.ok()) return subscribed;
     observes_graphs_ = true;
     for (const launch_call& call : launch_calls) {
         if (tells_of_graphs(call.kind) && call.domain == api_domain::driver) (void)switch_call(call, true);
@@ -104,11 +105,11 @@ std::string cupti_tracer::observe_graphs() noexcept {
     return {};
 }
 
-std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
-    if (!problem_.empty()) return problem_;
-    if (callbacks.is_left) return process_ends;
-    if (std::string problem = subscribe(); !problem.empty()) return problem;
-    callbacks.heard.store(heard);
+outcome cupti_tracer::observe_profiler_calls(void (*on_call)(bool starts) noexcept) noexcept {
+    if (!problem_.empty()) return outcome::failed(problem_);
+    if (callbacks.is_left) return outcome::failed(process_ends);
+    if (outcome subscribed = subscribe(); !subscribed.ok()) return subscribed;
+    callbacks.heard.store(on_call);
     for (const profiler_call& call : profiler_calls) {
         const CUptiResult result = switch_callback(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, true);
         if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
@@ -116,12 +117,11 @@ std::string cupti_tracer::listen(void (*heard)(bool starts) noexcept) noexcept {
     return {};
 }
 
-std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs,
-                                 bool runtime_calls) noexcept {
-    if (!problem_.empty()) return problem_;
-    if (callbacks.is_left) return process_ends;
+outcome cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs, bool runtime_calls) noexcept {
+    if (!problem_.empty()) return outcome::failed(problem_);
+    if (callbacks.is_left) return outcome::failed(process_ends);
     if (attached_) return {};
-    if (std::string problem = subscribe(); !problem.empty()) return problem;
+    if (outcome subscribed = subscribe(); !subscribed.ok()) return subscribed;
     what_ = what;
     runtime_calls_ = runtime_calls;
     must_not_finalize_ = must_not_finalize_ || runtime_calls_;
@@ -136,11 +136,11 @@ std::string cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool wh
     region_.header().cupti_since_ns.store(since_ns_);
     callbacks.last_unrecorded_call.store(0);
     buffers_.await_from_now();
-    std::string problem = enable(whole_graphs);
+    outcome enabled = enable(whole_graphs);
     attached_ = true;  // not before: enable() initialises CUPTI, and the drain thread must not call it meanwhile
-    if (!problem.empty()) {
+    if (!enabled.ok()) {
         detach(false);
-        return problem;
+        return enabled;
     }
     stream_key_lookup.store(cupti_stream_key);
     return {};
@@ -150,7 +150,7 @@ std::uint32_t cupti_tracer::last_unrecorded_call() noexcept {
     return callbacks.last_unrecorded_call.load(std::memory_order_relaxed);
 }
 
-std::string cupti_tracer::enable(bool whole_graphs) noexcept {
+outcome cupti_tracer::enable(bool whole_graphs) noexcept {
     // One set of buffers for all threads; otherwise a thousand threads would need a thousand buffers. Older versions do
     // not have this attribute, and have no buffers per thread.
     std::uint8_t per_thread = 0;

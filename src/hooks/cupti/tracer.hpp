@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/outcome.hpp"
 #include "hooks/cupti/activity.hpp"
 #include "hooks/cupti/buffers.hpp"
 #include "hooks/cupti/launch_calls.hpp"
@@ -39,8 +40,8 @@ public:
     cupti_tracer(const cupti_tracer&) = delete;
     cupti_tracer& operator=(const cupti_tracer&) = delete;
 
-    // Starts recording the activities `what` under the epoch `epoch`. Returns "" or one line that names the failure.
-    // After a failure nothing is attached, and CUPTI is as it was before the call.
+    // Starts recording the activities `what` under the epoch `epoch`. After a failure nothing is attached, and CUPTI is
+    // as it was before the call.
     //
     // `whole_graphs`: a launch of a CUDA graph becomes one record, if this CUPTI supports that. REQUIRES: no graph was
     // instantiated before in this process; otherwise the next launch of that graph crashes.
@@ -50,18 +51,18 @@ public:
     // REQUIRES: CUPTI may stay in the process, because it is not finalized from then on. The reason: when a callback is
     // switched on or off while its runtime call is under way, CUPTI may leave a hook in the runtime. After a finalize
     // that hook would write to memory that CUPTI has freed (docs/internals/reliability.md).
-    std::string attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
-                       bool runtime_calls = false) noexcept;
+    outcome attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
+                   bool runtime_calls = false) noexcept;
 
-    // Calls `heard` for cudaProfilerStart (true) and cudaProfilerStop (false), inside the call, on the thread that
-    // makes it. Nothing else is observed. attach() keeps this running, and detach() ends it. `heard` may call attach()
-    // and stop_recording(). It must not wait for a thread that is in another function of this class. While `heard`
-    // waits for something else, detach() does not finalize CUPTI. Returns "" or one line that names the failure.
-    std::string listen(void (*heard)(bool starts) noexcept) noexcept;
+    // Calls `on_call` for cudaProfilerStart (true) and cudaProfilerStop (false), inside the call, on the thread that
+    // makes it. Nothing else is observed. attach() keeps this running, and detach() ends it. `on_call` may call
+    // attach() and stop_recording(). It must not wait for a thread that is in another function of this class. While
+    // `on_call` waits for something else, detach() does not finalize CUPTI.
+    outcome observe_profiler_calls(void (*on_call)(bool starts) noexcept) noexcept;
 
     // Observes new nodes of CUDA graphs and the calls that begin a graph capture: the events that are needed even while
-    // nothing is recorded. As with listen(), attach() keeps this running and detach() ends it. Returns "" or one line.
-    std::string observe_graphs() noexcept;
+    // nothing is recorded. As with observe_profiler_calls(), attach() keeps this running and detach() ends it.
+    outcome observe_graphs() noexcept;
 
     // The correlation id of the latest call that was made while this was attached but was not recorded; 0 if there is
     // none.
@@ -129,7 +130,7 @@ public:
     clock_snapshot snapshot() noexcept;
 
 private:
-    std::string subscribe() noexcept;
+    outcome subscribe() noexcept;
     CUptiResult switch_callback(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on) noexcept;
     CUptiResult switch_call(const launch_call& call, bool on) noexcept;
     bool hears(const launch_call& call) const noexcept;
@@ -137,10 +138,10 @@ private:
     void stop_observing_profiler_calls() noexcept;
     static bool nobody_sleeps_in_callback() noexcept;
     static bool callbacks_are_left() noexcept;
-    std::string enable(bool whole_graphs) noexcept;
+    outcome enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
     CUptiResult enable_records() noexcept;
-    std::string failed(const char* what, CUptiResult result) const;
+    outcome failed(const char* what, CUptiResult result) const;
     bool may_be_called() const noexcept;
     // REQUIRES: asking_ is held.
     void flush_alone(bool forced) noexcept;

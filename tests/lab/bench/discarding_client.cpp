@@ -117,7 +117,7 @@ void stop_records() {
 
 bool is_open() {
     const char* chosen = std::getenv("PROF_CUPTI_LIBRARY");
-    if (cupti.path.empty()) problem = open_cupti(chosen == nullptr ? "" : chosen, {}, cupti);
+    if (cupti.path.empty()) problem = open_cupti(chosen == nullptr ? "" : chosen, {}, cupti).message();
     return problem.empty();
 }
 
