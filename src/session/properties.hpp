@@ -1,4 +1,5 @@
-// The text properties of a capture that describe its process (docs/reference/capture-format.md lists them).
+// The text properties of a capture that describe its process (docs/reference/capture-format.md lists them). Setup code:
+// reads a file of /sys. Any thread.
 #pragma once
 
 #include "collect/history/retention.hpp"
