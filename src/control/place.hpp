@@ -10,8 +10,8 @@
 
 namespace prof {
 
-// "" if `path` is a directory (not a link to one) of the user `owner` that nobody else may enter; else one line. `look`
-// replaces lstat(2) in tests.
+// "" if `path` is a directory (not a link to one) of the user `owner` that no other user may enter; else one line.
+// `look` replaces lstat(2) in tests.
 std::string private_directory_problem(const std::string& path, uid_t owner,
                                       int (*look)(const char*, struct stat*) = nullptr);
 
