@@ -1,4 +1,4 @@
-// Classes of characters, independent of the process's locale.
+// Classes of characters, independent of the process's locale. Pure functions.
 #pragma once
 
 namespace prof {

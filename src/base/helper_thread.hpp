@@ -1,4 +1,4 @@
-// Threads of libprof's own inside another program.
+// Threads of libprof's own inside another program: their creation, and the end of a process that has no others left.
 #pragma once
 
 #include <pthread.h>
@@ -7,9 +7,9 @@
 
 namespace prof {
 
-// Like pthread_create, but the new thread blocks every signal that is sent from outside, so that no handler of the
-// program runs on it. Signals of its own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) are not blocked, so
-// that the program's handlers also run for such a crash.
+// Like pthread_create, with its result: 0 or an error number. But the new thread blocks every signal that is sent from
+// outside, so that no handler of the program runs on it. Signals of its own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+// SIGTRAP, SIGSYS) are not blocked, so that the program's handlers also run for such a crash.
 //
 // The new thread may run where the calling thread may. The exception is a calling thread that is pinned to one core: to
 // leave it that core, the new thread gets the other cores that the process was allowed when libprof was loaded.

@@ -1,4 +1,4 @@
-// Reads short files, such as those of /proc.
+// Reads short files, such as those of /proc. Blocks as long as the file system does; not for the hot path. Any thread.
 #pragma once
 
 #include <fcntl.h>

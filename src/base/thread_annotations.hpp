@@ -6,7 +6,7 @@
 //     void add() PROF_REQUIRES(mutex_);     // the caller holds it
 //     int count() PROF_EXCLUDES(mutex_);    // takes it, so the caller must not hold it
 //
-// The analysis looks at one function at a time. It does not analyse constructors and destructors. A lambda is a
+// The analysis covers one function at a time. It does not analyse constructors and destructors. A lambda is a
 // function of its own, which holds nothing unless it is annotated.
 #pragma once
 

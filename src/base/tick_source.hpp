@@ -1,4 +1,4 @@
-// Whether the time stamp counters of all processors can serve as one clock.
+// Whether the time stamp counters of all processors can serve as one clock. Called once, when the library is loaded.
 #pragma once
 
 namespace prof {
@@ -8,7 +8,8 @@ namespace prof {
 inline constexpr const char* kernels_clock_sources =
     "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-// Whether the kernel lists "tsc". Also true if there is no such list; then the processor's claim decides.
+// Whether the kernel lists "tsc". Also true if there is no such list; then the processor's claim decides. Reads the
+// file on the calling thread. `list`: another file, for tests.
 bool kernel_trusts_counter(const char* list = kernels_clock_sources) noexcept;
 
 }  // namespace prof

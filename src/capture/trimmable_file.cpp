@@ -94,7 +94,7 @@ int trimmable_file::make_hole(std::uint64_t to) noexcept {
 
 int trimmable_file::replace(std::uint64_t from) {
     const disk_call call;
-    // If the file was removed or moved, no new one is put there, and a file that is there now belongs to someone else.
+    // If the file was removed or moved, no new one is put there, and a file that is there now is not libprof's.
     if (!file_->is_at(path_)) return ENOENT;
     const std::string next_path = path_ + ".tmp-" + std::to_string(getpid());
     ::unlink(next_path.c_str());

@@ -1,4 +1,4 @@
-// The captures that one `prof run` left in its output directory. Reads the first chunks of each file there.
+// The captures that one `prof run` left in its output directory. Reads the first chunks of each file there. One thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct run_capture {
     bool may_have_gpu_work = true;
 };
 
-// By rank, then by process. Files that cannot be read are no captures of the run.
+// By rank, then by process. A file that cannot be read, or that has another run_id, is left out.
 std::vector<run_capture> captures_of_run(const std::string& directory, const std::string& run_id);
 
 }  // namespace prof

@@ -116,7 +116,7 @@ child_end run_child(const std::vector<std::string>& command, const environment& 
 }
 
 void die_by(int signal) {
-    // The command has left its core if it was to leave one; ours would say nothing, or take the place of it.
+    // The command has written its core file, if it was to. One of this process would be useless, or overwrite that.
     const rlimit no_core{};
     setrlimit(RLIMIT_CORE, &no_core);
     std::signal(signal, SIG_DFL);

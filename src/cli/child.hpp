@@ -1,5 +1,5 @@
-// Runs the user's command as if `prof run` were not there: the same terminal, standard streams and process group, the
-// signals sent to us passed on, its end reported exactly.
+// Runs the user's command as if `prof run` were not there: the same terminal, standard streams and process group. The
+// command gets the signals that are sent to `prof run`, and its end is reported exactly.
 //
 // One command at a time, from the main thread. What the terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z, hang-up) reaches the
 // whole process group by itself and is not passed on a second time.
@@ -21,7 +21,7 @@ using environment = std::vector<std::string>;  // NAME=value
 
 child_end run_child(const std::vector<std::string>& command, const environment& variables);
 
-// Ends this process by the signal that ended the child, so that whoever waits for us sees what it would have seen.
+// Ends this process by the signal that ended the child, so that the caller of `prof run` gets the command's own status.
 // Returns only if the signal cannot kill.
 void die_by(int signal);
 

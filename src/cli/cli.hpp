@@ -1,4 +1,4 @@
-// What the parts of the `prof` command share: exit codes, the one-line complaint, the terminal's width.
+// Shared by the commands of `prof`: exit codes, the one-line complaint, the terminal's width. One thread.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr int exit_not_found = 127;
 // "prof: <line>" on stderr.
 void complain(std::string_view line);
 
-// Of the terminal behind `descriptor`; else of $COLUMNS; else a width that a log bears.
+// The width in cells: of the terminal behind `descriptor`, else $COLUMNS, else 150, for logs.
 std::size_t output_width(int descriptor);
 
 }  // namespace prof

@@ -1,4 +1,4 @@
-// `prof ctl`: what a running process is to do, or to tell.
+// `prof ctl`: sends a command to a running process, or asks for its status (control/client.hpp). One thread.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ class ctl_command {
 public:
     explicit ctl_command(command_arguments& arguments);
 
-    // Returns the exit status: 0 done, 1 refused or failed, 3 the process could not be reached. Throws
-    // usage_error for what makes no sense.
+    // Returns the exit status: 0 done, 1 refused or failed, 3 the process could not be reached. Throws usage_error for
+    // a command line that makes no sense. Blocks until the process answers, within --timeout.
     int operator()() const;
 
 private:

@@ -1,4 +1,4 @@
-// `prof export`: a capture as a trace for viewers.
+// `prof export`: a capture as a trace for viewers. Memory is that of the timeline. One thread.
 #pragma once
 
 #include <string>
@@ -10,7 +10,10 @@ namespace prof {
 
 class export_command {
 public:
+    // Describes the options. REQUIRES: this lives until they are parsed.
     explicit export_command(command_arguments& arguments);
+    // Writes the trace, and its counts on stdout. Returns the exit status (cli.hpp). Throws prof::error if the capture
+    // cannot be read or the trace cannot be written.
     int operator()() const;
 
 private:

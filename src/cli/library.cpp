@@ -15,7 +15,7 @@
 namespace prof {
 namespace {
 
-// In the child. The library starts no recording by being loaded; to be sure, an option says so.
+// In the child. Loading the library starts no recording; the option makes sure of that.
 [[noreturn]] void load_and_exit(const char* path, int report_to) {
     setenv("PROF_AUTOSTART", "0", 1);  // NOLINT(concurrency-mt-unsafe): the child has one thread
     if (dlopen(path, RTLD_NOW | RTLD_LOCAL) != nullptr) _exit(0);

@@ -25,7 +25,7 @@ bool begins_like_a_capture(const std::string& path) {
 
 std::string output_problem(const std::string& output, const std::vector<std::string>& inputs) {
     struct stat there {};
-    // Of what is there already; a terminal, a pipe or a device loses nothing.
+    // Only a file that exists can be overwritten; a terminal, a pipe or a device loses nothing.
     if (output.empty() || stat(output.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return {};
     for (const std::string& input : inputs) {
         struct stat status {};

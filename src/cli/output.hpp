@@ -1,4 +1,4 @@
-// Where `prof report` and `prof export` write.
+// Checks the file that `prof report` or `prof export` is to write. One thread.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace prof {
 
-// Why `output` is refused, in one line; empty if it is not. Neither one of `inputs`, by whatever name, nor any other
-// capture is written over: what is in it cannot be had again.
+// Why `output` is refused, in one line; "" if it is not. Refused are the files of `inputs`, under any name, and every
+// other capture: what it contains could not be made again.
 std::string output_problem(const std::string& output, const std::vector<std::string>& inputs);
 
 }  // namespace prof

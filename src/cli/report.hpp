@@ -1,4 +1,5 @@
-// `prof report`: tables of one capture or several.
+// `prof report`: tables of one capture or several, on stdout or in a file. Reads one capture after another; memory is
+// that of the largest timeline, plus the text. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,11 @@ namespace prof {
 
 class report_command {
 public:
+    // Describes the options. REQUIRES: this lives until they are parsed.
     explicit report_command(command_arguments& arguments);
 
-    // Returns the exit status: that of failure when any capture could not be read; the others are reported all the
-    // same.
+    // Returns the exit status (cli.hpp): exit_failure if a capture could not be read, while the others are reported.
+    // Throws usage_error if no file is given, and prof::error if the output cannot be written.
     int operator()() const;
 
 private:

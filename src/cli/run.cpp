@@ -122,7 +122,7 @@ void inject(changed_environment& variables, const std::string& library) {
     }
 }
 
-// Python programs start with our sitecustomize, which has PyTorch say its ranges and makes way for the user's own.
+// Python programs start with libprof's sitecustomize. It switches PyTorch's ranges on, and then runs the user's own.
 void guide_python(changed_environment& variables) {
     const std::string folder = python_folder_beside_executable();
     const std::string unusable = try_python_folder(folder);
@@ -145,7 +145,7 @@ public:
         : options_(options), wanted_(projection_options_of(options)) {
         const auto own = static_cast<std::size_t>(
             std::count_if(captures.begin(), captures.end(), [](const run_capture& c) { return !c.is_forked_childs; }));
-        // Where nobody else has recorded anything, they are the job.
+        // If no other process recorded anything, the forked children are the job.
         children_are_counted_ = own != 0;
         const std::size_t shown = children_are_counted_ ? own : captures.size();
         layout_.width = output_width(STDERR_FILENO);
@@ -196,7 +196,7 @@ public:
     }
 
 private:
-    // A worker's ranges are looked at where they are wanted: there may be hundreds of workers.
+    // Forked workers without GPU work are counted, not reported: there may be hundreds.
     void count(const run_capture& capture) {
         if (child_count_++ == 0) first_child_ = capture.path;
     }
@@ -211,8 +211,8 @@ private:
     std::string first_child_;
 };
 
-// What a process that died has left goes into its capture, now that we know how it ended: of the command itself; of
-// those that it started only that they are gone. One that still runs is left alone: false, as when it fails.
+// Seals the capture of a process that died. How it ended is known for the command itself; of the processes that it
+// started only that they are gone. False if the process still runs, or on failure.
 bool seal(const run_capture& capture, const child_end& end) {
     try {
         const bool is_command = capture.pid == static_cast<std::uint64_t>(end.pid);
@@ -284,7 +284,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     for (const auto& [name, value] : options_.variables()) variables.set(name, value);
     variables.set("PROF_OUTPUT_DIR", directory->path());
     variables.set("PROF_RUN_ID", run_id);
-    variables.set("PROF_EXPORT", "none");  // we do it when the command has ended
+    variables.set("PROF_EXPORT", "none");  // made here, when the command has ended
     const std::string library =
         library_.empty() ? library_beside_executable() : std::filesystem::absolute(library_).string();
     const std::string unusable = try_library(library);

@@ -1,4 +1,5 @@
-// `prof run`: runs a command under libprof and reports on it when it has ended.
+// `prof run`: runs a command under libprof, and reports on it when it has ended. Blocks as long as the command runs. On
+// the main thread.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `prof seal`: closes captures whose processes died.
+// `prof seal`: closes captures whose processes died (capture/recovery/seal.hpp). One thread.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ class seal_command {
 public:
     explicit seal_command(command_arguments& arguments);
 
-    // Returns the exit status: that of failure when any capture could not be sealed; the others are all the same.
+    // Returns the exit status (cli.hpp): exit_failure if a capture could not be sealed, while the others are.
     int operator()() const;
 
 private:

@@ -128,7 +128,7 @@ std::vector<pid_t> controlled_processes() {
         while (const dirent* const entry = readdir(listing)) {
             const pid_t pid = pid_of_control_socket(entry->d_name);
             if (pid == 0) continue;
-            // A socket listens before it gets its name, so one that refuses belongs to a dead process.
+            // A socket listens before it gets its name. So one that refuses a connection belongs to a dead process.
             const std::string path = control_socket_path(directory, pid);
             if (!path.empty() && !exists(pid) && connection(path).error_number() == ECONNREFUSED) {
                 unlink(path.c_str());

@@ -12,7 +12,7 @@
 
 namespace prof {
 
-// Fails unless `path` is a directory (not a link to one) of the user `owner` that nobody else may enter. `status_of`
+// Fails unless `path` is a directory (not a link to one) of the user `owner` that no other user may enter. `status_of`
 // replaces lstat(2) in tests.
 outcome check_private_directory(const std::string& path, uid_t owner,
                                 int (*status_of)(const char*, struct stat*) = nullptr);

@@ -67,7 +67,7 @@ outcome control_server::listen_in(const std::string& directory, pid_t pid) {
     }
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return outcome::failed(std::string("no socket: ") + std::strerror(errno));
-    // The socket gets its name once it listens, so that one that refuses is known to belong to a dead process.
+    // The socket gets its name once it listens. So a socket that refuses a connection belongs to a dead process.
     const std::string unready = path + ".new";
     unlink(unready.c_str());
     struct stat made {};

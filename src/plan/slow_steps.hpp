@@ -20,7 +20,7 @@ public:
 
     explicit slow_steps(double factor) noexcept : factor_(factor) {}
 
-    // Call when a step begins, which ends the one before. If that was slow, returns one line that says how slow.
+    // Call when a step begins, which ends the one before. If that was slow, returns one line that states how slow.
     // `number`: of the step that has ended; if numbers are missing, nothing is compared. `now_ns`: CLOCK_MONOTONIC.
     // Takes about a microsecond.
     std::optional<std::string> begin_step(std::uint64_t number, std::uint64_t now_ns);

@@ -1,4 +1,5 @@
-// What a recording contains besides its ranges: the option `activities`, and the capture's property of that name.
+// What a recording contains besides its ranges: the option `activities`, and the capture's property of that name. Plain
+// values and pure functions.
 #pragma once
 
 #include <array>

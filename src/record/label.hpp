@@ -1,4 +1,5 @@
-// A name that the process gave to an NVTX domain, category, thread or stream.
+// Labels: names that the process gave to NVTX domains, categories, threads and streams. Also the domains and categories
+// with a meaning of their own in libprof. Constants and plain data.
 //
 // Labels are few, and may be set at any time, even before a session. So they do not go through the rings. They are
 // stored in an append-only table in the shared mapping (ring/region.hpp) and copied to the capture byte for byte.
@@ -11,13 +12,13 @@ namespace prof {
 
 // The domain of the phases that libprof observes in a program.
 inline constexpr std::string_view phase_domain = "prof.phases";
-// The domain of calls of modules (torch.nn.Module). A range's name is MODULE.PATH (CLASS). Its payload is the number
-// that autograd would have given to the next node when the range began, and once more when it ended (modules.hpp of
-// analysis).
+// The domain of calls of modules (torch.nn.Module). A range's name is MODULE.PATH (CLASS). The payloads of its begin
+// and of its end are the numbers that autograd would have given to the next node at these moments
+// (analysis/reports/module_calls.hpp).
 inline constexpr std::string_view module_domain = "prof.modules";
 // The category of a phase "backward" that builds a graph of its own (create_graph).
 inline constexpr std::uint32_t makes_graph = 1;
-// The category of a phase "step": the event that ended the step (prof_step_witness).
+// The category of a phase "step": the event that ended the step. As enum prof_step_witness in prof.h; 0: unknown.
 inline constexpr std::uint32_t optimizer_witness = 1;
 inline constexpr std::uint32_t call_witness = 2;
 inline constexpr std::uint32_t annotation_witness = 3;
@@ -34,15 +35,16 @@ enum class label_kind : std::uint32_t {
 struct label {
     label_kind kind = label_kind::none;
     std::uint32_t name = 0;  // id in the name table
-    std::uint64_t key = 0;
+    std::uint64_t key = 0;   // of what is named, by kind
 };
 static_assert(sizeof(label) == 16);
 
-// The tid of an ended thread is reused, its uid is not; the key has the low half of the uid. 0: not known.
+// The key of a thread. The tid of an ended thread is reused, its uid is not; the key has the low half of the uid.
+// uid 0: not known.
 constexpr std::uint64_t thread_key(std::uint64_t uid, std::uint32_t tid) noexcept { return uid << 32 | tid; }
 
-// Both are CUPTI's ids. A stream's is unique within its context, a context's within the process. 0: the context is not
-// known.
+// The key of a stream, of CUPTI's ids. A stream's id is unique within its context, a context's within the process.
+// context 0: not known.
 constexpr std::uint64_t stream_key(std::uint32_t context, std::uint32_t stream) noexcept {
     return std::uint64_t{context} << 32 | stream;
 }

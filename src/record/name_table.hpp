@@ -7,11 +7,9 @@
 // Invariants
 //  1. An entry never changes once its length is published, and is never removed.
 //  2. A slot changes once, from empty to one entry. Two threads that intern the same new name may both store it. One
-//  wins
-//     the slot; the other's bytes are wasted, and its id is never handed out.
+//     wins the slot; the other's bytes are wasted, and its id is never handed out.
 //  3. Entries are written only below `committed`, the part with storage behind it. The drain thread raises `committed`,
-//  so
-//     that the hot path never meets a full disk. Beyond it a name is refused (id 0) and counted.
+//     so that the hot path never meets a full disk. Beyond it a name is refused (id 0) and counted.
 #pragma once
 
 #include <atomic>

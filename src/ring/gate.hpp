@@ -1,7 +1,10 @@
-// The gate: one word that every hook reads to decide whether to record. 0 means that nothing is recorded. Any other
-// value is the number of the recording (1, 2, …), its epoch. A thread whose producer belongs to an older epoch attaches
-// again. `watching_epoch` lies between the two: nothing is recorded, but hooks check each range. A range's hook reads
-// plain_epoch first, a word that follows the gate.
+// The gate: one word that every hook reads to decide whether to record. 0 means that nothing is recorded. Otherwise it
+// is the epoch of the open window (1, 2, …), an epoch in which ranges and graph nodes are only observed
+// (observed_epoch_bit), or one of the special values below. A thread whose producer belongs to an older epoch attaches
+// again.
+//
+// Hooks read it on any thread, at the cost of a load. The session writes it. A range's hook reads plain_epoch first, a
+// word that follows the gate.
 //
 // The gate has a memory page of its own. The kernel zeroes that page in every child process that has its own memory,
 // even in a child that bypassed the handlers of pthread_atfork (clone(2), _Fork(3)). All zeros is a gate that is shut.
@@ -31,6 +34,7 @@ inline gate_words all_gate_words;  // the words that hooks read each time, in on
 inline constexpr std::atomic<std::uint32_t>& recording_epoch = all_gate_words.recording_epoch;
 // The generation of the kernels' symbols. It changes after a module was unloaded; 0 if CUPTI does not report unloading.
 inline constexpr std::atomic<std::uint32_t>& symbol_generation = all_gate_words.symbol_generation;
+// Nothing is recorded, but the hooks of ranges check each range: one that is watched may open a window.
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
 // In a child that was forked during a recording: its first record begins a recording of its own.
 inline constexpr std::uint32_t orphan_epoch = 0xFFFFFFFE;
@@ -38,8 +42,8 @@ inline constexpr std::uint32_t orphan_epoch = 0xFFFFFFFE;
 // lost.
 inline constexpr std::uint32_t preparing_epoch = 0xFFFFFFFB;
 
-// Equals the recording's number while no range is watched; otherwise it is no_plain_epoch, which is never a thread's
-// number. So a range's hook needs one comparison to find that it has only to record.
+// Equals the gate while no range is watched; otherwise it is no_plain_epoch, which is never a thread's epoch. So a
+// range's hook needs one comparison to find that it has only to record.
 inline constexpr std::atomic<std::uint32_t>& plain_epoch = all_gate_words.plain_epoch;
 inline constexpr std::uint32_t no_plain_epoch = 0;
 
@@ -77,8 +81,8 @@ void set_gate(TGate& gate, std::uint32_t epoch) noexcept {
     gate.store(epoch);  // seq_cst: rare. Only release is needed, for the region
 }
 
-// Call it after a change of `gate` or `watched`, from which plain_word is derived. If two threads are here at once, the
-// last one to store checks again.
+// Derives `plain_word` from `gate` and `watched`; call it after a change of either. Checks again after its store, so
+// that of two concurrent callers the last one leaves the right value.
 template <typename TGate, typename TFlag>
 void follow_gate(const TGate& gate, const TFlag& watched, TGate& plain_word) noexcept {
     const auto wanted = [&] {

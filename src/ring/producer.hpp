@@ -146,7 +146,7 @@ public:
     // The name of a kernel's symbol, by its address alone: the driver's text does not change while its module is
     // loaded. (Comparing its hundreds of bytes would miss the caches, which other kernels and the program have used
     // since.) `generation` changes after a module was unloaded. The bytes are compared if it is 0, because unloading is
-    // not reported then, and if the symbol found no room among the permanent names.
+    // not reported then, and if the symbol found no room among the kept names.
     std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
     // The cached entry of a symbol; null if there is none.
     const known_texts::entry* known_symbol(const char* symbol, std::uint32_t generation) noexcept {

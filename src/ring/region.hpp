@@ -33,7 +33,7 @@ struct region_options {
     std::uint32_t medium_rings = 128;
     std::uint32_t small_ring_bytes = 8U << 10;  // … and for the rest
     std::uint32_t small_rings = 1024;
-    std::uint32_t name_bytes = 2U << 20;  // permanent names: registered strings, labels, kernels
+    std::uint32_t name_bytes = 2U << 20;  // kept names: registered strings, labels, kernels
     std::uint32_t name_slots = 1U << 15;
     std::uint32_t passing_name_bytes = 2U << 20;  // names of ranges; a power of two
     std::uint32_t passing_name_slots = 1U << 15;
@@ -79,9 +79,9 @@ public:
     region_header& header() noexcept { return *header_; }
     name_table& names() noexcept { return names_; }
     passing_names& passing() noexcept { return passing_; }
-    // Each returns 0 and counts names_full if there is no room. keep(): the name is permanent, for the life of the
-    // process. intern(): permanent while there is room, else like a range's name, which may be freed later.
-    // intern_passing(): a range's name. REQUIRES for it: the calling thread has announced that it is at a name, and
+    // Each returns 0 and counts names_full if there is no room. keep(): the name stays for the life of the process.
+    // intern(): likewise while there is room, else a passing name, which may be freed later. intern_passing(): a
+    // passing name, of a range. REQUIRES for it: the calling thread has announced that it is at a name, and
     // then read `since` (record/passing_names.hpp).
     std::uint32_t keep(std::string_view text) noexcept;
     std::uint32_t intern(std::string_view text) noexcept;

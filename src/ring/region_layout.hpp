@@ -1,6 +1,11 @@
 // The layout of the shared mapping, which survives the process. It holds the rings, the name tables, the label table,
 // the drop counters and the chunks that are being written to the capture. Offsets are in bytes from the start of the
-// mapping; all numbers are little-endian. docs/reference/capture-format.md describes every byte.
+// mapping; all numbers are little-endian. docs/reference/capture-format.md describes every byte. A change of the layout
+// changes region_version.
+//
+// region.hpp has the functions for it. Members that are not atomic are written before other threads can read them: at
+// the creation of the region, or before a store with release order to the atomic member of the same struct (a ring's
+// thread_uid, a label's kind, a buffer's state).
 #pragma once
 
 #include <array>
@@ -31,7 +36,7 @@ struct region_header {
     std::array<std::uint8_t, 16> id{};  // the same as in the capture's header
     std::uint32_t pid = 0;
     std::uint32_t tick_source = 0;
-    std::uint64_t names_offset = 0;  // name_table: the permanent names
+    std::uint64_t names_offset = 0;  // name_table: the kept names
     std::uint64_t names_bytes = 0;
     std::uint64_t labels_offset = 0;  // label[label_capacity]
     std::uint32_t label_capacity = 0;
@@ -40,7 +45,7 @@ struct region_header {
     std::atomic<std::uint32_t> labels_reserved{0};
     std::atomic<std::uint32_t> domain_count{0};  // indices in use, the default domain (0) included
     std::atomic<std::uint64_t> next_thread_uid{1};
-    drop_counters drops{};             // that belong to no thread in particular
+    drop_counters drops{};             // of no thread in particular
     std::uint64_t buffers_offset = 0;  // CUPTI's buffers: buffer_header, then buffer_bytes of its records
     std::uint64_t buffer_bytes = 0;
     std::uint64_t buffer_stride = 0;               // distance from one buffer to the next

@@ -76,11 +76,12 @@ public:
     }
     // The announced record will not be written.
     void end_naming() noexcept { counters_->naming.store(0, std::memory_order_relaxed); }
-    // How many reserved slots are not written yet.
+    // The number of reserved slots that are not written yet.
     TIndex set_aside() const noexcept {
         return static_cast<TIndex>(static_cast<TIndex>(mask_ + 1) - static_cast<TIndex>(head_ - tail_seen_) - room_);
     }
     TIndex capacity() const noexcept { return static_cast<TIndex>(mask_ + 1); }
+    // Undoes the reservation of slots that are not written. REQUIRES: so many are reserved.
     void give_back(TIndex count) noexcept { room_ = static_cast<TIndex>(room_ + count); }
 
     // `fill` writes the next slot, which the consumer can then see. REQUIRES: a slot was reserved for it.
@@ -150,6 +151,7 @@ public:
     ring_consumer(counters* where, const TSlot* slots, std::size_t capacity) noexcept
         : counters_(where), slots_(slots), capacity_(capacity) {}
 
+    // What the producer has published and release() has not given back.
     view peek() const noexcept {
         // relaxed: only the consumer stores tail.
         const TIndex tail = counters_->tail.load(std::memory_order_relaxed);
@@ -165,7 +167,7 @@ public:
         return {{slots_ + at, first}, {slots_, count - first}, tail, head};
     }
 
-    // Gives the slots before `end` back to the producer.
+    // Gives the slots before `end` back to the producer. REQUIRES: `end` is from `begin` to `end` of the latest peek().
     void release(TIndex end) noexcept {
         // release: this thread's reads of the slots happen before the producer's next writes to them.
         counters_->tail.store(end, std::memory_order_release);

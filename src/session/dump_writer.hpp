@@ -29,8 +29,9 @@ public:
                 export_thread& exports) noexcept
         : settings_(settings), capture_(capture), settling_(settling), exports_(exports) {}
 
-    // Writes a dump, with exports, at `path`, or beside the capture where that is "". Returns the path: at once, or, if
-    // it `waits`, when all is written. Any thread.
+    // Writes a dump, with exports, at `path`, or beside the capture where that is "". Returns its path: once the dump
+    // is posted to the export thread or, if it `waits`, when all is written. Before that it waits until the capture's
+    // file exists, which it usually does. Fails if the disk does not answer for five seconds. Any thread.
     result<std::string> dump(const std::shared_ptr<drain_thread>& drain, recording_settings::snapshot options,
                              const std::string& path, bool waits);
 

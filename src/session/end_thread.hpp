@@ -1,7 +1,9 @@
-// A thread that sleeps until the process ends, and then completes the recording for a thread that may not: a signal's
-// handler that exits may have interrupted anything, the allocator with its locks included. The thread that exits there
-// asks, and checks the progress, without a lock, an allocation or a call that could need one. Once a second the end
-// thread checks whether only threads of libprof's are left (exit_if_alone).
+// The end thread, "prof-end". It sleeps until the process ends, and then completes the recording if the exiting thread
+// must not do that itself. A signal handler that exits may have interrupted anything, even the allocator while it held
+// its locks.
+//
+// The exiting thread (process_exit.hpp) calls ask(), then polls cpu_ns() for progress. Neither takes a lock or
+// allocates. The end thread wakes once a second, to check whether only libprof's threads are left (exit_if_alone).
 #pragma once
 
 #include <semaphore.h>
@@ -16,7 +18,7 @@ namespace prof {
 
 class end_thread {
 public:
-    // `work` does not throw.
+    // `work`: called on the end thread. This object must outlive the thread, which ends with the process.
     explicit end_thread(void (*work)() noexcept) noexcept : work_(work) {}
     end_thread(const end_thread&) = delete;
     end_thread& operator=(const end_thread&) = delete;
@@ -25,15 +27,15 @@ public:
     void start() PROF_EXCLUDES(starting_);
     bool is_there() const noexcept { return is_there_.load(); }
 
-    // The functions below are for signal handlers, too. REQUIRES: is_there().
-    // The thread does the work once for each call.
+    // The next two may be called in a signal handler. REQUIRES: is_there().
+    // Requests the work, which is done once for each call. Returns at once.
     void ask() noexcept { sem_post(&asked_); }
-    // The processor time that the thread has used: it works while that grows.
+    // The processor time that the end thread has used. While it grows, the thread makes progress.
     std::uint64_t cpu_ns() const noexcept;
 
 private:
     static void* enter(void* self) noexcept;
-    int wait_for_a_while() noexcept;  // 0: asked
+    int wait_for_a_while() noexcept;  // one second at most; 0: ask() was called
 
     void (*const work_)() noexcept;
     session_mutex starting_;
@@ -42,8 +44,8 @@ private:
     std::atomic<bool> is_there_{false};
 };
 
-// Whether this thread is in a signal's handler, or in a function that the handler called. Checks the innermost 64
-// calls.
+// Whether the calling thread is in a signal handler, or in a function that the handler called. Unwinds the innermost 64
+// calls at most.
 bool is_in_signal_handler() noexcept;
 
 }  // namespace prof

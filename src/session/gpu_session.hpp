@@ -1,10 +1,9 @@
-// CUPTI as the session uses it: whether CUDA is in the process, when CUPTI is attached to, and when it is detached
-// from.
+// The session's use of CUPTI: whether CUDA is in the process, and when to attach to CUPTI and detach from it.
 //
-// CUPTI is used by one thread at a time. No lock guards that, since a thread waits for the GPU while it uses CUPTI, and
-// the program's threads must not wait for it. A function marked "one user" is called
+// One thread at a time uses CUPTI. No lock enforces that, since a thread that uses CUPTI may wait for the GPU, and the
+// program's threads must not wait for such a thread. A function marked "one user" is called
 //   - on the settling thread (settling_thread.hpp), for a window that has ended, or
-//   - with window_control's lock, while the settling thread has nothing to do or a window is open, or
+//   - with window_control's lock held, while the settling thread is idle or a window is open, or
 //   - when the recording is completed, after the settling thread is done.
 // Other functions are for any thread.
 #pragma once

@@ -1,5 +1,5 @@
-// Files of rings that dead processes have left. They are memory, mostly, and it is freed only when their captures are
-// sealed.
+// Finds the files of rings that dead processes have left. Such a file is mostly in memory (/dev/shm), and is removed
+// only when its capture is sealed. Setup code: reads the directory. Any thread; no exception but std::bad_alloc.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // The order in which a thread takes the session's locks, from the first to the last. Each lock is annotated with the
 // levels around it, and clang refuses a function that takes two of them the wrong way round.
 //
-// Across functions the order follows from the classes: each has references to classes whose locks come after its own,
-// and none to the others. A lock that is taken last has no level of its own: nothing is locked under it.
+// Across functions the order follows from the classes: a class calls others under its lock only if their locks come
+// after its own. A lock that is taken last has no level of its own: no other is taken under it.
 #pragma once
 
 #include "base/thread_annotations.hpp"

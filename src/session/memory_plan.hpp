@@ -1,4 +1,4 @@
-// How the option `memory` is divided among what libprof keeps in the process while it records. Of 64 parts:
+// Divides the option `memory` among the buffers that libprof has in the process while it records. Of 64 parts:
 //
 //   24  rings: 8 in the large, 8 in the medium, 8 in the small class
 //    5  names: 2 for the texts that are kept, 2 for those of ranges, 1 for the tables that find them and the rings'
@@ -10,6 +10,8 @@
 //
 // Whatever the load, none of them grows beyond its part: records without room are dropped and counted. The history of
 // CUDA graphs comes on top, in programs that have any; it has a bound of its own (collect/history/graph_history.hpp).
+//
+// Pure arithmetic, before the rings are made; one thread. Allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +22,12 @@
 
 namespace prof {
 
-// REQUIRES: `bytes` is a power of two between these. Sets the sizes and leaves the rest as it is.
+// Sets the sizes in both structs, and no other member. REQUIRES: `bytes` is a power of two from least_memory_bytes to
+// most_memory_bytes (options/values.hpp).
 void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& cupti) noexcept;
 
-// Sets the sizes of a forked child's region, of which there may be many: 3 MB, plus the size of its parent's names. A
-// child with one thread uses 0.7 MB of that. CUPTI's buffers are elsewhere.
+// Sets the sizes of a forked child's region: 3 MB, plus the size of its parent's names. There may be many children, and
+// one with a single thread uses 0.7 MB of that. The region has no buffers of CUPTI's.
 void divide_childs_memory(region& parent, region_options& rings) noexcept;
 
 }  // namespace prof

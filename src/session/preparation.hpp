@@ -1,8 +1,9 @@
-// The session is prepared once, by the thread that comes first; in a forked child its recording begins once.
+// Prepares the session once, on the first thread that calls run(). In a forked child, begins its recording once.
 //
-// A thread that comes while another is at it waits, or its first ranges would find the gate shut. It waits five seconds
-// at most: the thread that prepares may wait for a lock that this one holds, as inside CUDA's start-up. A call from
-// inside the preparation, as CUDA's start-up may make, does not wait. Any thread. The lock is taken before all others.
+// A second thread that calls run() meanwhile waits; otherwise its first ranges would find the gate shut. It waits five
+// seconds at most, since the preparing thread may need a lock that the second one holds (inside CUDA's start-up). A
+// call from inside the preparation, as CUDA's start-up may make, returns at once. Any thread. The lock is taken before
+// all others.
 #pragma once
 
 #include <atomic>
@@ -14,16 +15,16 @@ namespace prof {
 
 class preparation {
 public:
-    // `is_done`: in a forked child, which is prepared by its parent. `await`: runs the preparation, for a thread that
-    // comes with a record or a name meanwhile (begin_preparation() in ring/registry.hpp).
+    // `is_done`: in a forked child, which is prepared by its parent. `await`: called on a thread that has a record or a
+    // name during the preparation (begin_preparation() in ring/registry.hpp).
     preparation(bool is_done, void (*await)() noexcept) noexcept : await_(await), is_prepared_(is_done) {}
 
-    // Until the session is prepared, threads that come to a hook wait from now on.
+    // From now on a thread that enters a hook waits until the session is prepared.
     void hold_hooks() noexcept;
-    // Prepares the session by `prepare`, unless that is done. What it throws is thrown here: then a later call tries
+    // Calls `prepare`, unless the session is prepared. An exception of `prepare` is passed on; then a later call tries
     // again.
     void run(void (*prepare)()) PROF_EXCLUDES(mutex_);
-    // Begins a forked child's recording by `begin`, unless that is done.
+    // Calls `begin` for a forked child's recording, unless that has begun.
     void begin_in_child(void (*begin)() noexcept) noexcept PROF_EXCLUDES(mutex_);
 
 private:

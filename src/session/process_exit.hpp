@@ -1,12 +1,16 @@
 // The end of the process: completes the recording, and gives up where that might hang.
 //
-// run() is the exit handler. Usually it completes the recording on the thread that exits. That thread may be inside the
-// session, in the middle of a call to CUDA or, in a signal's handler, inside the allocator. Then the end thread
-// completes the recording, and the thread that exits only watches its progress: it takes no lock and allocates nothing.
-// Where the capture cannot be completed it has no end, and what it lacks stays in the rings.
+// run() is the exit handler. It chooses one of three ways:
+//   - Usually it completes the recording on the exiting thread.
+//   - That thread may be in the middle of a call to CUDA, or in a signal handler that interrupted the allocator. Then
+//     the end thread completes the recording. The exiting thread only polls its progress: it takes no lock and
+//     allocates nothing. It gives up once there was no progress for five seconds (patience.hpp).
+//   - If the exiting thread is inside the session it gives up at once.
+// After giving up, the capture has no end chunk, records that it lacks stay in the rings, and one line on stderr states
+// that.
 //
-// The fields are atomics and no lock guards them, for the same reason. Functions are for any thread unless they state
-// otherwise.
+// The fields are atomics, and no lock guards them: run() may interrupt a thread that would hold it. Functions are for
+// any thread, and return at once, unless they state otherwise.
 #pragma once
 
 #include <atomic>
@@ -27,37 +31,40 @@ public:
     };
     explicit process_exit(const functions& calls) noexcept : functions_(calls), end_thread_(calls.end_here) {}
 
-    // Exit handlers run in reverse order: each call puts one in front of the handlers that are there already.
+    // Registers run() by atexit. Exit handlers run in reverse order: each call puts one in front of those registered
+    // before.
     void register_handler() noexcept;
     // Makes the end thread, if there is none yet. Throws prof::error.
     void start_thread() { end_thread_.start(); }
 
-    // The exit handler; may run several times.
+    // The exit handler, on the exiting thread; may run several times. Blocks until the recording is completed or given
+    // up.
     void run() noexcept;
-    // Completes the recording on the calling thread.
+    // Completes the recording on the calling thread, and blocks meanwhile. A failure becomes the line on stderr.
     void end_here() noexcept;
 
-    // The process ends: CUPTI's exit handlers may have run.
+    // run() was called: CUPTI's exit handlers may have run.
     bool has_begun() const noexcept { return has_begun_.load(); }
-    // The process ends without waiting for its capture.
+    // run() has given up: the process ends without waiting for its capture.
     bool has_given_up() const noexcept { return has_given_up_.load(); }
-    // The recording is completed on the end thread: the thread that exits may block it.
+    // The end thread completes the recording. It may wait for a lock that the exiting thread holds.
     bool is_on_end_thread() const noexcept { return is_on_end_thread_.load(); }
-    // A moment ago all records were in the capture, on a disk that answered (note_synced()). Little is left to do, and
-    // it is done without waiting for another thread: that takes long where threads wait for a processor.
+    // note_synced() was called within the last five seconds, so little is left to write. The exiting thread then does
+    // the drain thread's work itself, since waiting for another thread takes long where processors are scarce. False on
+    // the end thread.
     bool is_in_a_hurry() const noexcept;
 
-    // Progress of the completion, by the thread that completes.
-    void note_left_cupti(std::shared_ptr<drain_thread> drain) noexcept;  // null: there is none
-    void note_closed() noexcept { progress_ = progress::closed; }        // the capture is
-    void note_complete() noexcept;                                       // unless the process has given up
+    // Progress of the completion, reported by the thread that completes the recording.
+    void note_left_cupti(std::shared_ptr<drain_thread> drain) noexcept;  // CUPTI is not needed any more; drain or null
+    void note_closed() noexcept { progress_ = progress::closed; }        // the capture is closed
+    void note_complete() noexcept;                                       // all is done; ignored after giving up
 
-    // Whether the file of the latest capture is made.
+    // Whether the file of the latest capture exists.
     void note_capture(bool is_made) noexcept { has_capture_ = is_made; }
-    // The disk of the capture does not answer, so the end does not wait for it.
+    // Whether the capture's disk does not answer; then the end of the process does not wait for it.
     void note_disk(bool is_silent) noexcept { disk_is_silent_ = is_silent; }
     bool disk_is_silent() const noexcept { return disk_is_silent_.load(); }
-    // Just now all records were brought into the capture.
+    // All records made until now are in the capture.
     void note_synced() noexcept;
 
 private:

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <fstream>
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/short_file.hpp"
 #include "base/version.hpp"
 #include "options/plans.hpp"
 
@@ -14,10 +14,8 @@ namespace {
 
 // "580.159.04", the first line of the kernel module's version file; "" where there is none.
 std::string driver_version() {
-    std::ifstream in("/sys/module/nvidia/version");
-    std::string version;
-    std::getline(in, version);
-    return version;
+    const std::string text = text_of_file("/sys/module/nvidia/version");
+    return text.substr(0, text.find('\n'));
 }
 
 }  // namespace

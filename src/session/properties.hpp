@@ -1,4 +1,5 @@
-// The text properties of a capture that describe its process (docs/reference/capture-format.md lists them).
+// The text properties of a capture that describe its process (docs/reference/capture-format.md lists them). Setup code,
+// on the thread that makes a capture's first record: reads a file of /sys, allocates.
 #pragma once
 
 #include "collect/history/retention.hpp"

@@ -18,15 +18,15 @@
 //   window_control         the state of the recording: its windows and its plan (recording_windows, step_counter)
 //   dump_writer            dumps, because of a slow step or on demand
 //   idle_observer          what is observed while nothing is recorded
-//   capture_in_progress    the capture and its drain thread, made at the first record
 //   gpu_session            CUDA and CUPTI
 //   settling_thread        windows that have ended
+//   capture_in_progress    the capture and its drain thread, made at the first record
 //   export_thread          exports and dumps
 //   session_rings          the memory that hooks write to
 //   recording_settings     options and facts about the process
 //   process_exit           the end of the process
 //
-// A part has references to parts below it only, so locks are taken in this order (lock_order.hpp).
+// A part has references to parts below it only. lock_order.hpp has the order of their locks.
 //
 // A forked child has a session of its own, which begins at its first range (forked_child.cpp).
 #pragma once

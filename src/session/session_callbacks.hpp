@@ -13,7 +13,7 @@ struct session_callbacks {
     static bool on_watched_range(range_use use, bool begins) noexcept;
     // cudaProfilerStart or cudaProfilerStop, inside a callback of CUPTI's.
     static void on_profiler_call(bool starts) noexcept;
-    // On a thread that comes to a hook while another one prepares the session.
+    // On a thread that enters a hook while another one prepares the session.
     static void await_preparation() noexcept;
 
     // An exit handler.

@@ -1,6 +1,6 @@
-// Parses a symbol of the Itanium C++ ABI, the mangling of GCC, Clang and nvcc. Covers what functions are named by: all
-// names and types, and the expressions that occur in templates. Time and memory are linear in the symbol's length. One
-// thread.
+// Parses a symbol of the Itanium C++ ABI, the mangling of GCC, Clang and nvcc. Covers the names of functions: all names
+// and types, and the expressions that occur in templates. demangle() uses it, and bounds the symbol's length. Time and
+// memory are linear in that length. One thread.
 #pragma once
 
 #include <string>
@@ -13,11 +13,13 @@ namespace prof {
 
 class symbol_parser {
 public:
+    // A parser for one symbol. `nodes` gets the tree. REQUIRES: the symbol's text outlives `nodes`, which outlives
+    // this.
     symbol_parser(std::string_view symbol, symbol_tree& nodes) : in_(symbol), nodes_(nodes) {}
 
-    // Parses the whole symbol, including _Z. Throws symbol_not_understood.
+    // Parses the whole symbol, including _Z. The nodes belong to the tree. Call once. Throws symbol_not_understood.
     const symbol_node* parse();
-    // The last name of a function, without scope and arguments.
+    // The last name of a function, without scope and arguments. REQUIRES: `n` is a node that a parser returned.
     static const symbol_node* base_name(const symbol_node* n);
 
 private:

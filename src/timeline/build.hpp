@@ -1,4 +1,5 @@
-// The second half of load_timeline(): makes a timeline from the contents of a capture.
+// The second half of load_timeline(): makes a timeline from the contents of a capture. One thread. Linear in the
+// records, except for sorts of what is nearly in order (nearly_sorted.hpp).
 #pragma once
 
 #include "timeline/contents.hpp"

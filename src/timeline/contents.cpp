@@ -81,7 +81,7 @@ void add_chunk(capture_contents& contents, const chunk& added) {
         case format::chunk_type::key_frame:
             add_key_frame(contents, added);
             break;
-        // Only the first key frame's chunks are needed: at later ones the records say the same.
+        // Only the first key frame's chunks are needed: at later ones the records have the same content.
         case format::chunk_type::open:
             if (contents.begins && contents.key_frames == 1) add_records(contents.runs, added);
             break;

@@ -135,7 +135,7 @@ bool may_be_captured_unseen(const timeline& data) {
 }
 
 // Which calls launch kernels: those with a kernel's name. Where names were lost (names_full), the same function's other
-// calls tell it as well: a function launches kernels always or never.
+// calls decide it as well: a function launches kernels always or never.
 class kernel_launches {
 public:
     explicit kernel_launches(const timeline& data) {

@@ -1,4 +1,5 @@
-// Makes the GPU operations of a timeline, and links them with the API calls that launched them.
+// Makes the GPU operations of a timeline, and links them with the API calls that launched them: a step of
+// build_timeline(). One thread.
 #pragma once
 
 #include "timeline/graph_nodes.hpp"
@@ -10,7 +11,7 @@ namespace prof {
 // transfers and graphs are the capture's.
 //
 // Records without usable times become no operation: they are removed and counted in `quality` as cupti_no_timestamp,
-// the cause under which the process counts only records that it did not write. If several calls have one correlation
+// the cause under which the process has counted records that it did not write. If several calls have one correlation
 // key (ids wrap after 2^32), an operation belongs to the latest call that began before it. O(n log n); linear if both
 // sides are nearly in order, as they usually are.
 void correlate(timeline& out);

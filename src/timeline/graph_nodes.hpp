@@ -2,7 +2,10 @@
 //
 // A launch runs copies: instantiating a graph copies its nodes, and so does cloning it or making it another graph's
 // child. Threads record nodes and copies as they make them (record_kind::graph_node, graph_clone). find_origin()
-// follows the copies back, in O(log n) a step.
+// follows the copies back, in O(log n) a step and at most 64 steps.
+//
+// Filled, sorted and queried by build_timeline(), on one thread. sort() is O(n log n); memory is 32 bytes for each node
+// and copy.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +28,9 @@ public:
     // Call once, before find_origin().
     void sort();
 
-    // Index into timeline::graph_nodes of the captured node, given its id or that of a copy, as of `time_ns`;
-    // graph_capture_unseen if unknown. If an id was used several times, its latest meaning before `time_ns` holds.
+    // Index into timeline::graph_nodes of the captured node, given its id or that of a copy; graph_capture_unseen if it
+    // is unknown. If an id was used several times, the latest use that is not after `time_ns` holds. REQUIRES: sort()
+    // was called.
     std::uint32_t find_origin(std::uint64_t id, std::int64_t time_ns) const;
 
 private:

@@ -1,4 +1,5 @@
-// Takes over the names that the program gave to domains, categories, threads and streams.
+// Takes over the names that the program gave to domains, categories, threads and streams: a step of build_timeline().
+// One thread; linear in labels and threads.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace prof {
 
-// Adds domains up to `index`, with generated names until the program's names are known.
+// Adds domains up to and including `index`. They are named "domain N" until a label has the program's name.
 void grow_domains(timeline& out, std::uint64_t index);
 
 // A later label replaces an earlier one. REQUIRES: `out` has its names and threads.

@@ -1,9 +1,9 @@
 // A stable sort for elements that are nearly in order. Records of threads and GPUs are: each source is in order of time
-// except for a few late elements.
+// except for a few late elements. The elements are split into sorted sequences, which are then merged in pairs.
 //
-// Linear if each element is within a few places of its final one, times the logarithm of the number of sorted sequences
-// laid end to end. Never slower than std::stable_sort by more than a constant factor. Memory: the shorter of two
-// sequences while they are merged.
+// Cost: n log s for n elements in s sequences, so linear for a single source. An element may be 32 places late without
+// beginning a sequence of its own. Never slower than std::stable_sort by more than a constant factor. Memory: the
+// shorter of two sequences while they are merged. A pure function; `less` is a strict weak order.
 #pragma once
 
 #include <algorithm>

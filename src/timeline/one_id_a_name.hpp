@@ -6,8 +6,8 @@
 
 namespace prof {
 
-// Replaces all references to duplicate ids, so that no two ids have the same text. Temporary memory: some tens of bytes
-// for each id.
+// Replaces all references to duplicate ids, so that no two ids have the same text. Linear in names and records.
+// Temporary memory: some tens of bytes for each id.
 void give_each_name_one_id(capture_contents& contents);
 
 }  // namespace prof

@@ -1,6 +1,6 @@
 // A capture read back as correlated, immutable data: threads, the range tree, API calls, GPU operations.
 //
-// Made by load_timeline() only. Nothing changes it afterwards, so any number of threads may read it. Entities refer to
+// load_timeline() makes it. Nothing changes it afterwards, so any number of threads may read it. Entities refer to
 // each other by index into these vectors; `npos` means "none". Times are nanoseconds in CUPTI's clock (by default
 // CLOCK_REALTIME); host ticks are converted with the capture's clock snapshots. Cost: linear in the capture's records;
 // memory about 100 bytes a record.
@@ -136,7 +136,7 @@ struct timeline_graph_node {
     bool is_earlier = false;         // created while nothing was recorded: its ranges have the style `earlier`
 };
 
-// A stream's capture into a graph began.
+// A graph capture began on this thread.
 struct capture_begin {
     std::int64_t time_ns = 0;
     std::uint32_t thread = npos;
@@ -194,7 +194,7 @@ struct timeline_quality {
     std::uint64_t ranges_open_at_start = 0;
     std::uint64_t launched_before = 0;
     // Kernel launches without a GPU record: not executed when the capture ended, failed, or their record was lost.
-    // Launches captured into a graph do not count; where captures cannot be told apart, no launch counts.
+    // Launches that put a node into a graph do not count. If the capture does not distinguish them, no launch counts.
     std::uint64_t launches_without_completion = 0;
     std::uint64_t damaged_bytes = 0;      // bytes of the file that were skipped
     std::uint64_t cut_off_bytes = 0;      // bytes of an incomplete chunk at the file's end
@@ -234,7 +234,7 @@ struct timeline {
     std::int64_t start_ns = 0;  // the capture's first and last moment
     std::int64_t end_ns = 0;
 
-    std::unordered_map<std::uint32_t, std::string> name_table;
+    std::unordered_map<std::uint32_t, std::string> name_table;  // by name id; see name()
 
     // The text of a property, "" if it is absent; and its value, if it is a whole number from 0 on.
     const std::string& property(const std::string& key) const;
@@ -246,7 +246,7 @@ struct timeline {
     }
     // The name that the program gave to a stream; "" if none.
     std::string_view stream_name(std::uint32_t context, std::uint32_t stream) const noexcept;
-    // The mangled symbol of a kernel operation, as CUPTI gave it.
+    // The mangled symbol of a kernel, as CUPTI gave it. REQUIRES: op.kind is kernel.
     std::string_view kernel_symbol(const gpu_op& op) const noexcept { return name(kernels[op.detail].name); }
 };
 

@@ -1,4 +1,4 @@
-// Puts the windows of a recording on its timeline, and ends what ends with them.
+// Puts the windows of a recording on its timeline, and ends open ranges at the end of their window. One thread.
 #pragma once
 
 #include <cstddef>

@@ -67,8 +67,8 @@ struct projection {
     // Preorder of the tree, siblings by first start; then (no range), (ambiguous), (unmatched).
     std::vector<projection_row> rows;
     // Start/end ranges are process-wide and have a table of their own. An operation counts for a range if its launch
-    // lies between start and end, on any thread. gpu_self and gpu_child are 0 here, since these rows are not part of
-    // the conserved total.
+    // lies between start and end, on any thread. gpu_self_ns and gpu_child_ns are 0 here, since these rows are not part
+    // of the conserved total.
     std::vector<projection_row> process_ranges;
 };
 

@@ -1,5 +1,5 @@
-// What every report and trace of a capture says about the capture itself: which process it was, and what a reader
-// should know before trusting the numbers. One line each, as plain text (names in it not yet escaped). Pure functions.
+// The lines about a capture itself that every report and trace has: which process it was, and what a reader should know
+// before trusting the numbers. One line each, as plain text (names in it not yet escaped). Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How the process of a capture ended.
+// How the process of a capture ended. A pure function; the report `death` is declared in reports.hpp.
 #pragma once
 
 #include <string>

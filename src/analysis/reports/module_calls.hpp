@@ -30,10 +30,10 @@ public:
     bool empty() const noexcept { return calls_.empty(); }
     const std::vector<std::uint32_t>& calls() const noexcept { return calls_; }  // ranges; by thread, then by start
     const std::vector<std::uint32_t>& nodes() const noexcept { return nodes_; }  // backward nodes, likewise
-    // The innermost at that time, as a range; npos without one.
+    // The innermost call, or node, that is open at that time, as a range; npos if there is none.
     std::uint32_t call_at(std::uint32_t thread, std::int64_t time_ns) const;
     std::uint32_t node_at(std::uint32_t thread, std::int64_t time_ns) const;
-    // The same, or the one that ended last: what the engine does with a node's gradients comes after it.
+    // The same, or without one the node that ended last: the engine handles a node's gradients after the node.
     std::uint32_t latest_node_at(std::uint32_t thread, std::int64_t time_ns) const;
     // REQUIRES: one of nodes().
     maker_of_node maker_of(std::uint32_t node) const;

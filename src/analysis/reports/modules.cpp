@@ -428,7 +428,7 @@ module_table measure_modules(const timeline& data, const attribution& att, bool 
 
 table modules_report(const report_input& input) {
     attribution_options options = input.projected.attribution;
-    options.domains = {};  // phases are looked at, shown or not
+    options.domains = {};  // the phases are needed, shown or not
     const module_table modules =
         measure_modules(input.data, attribute(input.data, options), input.projected.fold_digits);
 

@@ -1,5 +1,5 @@
 // What the modules of a PyTorch program cost on the host and on the GPU, as the tree that their attribute paths make,
-// for each of the phases that modules work in. docs/guide/modules.md defines every column. A pure function of a
+// for each phase in which modules work. docs/guide/modules.md defines every column. A pure function of a
 // timeline; linear in its ranges and operations, but for the depth of the tree.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace prof {
 
-// The phases (docs/guide/phases.md) of which the time goes to modules.
+// The phases (docs/guide/phases.md) whose time is attributed to modules.
 enum class module_work : std::uint8_t { forward, evaluation, backward, recompute };
 inline constexpr std::array<const char*, 4> module_work_names = {"forward", "evaluation", "backward", "recompute"};
 
@@ -26,14 +26,14 @@ using module_times = std::array<module_time, module_work_names.size()>;  // by m
 
 struct module_row {
     std::string path;        // "GPT2.transformer.h.*.attn"; or in parentheses what is no module's
-    std::string name;        // the part of it that the rows above do not have: "h.*"
+    std::string name;        // the last part of the path, without the parent row's: "h.*"
     std::string class_name;  // "" if it was never called
     std::uint32_t depth = 0;
     std::uint32_t parent = npos;  // index into rows
-    std::uint64_t modules = 1;    // that are in the row; numbered ones of a list, of one class, are one row
-    std::string slowest;          // of several: the one with the most GPU time
+    std::uint64_t modules = 1;    // in this row: numbered modules of a list, if of one class, are one row
+    std::string slowest;          // of several modules, the one with the most GPU time
     std::uint64_t calls = 0;
-    module_times total;  // with the modules within
+    module_times total;  // including the modules inside
     module_times self;   // GPU time adds up to that of the phases, exactly
 };
 

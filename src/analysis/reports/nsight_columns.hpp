@@ -1,5 +1,5 @@
-// The columns and cells that Nsight Systems' reports have in common. docs/reference/reports.md says what each report
-// holds.
+// The columns and cells that Nsight Systems' reports have in common; docs/reference/reports.md describes each report.
+// Pure functions for the makers of these reports. They throw std::bad_alloc only.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 
 namespace prof {
 
+// `importance`: as in table_column; 0 is shown at any width.
 inline table_column text_column(const std::string& name) { return {name, name, quantity::text}; }
 inline table_column id_column(const std::string& name, int importance) {
     return {name, name, quantity::identity, importance};
@@ -31,7 +32,7 @@ inline table_column time_column(const std::string& name, int importance = 0) {
 }
 inline table_column percent_column() { return {"Time (%)", "Time", quantity::percent, 0, 1}; }
 
-// Avg … StdDev, each with `prefix` before it.
+// Adds Avg, Med, Min, Max and StdDev, each with `prefix` before it.
 inline void add_time_columns(std::vector<table_column>& columns, const std::string& prefix = {}, int importance = 0) {
     columns.push_back(time_column(prefix + "Avg", importance));
     columns.push_back(time_column(prefix + "Med", importance + 1));
@@ -40,7 +41,7 @@ inline void add_time_columns(std::vector<table_column>& columns, const std::stri
     columns.push_back(time_column(prefix + "StdDev", importance + 3));
 }
 
-// None for an empty set.
+// Adds the five cells for the columns of add_time_columns(); empty cells if there are no values.
 inline void add_statistics(std::vector<table_cell>& row, const std::vector<std::int64_t>& values) {
     if (values.empty()) {
         row.insert(row.end(), 5, table_cell{});
@@ -55,10 +56,10 @@ inline void add_statistics(std::vector<table_cell>& row, const std::vector<std::
 
 inline std::string nsight_style(range_style style) { return style == range_style::push_pop ? "PushPop" : "StartEnd"; }
 
-// The process as the capture's properties name it.
+// The pid from the capture's properties; 0 if it is not there.
 inline table_cell process_cell(const timeline& data) { return data.number("pid").value_or(0); }
 
-// The rows by what stands beside them, descending; equal ones keep their order.
+// Sorts rows by the number beside each, descending; equal ones keep their order. Returns the rows alone.
 inline std::vector<std::vector<table_cell>> largest_first(
     std::vector<std::pair<std::int64_t, std::vector<table_cell>>> rows) {
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -68,7 +69,8 @@ inline std::vector<std::vector<table_cell>> largest_first(
     return out;
 }
 
-// Adds to `out` a row for each name: its share of the time, total, count, statistics and name; by total, descending.
+// Gives `out` its columns and a row for each name: share of the time, total, count, statistics, name. By total,
+// descending. O(n) in the durations. REQUIRES: each name has a duration.
 inline table time_summary(table out, const std::string& count_title, const std::string& name_title,
                           const std::map<std::string, std::vector<std::int64_t>>& durations_ns) {
     out.columns = {percent_column(), time_column("Total Time"), count_column(count_title)};
@@ -88,7 +90,8 @@ inline table time_summary(table out, const std::string& count_title, const std::
     return out;
 }
 
-// Numbers for texts that are made from numbers: each key's text is made once, and equal texts have one number.
+// Groups keys (name ids, …) by the text that is shown for them. `make` is called once for each key, since it may be
+// expensive (demangling). Keys with equal texts have the same id, 0, 1, ….
 class text_ids {
 public:
     template <typename TMake>
@@ -100,6 +103,7 @@ public:
         by_key_.emplace(key, found->second);
         return found->second;
     }
+    // REQUIRES: of() returned `id`. Valid as long as this object.
     const std::string& text(std::uint32_t id) const { return *texts_[id]; }
 
 private:

@@ -142,7 +142,7 @@ table nvtx_gpu_proj_trace(const report_input& input) {
     std::stable_sort(ranges.begin(), ranges.end(),
                      [](const range_projection& a, const range_projection& b) { return a.start_ns < b.start_ns; });
 
-    // The number by which the trace knows a range.
+    // The number of a range in the trace.
     const auto id = [](std::uint32_t range) { return std::uint64_t{range} + 1; };
     const std::int64_t base_ns = earliest_moment(data);
     const table_cell pid = process_cell(data);

@@ -33,7 +33,7 @@ range_projections project_ranges(const timeline& data, const hidden_domains& hid
 // One line, added to the notes of a report from which ranges were left out.
 void note_left_out(table& out, std::uint64_t ranges);
 
-// The start/end ranges open on their thread while its calls are passed in order of time: those begun and ended there.
+// The start/end ranges that are open on a thread at each of its calls. Only ranges that begin and end on that thread.
 class open_start_ends {
 public:
     open_start_ends(const timeline& data, const hidden_domains& hidden) : data_(data), threads_(data.threads.size()) {
@@ -45,6 +45,7 @@ public:
         }
     }
 
+    // The ranges around the call. REQUIRES: calls of one thread come in order of time. Valid until the next call.
     const std::vector<std::uint32_t>& around(const timeline_api_call& call) {
         thread& of = threads_[call.thread];
         const std::int64_t until_ns = std::max(call.start_ns, call.end_ns);
@@ -78,9 +79,9 @@ private:
     std::uint64_t left_out_ = 0;
 };
 
-// Calls visit(call, range) for each call that led to GPU work and each range around it on its thread. Of push/pop
-// ranges the order of records says what is around, of start/end ranges the time. Returns how many start/end ranges were
-// left out.
+// Calls visit(call, range) for each call that led to GPU work and each range around it on its thread. For push/pop
+// ranges the order of records decides what is around, for start/end ranges the time. Returns how many start/end ranges
+// were left out.
 template <typename TVisit>
 std::uint64_t for_each_range_around(const timeline& data, const hidden_domains& hidden, TVisit&& visit) {
     open_start_ends start_ends{data, hidden};

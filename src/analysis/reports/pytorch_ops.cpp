@@ -20,8 +20,8 @@ std::vector<std::uint32_t> torch_parents(const timeline& data) {
     return parents;
 }
 
-// Per range: 1 if all that is in its parent, CUDA's calls included, is it, under the same name (an operator that calls
-// itself with its arguments converted): key_averages() takes the two for one call.
+// Per range: 1 if it has its parent's name and is the whole content of its parent, CUDA's calls included (an operator
+// that calls itself with its arguments converted). key_averages() takes the two for one call.
 std::vector<std::uint8_t> repetitions(const timeline& data, const std::vector<std::uint32_t>& parents) {
     std::vector<std::uint32_t> children(parents.size(), 0);
     for (const std::uint32_t parent : parents) {

@@ -1,8 +1,9 @@
 // The table that torch.profiler's key_averages() gives: by name, what PyTorch's operators, backward nodes and
 // record_function ranges took on the CPU and on the GPU; and beside each operator what its backward took.
 //
-// As there, and unlike in the GPU projection, nothing is adopted: a row counts the work launched on its own threads,
-// and one that stands inside another of its name counts in both, unless it is all that is in there.
+// As there, and unlike in the GPU projection, nothing is adopted: a row counts the work launched on its own threads. A
+// range inside another one of its name counts twice, with one exception: a range that is the whole content of the outer
+// one (an operator that calls itself with its arguments converted) is the same call.
 // docs/guide/pytorch.md defines the columns. A pure function of a timeline, linear in its ranges and operations.
 #pragma once
 

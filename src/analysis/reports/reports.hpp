@@ -24,7 +24,7 @@ struct report_input {
     std::string capture{};  // its path, as documents show it
     kernel_name_style names = kernel_name_style::full;
     hidden_domains hidden{};
-    projection_options projected{};  // of reports that know adoption
+    projection_options projected{};  // of reports that apply adoption
     // The timeline's attribution with projected.attribution, where the caller has it: that saves making it.
     const attribution* att = nullptr;
     // The tables are for people: a projection has the rows within the limits below and sums of the others

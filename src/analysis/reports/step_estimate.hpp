@@ -21,12 +21,12 @@ struct step_estimate_row {
     bool is_captured = false;
     bool is_observed = false;
     estimate gpu_ns;     // durations of the operations launched inside, a step
-    estimate instances;  // of the range that began, a step; of a captured one in launches of its graph
+    estimate instances;  // of the range that began, a step; a captured one counts once in each launch of its graph
 };
 
 struct step_estimate {
-    std::uint64_t captured_steps = 0;     // those captured as a whole
-    std::uint64_t windows = 0;            // that have any
+    std::uint64_t captured_steps = 0;     // whole steps
+    std::uint64_t windows = 0;            // that contain whole steps
     std::uint64_t all_steps = 0;          // of the run; 0 if none were counted
     bool knows_all_steps = true;          // else there may have been more: the process died
     std::uint64_t stood_for = 0;          // steps from which the windows were chosen at random; 0: they were not
@@ -40,7 +40,8 @@ table steps_table(const step_estimate& of);
 
 step_estimate estimate_steps(const timeline& data, const attribution& att, bool fold_digits);
 
-// Of more rows than `most` those with the most GPU time a step, with all rows above them, and the fixed ones.
+// If there are more rows than `most`: keeps those with the most GPU time a step, all rows above them, and the rows (no
+// range), (ambiguous) and (unmatched).
 step_estimate with_largest_rows(step_estimate of, std::size_t most);
 
 }  // namespace prof

@@ -1,5 +1,5 @@
-// A table as a value: columns that know what they hold, and rows of cells. A report makes it, and every renderer of
-// export/report/ shows the same one: text and Markdown for people, CSV and JSON for programs. Plain data.
+// A table as a value: columns, each with the kind of its values, and rows of cells. A report makes it, and every
+// renderer of export/report/ shows the same one: text and Markdown for people, CSV and JSON for programs. Plain data.
 #pragma once
 
 #include <concepts>
@@ -32,7 +32,7 @@ struct table_column {
     std::string key;    // in CSV's header and in JSON; "": not there
     std::string title;  // in tables for people; "": not there
     quantity holds = quantity::text;
-    int importance = 0;  // as text_table has it: 0 is always shown
+    int importance = 0;  // 0: always shown; else the highest goes first when space is short (text_table.hpp)
     int decimals = -1;   // in CSV, of values that are no whole numbers; -1: as many as it takes
     column_formats formats = column_formats::csv_and_json;  // REQUIRES: csv_and_json if the key is ""
 };

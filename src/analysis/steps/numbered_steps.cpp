@@ -41,7 +41,7 @@ std::vector<numbered_step> observed_steps(const timeline& data, const hidden_dom
         if (range.style != range_style::push_pop || !is_phase(data, range) || hidden.contains(range)) continue;
         if (!out.empty() && range.thread != out.back().thread) continue;
         const std::string_view name = data.name(range.name);
-        if (name == "startup") out.clear();  // what looked like steps before was startup
+        if (name == "startup") out.clear();  // the steps before it were the start-up
         if (name != "step") continue;
         if (is_dispatch && !out.empty()) out.back().end_ns = range.start_ns;
         is_dispatch = range.category == annotation_witness;

@@ -245,7 +245,7 @@ std::vector<std::byte> rings_file::arena(std::uint64_t offset, std::uint64_t byt
     return copied;
 }
 
-// The permanent names and the names of ranges.
+// The kept names and the passing names.
 void rings_file::names(recovery& found) {
     std::array<std::byte, sizeof(name_table_header)> header;
     read_now(names_offset_, header);

@@ -34,7 +34,7 @@ struct trace_counts {
     trace_counts& operator+=(const trace_counts& other) noexcept;
 };
 
-// The numbers by which a trace identifies things: those that the added captures have used up.
+// The numbers that the captures added so far have used: a further capture must not use them again.
 struct trace_numbers {
     std::set<std::int64_t> pids{};  // of processes and GPUs
     std::uint64_t ranges = 0;
@@ -72,7 +72,7 @@ struct traced_capture {
     const attribution& att;
 };
 
-// Several captures that are all in memory, in one trace.
+// Several captures that are all in memory, in one trace. The second one writes a file, as below.
 trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_sink& sink, std::string_view trace_name);
 trace_counts write_chrome_trace(std::span<const traced_capture> captures, const std::string& path);
 
@@ -81,6 +81,7 @@ trace_counts write_chrome_trace(const timeline& data, const attribution& att, by
                                 std::string_view trace_name);
 
 // Writes to a file that appears whole or not at all (export/atomic_file.hpp); compressed if `path` ends in ".gz".
+// Throws prof::error.
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path);
 
 }  // namespace prof

@@ -17,8 +17,8 @@ class kernel_shape_args {
 public:
     kernel_shape_args() : places_(place_count) {}
 
-    // `"key":value,"key":value`; without occupancy if `device` is null or its limits are unknown. Valid until the next
-    // call. REQUIRES: a device index always comes with the same device.
+    // Returns `"key":value,"key":value`; without occupancy if `device` is null or its limits are unknown. Valid until
+    // the next call. REQUIRES: a device index always comes with the same device.
     std::string_view of(const kernel_record& kernel, const device_record* device);
 
 private:

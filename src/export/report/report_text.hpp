@@ -12,7 +12,7 @@ namespace prof {
 
 struct text_layout {
     std::size_t width = 120;
-    bool legend = true;  // lines that say what the columns mean
+    bool legend = true;  // lines that explain the columns
 };
 
 // All of it: the capture's title, its command line, the reports, and the notes.

@@ -36,7 +36,7 @@ private:
 };
 
 // keep_text() is for labels. intern_text() is for registered strings; these are stored like range names once there is
-// no room for permanent names.
+// no room for kept names.
 std::uint32_t keep_text(region& where, const char* text) noexcept;
 std::uint32_t keep_text(region& where, const wchar_t* text) noexcept;
 std::uint32_t intern_text(region& where, const char* text) noexcept;
