@@ -40,9 +40,11 @@ std::optional<run_capture> if_of_run(const std::string& path, const std::string&
 std::vector<run_capture> captures_of_run(const std::string& directory, const std::string& run_id) {
     std::vector<run_capture> out;
     std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
-        if (entry.path().extension() != ".prof" || !entry.is_regular_file(failed)) continue;
-        if (auto capture = if_of_run(entry.path().string(), run_id)) out.push_back(std::move(*capture));
+    // Not a range-for, whose step throws where the directory cannot be read any further.
+    for (std::filesystem::directory_iterator at(directory, failed), end; at != end && !failed; at.increment(failed)) {
+        std::error_code unknown;
+        if (at->path().extension() != ".prof" || !at->is_regular_file(unknown)) continue;
+        if (auto capture = if_of_run(at->path().string(), run_id)) out.push_back(std::move(*capture));
     }
     std::sort(out.begin(), out.end(), [](const run_capture& a, const run_capture& b) {
         // Of one process the further ones have longer names (NAME.prof, NAME.2.prof, …, NAME.10.prof).

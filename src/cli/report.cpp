@@ -120,6 +120,7 @@ int report_command::operator()() const {
 
     const report_format& format = *find_report_format(format_);
     std::vector<const report_kind*> kinds;
+    kinds.reserve(reports_.size());
     for (const std::string& report : reports_) kinds.push_back(find_report(report));
     const std::size_t row_limit = parse_row_limit(rows_).value_or(row_limits{}.most);
     const std::unique_ptr<report_writer> writer = format.make({.layout = {.width = output_width(STDOUT_FILENO)},

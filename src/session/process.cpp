@@ -7,9 +7,9 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
+
+#include "base/short_file.hpp"
 
 namespace prof {
 namespace {
@@ -26,8 +26,7 @@ std::string number_from_environment(std::initializer_list<const char*> variables
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::vector<std::string> read_arguments() {
-    std::ifstream in("/proc/self/cmdline", std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::string text = text_of_file("/proc/self/cmdline");
     std::vector<std::string> arguments;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find('\0', at), text.size());
