@@ -33,7 +33,7 @@ thread_script& add_trainer(capture_builder& capture, const std::string& name, st
     return trainer;
 }
 
-TEST(Adoption, GivesAnAutogradThreadsWorkToTheRangeOpenOnTheTrainer) {
+TEST(Adoption, GivesAutogradsWorkToTheTrainersOpenRange) {
     capture_builder capture;
     add_trainer(capture, "python", 1);
     capture.thread("pt_autograd_0").launch(30, 2).launch(55, 3).launch(70, 4);
@@ -49,7 +49,7 @@ TEST(Adoption, GivesAnAutogradThreadsWorkToTheRangeOpenOnTheTrainer) {
     EXPECT_THAT(att.adopted, ElementsAre(0, 1, 1, 0));
 }
 
-TEST(Adoption, HangsTheAutogradThreadsOwnRangesUnderTheTrainers) {
+TEST(Adoption, PutsAutogradsRangesUnderTheTrainers) {
     // Checkpointing runs forward once more, with its ranges, on the autograd thread.
     capture_builder capture;
     add_trainer(capture, "python", 1);
@@ -76,7 +76,7 @@ TEST(Adoption, HangsTheAutogradThreadsOwnRangesUnderTheTrainers) {
     EXPECT_EQ(project(data, att).adopted_ops, 2U);
 }
 
-TEST(Adoption, OfARangeIsDecidedWhereItOpened) {
+TEST(Adoption, IsDecidedWhereARangeOpens) {
     // The trainer leaves backward while the range is open: work that is launched later counts for what is still open
     // of backward's path, and not for optimizer_step, under which the range does not hang.
     capture_builder capture;
@@ -99,7 +99,7 @@ TEST(Adoption, OfARangeIsDecidedWhereItOpened) {
     EXPECT_THAT(att.adopted, ElementsAre(0, 1, 1, 1));
 }
 
-TEST(Adoption, KeepsWhatIsStillOpenWhenTheTrainersDomainsInterleave) {
+TEST(Adoption, KeepsOpenRangesWhenTheTrainersDomainsInterleave) {
     capture_builder capture;
     const std::uint16_t other = capture.domain("other");
     capture.thread("python").push(1, "a").push(2, "b", other).push(3, "c").launch(4, 1).pop(50).pop(55, other).pop(95);
@@ -153,7 +153,7 @@ TEST(Adoption, IsAmbiguousBetweenTwoTrainersOnOneStream) {
     EXPECT_EQ(p.adopted_ops, 0U);
 }
 
-TEST(Adoption, TellsTwoTrainersApartByTheirStreams) {
+TEST(Adoption, DistinguishesTrainersByTheirStreams) {
     capture_builder capture;
     add_trainer(capture, "trainer a", 1, {.stream = 7});
     add_trainer(capture, "trainer b", 2, {.stream = 20});
@@ -165,7 +165,7 @@ TEST(Adoption, TellsTwoTrainersApartByTheirStreams) {
     EXPECT_EQ(data.ranges[att.owner[3]].thread, 0U);
 }
 
-TEST(Adoption, TellsTwoTrainersApartByTheirDevicesWhereTheStreamIsNew) {
+TEST(Adoption, DistinguishesTrainersByTheirDevicesOnANewStream) {
     capture_builder capture;
     add_trainer(capture, "trainer a", 1, {.device = 0});
     add_trainer(capture, "trainer b", 2, {.device = 1});
@@ -180,7 +180,7 @@ TEST(Adoption, TellsTwoTrainersApartByTheirDevicesWhereTheStreamIsNew) {
     EXPECT_EQ(row_at(project(data, att), "(ambiguous)/empty").instances, 1U);
 }
 
-TEST(Adoption, PrefersTheThreadOnTheSameStreamToAnotherOnTheSameDevice) {
+TEST(Adoption, PrefersTheSameStreamToTheSameDevice) {
     capture_builder capture;
     add_trainer(capture, "trainer", 1, {.stream = 7});
     add_trainer(capture, "evaluator", 2, {.stream = 20});
@@ -193,7 +193,7 @@ TEST(Adoption, PrefersTheThreadOnTheSameStreamToAnotherOnTheSameDevice) {
 }
 
 // Trainer b is between two of its steps: it may wait for autograd there as well as inside a range.
-TEST(Adoption, IsAmbiguousWhileOneOfTwoTrainersOnAStreamIsBetweenItsRanges) {
+TEST(Adoption, IsAmbiguousWhileATrainerIsBetweenItsRanges) {
     capture_builder capture;
     capture.thread("trainer a").push(1, "step").launch(2, 1).pop(90);
     capture.thread("trainer b").push(20, "step").launch(21, 2).pop(30).push(50, "step").pop(60);
@@ -209,7 +209,7 @@ TEST(Adoption, IsAmbiguousWhileOneOfTwoTrainersOnAStreamIsBetweenItsRanges) {
 }
 
 // Autograd's stream is that of trainer a, who is between two ranges: b's on another stream is no better guess.
-TEST(Adoption, DoesNotGiveTheWorkOfATrainerBetweenItsRangesToAnother) {
+TEST(Adoption, DoesNotGiveWorkToATrainerOnAnotherStream) {
     capture_builder capture;
     capture.thread("trainer a").push(1, "step").launch(2, 1).pop(10).push(50, "step").pop(60);
     capture.thread("trainer b").push(1, "step").launch(2, 2).pop(90);
@@ -268,7 +268,7 @@ TEST(Adoption, FollowsInterleavedPopsOfTwoDomainsOnAutogradsThread) {
                             "(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
 }
 
-TEST(Adoption, LooksOnlyAtThreadsThatAreBetweenTheirFirstRangeAndTheirLast) {
+TEST(Adoption, ConsidersThreadsBetweenTheirFirstAndLastRange) {
     capture_builder capture;
     add_trainer(capture, "trainer", 1);
     capture.thread("evaluator").launch(5, 2).push(100, "evaluate").pop(200);
@@ -281,7 +281,7 @@ TEST(Adoption, LooksOnlyAtThreadsThatAreBetweenTheirFirstRangeAndTheirLast) {
     EXPECT_EQ(data.name(data.ranges[att.owner[3]].name), "evaluate");
 }
 
-TEST(Adoption, LeavesTheThreadsRangesAloneWhenNobodyHasOneOpen) {
+TEST(Adoption, LeavesAutogradsRangesAloneWithoutATrainer) {
     capture_builder capture;
     capture.thread("python").launch(1, 1);
     capture.kernel(1, 100, 101);
@@ -309,7 +309,7 @@ TEST(Adoption, TreatsAllNodesOfAGraphAlike) {
     EXPECT_EQ(att.owner[3], att.owner[2]);
 }
 
-TEST(Adoption, CanBeSwitchedOffAndTakesAPattern) {
+TEST(Adoption, FollowsThePatternAndCanBeSwitchedOff) {
     capture_builder capture;
     add_trainer(capture, "python", 1);
     capture.thread("pt_autograd_0").launch(30, 2);

@@ -146,7 +146,7 @@ std::string table(const projection& p) {
     return text;
 }
 
-TEST(AttributionDoc, ShowsWhatComesOut) {
+TEST(AttributionDoc, MatchesTheProjection) {
     const std::vector<example> examples = read_examples(PROF_ATTRIBUTION_DOC);
     EXPECT_EQ(examples.size(), 15U);
     for (const example& e : examples) {

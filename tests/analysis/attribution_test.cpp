@@ -18,7 +18,7 @@ std::vector<std::string> ranges_of(const timeline& data, const attribution& att,
     return names;
 }
 
-TEST(Attribution, CountsWorkForTheRangesOpenAtItsLaunchWheneverItRuns) {
+TEST(Attribution, CountsWorkForTheRangesOpenAtItsLaunch) {
     capture_builder capture;
     capture.thread("main").push(1, "step").push(2, "forward").launch(3, 1).pop(4).launch(5, 2).pop(6).launch(7, 3);
     capture.kernel(1, 100, 110).kernel(2, 110, 120).kernel(3, 120, 130);
@@ -34,7 +34,7 @@ TEST(Attribution, CountsWorkForTheRangesOpenAtItsLaunchWheneverItRuns) {
     EXPECT_THAT(att.adopted, ElementsAre(0, 0, 0));
 }
 
-TEST(Attribution, FollowsTheLaunchWhereTheGpuWorksOutOfOrder) {
+TEST(Attribution, FollowsTheLaunchWhenTheGpuRunsOutOfOrder) {
     capture_builder capture;
     capture.thread("main").push(1, "a").launch(2, 1).pop(3).push(4, "b").launch(5, 2).pop(6);
     capture.kernel(1, 200, 210, {.stream = 7}).kernel(2, 100, 110, {.stream = 9});
@@ -44,7 +44,7 @@ TEST(Attribution, FollowsTheLaunchWhereTheGpuWorksOutOfOrder) {
     EXPECT_THAT(ranges_of(data, att, 1), ElementsAre("a"));
 }
 
-TEST(Attribution, SelfGoesToTheLatestOpenedOfInterleavedDomains) {
+TEST(Attribution, GivesSelfTimeToTheLatestOpenedOfInterleavedDomains) {
     capture_builder capture;
     const std::uint16_t other = capture.domain("other");
     capture.thread("main").push(1, "a").push(2, "b", other).launch(3, 1).pop(4).launch(5, 2).pop(6, other);

@@ -74,7 +74,7 @@ TEST(DeathReport, HasOneRowForKernelsOfOneName) {
                 ElementsAre("unfinished launch 1001 python  gemm 2 30"));
 }
 
-TEST(DeathReport, SaysWhatWasOpenAndWhatHadNotCompleted) {
+TEST(DeathReport, ListsOpenRangesAndUnfinishedLaunches) {
     const table report = death(in_the_middle_of_a_step().build());
     EXPECT_THAT(
         rows(report),
@@ -86,7 +86,7 @@ TEST(DeathReport, SaysWhatWasOpenAndWhatHadNotCompleted) {
     EXPECT_EQ(report.heading, "How it ended: the process was killed by signal 9 (SIGKILL)");
 }
 
-TEST(DeathReport, HasNoRowsWhereAllWasDone) {
+TEST(DeathReport, HasNoRowsWhenAllWorkCompleted) {
     capture_builder capture;
     capture.thread("main").push(1, "a").launch(2, 1).pop(4);
     capture.kernel(1, 10, 20);
@@ -95,7 +95,7 @@ TEST(DeathReport, HasNoRowsWhereAllWasDone) {
     EXPECT_EQ(total(report, "launches_without_completion"), "0");
 }
 
-TEST(DeathReport, LeavesOutHiddenDomainsAndWhatAWindowCut) {
+TEST(DeathReport, LeavesOutHiddenDomainsAndRangesCutByAWindow) {
     capture_builder capture = died(0);
     const std::uint16_t nccl = capture.domain("NCCL");
     capture.parts().windows.insert_or_assign(1U, format::window_entry{.epoch = 1, .begin_ticks = 1, .end_ticks = 10});
@@ -146,7 +146,7 @@ TEST(DeathReport, HasThePathsOfTheProjection) {
 }
 
 // What autograd's thread has open hangs under what the one thread has that it may work for; under none of two.
-TEST(DeathReport, HangsAdoptedRangesUnderTheirAdopter) {
+TEST(DeathReport, PutsAdoptedRangesUnderTheirAdopter) {
     capture_builder capture = died(0);
     capture.thread("main").push(1, "backward").launch(2, 1);
     capture.thread("pt_autograd_0").push(4, "layer 3").launch(5, 2, "gemm");
@@ -161,7 +161,7 @@ TEST(DeathReport, HangsAdoptedRangesUnderTheirAdopter) {
                 testing::Contains("open range 1002 pt_autograd_0 (ambiguous)/layer 3  1 16"));
 }
 
-TEST(DeathReport, SaysHowTheProcessEnded) {
+TEST(DeathReport, StatesHowTheProcessEnded) {
     const auto said = [](std::uint32_t how) { return total(death(died(how).build()), "ended"); };
     EXPECT_EQ(said(ended_by_signal(SIGSEGV)), "the process was killed by signal 11 (SIGSEGV)");
     EXPECT_EQ(said(ended_by_signal(SIGABRT)), "the process was killed by signal 6 (SIGABRT)");

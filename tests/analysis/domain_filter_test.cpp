@@ -27,7 +27,7 @@ projection project_without(const timeline& data, const std::string& pattern) {
     return project(data, projection_options{.fold_digits = true, .attribution = without(pattern)});
 }
 
-TEST(DomainFilter, TakesNamesAndShellPatterns) {
+TEST(DomainFilter, MatchesNamesAndShellPatterns) {
     const domain_filter only{.include = {"NCCL", "cu*"}, .exclude = {}};
     EXPECT_TRUE(only.keeps("NCCL"));
     EXPECT_TRUE(only.keeps("cuBLAS"));
@@ -39,7 +39,7 @@ TEST(DomainFilter, TakesNamesAndShellPatterns) {
     EXPECT_TRUE(domain_filter{}.keeps("anything"));
 }
 
-TEST(HiddenDomains, KnowTheDefaultDomainByItsName) {
+TEST(HiddenDomains, MatchTheDefaultDomainByName) {
     capture_builder capture;
     const std::uint16_t nccl = capture.domain("NCCL");
     capture.thread("main").push(1, "a", nccl).pop(2, nccl);
@@ -50,7 +50,7 @@ TEST(HiddenDomains, KnowTheDefaultDomainByItsName) {
     EXPECT_FALSE((hidden_domains{data, {.include = {}, .exclude = {"nothing"}}}).any());
 }
 
-TEST(HiddenRanges, GiveTheirWorkToTheNextRangeThatIsKept) {
+TEST(HiddenRanges, GiveTheirWorkToTheNextVisibleRange) {
     capture_builder capture;
     const std::uint16_t nccl = capture.domain("NCCL");
     capture.thread("main")
@@ -78,7 +78,7 @@ TEST(HiddenRanges, GiveTheirWorkToTheNextRangeThatIsKept) {
                 ElementsAre("(no range) 1111 1111", "(ambiguous) 0 0", "(unmatched) 0 0"));
 }
 
-TEST(HiddenRanges, OfTheAdopterGiveAdoptedWorkToTheRangeAroundThem) {
+TEST(HiddenRanges, GiveAdoptedWorkToTheRangeAroundThem) {
     capture_builder capture;
     const std::uint16_t lib = capture.domain("lib");
     capture.thread("python").push(1, "backward").push(2, "engine", lib).launch(3, 1).pop(20, lib).pop(21);
@@ -97,7 +97,7 @@ TEST(HiddenRanges, OfTheAdopterGiveAdoptedWorkToTheRangeAroundThem) {
     EXPECT_EQ(row_at(p, "backward").adopted_ops, 3U);
 }
 
-TEST(HiddenRanges, DoNotChangeForWhomAThreadWorks) {
+TEST(HiddenRanges, DoNotChangeTheAdopter) {
     capture_builder capture;
     const std::uint16_t lib = capture.domain("lib");
     capture.thread("one").push(1, "step").launch(2, 1).pop(30);
@@ -110,7 +110,7 @@ TEST(HiddenRanges, DoNotChangeForWhomAThreadWorks) {
     EXPECT_EQ(p.adopted_ops, 0U);
 }
 
-TEST(HiddenRanges, LeaveNothingAdoptedWhereTheyWereAllThatAdopted) {
+TEST(HiddenRanges, AdoptNothingWithoutAVisibleAdopter) {
     capture_builder capture;
     const std::uint16_t lib = capture.domain("lib");
     capture.thread("python").push(1, "engine", lib).launch(2, 1).pop(30, lib);
@@ -123,8 +123,8 @@ TEST(HiddenRanges, LeaveNothingAdoptedWhereTheyWereAllThatAdopted) {
     EXPECT_EQ(p.adopted_ops, 0U);
 }
 
-// As without a filter: what hangs under a range counts as adopted when that has ended, too.
-TEST(HiddenRanges, ThatOutlastTheAdopterLeaveItsWorkAdopted) {
+// As without a filter, work under a range counts as adopted also after the adopter has ended.
+TEST(HiddenRanges, KeepWorkAdoptedWhenTheyOutlastTheAdopter) {
     capture_builder capture;
     const std::uint16_t lib = capture.domain("lib");
     capture.thread("python").push(1, "step").push(2, "engine", lib).launch(3, 1).pop(8).pop(30, lib);
@@ -136,7 +136,7 @@ TEST(HiddenRanges, ThatOutlastTheAdopterLeaveItsWorkAdopted) {
     EXPECT_EQ(p.adopted_ops, 2U);
 }
 
-TEST(HiddenRanges, GiveTheirWaitsToTheRangesThatAreKept) {
+TEST(HiddenRanges, GiveTheirWaitsToVisibleRanges) {
     capture_builder capture;
     const std::uint16_t nccl = capture.domain("NCCL");
     capture.thread("python")
@@ -154,7 +154,7 @@ TEST(HiddenRanges, GiveTheirWaitsToTheRangesThatAreKept) {
     EXPECT_EQ(p.wait_ns, 11);
 }
 
-TEST(HiddenRanges, OfStartAndEndAreNoRows) {
+TEST(HiddenRanges, LeaveOutStartEndRanges) {
     capture_builder capture;
     const std::uint16_t lib = capture.domain("lib");
     capture.thread("one").start(1, "a", 71, lib).start(2, "b", 72).end(3, 71).end(4, 72);
@@ -233,7 +233,7 @@ std::vector<std::string> everything(const projection& p) {
     return lines;
 }
 
-TEST(HiddenRangesOfRandomPrograms, AreAsIfNeverRecorded) {
+TEST(HiddenRanges, AreAsIfNeverRecordedInRandomPrograms) {
     std::uint64_t hidden_launches = 0;
     for (std::uint32_t seed = 1; seed <= 3'000; ++seed) {
         random_program made{seed};

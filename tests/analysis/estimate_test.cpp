@@ -24,7 +24,7 @@ TEST(StudentT, AgreesWithPrintedTables) {
 
 // Of one and two degrees there are closed forms: tan(0.475 pi), and 0.95 sqrt(2 / (1 - 0.95^2)). The others come from
 // integrating the density numerically with 30 digits (mpmath), and agree with mpmath's incomplete beta function.
-TEST(StudentT, IsExactForDegreesThatAreNotWhole) {
+TEST(StudentT, IsExactForFractionalDegrees) {
     const std::vector<std::pair<double, double>> known = {
         {1, std::tan(0.475 * std::numbers::pi)},
         {1.01, 12.4127384991},
@@ -48,7 +48,7 @@ TEST(StudentT, IsExactForDegreesThatAreNotWhole) {
     EXPECT_DOUBLE_EQ(student_t95(0.5), student_t95(1)) << "there are no fewer";
 }
 
-TEST(Estimate, OfThreeWindowsWorkedByHand) {
+TEST(Estimate, MatchesThreeWindowsWorkedByHand) {
     // Means 6, 10 and 8, one step of ten each. Halves of the squared differences: 8 and 2, so the windows vary by 8, 5
     // and 2. Variance 0.9 (8 + 5 + 2) / 9 = 1.5 with 2 * 2 * 2 / (3 * 2 - 1) = 1.6 degrees of freedom.
     const std::vector<window_sample> windows = {{10, 1, 6}, {10, 1, 10}, {10, 1, 8}};
@@ -68,15 +68,15 @@ TEST(Estimate, WeighsAWindowByTheStepsItStandsFor) {
     EXPECT_NEAR(*found.half_width, 12.70620473617 * std::sqrt(4.6), 1e-9);
 }
 
-TEST(Estimate, IsExactWhereAllStepsWereCaptured) {
+TEST(Estimate, IsExactWhenAllStepsWereCaptured) {
     const std::vector<window_sample> windows = {{2, 2, 4}, {3, 3, 30}};
     const estimate found = estimate_mean(windows);
     EXPECT_DOUBLE_EQ(found.mean, 34.0 / 5);
     EXPECT_EQ(found.half_width, 0);
 }
 
-// Windows that have nothing of a row need not be gone through for it.
-TEST(Estimate, IsTheSameFromTheWindowsThatHaveSomething) {
+// Windows without a total for a row need not be visited for it.
+TEST(Estimate, NeedsOnlyWindowsWithATotal) {
     std::mt19937 random{7};
     for (int round = 0; round < 300; ++round) {
         std::vector<window_sample> windows(1 + random() % 12);
@@ -116,7 +116,7 @@ TEST(Estimate, IsTheSameFromTheWindowsThatHaveSomething) {
     }
 }
 
-TEST(Estimate, OfOneWindowHasNoInterval) {
+TEST(Estimate, HasNoIntervalForOneWindow) {
     EXPECT_FALSE(estimate_mean(std::vector<window_sample>{{10, 2, 4}}).half_width);
     EXPECT_DOUBLE_EQ(estimate_mean(std::vector<window_sample>{{10, 2, 4}}).mean, 2);
     EXPECT_DOUBLE_EQ(estimate_mean({}).mean, 0);
@@ -189,19 +189,19 @@ sampled_run make_run(std::mt19937_64& random, std::vector<std::size_t> strata, s
     return run;
 }
 
-TEST(EstimateCoverage, OfStepsThatVaryByChance) {
+TEST(EstimateCoverage, HoldsForStepsThatVaryByChance) {
     expect_good(sample([](auto& random) {
         return make_run(random, std::vector<std::size_t>(40, 20), 1, [](std::size_t) { return 0.0; });
     }));
 }
 
-TEST(EstimateCoverage, OfFewWindows) {
+TEST(EstimateCoverage, HoldsForFewWindows) {
     expect_good(sample([](auto& random) {
         return make_run(random, std::vector<std::size_t>(8, 50), 1, [](std::size_t) { return 0.0; });
     }));
 }
 
-TEST(EstimateCoverage, OfARunThatChangesSlowlyUnderUnequalStrata) {
+TEST(EstimateCoverage, HoldsForASlowlyChangingRunUnderUnequalStrata) {
     expect_good(sample([](auto& random) {
         std::vector<std::size_t> strata(30, 10);
         for (std::size_t i = 0; i < strata.size(); ++i) strata[i] += i;
@@ -209,7 +209,7 @@ TEST(EstimateCoverage, OfARunThatChangesSlowlyUnderUnequalStrata) {
     }));
 }
 
-TEST(EstimateCoverage, OfALongStepEveryTenWithStrataInStepWithIt) {
+TEST(EstimateCoverage, HoldsForAPeriodicLongStepInStepWithTheStrata) {
     expect_good(sample([](auto& random) {
         return make_run(random, std::vector<std::size_t>(60, 20), 1,
                         [](std::size_t i) { return i % 10 == 9 ? 15.0 : 0.0; });
@@ -217,13 +217,13 @@ TEST(EstimateCoverage, OfALongStepEveryTenWithStrataInStepWithIt) {
 }
 
 // Of every two steps one was captured: without the correction for that the interval would cover 99.5 %.
-TEST(EstimateCoverage, WhereHalfOfAllStepsWereCaptured) {
+TEST(EstimateCoverage, HoldsWhenHalfOfAllStepsAreCaptured) {
     expect_good(sample([](auto& random) {
         return make_run(random, std::vector<std::size_t>(50, 2), 1, [](std::size_t) { return 0.0; });
     }));
 }
 
-TEST(EstimateCoverage, OfWindowsOfSeveralStepsThatAreAlike) {
+TEST(EstimateCoverage, HoldsForWindowsOfSimilarSteps) {
     expect_good(sample([](auto& random) {
         std::vector<double> level(40 * 10);
         for (double& value : level) value = 2 * std::normal_distribution<double>()(random);

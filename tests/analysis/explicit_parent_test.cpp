@@ -26,7 +26,7 @@ void add_kernels(capture_builder& capture, std::uint64_t count) {
     for (std::uint64_t n = 1; n <= count; ++n) capture.kernel(n, 1000 * n, 1010 * n);
 }
 
-TEST(ExplicitParent, GetsWhatAWorkerLaunchesForIt) {
+TEST(ExplicitParent, GetsItsWorkersLaunches) {
     capture_builder capture;
     capture.thread("main").push(1, "step").push(2, "forward").here(3, 71).pop(50).pop(60);
     capture.thread("worker")
@@ -59,8 +59,8 @@ TEST(ExplicitParent, GetsWhatAWorkerLaunchesForIt) {
     EXPECT_THAT(data.quality.dropped, IsEmpty());
 }
 
-// What the worker waits for itself: 100 ns while it works for forward (7 of them in a range of its own), 10 after.
-TEST(ExplicitParent, DoesNotWaitForItsWorker) {
+// The worker's own waits: 100 ns while it works for forward (7 of them in a range of its own), 10 after.
+TEST(ExplicitParent, GetsNoWaitsOfItsWorker) {
     capture_builder capture;
     capture.thread("main").push(1, "forward").here(2, 71).pop(200);
     capture.thread("worker")
@@ -84,7 +84,7 @@ TEST(ExplicitParent, DoesNotWaitForItsWorker) {
     EXPECT_EQ(p.wait_ns, 114);
 }
 
-TEST(ExplicitParent, IsTheInnermostRangeThatIsStillOpen) {
+TEST(ExplicitParent, IsTheInnermostOpenRange) {
     capture_builder capture;
     capture.thread("main").push(1, "step").push(2, "forward").here(3, 71).pop(20).pop(40);
     capture.thread("worker")
@@ -114,7 +114,7 @@ TEST(ExplicitParent, IsTheInnermostRangeThatIsStillOpen) {
                             "(ambiguous) 0 0", "(unmatched) 0 0"));
 }
 
-TEST(ExplicitParent, MayBeNestedAndTheLatestHolds) {
+TEST(ExplicitParent, MayBeNestedWithTheLatestInEffect) {
     capture_builder capture;
     capture.thread("one").push(1, "a").here(2, 71).pop(90);
     capture.thread("two").push(1, "b").here(2, 72).pop(90);
@@ -142,7 +142,7 @@ TEST(ExplicitParent, MayBeNestedAndTheLatestHolds) {
     EXPECT_THAT(ranges_of(data, att, 4), IsEmpty());
 }
 
-TEST(ExplicitParent, ThatTheCaptureDoesNotKnowChangesNothingAndIsCounted) {
+TEST(ExplicitParent, IsCountedAndIgnoredWhenUnknown) {
     capture_builder capture;
     capture.thread("main").push(1, "forward").here(2, 71).pop(90);
     capture.thread("worker")
@@ -171,7 +171,7 @@ TEST(ExplicitParent, ThatTheCaptureDoesNotKnowChangesNothingAndIsCounted) {
     EXPECT_THAT(data.quality.dropped, ElementsAre(Pair("unknown_parent", 2U)));
 }
 
-TEST(ExplicitParent, WhereNothingWasOpenGivesTheWorkToNobody) {
+TEST(ExplicitParent, GivesWorkToNoRangeWhenNoneWasOpen) {
     capture_builder capture;
     capture.thread("main").here(1, 71).push(2, "forward").pop(90);
     capture.thread("worker").push(5, "worker loop").adopt(10, 71).launch(11, 1).leave(12).pop(20);
@@ -182,8 +182,8 @@ TEST(ExplicitParent, WhereNothingWasOpenGivesTheWorkToNobody) {
     EXPECT_EQ(att.adopted[0], 0);
 }
 
-// An autograd thread whose trainer would be found by the pattern says itself whose work it does.
-TEST(ExplicitParent, WinsOverThePatternAndStaysWhenThatIsOff) {
+// The pattern would give this autograd thread a trainer, but the thread names its parent itself.
+TEST(ExplicitParent, TakesPrecedenceOverThePattern) {
     capture_builder capture;
     capture.thread("trainer").launch(1, 1).push(2, "backward").pop(90);
     capture.thread("other").push(3, "evaluate").here(4, 71).pop(90);
@@ -231,7 +231,7 @@ TEST(ExplicitParent, MayBeAWorkerItself) {
     EXPECT_THAT(att.depth, ElementsAre(0, 1, 2));
 }
 
-TEST(ExplicitParent, OnAnAutogradThreadHangsWhereThatHangs) {
+TEST(ExplicitParent, FollowsAnAutogradThreadToItsTrainer) {
     capture_builder capture;
     capture.thread("python").launch(1, 1).push(2, "backward").pop(90);
     capture.thread("pt_autograd_0").push(10, "hook").launch(11, 2).here(12, 71).pop(60).here(61, 72);
@@ -245,7 +245,7 @@ TEST(ExplicitParent, OnAnAutogradThreadHangsWhereThatHangs) {
     EXPECT_THAT(ranges_of(data, att, 4), ElementsAre("backward")) << "the place was outside any range of autograd's";
 }
 
-TEST(ExplicitParent, OfARangeThatOutlivesItsPushStays) {
+TEST(ExplicitParent, HoldsForARangeThatOutlivesItsPush) {
     capture_builder capture;
     const std::uint16_t other = capture.domain("other");
     capture.thread("main").push(1, "forward").here(2, 71).pop(90);
@@ -274,7 +274,7 @@ TEST(ExplicitParent, OfARangeThatOutlivesItsPushStays) {
     EXPECT_EQ(row_at(p, "worker loop").gpu_sum_ns, 40);
 }
 
-TEST(ExplicitParent, AWorkerOfOneIsNoTrainerForAutograd) {
+TEST(ExplicitParent, DoesNotMakeItsWorkerATrainer) {
     // The worker has launched on the trainer's stream and has a range open, but both for the trainer.
     capture_builder capture;
     capture.thread("trainer").launch(1, 1).push(2, "backward").here(3, 71).pop(90);
@@ -286,7 +286,7 @@ TEST(ExplicitParent, AWorkerOfOneIsNoTrainerForAutograd) {
     EXPECT_THAT(ranges_of(data, att, 2), ElementsAre("backward"));
 }
 
-TEST(ExplicitParent, MayBeAPlaceOfTheSameThreadThen) {
+TEST(ExplicitParent, MayBeAnEarlierPlaceOfTheSameThread) {
     capture_builder capture;
     capture.thread("main").push(1, "a").here(2, 71).push(3, "b").adopt(4, 71).launch(5, 1).leave(6).pop(7).pop(8);
     add_kernels(capture, 1);
@@ -296,7 +296,7 @@ TEST(ExplicitParent, MayBeAPlaceOfTheSameThreadThen) {
     EXPECT_EQ(att.adopted[0], 0) << "no other thread launched it";
 }
 
-TEST(ExplicitParent, IsForgottenWhereRecordsAreMissing) {
+TEST(ExplicitParent, IsForgottenWhenRecordsAreMissing) {
     capture_builder capture;
     capture.thread("main").push(1, "forward").here(2, 71).pop(90);
     capture.thread("worker")
@@ -321,8 +321,8 @@ TEST(ExplicitParent, IsForgottenWhereRecordsAreMissing) {
     EXPECT_THAT(ranges_of(data, att, 1), ElementsAre("forward"));
 }
 
-// Only a damaged capture can say so: each of two roots opened in the other's place.
-TEST(ExplicitParent, InARingDoesNoHarm) {
+// Only a damaged capture can have this: each of two roots opened in the other's place.
+TEST(ExplicitParent, SurvivesACycle) {
     capture_builder capture;
     capture.thread("one").adopt(5, 72).push(5, "a").here(5, 71).launch(6, 1).pop(9).leave(9);
     capture.thread("two").adopt(5, 71).push(5, "b").here(5, 72).launch(6, 2).pop(9).leave(9);
@@ -332,7 +332,7 @@ TEST(ExplicitParent, InARingDoesNoHarm) {
     EXPECT_EQ(p.total_gpu_ns, 30);
 }
 
-TEST(ExplicitParent, HandedOnAgainAndAgainNeedsNoDepth) {
+TEST(ExplicitParent, SurvivesALongChain) {
     capture_builder capture;
     capture.thread("main").push(1, "step").here(2, 1).pop(9'000'000);
     thread_script& even = capture.thread("even");

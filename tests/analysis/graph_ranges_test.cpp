@@ -32,7 +32,7 @@ thread_script& instantiate(thread_script& thread, std::uint64_t ns, std::uint64_
     return thread;
 }
 
-TEST(CapturedRanges, SplitEachReplayAsTheStepWas) {
+TEST(CapturedRanges, SplitEachReplayLikeTheStep) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.push(0, "prepare").begin_capture(1, 90).push(2, "forward").node(3, 1).node(4, 2).pop(5);
@@ -58,7 +58,7 @@ TEST(CapturedRanges, SplitEachReplayAsTheStepWas) {
     EXPECT_EQ(forward->ops, 4U);
 }
 
-TEST(CapturedRanges, ThatEnclosedTheCaptureCountWhereTheLaunchHasNoRange) {
+TEST(CapturedRanges, IncludeRangesAroundTheCaptureForALaunchOutsideRanges) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.push(0, "prepare").begin_capture(1, 90).push(2, "forward").node(3, 1).pop(5).node(6, 2);
@@ -69,7 +69,7 @@ TEST(CapturedRanges, ThatEnclosedTheCaptureCountWhereTheLaunchHasNoRange) {
                 ElementsAre("*prepare 13 3 1", "*prepare/forward 10 10 1", "step 13 3 1", "*step/forward 10 10 1"));
 }
 
-TEST(CapturedRanges, ThatAreStillOpenAtTheLaunchCountOnce) {
+TEST(CapturedRanges, CountOnceIfStillOpenAtTheLaunch) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.begin_capture(1, 90).push(2, "all").push(3, "forward").node(4, 1).pop(5);
@@ -79,7 +79,7 @@ TEST(CapturedRanges, ThatAreStillOpenAtTheLaunchCountOnce) {
                 ElementsAre("all 10 0 1", "all/replay 10 0 1", "*all/replay/forward 10 10 1"));
 }
 
-TEST(CapturedRanges, OfAGraphBuiltNodeByNodeAllCount) {
+TEST(CapturedRanges, AllCountForAGraphBuiltNodeByNode) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.push(0, "build").push(1, "forward").node(2, 1).pop(3).pop(4);
@@ -89,7 +89,7 @@ TEST(CapturedRanges, OfAGraphBuiltNodeByNodeAllCount) {
                 ElementsAre("step 10 0 1", "*step/build 10 0 1", "*step/build/forward 10 10 1"));
 }
 
-TEST(CapturedRanges, BelongToTheThreadThatAutogradWorkedForInTheCapture) {
+TEST(CapturedRanges, FollowAutogradsTrainerInTheCapture) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     thread_script& autograd = capture.thread("pt_autograd_0");
@@ -111,7 +111,7 @@ TEST(CapturedRanges, BelongToTheThreadThatAutogradWorkedForInTheCapture) {
                 ElementsAre("step 37 20 1", "*step/forward 10 10 1", "*step/recompute 7 7 1"));
 }
 
-TEST(CapturedRanges, OfAGraphThatAutogradCapturedByItselfAreThoseOpenedSince) {
+TEST(CapturedRanges, StartAtTheCaptureOnAutogradsThread) {
     // A compiled model: forward is captured by the trainer, backward's graph by autograd's thread; both enclose theirs.
     capture_builder capture;
     thread_script& main = capture.thread("main");
@@ -127,7 +127,7 @@ TEST(CapturedRanges, OfAGraphThatAutogradCapturedByItselfAreThoseOpenedSince) {
                 ElementsAre("step 30 0 1", "step/forward 10 10 1", "step/backward 20 20 1"));
 }
 
-TEST(CapturedRanges, AreNotGuessedWhereSeveralTrainersCouldHaveCaptured) {
+TEST(CapturedRanges, AreNotGuessedBetweenSeveralTrainers) {
     capture_builder capture;
     thread_script& a = capture.thread("train_a");
     thread_script& b = capture.thread("train_b");
@@ -143,8 +143,8 @@ TEST(CapturedRanges, AreNotGuessedWhereSeveralTrainersCouldHaveCaptured) {
     EXPECT_THAT(rows_of(p), ElementsAre("step a 10 10 1", "step b 1 1 1"));
 }
 
-// A range of the capturing thread's own is known, whomever it worked for.
-TEST(CapturedRanges, AreTheCapturingThreadsOwnWhereSeveralTrainersCouldHaveCaptured) {
+// A range of the capturing thread itself is known, whichever trainer the thread worked for.
+TEST(CapturedRanges, AreTheCapturingThreadsOwnWithSeveralTrainers) {
     capture_builder capture;
     thread_script& a = capture.thread("train_a");
     thread_script& b = capture.thread("train_b");
@@ -163,7 +163,7 @@ TEST(CapturedRanges, AreTheCapturingThreadsOwnWhereSeveralTrainersCouldHaveCaptu
     EXPECT_THAT(rows_of(p), ElementsAre("step a 1 1 1", "step b 1 1 1", "replay 30 20 1", "*replay/layer # 10 10 1"));
 }
 
-TEST(CapturedRanges, AreRowsApartFromRangesOfTheSamePath) {
+TEST(CapturedRanges, HaveRowsApartFromRangesOfTheSamePath) {
     // The warm-up ran the step eagerly in the same range that replays it later.
     capture_builder capture;
     thread_script& main = capture.thread("main");
@@ -175,7 +175,7 @@ TEST(CapturedRanges, AreRowsApartFromRangesOfTheSamePath) {
                 ElementsAre("step 18 0 2", "step/forward 8 8 1", "*step/forward 10 10 1"));
 }
 
-TEST(CapturedRanges, CountReplaysWhoseCaptureWasNotSeen) {
+TEST(CapturedRanges, CountReplaysOfUnseenCaptures) {
     capture_builder capture;
     capture.thread("main").push(0, "replay").launch(1, 1, "").pop(3);
     capture.kernel(1, 100, 110, {.graph_node = 101}).kernel(1, 110, 115, {.graph_node = 102}).kernel(1, 115, 116);
@@ -185,7 +185,7 @@ TEST(CapturedRanges, CountReplaysWhoseCaptureWasNotSeen) {
 }
 
 // Node 1 before the condition, node 2 in its body, which becomes node 102 of the instantiated graph.
-TEST(CapturedRanges, HoldTheBodiesOfConditionalNodes) {
+TEST(CapturedRanges, IncludeBodiesOfConditionalNodes) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.begin_capture(1, 90).push(2, "decide").node(3, 1).pop(4).push(5, "body").node(6, 2).pop(7);
@@ -203,7 +203,7 @@ TEST(CapturedRanges, HoldTheBodiesOfConditionalNodes) {
 }
 
 // The body of a conditional node is captured in the midst of the graph that it stands in, and on its own.
-TEST(CapturedRanges, AreThoseSinceTheCaptureOfTheNodesOwnGraphBegan) {
+TEST(CapturedRanges, StartAtTheCaptureOfTheNodesOwnGraph) {
     constexpr std::uint64_t outer = std::uint64_t{1} << 32;
     constexpr std::uint64_t inner = std::uint64_t{2} << 32;
     constexpr std::uint64_t made = std::uint64_t{3} << 32;
@@ -220,7 +220,7 @@ TEST(CapturedRanges, AreThoseSinceTheCaptureOfTheNodesOwnGraphBegan) {
                 ElementsAre("step 30 0 1", "*step/forward 20 20 1", "*step/body 10 10 1"));
 }
 
-TEST(CapturedRanges, AreThoseOfTheGraphThatAnExecutableWasUpdatedBy) {
+TEST(CapturedRanges, FollowTheUpdateOfAnExecutable) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.begin_capture(1, 90).push(2, "old").node(3, 1).pop(4).copy(5, 101, 1).push(20, "step 1").launch(21, 1, "");
@@ -231,7 +231,7 @@ TEST(CapturedRanges, AreThoseOfTheGraphThatAnExecutableWasUpdatedBy) {
                 ElementsAre("step # 13 0 2", "*step #/old 10 10 1", "*step #/new 3 3 1"));
 }
 
-TEST(CapturedRanges, HaveNoPartInAGraphThatWasRecordedAsAWhole) {
+TEST(CapturedRanges, AreAbsentForAGraphRecordedAsAWhole) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     main.begin_capture(1, 90).push(2, "forward").node(3, 1).pop(4);

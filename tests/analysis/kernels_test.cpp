@@ -10,7 +10,7 @@
 namespace prof::kernels_test {
 namespace {
 
-TEST(Kernels, OfNcclCommunicate) {
+TEST(CommunicationKernels, AreRecognizedByNcclsNames) {
     for (const char* symbol : {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
                                "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
                                "ncclKernel_AllReduce_TREE_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
@@ -99,7 +99,7 @@ TEST(TransferTable, SumsByKindAndMemories) {
     EXPECT_EQ(rows[2].operation, "Memcpy HtoD (Pinned -> Device)");
 }
 
-TEST(TransferTable, HasWordsForPeerCopiesAndForKindsToCome) {
+TEST(TransferTable, NamesPeerCopiesAndUnknownKinds) {
     EXPECT_EQ(
         transfer_name({.kind = transfer_kind::memcpy_peer, .copy_kind = 10, .source_kind = 3, .destination_kind = 3}),
         "Memcpy PtoP (Device -> Device)");

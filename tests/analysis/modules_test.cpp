@@ -90,7 +90,7 @@ protected:
 
 // Net calls h.0 (nodes 0 to 2), h.1 (3 and 4) and makes node 5 itself; the loss makes 6. Node 1 is a checkpoint, which
 // calls h.0.mlp anew on autograd's thread and goes backward through the node 1 that this makes.
-TEST_F(Modules, WorkedByHand) {
+TEST_F(Modules, MatchAnExampleWorkedByHand) {
     main.push(0, "forward", phases);
     call(main, 10, "Net (Net)", 0);
     call(main, 20, "Net.h.0 (Block)", 0);
@@ -174,8 +174,8 @@ TEST_F(Modules, DoNotGuessBetweenThreads) {
         << "7: the first thread may have made it outside its module";
 }
 
-// What is made after a node has run cannot be it: the second thread's call is later.
-TEST_F(Modules, LaterCallsMadeNoEarlierNode) {
+// A call that comes after a node has run did not make it: the second thread's call is later.
+TEST_F(Modules, GiveNoNodeToALaterCall) {
     thread_script& second = capture.thread("worker");
     call(main, 10, "A (Net)", 0);
     main.launch(15, 100);
@@ -191,7 +191,7 @@ TEST_F(Modules, LaterCallsMadeNoEarlierNode) {
     EXPECT_THAT(gpu_lines(measure()), ElementsAre("A | 1 | 0 0 8 0", "B | 1 | 0 0 0 0"));
 }
 
-TEST_F(Modules, OfReplayedGraphsAreThoseOfTheCapture) {
+TEST_F(Modules, GetReplayedGraphsOfTheirCapture) {
     main.begin_capture(2, 90).push(3, "forward", phases);
     call(main, 4, "Net (Net)", 0);
     call(main, 5, "Net.up (Linear)", 0);
@@ -204,8 +204,8 @@ TEST_F(Modules, OfReplayedGraphsAreThoseOfTheCapture) {
     EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 13 0 0 0", "Net.up | 1 | 10 0 0 0"));
 }
 
-// A module may call itself.
-TEST_F(Modules, CountEachCallOfOneThatCallsItself) {
+// The module calls itself.
+TEST_F(Modules, CountEachCallOfARecursiveModule) {
     main.push(0, "evaluation", phases);
     call(main, 10, "Net (Net)", -1);
     call(main, 20, "Net (Net)", -1);
@@ -228,8 +228,8 @@ TEST_F(Modules, DoNotGuessBetweenAModuleAndWorkOutsideAny) {
     EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 1 0 0 0", "B | 1 | 0 0 0 0", "(not known) | 0 | 0 0 6 0"));
 }
 
-// One that makes none in its modules (it evaluates) makes none.
-TEST_F(Modules, ThreadsThatMakeNoNodesAreNoneThatMayHave) {
+// A thread that makes no node in its modules (it evaluates) is taken to make none at all.
+TEST_F(Modules, IgnoreThreadsThatMakeNoNodes) {
     thread_script& second = capture.thread("worker");
     call(second, 1, "B (Net)", 0);
     leave(second, 2, 0);
@@ -237,18 +237,18 @@ TEST_F(Modules, ThreadsThatMakeNoNodesAreNoneThatMayHave) {
     EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 1 0 6 0", "B | 1 | 0 0 0 0"));
 }
 
-// Its nodes are made by threads of the engine's, whose numbers are not known.
+// The graph's nodes are made by threads of the engine, whose numbers are not known.
 TEST_F(Modules, DoNotGuessAfterABackwardThatMakesAGraph) {
     go_backward_twice(makes_graph);
     EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 1 0 2 0", "(not known) | 0 | 0 0 4 0"));
 }
-TEST_F(Modules, KnowWhoseNodesRunAfterABackwardThatMakesNone) {
+TEST_F(Modules, KnowTheOwnersOfNodesAfterABackwardWithoutAGraph) {
     go_backward_twice(0);
     EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 1 0 6 0"));
 }
 
 // With `--pytorch ops` the forward of a Function of the program's has a number and no namespace.
-TEST_F(Modules, ForwardsOfFunctionsAreNoNodes) {
+TEST_F(Modules, DoNotTakeForwardsOfFunctionsForNodes) {
     main.push(0, "forward", phases);
     call(main, 10, "Net (Net)", 0);
     node(main, 12, "Slow", 0);
@@ -263,8 +263,8 @@ TEST_F(Modules, ForwardsOfFunctionsAreNoNodes) {
     EXPECT_EQ(table.rows[0].total[2].host_ns, 5);
 }
 
-// Without numbers (another PyTorch) forward is known, and backward is said not to be.
-TEST_F(Modules, WithoutNumbersBackwardIsNotKnown) {
+// Without numbers (another PyTorch) forward is known, and backward stands in the row of unknown work.
+TEST_F(Modules, LeaveBackwardUnknownWithoutNumbers) {
     main.push(0, "forward", phases);
     call(main, 10, "Net (Net)", -1);
     main.launch(12, 1);
@@ -277,7 +277,7 @@ TEST_F(Modules, WithoutNumbersBackwardIsNotKnown) {
     EXPECT_THAT(gpu_lines(measure()), ElementsAre("Net | 1 | 7 0 0 0", "(not known) | 0 | 0 0 20 0"));
 }
 
-TEST_F(Modules, OfADamagedCaptureMayHaveAnyName) {
+TEST_F(Modules, SurviveHostileNames) {
     main.push(0, "forward", phases);
     std::uint64_t at = 0;
     for (const std::string& name : {std::string(60'000, '.'), std::string("a.. (b"), std::string(" ("),
@@ -289,8 +289,8 @@ TEST_F(Modules, OfADamagedCaptureMayHaveAnyName) {
     EXPECT_GE(measure(true).rows.size(), 5U);
 }
 
-// A list of modules of several classes keeps their names.
-TEST_F(Modules, OfOneListAreFoldedWhereTheyAreAlike) {
+// A list whose modules are of several classes keeps its names.
+TEST_F(Modules, FoldSimilarModulesOfAList) {
     std::uint64_t at = 0;
     const auto call_all = [&](std::initializer_list<const char*> names) {
         for (const char* name : names) {
@@ -313,7 +313,7 @@ TEST_F(Modules, OfOneListAreFoldedWhereTheyAreAlike) {
                                    "Net.layer1.*.conv1 3 Conv2d", "Net.layer2.0 1 Bottleneck"));
 }
 
-TEST_F(Modules, ReportSaysWhatIsLeftOut) {
+TEST_F(Modules, NoteRowsThatAreLeftOut) {
     main.push(0, "forward", phases);
     std::uint64_t at = 1;
     call(main, at++, "Net (Net)", -1);
@@ -342,7 +342,7 @@ TEST_F(Modules, ReportSaysWhatIsLeftOut) {
 }
 
 // Whatever the program does: each phase's GPU time is that of the rows, and no other table knows of modules.
-TEST_F(Modules, OfRandomProgramsAddUp) {
+TEST_F(Modules, AddUpForRandomPrograms) {
     for (std::uint32_t seed = 0; seed < 60; ++seed) {
         std::mt19937 random(seed);
         const auto draw = [&](std::uint64_t most) { return random() % most; };

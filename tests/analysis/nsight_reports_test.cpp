@@ -72,7 +72,7 @@ TEST(NvtxGpuProjSum, HasNsightsColumnsAndTheLaunchingThreadsWorkOnly) {
                             ":data PushPop 4 4 1 1 1 0"));
 }
 
-TEST(NvtxGpuProjSum, TakesStatisticsOverInstancesOfOneNameInAnyThread) {
+TEST(NvtxGpuProjSum, MergesInstancesOfOneNameAcrossThreads) {
     capture_builder capture;
     capture.thread("a").push(1, "f").launch(2, 1).pop(4).push(5, "f").pop(9).push(10, "f").launch(11, 2).pop(13);
     capture.thread("b").push(1, "g").push(2, "f").launch(3, 3).launch(5, 4).pop(7).pop(8);
@@ -153,8 +153,8 @@ TEST(NvtxGpuProj, CountsStartEndRangesOfTheirOwnThread) {
                 ElementsAre(":request StartEnd 2 4"));
 }
 
-// Those around calls without GPU work: their number is that at which new ones used to be left out.
-TEST(NvtxGpuProj, FollowsStartEndRangesHoweverManyEndedBefore) {
+// The ended ranges have no GPU work. They are more than the number of ranges that may be open at once.
+TEST(NvtxGpuProj, FollowsStartEndRangesAfterManyEndedOnes) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     std::uint64_t ns = 10;
@@ -176,7 +176,7 @@ TEST(NvtxGpuProj, FollowsStartEndRangesHoweverManyEndedBefore) {
                 ElementsAre(":batch 100 100 1000", ":epoch 1 100 1000"));
 }
 
-TEST(NvtxGpuProj, SaysHowManyStartEndRangesItDoesNotFollow) {
+TEST(NvtxGpuProj, CountsStartEndRangesBeyondItsLimit) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
     for (std::uint64_t id = 1; id <= 1030; ++id) main.start(id, "request", id);
@@ -216,7 +216,7 @@ timeline worker_loop() {
     return capture.build();
 }
 
-TEST(NvtxGpuProj, IsOfTheOwnThreadWhomeverItWorksFor) {
+TEST(NvtxGpuProj, CountsWorkForTheLaunchingThread) {
     const timeline data = worker_loop();
     // worker loop: 100 to 505, comm: 100 to 303, chunk: 300 to 404; forward launched nothing itself.
     EXPECT_THAT(rows_of(report("nvtx_gpu_proj_trace", data),
@@ -284,7 +284,7 @@ TEST(NvtxKernSum, GroupsKernelsByRangeThreadAndName) {
                 "4711 3 3 2 4 1.41421");
 }
 
-TEST(NvtxPushPopSum, IsTheHostsTimeByName) {
+TEST(NvtxPushPopSum, SumsHostTimeByName) {
     capture_builder capture;
     const std::uint16_t ours = capture.domain("prof");
     capture.thread("main").push(0, "a").pop(10).push(20, "a").pop(50).push(60, "b 2", ours).pop(120, ours);
@@ -296,7 +296,7 @@ TEST(NvtxPushPopSum, IsTheHostsTimeByName) {
                 ElementsAre("60 60 1 60 60 60 60 0 prof:b 2", "40 40 2 20 20 10 30 14.1421 :a"));
 }
 
-TEST(CudaGpuKernSum, SumsByTheNameAskedFor) {
+TEST(CudaGpuKernSum, SumsByTheRequestedNameStyle) {
     const timeline data = step().build();
     const table t = report("cuda_gpu_kern_sum", data);
     EXPECT_EQ(header_of(t), "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name");
@@ -354,7 +354,7 @@ TEST(CudaApiSum, SumsCallsThatReturned) {
                 ElementsAre("60 60 1 call41", "40 40 2 call211"));
 }
 
-TEST(CudaKernExecSum, TellsCallQueueAndExecutionApart) {
+TEST(CudaKernExecSum, SeparatesCallQueueAndExecution) {
     capture_builder capture;
     capture.parts().properties["pid"] = "7";
     thread_script& main = capture.thread("main");
@@ -376,7 +376,7 @@ TEST(CudaKernExecSum, TellsCallQueueAndExecutionApart) {
         ElementsAre("7 1001 0 2 1 30 50 10 30 10 10 5 30 call211 k", "7 1001 0 2 2 20 31 10 10 2 20 1 8 call311 k"));
 }
 
-TEST(CudaKernExecSum, LeavesTheQueueEmptyWhereNothingWaited) {
+TEST(CudaKernExecSum, LeavesTheQueueEmptyWhenNothingWaited) {
     capture_builder capture;
     call(capture.thread("main"), 200, 230, 2, 211);
     capture.kernel(2, 220, 225, {}, "k");
@@ -384,7 +384,7 @@ TEST(CudaKernExecSum, LeavesTheQueueEmptyWhereNothingWaited) {
                 ElementsAre("0  "));
 }
 
-TEST(Reports, OfNothingHaveNoRows) {
+TEST(Reports, HaveNoRowsForAnEmptyTimeline) {
     const timeline nothing;
     for (const report_kind& kind : report_kinds()) {
         const table t = report(std::string(kind.name).c_str(), nothing);

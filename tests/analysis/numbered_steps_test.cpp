@@ -48,7 +48,7 @@ struct NumberedSteps : testing::Test {
     }
 };
 
-TEST_F(NumberedSteps, AreThoseThatWereObserved) {
+TEST_F(NumberedSteps, AreTheObservedSteps) {
     main.push(0, "startup", phases).pop(10, phases);
     step(10, 20, 0);
     step(20, 30);
@@ -58,7 +58,7 @@ TEST_F(NumberedSteps, AreThoseThatWereObserved) {
     EXPECT_THAT(found({.include = {}, .exclude = {"prof.phases"}}), IsEmpty());
 }
 
-TEST_F(NumberedSteps, LeaveOutWhatWasNoneBeforeAnOptimizerWasMade) {
+TEST_F(NumberedSteps, LeaveOutStepsBeforeTheOptimizerWasMade) {
     step(10, 20, 0);
     step(20, 30, call_witness);
     main.push(30, "startup", phases).pop(40, phases);
@@ -66,13 +66,13 @@ TEST_F(NumberedSteps, LeaveOutWhatWasNoneBeforeAnOptimizerWasMade) {
     EXPECT_THAT(found(), ElementsAre("0 40-50"));
 }
 
-TEST_F(NumberedSteps, OfAnAnnotationLastUntilTheNext) {
+TEST_F(NumberedSteps, EndAnAnnotatedStepAtTheNext) {
     step(10, 12, annotation_witness);
     step(20, 22, annotation_witness);
     EXPECT_THAT(found(), ElementsAre("0 10-20", "1 20-22"));
 }
 
-TEST_F(NumberedSteps, AreCountedOnesFirst) {
+TEST_F(NumberedSteps, PreferCountedSteps) {
     mark(10, 7);
     step(11, 15);
     mark(20, 8);
@@ -82,7 +82,7 @@ TEST_F(NumberedSteps, AreCountedOnesFirst) {
     EXPECT_THAT(found({.include = {}, .exclude = {"prof"}}), ElementsAre("0 11-15"));
 }
 
-TEST_F(NumberedSteps, AreLeftToTheProgramThatHasItsOwn) {
+TEST_F(NumberedSteps, AreNoneBesideProfilerSteps) {
     mark(5, 1);
     step(10, 20);
     main.push(21, "ProfilerStep#3").pop(25);

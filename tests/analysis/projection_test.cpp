@@ -34,7 +34,7 @@ timeline two_iterations() {
     return capture.build();
 }
 
-TEST(Projection, AddsUpWhatEachPathCostOnTheGpu) {
+TEST(Projection, SumsGpuTimeByPath) {
     const projection p = project(two_iterations());
     EXPECT_THAT(sums(p), ElementsAre("iteration # 75 5", "iteration #/forward 70 70", "(no range) 0 0",
                                      "(ambiguous) 0 0", "(unmatched) 0 0"));
@@ -86,7 +86,7 @@ TEST(Projection, CountsInstancesWithoutGpuWork) {
     EXPECT_EQ(row_at(p, "b").gpu_sum_ns, 0);
 }
 
-TEST(Projection, TellsSumBusyAndSpanApartOnTwoStreams) {
+TEST(Projection, SeparatesSumBusyAndSpanOnTwoStreams) {
     capture_builder capture;
     capture.thread("main").push(1, "a").launch(2, 1).launch(3, 2).launch(4, 3).pop(5);
     capture.kernel(1, 100, 140, {.stream = 7}).kernel(2, 120, 160, {.stream = 9}).kernel(3, 180, 190, {.stream = 7});
@@ -118,7 +118,7 @@ TEST(Projection, ShowsUnmatchedWorkAndWorkOutsideRanges) {
     EXPECT_EQ(row_at(p, "(unmatched)").instances, 0U);
 }
 
-TEST(Projection, TellsARangeFromTheRowsThatLookLikeIt) {
+TEST(Projection, DistinguishesARangeFromSpecialRows) {
     capture_builder capture;
     capture.thread("main").push(1, "(no range)").launch(2, 1).pop(3).launch(4, 2);
     capture.kernel(1, 100, 140).kernel(2, 200, 205);
@@ -130,7 +130,7 @@ TEST(Projection, TellsARangeFromTheRowsThatLookLikeIt) {
 }
 
 // Of the default domain, libprof's own, NCCL and one that is called "default", as filters call the default one.
-TEST(Projection, TellsARangeFromThoseOfADomainThatLooksLikeItsName) {
+TEST(Projection, DistinguishesNamesThatLookLikeADomain) {
     capture_builder capture;
     const std::uint16_t own = capture.domain("prof");
     const std::uint16_t nccl = capture.domain("NCCL");
@@ -214,7 +214,7 @@ TEST(Projection, NamesDomains) {
 }
 
 // 4 + 6 ns inside forward (6 of them inside layer), 3 outside any range, and what is no wait or never came back.
-TEST(Projection, AddsTheTimeThatARangesThreadWaited) {
+TEST(Projection, SumsWaitsOfARangesThread) {
     capture_builder capture;
     capture.thread("main")
         .push(1, "forward")
@@ -241,7 +241,7 @@ TEST(Projection, AddsTheTimeThatARangesThreadWaited) {
     EXPECT_EQ(p.wait_ns, 15);
 }
 
-TEST(Projection, TellsCommunicationFromComputing) {
+TEST(Projection, SeparatesCommunicationFromComputing) {
     capture_builder capture;
     capture.thread("main").push(1, "step").launch(2, 1).push(3, "sync").launch(4, 2).pop(5).pop(6).launch(7, 3);
     capture.kernel(1, 100, 110, {}, "gemm")
@@ -254,7 +254,7 @@ TEST(Projection, TellsCommunicationFromComputing) {
     EXPECT_EQ(p.communication_ns, 50);
 }
 
-TEST(Projection, AddsTheBytesThatRangesSayTheyMove) {
+TEST(Projection, SumsPayloadBytes) {
     const auto bytes = static_cast<std::uint8_t>(payload_type::bytes);
     const auto number = static_cast<std::uint8_t>(payload_type::u64);
     capture_builder capture;
@@ -275,13 +275,13 @@ TEST(Projection, AddsTheBytesThatRangesSayTheyMove) {
     EXPECT_EQ(row_at(p, "step").payload_bytes, 0U) << "the ranges' own word, not that of those inside";
 }
 
-TEST(Projection, OfNothingHasTheThreeRowsAndNoTime) {
+TEST(Projection, HasThreeEmptyRowsForAnEmptyTimeline) {
     const projection p = project(timeline{});
     EXPECT_THAT(sums(p), ElementsAre("(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
     EXPECT_THAT(p.process_ranges, IsEmpty());
 }
 
-TEST(ProcessRanges, CountWhatAnybodyLaunchedWhileTheyWereOpen) {
+TEST(ProcessRanges, CountLaunchesOfAllThreadsWhileOpen) {
     capture_builder capture;
     capture.thread("one").start(1, "request 1", 71).launch(5, 1).launch(12, 2);
     capture.thread("two").launch(6, 3).end(10, 71).launch(20, 4);

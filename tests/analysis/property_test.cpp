@@ -279,7 +279,7 @@ struct coverage {
     }
 };
 
-TEST(ProjectionOfRandomPrograms, AgreesWithTheOracleAndLosesNothing) {
+TEST(Projection, AgreesWithTheOracleForRandomPrograms) {
     coverage met;
     for (std::uint32_t seed = 1; seed <= 10'000; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -337,7 +337,7 @@ void scramble(TValue& value, std::mt19937_64& random) {
     std::memcpy(&value, bytes.data(), sizeof value);
 }
 
-TEST(ProjectionOfDamagedCaptures, KeepsItsSumsWhateverTheValues) {
+TEST(Projection, KeepsItsSumsForDamagedCaptures) {
     for (std::uint32_t seed = 1; seed <= 300; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937_64 random{seed};

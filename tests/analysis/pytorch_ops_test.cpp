@@ -63,7 +63,7 @@ void one_step(capture_builder& capture, thread_script& main) {
     capture.kernel(4, 4000, 8000).kernel(5, 9000, 9007);
 }
 
-TEST_F(PytorchOps, CountSelfAndTotalOnBothSides) {
+TEST_F(PytorchOps, CountSelfAndTotalOnHostAndGpu) {
     one_step(capture, main);
     node(autograd, 300, 310, "AddmmBackward0", 1, 4);
     node(autograd, 320, 330, "TBackward0", 0, 5);
@@ -106,7 +106,7 @@ TEST_F(PytorchOps, CountSelfAndTotalOnBothSides) {
     EXPECT_EQ(table.unlinked_nodes + table.ambiguous_nodes, 0U);
 }
 
-TEST_F(PytorchOps, AnOperatorThatOnlyCallsItselfIsOneCall) {
+TEST_F(PytorchOps, CountAPureRecursionAsOneCall) {
     push(main, 0, "aten::div_", 5);
     push(main, 10, "aten::div_");
     push(main, 20, "aten::div_");
@@ -125,7 +125,7 @@ TEST_F(PytorchOps, AnOperatorThatOnlyCallsItselfIsOneCall) {
     EXPECT_EQ(r.backward_calls, 1U);
 }
 
-TEST_F(PytorchOps, AnOperatorThatLaunchesBesidesCallingItselfIsTwoCalls) {
+TEST_F(PytorchOps, CountARecursionThatLaunchesAsTwoCalls) {
     push(main, 0, "aten::div_");
     main.launch(1, 1);
     push(main, 10, "aten::div_");
@@ -148,7 +148,7 @@ TEST_F(PytorchOps, DoNotTakeTheTimeOfTheProgramsRanges) {
     EXPECT_EQ(projected.adopted_ops, 1U);
 }
 
-TEST_F(PytorchOps, TheLastOperatorThatShowsANumberMakesTheNode) {
+TEST_F(PytorchOps, GiveANodeToTheLastOperatorOfItsNumber) {
     push(main, 0, "aten::view", 5);  // makes none: the number is shown again
     main.pop(1);
     push(main, 2, "aten::mul", 5);
@@ -163,7 +163,7 @@ TEST_F(PytorchOps, TheLastOperatorThatShowsANumberMakesTheNode) {
     EXPECT_EQ(row(table, "aten::add").backward_calls, 0U);
 }
 
-TEST_F(PytorchOps, NodesOfTwoThreadsWithOneNumberAreNotGuessed) {
+TEST_F(PytorchOps, DoNotGuessBetweenThreadsWithOneNumber) {
     thread_script& second = capture.thread("trainer");
     push(main, 0, "aten::mul", 5);
     main.pop(1);
@@ -176,7 +176,7 @@ TEST_F(PytorchOps, NodesOfTwoThreadsWithOneNumberAreNotGuessed) {
     EXPECT_EQ(row(table, "aten::mul").backward_calls + row(table, "aten::add").backward_calls, 0U);
 }
 
-TEST_F(PytorchOps, AnOperatorWhoseNodeIsKnownGivesWayToAnotherThreads) {
+TEST_F(PytorchOps, GiveAReusedNumberToTheLaterOperator) {
     push(main, 0, "aten::mul", 5);
     main.pop(1);
     capture.kernel(1, 100, 130).kernel(2, 200, 207).kernel(3, 300, 301);
@@ -189,7 +189,7 @@ TEST_F(PytorchOps, AnOperatorWhoseNodeIsKnownGivesWayToAnotherThreads) {
     EXPECT_EQ(row(table, "aten::exp").backward_gpu_ns, 7);
 }
 
-TEST_F(PytorchOps, ASecondBackwardThroughTheSameGraphCountsToo) {
+TEST_F(PytorchOps, CountASecondBackwardThroughTheSameGraph) {
     push(main, 0, "aten::mul", 5);
     main.pop(1);
     capture.kernel(1, 100, 130).kernel(2, 200, 207);
@@ -200,7 +200,7 @@ TEST_F(PytorchOps, ASecondBackwardThroughTheSameGraphCountsToo) {
     EXPECT_EQ(row(table, "aten::mul").backward_calls, 2U);
 }
 
-TEST_F(PytorchOps, NodesWithoutARecordedOperatorAreCounted) {
+TEST_F(PytorchOps, CountNodesWithoutARecordedOperator) {
     capture.kernel(1, 100, 130);
     node(autograd, 10, 20, "MulBackward0", 5, 1);
     push(main, 30, "aten::mul", 5);  // too late to have made it
@@ -211,7 +211,7 @@ TEST_F(PytorchOps, NodesWithoutARecordedOperatorAreCounted) {
     EXPECT_EQ(row(table, "aten::mul").backward_calls, 0U);
 }
 
-TEST_F(PytorchOps, WithoutPytorchThereAreNone) {
+TEST_F(PytorchOps, AreNoneWithoutPytorch) {
     main.push(0, "forward").launch(1, 1).pop(2);
     capture.kernel(1, 10, 20);
     EXPECT_TRUE(pytorch_operators(capture.build()).rows.empty());

@@ -71,7 +71,7 @@ struct RowFold : testing::Test {
     }
 };
 
-TEST_F(RowFold, ShowsATableThatIsShortEnoughAsItIs) {
+TEST_F(RowFold, KeepsAShortTableWhole) {
     const std::vector<std::string> all = {"step 1",  "-forward 10",  "--a 20", "---x 5",  "---y 6",
                                           "--b 7",   "-backward 30", "--c 4",  "-data 0", "-idle 0",
                                           "fixed 0", "fixed 0",      "fixed 0"};
@@ -80,7 +80,7 @@ TEST_F(RowFold, ShowsATableThatIsShortEnoughAsItIs) {
 }
 
 // By GPU time: step 83, forward 48, backward 34, a 31, b 7, y 6, x 5, c 4; then by host time data and idle.
-TEST_F(RowFold, KeepsTheLargestAndSaysWhatTheRestComesTo) {
+TEST_F(RowFold, KeepsTheLargestRowsAndSumsTheRest) {
     EXPECT_THAT(shown(made.rows, 12), ElementsAre("step 1", "-forward 10", "--a 20", "---x 5", "---y 6", "--b 7",
                                                   "-backward 30", "--c 4", "-+2 0", "fixed 0", "fixed 0", "fixed 0"));
     EXPECT_THAT(shown(made.rows, 11), ElementsAre("step 1", "-forward 10", "--a 20", "---+2 11", "--b 7",
@@ -94,7 +94,7 @@ TEST_F(RowFold, KeepsTheLargestAndSaysWhatTheRestComesTo) {
     EXPECT_THAT(shown(made.rows, 1), ElementsAre("+10 83", "fixed 0", "fixed 0", "fixed 0"));
 }
 
-TEST_F(RowFold, AddsWhatAddsUp) {
+TEST_F(RowFold, SumsEachFigureOnce) {
     const auto rows = rows_to_show(made.rows, {.most = 7});
     ASSERT_EQ(rows[2].stands_for, 4U);  // a, x, y, b
     const projection_row& sums = rows[2].figures;
@@ -106,7 +106,7 @@ TEST_F(RowFold, AddsWhatAddsUp) {
     EXPECT_EQ(rows[1].row, 1U);
 }
 
-TEST_F(RowFold, LeavesOutWhatIsTooDeepInSilence) {
+TEST_F(RowFold, LeavesOutDeepRowsWithoutCountingThem) {
     EXPECT_THAT(shown(made.rows, SIZE_MAX, 1), ElementsAre("step 1", "-forward 10", "-backward 30", "-data 0",
                                                            "-idle 0", "fixed 0", "fixed 0", "fixed 0"));
     EXPECT_THAT(shown(made.rows, 5, 1), ElementsAre("step 1", "-+4 82", "fixed 0", "fixed 0", "fixed 0"))
@@ -127,7 +127,7 @@ TEST_F(RowFold, KeepsPhasesOfTheOutermostLevel) {
 }
 
 // A jitted program: thousands of the compiler's passes, without GPU time.
-TEST_F(RowFold, IsShortWhateverTheProgram) {
+TEST_F(RowFold, BoundsTheRowsOfAnyProgram) {
     tree compiled;
     const std::uint32_t step = compiled.add("step", npos, 100);
     const std::uint32_t compile = compiled.add("compile", step, 0, 1'000'000);
@@ -140,7 +140,7 @@ TEST_F(RowFold, IsShortWhateverTheProgram) {
 }
 
 // Random trees at every limit. Sums of rows need not be those of the rows below them, as where domains interleave.
-TEST(RowFoldOfRandomTrees, KeepsTheTotalsAndTheOrder) {
+TEST(RowFoldOfRandomTrees, KeepsTotalsAndOrder) {
     for (std::uint32_t seed = 1; seed <= 400; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937 random(seed);

@@ -20,7 +20,7 @@ TEST(Segment, FoldsEachRunOfDigits) {
     EXPECT_EQ(fold_digits("№ ²٣"), "№ ²٣") << "digits are ASCII's; other bytes are left as they are";
 }
 
-TEST(Segment, KeepsNumbersThatTellKindsOfThingsApart) {
+TEST(Segment, KeepsNumbersThatDistinguishKinds) {
     for (const char* name :
          {"conv1d", "conv2d_bias", "ConvTranspose2D", "fp16", "fp8", "gemm_bf16/tn", "TF32 on", "int8", "cast(uint4)",
           "float64", "adamw8bit", "aten::_conv3d_", "log1p", "CastFp16ToBool"}) {
@@ -47,7 +47,7 @@ TEST(Segment, KeepsNumbersThatTellKindsOfThingsApart) {
     for (const auto& [name, expected] : folded) EXPECT_EQ(fold_digits(name), expected);
 }
 
-TEST(Segment, NamesTheDomainUnlessItIsTheDefaultOrOurs) {
+TEST(Segment, NamesDomainsButTheDefaultAndLibprofs) {
     timeline data;
     data.domains = {{""}, {"NCCL2"}, {"prof"}};
     data.name_table = {{1, "step 3"}};
@@ -64,7 +64,7 @@ TEST(Segment, NamesTheDomainUnlessItIsTheDefaultOrOurs) {
 }
 
 // No two ranges of different names or domains have equal segments.
-TEST(Segment, TellsNamesFromWhatTheyLookLike) {
+TEST(Segment, DistinguishesNamesFromDomainsAndSpecialRows) {
     timeline data;
     data.domains = {{""}, {"a"}, {"a:b"}, {"prof"}, {"default"}};
     const auto segment = [&](std::uint16_t domain, const char* name) {
@@ -94,21 +94,21 @@ TEST(Segment, TellsNamesFromWhatTheyLookLike) {
     EXPECT_EQ(segment(0, std::string(1 << 20, ':').c_str()), std::string(1 << 20, ':'));
 }
 
-TEST(Segment, IsShownWithoutTheEscapesOfPaths) {
+TEST(Segment, IsShownWithoutPathEscapes) {
     EXPECT_EQ(shown_segment("step/a\\/b\\\\c"), "a/b\\c");
     EXPECT_EQ(shown_segment("step/NCCL\\:y"), "NCCL\\:y");
     EXPECT_EQ(shown_segment("\\(no range)"), "\\(no range)");
     EXPECT_EQ(shown_segment(""), "");
 }
 
-TEST(Segment, SaysWhetherItIsCaptured) {
+TEST(Segment, MarksCapturedRanges) {
     EXPECT_EQ(with_captured("x", true), "x (captured)");
     EXPECT_EQ(with_captured("x", false), "x");
     EXPECT_EQ(with_captured("x (captured)", false), "x \\(captured)");
     EXPECT_EQ(with_captured("x (captured)", true), "x (captured) (captured)");
 }
 
-TEST(Segment, EscapesWhatSeparatesPaths) {
+TEST(Segment, EscapesPathSeparators) {
     EXPECT_EQ(escape_segment("a/b\\c"), "a\\/b\\\\c");
     EXPECT_EQ(escape_segment("plain"), "plain");
 }

@@ -86,7 +86,7 @@ std::vector<std::uint64_t> numbers(const timeline& data) {
     return out;
 }
 
-TEST_F(StepEstimate, WeighsByWhatEachWindowStandsFor) {
+TEST_F(StepEstimate, WeighsWindowsByTheStepsTheyStandFor) {
     const timeline data = two_windows();
     const step_estimate found = estimate_steps(data, attribute(data), true);
     EXPECT_EQ(found.captured_steps, 3U);
@@ -105,7 +105,7 @@ TEST_F(StepEstimate, WeighsByWhatEachWindowStandsFor) {
     EXPECT_TRUE(has_part_of_steps(data));
 }
 
-TEST_F(StepEstimate, LeavesOutAStepThatItsWindowCut) {
+TEST_F(StepEstimate, LeavesOutAStepCutByItsWindow) {
     const timeline data = two_windows(0);
     EXPECT_THAT(numbers(data), ElementsAre(5, 6));
     const step_estimate found = estimate_steps(data, attribute(data), true);
@@ -113,7 +113,7 @@ TEST_F(StepEstimate, LeavesOutAStepThatItsWindowCut) {
     EXPECT_FALSE(found.rows.front().gpu_ns.half_width);
 }
 
-TEST_F(StepEstimate, NeedsMarksOfOurOwn) {
+TEST_F(StepEstimate, NeedsStepMarksOfLibprof) {
     capture.thread("main").mark(1, "step").launch(2, 1).mark(3, "step");
     const timeline data = capture.build();
     EXPECT_TRUE(find_captured_steps(data).empty());
@@ -124,7 +124,7 @@ TEST_F(StepEstimate, NeedsMarksOfOurOwn) {
 }
 
 // A recording from a program that pauses by hand: it stands for all steps, in equal parts.
-TEST_F(StepEstimate, OfWindowsThatWereNotDrawnSaysSo) {
+TEST_F(StepEstimate, NotesWindowsThatWereNotDrawn) {
     capture.parts().properties["steps"] = "12";
     window({.epoch = 1, .begin_ticks = 1, .end_ticks = 300});
     capture.thread("main").add(step(10, 1)).launch(20, 1).add(step(30, 2)).launch(40, 2).add(step(50, 3)).launch(60, 3);
@@ -141,7 +141,7 @@ TEST_F(StepEstimate, OfWindowsThatWereNotDrawnSaysSo) {
 
 // A process that was killed did not say how many steps there were: at least those until the last that was captured, and
 // each window that was drawn stands for all of its stratum.
-TEST_F(StepEstimate, OfAProcessThatDiedTakesTheStepsItKnowsOf) {
+TEST_F(StepEstimate, UsesTheKnownStepsOfADeadProcess) {
     const timeline closed = two_windows();
     capture.parts().properties.erase("steps");
     const timeline data = capture.build();
@@ -157,7 +157,7 @@ TEST_F(StepEstimate, OfAProcessThatDiedTakesTheStepsItKnowsOf) {
 
 // Windows that were not drawn stand for the steps between them, too: the interval of 2 steps of at least 31 is none of
 // 0.
-TEST_F(StepEstimate, OfAProcessThatDiedDoesNotTakeItsWindowsForAllOfIt) {
+TEST_F(StepEstimate, DoesNotTakeADeadProcesssWindowsForAllSteps) {
     (void)two_windows();
     capture.parts().properties.erase("steps");
     for (auto& [epoch, entry] : capture.parts().windows) entry.drawn_among = 0;
@@ -170,8 +170,8 @@ TEST_F(StepEstimate, OfAProcessThatDiedDoesNotTakeItsWindowsForAllOfIt) {
     EXPECT_NEAR(*found.rows[0].gpu_ns.half_width, 12.70620473617 * std::sqrt(3200.0 * 5 / 9 * 28 / 31), 1e-6);
 }
 
-// Windows of a schedule in which one was drawn all the same: nobody drew them all.
-TEST_F(StepEstimate, TakesWindowsForDrawnOnlyIfAllWere) {
+// Windows of a schedule of which one is marked as drawn: they do not count as drawn.
+TEST_F(StepEstimate, TreatsWindowsAsDrawnOnlyIfAllWere) {
     (void)two_windows();
     capture.parts().windows[1].drawn_among = 0;
     const timeline data = capture.build();
@@ -179,7 +179,7 @@ TEST_F(StepEstimate, TakesWindowsForDrawnOnlyIfAllWere) {
 }
 
 // A step has what begins in its first moment, and nothing of the moment in which it ends.
-TEST_F(StepEstimate, CountsFromAStepsFirstMomentToItsEnd) {
+TEST_F(StepEstimate, CountsFromAStepsBeginningToItsEnd) {
     window({.epoch = 1, .begin_ticks = 1, .end_ticks = 60, .first_step = 1, .last_step = 2, .ends_with_step = 1});
     capture.parts().properties["steps"] = "3";
     capture.thread("main").add(step(10, 1)).launch(10, 1).add(step(20, 2)).launch(20, 2).launch(60, 3);
@@ -192,7 +192,7 @@ TEST_F(StepEstimate, CountsFromAStepsFirstMomentToItsEnd) {
 // Where all that there is was captured, a step's costs times the steps are the projection's sums, row by row: of a
 // graph that is replayed outside of ranges and inside, of work that either of two threads may have asked for, in ranges
 // of its own and in such a graph, too.
-TEST_F(StepEstimate, OfAllStepsIsWhatTheProjectionSays) {
+TEST_F(StepEstimate, EqualsTheProjectionWhenAllStepsAreCaptured) {
     window({.epoch = 1, .begin_ticks = 1, .end_ticks = 3000, .first_step = 1, .last_step = 2, .ends_with_step = 1});
     capture.parts().properties["steps"] = "2";
     thread_script& main = capture.thread("main");
@@ -231,7 +231,7 @@ TEST_F(StepEstimate, OfAllStepsIsWhatTheProjectionSays) {
 }
 
 // forward runs eagerly in step 0 (7 ns), and as part of a graph in step 1 (10 ns).
-TEST_F(StepEstimate, TellsCapturedRowsFromOthersOfTheirPath) {
+TEST_F(StepEstimate, DistinguishesCapturedRowsOfTheSamePath) {
     capture.parts().properties["steps"] = "2";
     thread_script& main = capture.thread("main");
     main.begin_capture(1, 90).push(2, "forward").node(3, 77).pop(4);
@@ -248,7 +248,7 @@ TEST_F(StepEstimate, TellsCapturedRowsFromOthersOfTheirPath) {
         << "which is what text has instead";
 }
 
-TEST_F(StepEstimate, ReportHasARowForAllWork) {
+TEST_F(StepEstimate, HasARowForAllWork) {
     const timeline data = two_windows();
     EXPECT_THAT(rows_of(steps_report({.data = data}), {"path", "gpu_ns", "instances"}),
                 ElementsAre("forward 60.9756 1", "(no range) 0.97561 0", "all GPU work 61.9512 "));
@@ -268,7 +268,7 @@ long most_memory_kib() {
 }
 
 // A long run of which each step has a range of another name: 400 MB if each row had a place for each window.
-TEST_F(StepEstimate, TakesNoMoreThanThereIs) {
+TEST_F(StepEstimate, BoundsItsMemory) {
     constexpr std::uint32_t windows = 5'000;
     capture.parts().properties["steps"] = std::to_string(windows);
     thread_script& main = capture.thread("main");

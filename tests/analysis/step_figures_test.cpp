@@ -53,7 +53,7 @@ struct StepFigures : testing::Test {
 };
 
 // Steps [100, 300), [300, 500), [500, 900) and one that the end of the program ends. The first takes part in nothing.
-TEST_F(StepFigures, OfObservedStepsWorkedByHand) {
+TEST_F(StepFigures, MatchObservedStepsWorkedByHand) {
     thread_script& main = capture.thread("python");
     thread_script& other = capture.thread("prefetch");
     main.push(0, "startup", phases).launch(10, 1).pop(99, phases);
@@ -91,8 +91,7 @@ TEST_F(StepFigures, OfObservedStepsWorkedByHand) {
     EXPECT_FALSE(measure({.include = {}, .exclude = {"prof.phases"}}));
 }
 
-// Replayed graphs have the phases of their capture.
-TEST_F(StepFigures, HaveThePhasesOfACapture) {
+TEST_F(StepFigures, GiveReplayedGraphsThePhasesOfTheirCapture) {
     thread_script& main = capture.thread("python");
     main.push(1, "warmup")
         .begin_capture(2, 90)
@@ -111,7 +110,7 @@ TEST_F(StepFigures, HaveThePhasesOfACapture) {
     EXPECT_THAT(parts_of(*found), ElementsAre("forward 10 1", " 3 1"));
 }
 
-TEST_F(StepFigures, TakeTheFirstStepOnlyWhereItIsAlone) {
+TEST_F(StepFigures, UseTheFirstStepOnlyIfItIsAlone) {
     thread_script& main = capture.thread("python");
     begin_step(main, 100, 0);
     next_step(main, 300);
@@ -125,7 +124,7 @@ TEST_F(StepFigures, TakeTheFirstStepOnlyWhereItIsAlone) {
     EXPECT_TRUE(found->parts.empty());
 }
 
-TEST_F(StepFigures, NeedAStepThatIsWhole) {
+TEST_F(StepFigures, NeedAWholeStep) {
     EXPECT_FALSE(measure());
     thread_script& main = capture.thread("python");
     main.push(10, "step").pop(20).push(30, "step").pop(40).push(50, "step").pop(60);
@@ -136,8 +135,8 @@ TEST_F(StepFigures, NeedAStepThatIsWhole) {
     EXPECT_FALSE(measure());
 }
 
-// What was observed before the program made its optimizer, and a step that was given up for an evaluation.
-TEST_F(StepFigures, LeaveOutWhatTurnedOutToBeNoStep) {
+// Left out are steps observed before the program made its optimizer, and a step given up for an evaluation.
+TEST_F(StepFigures, LeaveOutCancelledSteps) {
     thread_script& main = capture.thread("python");
     begin_step(main, 100, 0);
     next_step(main, 110, call_witness);
@@ -158,7 +157,7 @@ TEST_F(StepFigures, LeaveOutWhatTurnedOutToBeNoStep) {
 
 // The range of an annotation has what the host does: JAX returns before the GPU has worked. A phase between them, as a
 // function that is compiled, gives no step up.
-TEST_F(StepFigures, OfAnnotationsLastUntilTheNextBegins) {
+TEST_F(StepFigures, EndAnAnnotatedStepAtTheNext) {
     thread_script& main = capture.thread("python");
     begin_step(main, 100, annotation_witness);
     main.launch(110, 1).pop(300, phases);
@@ -179,7 +178,7 @@ TEST_F(StepFigures, OfAnnotationsLastUntilTheNextBegins) {
     EXPECT_THAT(parts_of(*found), ElementsAre("forward 2 1", " 7 2"));
 }
 
-TEST_F(StepFigures, OfAnnotationsInAWindowHaveItsFirstStep) {
+TEST_F(StepFigures, CountTheFirstAnnotatedStepOfAWindow) {
     capture.parts().properties["plan"] = "schedule wait=10,active=2";
     thread_script& main = capture.thread("python");
     for (const std::uint64_t ns : {100U, 200U, 300U}) {
@@ -191,7 +190,7 @@ TEST_F(StepFigures, OfAnnotationsInAWindowHaveItsFirstStep) {
     EXPECT_EQ(found->steps, 2U);
 }
 
-TEST_F(StepFigures, OfMarksNeedTheNextOne) {
+TEST_F(StepFigures, EndAMarkedStepAtTheNextMark) {
     thread_script& main = capture.thread("python");
     mark_step(main, 100, 0);  // as step_range counts
     main.launch(110, 1);
@@ -211,7 +210,7 @@ TEST_F(StepFigures, OfMarksNeedTheNextOne) {
 }
 
 // Windows [100, 300) with steps 5 and 6 and [1000, 1100) with step 30, which its end cuts.
-TEST_F(StepFigures, OfWindowsAreThoseOfWholeRecordedSteps) {
+TEST_F(StepFigures, CountOnlyWholeStepsOfWindows) {
     capture.parts().windows[1] = {
         .epoch = 1, .begin_ticks = 100, .end_ticks = 300, .first_step = 5, .last_step = 6, .ends_with_step = 1};
     capture.parts().windows[2] = {
@@ -232,7 +231,7 @@ TEST_F(StepFigures, OfWindowsAreThoseOfWholeRecordedSteps) {
 }
 
 // Observed steps in two windows: the last of each is not known to be whole.
-TEST_F(StepFigures, OfObservedStepsStayWithinTheirWindow) {
+TEST_F(StepFigures, KeepObservedStepsWithinTheirWindow) {
     capture.parts().windows[1] = {.epoch = 1, .begin_ticks = 100, .end_ticks = 300};
     capture.parts().windows[2] = {.epoch = 2, .begin_ticks = 1000, .end_ticks = 1300};
     thread_script& main = capture.thread("python");
@@ -247,7 +246,7 @@ TEST_F(StepFigures, OfObservedStepsStayWithinTheirWindow) {
     EXPECT_EQ(found->host_ns, 40 + 70);
 }
 
-TEST_F(StepFigures, OfProfilerSteps) {
+TEST_F(StepFigures, MeasureProfilerSteps) {
     thread_script& main = capture.thread("python");
     main.push(0, "ProfilerStep#0").pop(100).push(100, "ProfilerStep#1").launch(110, 1).pop(130);
     main.push(130, "ProfilerStep#2").launch(140, 2).pop(190).push(500, "ProfilerStep#7").pop(600);
@@ -262,7 +261,7 @@ TEST_F(StepFigures, OfProfilerSteps) {
     EXPECT_FALSE(measure({.include = {}, .exclude = {"default"}}));
 }
 
-TEST_F(StepFigures, SayNothingOfTheGpuWhereLaunchesWereNotRecorded) {
+TEST_F(StepFigures, HaveNoGpuTimeWithoutLaunches) {
     thread_script& main = capture.thread("python");
     mark_step(main, 100, 1);
     mark_step(main, 200, 2);
@@ -274,7 +273,7 @@ TEST_F(StepFigures, SayNothingOfTheGpuWhereLaunchesWereNotRecorded) {
 }
 
 // Random programs: every operation is looked up by the shortest road, and the parts add up.
-TEST_F(StepFigures, OfRandomProgramsLoseNothing) {
+TEST_F(StepFigures, LoseNothingOfRandomPrograms) {
     const std::vector<std::string> names = {"forward", "backward", "optimizer", "mine", "layer"};
     std::uint64_t counted = 0;
     for (std::uint32_t seed = 1; seed <= 2000; ++seed) {

@@ -17,7 +17,7 @@ std::string shown(const xla_operation& of) {
 }
 
 // Lines of "text => function | phase | path | operation".
-TEST(XlaNames, RealNamesOfOperations) {
+TEST(XlaNames, MatchRealOperationNames) {
     std::ifstream file{PROF_XLA_NAMES};
     std::size_t count = 0;
     for (std::string line; std::getline(file, line);) {
@@ -31,7 +31,7 @@ TEST(XlaNames, RealNamesOfOperations) {
     EXPECT_GT(count, 50U);
 }
 
-TEST(XlaNames, KindsOfRanges) {
+TEST(XlaNames, ClassifyRanges) {
     const auto kind = [](std::string_view text) { return read_xla_range(text).kind; };
     EXPECT_EQ(kind("XlaModule:#hlo_module=jit_train_step,program_id=47003#"), xla_range_kind::module);
     EXPECT_EQ(kind("XlaModule:#prefix=args[0],hlo_module=jit_stage,program_id=1#"), xla_range_kind::module);
@@ -49,7 +49,7 @@ TEST(XlaNames, KindsOfRanges) {
     EXPECT_EQ(read_xla_range("Thunk:#hlo_op=command_buffer_3#").hlo_op, "command_buffer_3");
 }
 
-TEST(XlaNames, ThunksNameMayHaveCommas) {
+TEST(XlaNames, AllowCommasInAThunksName) {
     const xla_range range = read_xla_range(
         "Thunk:#name=jit(f)/attn/...hqk,...khd->...qhd/dot_general,hlo_op=gemm_fusion_dot.134,unique_hlo_op_id=7#");
     EXPECT_EQ(range.name, "jit(f)/attn/...hqk,...khd->...qhd/dot_general");
@@ -59,7 +59,7 @@ TEST(XlaNames, ThunksNameMayHaveCommas) {
     EXPECT_EQ(twice.hlo_op, "z");
 }
 
-TEST(XlaNames, NamesWithoutTheirProgramsPrefix) {
+TEST(XlaNames, AddTheProgramsPrefix) {
     const xla_range module = read_xla_range("XlaModule:#prefix=jit(f)/jvp(M),hlo_module=jit_f,program_id=7#");
     EXPECT_EQ(module.prefix, "jit(f)/jvp(M)");
     EXPECT_EQ(module.module, "jit_f");
@@ -73,7 +73,7 @@ TEST(XlaNames, NamesWithoutTheirProgramsPrefix) {
     EXPECT_FALSE(read_xla_range("Thunk:#hlo_op=a#").has_name);
 }
 
-TEST(XlaNames, CutAndEmptyTexts) {
+TEST(XlaNames, SurviveCutAndEmptyTexts) {
     const std::string whole = "Thunk:#name=jit(f)/transpose(jvp(M))/up/dot_general,hlo_op=gemm.1,unique_hlo_op_id=7#";
     for (std::size_t length = 0; length <= whole.size(); ++length) {
         const xla_range range = read_xla_range(std::string_view{whole}.substr(0, length));
@@ -89,7 +89,7 @@ TEST(XlaNames, CutAndEmptyTexts) {
     EXPECT_EQ(jitted_function("pmap_step"), "pmap_step");
 }
 
-TEST(XlaNames, ParenthesesThatDoNotMatch) {
+TEST(XlaNames, AllowUnbalancedParentheses) {
     EXPECT_EQ(shown(read_xla_operation("jit(f)/a(/transpose(jvp(M))/up/dot_general")),
               "f | backward | a(/M/up | dot_general");
     EXPECT_EQ(shown(read_xla_operation("jit(f)/a)/jvp(M)/up/dot_general")), "f | forward | a)/M/up | dot_general");
@@ -100,7 +100,7 @@ TEST(XlaNames, ParenthesesThatDoNotMatch) {
     EXPECT_EQ(shown(read_xla_operation("jit(f)/a[0]/add")), "f |  | a[0] | add");
 }
 
-TEST(XlaNames, DeepAndLongNamesTakeNoLongerThanTheyAreLong) {
+TEST(XlaNames, ReadDeepAndLongNamesInLinearTime) {
     std::string deep = "jit(f)/";
     for (int i = 0; i < 100'000; ++i) deep += "jvp(";
     EXPECT_EQ(read_xla_operation(deep).phase, xla_phase::none);

@@ -87,7 +87,7 @@ public:
 
 using lines = std::vector<std::string>;
 
-TEST(XlaPhases, StepOfEagerThunks) {
+TEST(XlaPhases, SplitAStepOfEagerThunks) {
     program p;
     thread_script& main = p.capture.thread("python");
     for (const std::uint64_t at : {0U, 1000U}) {
@@ -118,7 +118,7 @@ TEST(XlaPhases, StepOfEagerThunks) {
                          }));
 }
 
-TEST(XlaPhases, ReplaysOfCommandBuffersGiveTheSameRows) {
+TEST(XlaPhases, GiveReplaysOfCommandBuffersTheSameRows) {
     program p;
     thread_script& main = p.capture.thread("python");
     const std::string forward = "jit(train_step)/jvp(Model)/up/dot_general";
@@ -155,7 +155,7 @@ TEST(XlaPhases, ReplaysOfCommandBuffersGiveTheSameRows) {
                          }));
 }
 
-TEST(XlaPhases, CompilerIsOneRowWithWhatItsThreadsTryOut) {
+TEST(XlaPhases, PutTheCompilerAndItsTrialsInOneRow) {
     program p;
     thread_script& main = p.capture.thread("python");
     thread_script& worker = p.capture.thread("python");
@@ -191,7 +191,7 @@ TEST(XlaPhases, CompilerIsOneRowWithWhatItsThreadsTryOut) {
               "host 5 gpu 0 self 0");
 }
 
-TEST(XlaPhases, CompilationStandsWhereItWasWaitedFor) {
+TEST(XlaPhases, PutCompilationWhereItIsWaitedFor) {
     program p;
     thread_script& main = p.capture.thread("python");
     thread_script& worker = p.capture.thread("python");
@@ -220,7 +220,7 @@ program three_functions() {
     return p;
 }
 
-TEST(XlaPhases, StepsAreOfTheFunctionThatComputesGradientsLongest) {
+TEST(XlaPhases, TakeStepsFromTheLongestGradientFunction) {
     program p = three_functions();
     EXPECT_EQ(p.table(), (lines{
                              "jit(small)* 1 host 10 gpu 10 self 0",
@@ -234,7 +234,7 @@ TEST(XlaPhases, StepsAreOfTheFunctionThatComputesGradientsLongest) {
 }
 
 // The range of an execution is what the host does for it: JAX returns before the GPU has worked.
-TEST(XlaPhases, AStepLastsUntilTheNextExecution) {
+TEST(XlaPhases, EndAStepAtTheNextExecution) {
     program p;
     thread_script& main = p.capture.thread("python");
     for (const std::uint64_t at : {0U, 1000U, 1800U, 2500U}) {
@@ -260,7 +260,7 @@ TEST(XlaPhases, AStepLastsUntilTheNextExecution) {
 
 // Scopes are the tree; of a command buffer's nodes those of its making. What is in no scope, no phase or has no name is
 // in no row, and neither is a function that is one operation.
-TEST(XlaPhases, OperationsHaveTheScopesOfTheirNames) {
+TEST(XlaPhases, PutOperationsInTheScopesOfTheirNames) {
     program p;
     thread_script& main = p.capture.thread("python");
     p.module(main, 0, "train_step");
@@ -300,7 +300,7 @@ TEST(XlaPhases, OperationsHaveTheScopesOfTheirNames) {
     EXPECT_EQ(table.rows[2].slowest, "jit(train_step)/Model/layer_1");
 }
 
-TEST(XlaPhases, NoStepWhereSomethingBetterSaysIt) {
+TEST(XlaPhases, MakeNoStepsBesideCountedOrObservedOnes) {
     program counted = three_functions();
     counted.capture.parts().properties["steps"] = "3";
     EXPECT_EQ(counted.table()[2], "jit(large)* 1 host 10 gpu 20 self 0");
@@ -320,7 +320,7 @@ TEST(XlaPhases, NoStepWhereSomethingBetterSaysIt) {
     EXPECT_EQ(inference.table()[0], "jit(apply)* 1 host 10 gpu 10 self 0");
 }
 
-TEST(XlaPhases, InnermostNamedThunkDecides) {
+TEST(XlaPhases, FollowTheInnermostNamedThunk) {
     program p;
     thread_script& main = p.capture.thread("python");
     const std::uint16_t nccl = p.capture.domain("NCCL");
@@ -345,7 +345,7 @@ TEST(XlaPhases, InnermostNamedThunkDecides) {
                          }));
 }
 
-TEST(XlaPhases, NamesAreWithoutTheirProgramsPrefix) {
+TEST(XlaPhases, AddTheProgramsPrefixToNames) {
     program p;
     thread_script& main = p.capture.thread("python");
     main.push(0, "XlaModule:#prefix=jit(f)/transpose(jvp(M)),hlo_module=jit_f,program_id=7#", p.tsl);
@@ -363,7 +363,7 @@ TEST(XlaPhases, NamesAreWithoutTheirProgramsPrefix) {
                          }));
 }
 
-TEST(XlaPhases, NamesThatWereKeptWithTheCapture) {
+TEST(XlaPhases, UseNamesKeptWithTheCapture) {
     program p;
     thread_script& main = p.capture.thread("python");
     p.capture.parts().properties["text.xla_operations"] =
@@ -393,7 +393,7 @@ TEST(XlaPhases, NamesThatWereKeptWithTheCapture) {
                          }));
 }
 
-TEST(XlaPhases, FiltersOfDomains) {
+TEST(XlaPhases, FollowDomainFilters) {
     program p = three_functions();
     projection_options options;
     options.attribution.domains.exclude = {"TSL"};
@@ -404,7 +404,7 @@ TEST(XlaPhases, FiltersOfDomains) {
     EXPECT_EQ(p.table(options).size(), 6U);
 }
 
-TEST(XlaPhases, NothingChangesWithoutXla) {
+TEST(XlaPhases, LeaveTimelinesWithoutXlaAlone) {
     capture_builder capture;
     capture.thread("python").push(0, thunk_text("jit(f)/jvp(M)/add")).launch(1, 1).pop(5);
     capture.kernel(1, 10, 20);
@@ -414,7 +414,7 @@ TEST(XlaPhases, NothingChangesWithoutXla) {
 }
 
 // Random nesting, pops that are missing or too many. What each phase has is counted while the program is made.
-TEST(XlaPhases, RandomProgramsAddUp) {
+TEST(XlaPhases, AddUpForRandomPrograms) {
     const std::vector<std::pair<std::string, std::string>> names = {
         {"jit(f)/jvp(M)/up/add", "forward"}, {"jit(f)/transpose(jvp(M))/up/add", "backward"},
         {"jit(f)/optimizer", "optimizer"},   {"jit(f)", "other"},

@@ -71,7 +71,7 @@ class Usage(CommandLine):
     def test_version(self):
         self.assertRegex(self.prof("--version").stdout, r"^prof \d+\.\d+\.\d+\n$")
 
-    def test_what_is_no_command_is_refused(self):
+    def test_unknown_commands_are_refused(self):
         self.assert_one_line(self.prof(), 2, "run, report, export, seal and ctl")
         self.assert_one_line(self.prof("rnu"), 2, '"rnu"', "run, report, export, seal and ctl")
         self.assert_one_line(self.prof("run"), 2, "no command to run")
@@ -82,7 +82,7 @@ class Usage(CommandLine):
         self.assert_one_line(self.prof("report", "--bogus", "x"), 2, "--bogus", "prof report --help")
         self.assert_one_line(self.prof("export", "--bogus", "x"), 2, "--bogus", "prof export --help")
 
-    def test_every_bad_value_is_refused_with_what_is_accepted(self):
+    def test_bad_values_are_refused_with_the_accepted_ones(self):
         bad = {
             "--rank": ("one", "a whole number"),
             "--name": ("a/b", "a file name"),
@@ -135,11 +135,11 @@ class Usage(CommandLine):
 
 
 class Run(CommandLine):
-    def test_the_exit_status_is_the_commands(self):
+    def test_exit_status_is_passed_on(self):
         for status in (0, 1, 7, 255):
             self.assertEqual(self.run_stubbed("sh", "-c", f"exit {status}").returncode, status)
 
-    def test_the_end_by_a_signal_is_the_commands(self):
+    def test_death_by_a_signal_is_passed_on(self):
         for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGINT):
             result = self.run_stubbed("sh", "-c", f"kill -{int(number)} $$")
             self.assertEqual(result.returncode, -number, result.stderr)
@@ -147,23 +147,23 @@ class Run(CommandLine):
             for capture in self.out.glob("*"):
                 capture.unlink()
 
-    def test_what_cannot_be_run_is_said(self):
+    def test_commands_that_cannot_run_are_reported(self):
         result = self.run_stubbed("/nowhere/command")
         self.assert_one_line(result, 127, "/nowhere/command: No such file")
         self.assert_one_line(self.run_stubbed("/etc/passwd"), 126, "/etc/passwd: Permission denied")
         self.assertFalse(self.out.exists())
 
-    def test_the_standard_streams_are_the_commands(self):
+    def test_standard_streams_are_passed_on(self):
         result = self.run_stubbed("cat", input="in and out\n")
         self.assertEqual(result.stdout, "in and out\n")
         result = self.run_stubbed("sh", "-c", "echo of the command >&2")
         self.assertTrue(result.stderr.startswith("of the command\n"))
 
-    def test_the_command_needs_no_dashes(self):
+    def test_a_command_needs_no_dashes(self):
         result = self.prof("run", "--library", STUB, "-o", self.out, "sh", "-c", "exit 4", "--export")
         self.assertEqual(result.returncode, 4, result.stderr)
 
-    def test_the_summary_and_the_trace_come_after_the_end(self):
+    def test_summary_and_trace_are_made_after_the_end(self):
         result = self.run_stubbed("true")
         self.assertRegex(result.stderr, r"stub, rank 0, pid \d+")
         self.assertRegex(result.stderr, r"forward +1 +8\.000 +30\.000 +100\.0 %")
@@ -173,7 +173,7 @@ class Run(CommandLine):
         self.assertIn(f"trace:   {trace}", result.stderr)
         self.assertEqual(trace.stat().st_mode & 0o777, 0o600)
 
-    def test_exports_are_those_asked_for(self):
+    def test_exports_follow_the_option(self):
         result = self.run_stubbed("true", options=["--export", "none"])
         self.assertNotIn("forward", result.stderr)
         self.assertEqual(len(list(self.out.iterdir())), 1)
@@ -195,7 +195,7 @@ class Run(CommandLine):
         (self.out / "junk.prof").write_text("not a capture")
         self.assertEqual(self.run_stubbed("true").stderr.count("capture: "), 1)
 
-    def test_others_captures_are_not_read_to_their_end(self):
+    def test_captures_of_other_runs_are_not_read_whole(self):
         self.run_stubbed("true")
         capture = next(self.out.glob("*.prof"))
         header = capture.read_bytes()[:64]
@@ -220,12 +220,12 @@ class Run(CommandLine):
         # What it has read itself, the command included, counts for its parent.
         self.assertLess(read_so_far() - before, 16 << 20)
 
-    def test_no_capture_is_said(self):
+    def test_a_missing_capture_is_reported(self):
         result = self.run_stubbed("true", env={"STUB_LIBPROF": "nothing"})
         self.assert_one_line(result, 0, "no capture")
         self.assertFalse(self.out.exists(), "an empty directory is left")
 
-    def test_what_opened_no_window_is_said(self):
+    def test_a_plan_without_a_window_is_reported(self):
         nothing = {"STUB_LIBPROF": "nothing"}
         for options, words in (
             (["--schedule", "wait=1,active=2"], "schedule wait=1,active=2: the command had no such step; prof_step"),
@@ -240,7 +240,7 @@ class Run(CommandLine):
             self.assertIn(words, result.stderr)
             self.assertNotIn("made no NVTX range", result.stderr)
 
-    def test_the_environment_is_ours_and_theirs(self):
+    def test_environment_is_added_to_the_users(self):
         shown = self.run_stubbed("env", options=["--memory", "128M", "--no-fold"], env={"LD_PRELOAD": "libdl.so.2"})
         values = dict(line.split("=", 1) for line in shown.stdout.splitlines() if "=" in line)
         self.assertEqual(values["LD_PRELOAD"], f"{STUB}:libdl.so.2")
@@ -256,14 +256,14 @@ class Run(CommandLine):
             shown = self.run_stubbed("env", env={"ASAN_OPTIONS": before})
             self.assertIn(f"\nASAN_OPTIONS={after}\n", "\n" + shown.stdout)
 
-    def test_python_begins_with_our_folder_and_then_the_users(self):
+    def test_pythonpath_begins_with_libprofs_folder(self):
         show = ("sh", "-c", "echo $PYTHONPATH")
         folder = self.run_stubbed(*show).stdout.strip()
         self.assertTrue((pathlib.Path(folder) / "sitecustomize.py").is_file(), folder)
         self.assertEqual(self.run_stubbed(*show, env={"PYTHONPATH": "/a:/b"}).stdout, f"{folder}:/a:/b\n")
         self.assertEqual(self.run_stubbed(*show, options=["--pytorch", "off"], env={"PYTHONPATH": "/a"}).stdout, "/a\n")
 
-    def test_a_command_without_our_folder_says_what_is_missing(self):
+    def test_a_missing_python_folder_is_reported(self):
         alone = self.dir / "bin" / "prof"
         alone.parent.mkdir()
         shutil.copy(PROF, alone)
@@ -353,7 +353,7 @@ sys.exit(9)
         self.assertEqual(process.returncode, 9)
         self.assertIn("capture: ", err)
 
-    def test_what_was_ignored_stays_ignored(self):
+    def test_ignored_signals_stay_ignored(self):
         ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
         process = self.start(stdout=subprocess.PIPE, preexec_fn=ignore)
         self.assertEqual(process.stdout.readline(), "ready\n")
@@ -387,7 +387,7 @@ sys.exit(9)
         self.assertEqual(process.returncode, 9, err)
         return shown.decode().replace("^C", "").split()
 
-    def test_ctrl_c_comes_from_the_terminal_alone(self):
+    def test_ctrl_c_of_the_terminal_is_not_passed_on(self):
         self.assertEqual(self.ctrl_c(self.CHILD), ["SIGINT", "SIGUSR2"])
         # A command that left the terminal's session does not hear it, with prof no more than without.
         self.assertEqual(self.ctrl_c("import os; os.setsid()" + self.CHILD), ["SIGUSR2"])

@@ -53,7 +53,7 @@ class Control(unittest.TestCase):
                                 text=True, timeout=60)  # fmt: skip
         return result.returncode, result.stdout, result.stderr
 
-    def test_session(self):
+    def test_starts_and_stops_a_recording(self):
         self.train()
         status, out, err = self.ctl(self.pid)
         self.assertEqual((status, out), (3, ""))
@@ -78,7 +78,7 @@ class Control(unittest.TestCase):
         self.assertEqual(os.path.realpath(capture), os.path.realpath(out.strip()))
         self.assertTrue(out.startswith("/"))  # though output_dir is relative
 
-    def test_a_recording_that_it_starts_reads_the_environment_on_no_thread_of_its_own(self):
+    def test_start_reads_the_environment_only_on_the_programs_threads(self):
         self.train(LD_PRELOAD=WATCH, RANK="3")
         self.tell("train 1")
         self.assertEqual(self.ctl(self.pid, "start")[0], 0)
@@ -91,7 +91,7 @@ class Control(unittest.TestCase):
         self.assertIn("RANK asked for by a thread of the program's", asked)
         self.assertNotIn("a thread of libprof's", asked)
 
-    def test_a_process_that_does_not_answer(self):
+    def test_reports_a_process_that_does_not_answer(self):
         self.train()
         self.tell("train 1")
         self.trainer.send_signal(signal.SIGSTOP)
@@ -105,7 +105,7 @@ class Control(unittest.TestCase):
         self.assertEqual(self.ctl(self.pid), (3, "", f"prof: there is no process {self.pid}\n"))
         self.assertNotIn(self.pid, self.ctl()[1].split())
 
-    def test_usage(self):
+    def test_bad_usage_is_refused(self):
         for arguments, words in ((["x"], "is no process number"), (["0"], "is no process number"),
                                  (["1", "begin"], "there are status, start"), (["1", "stop", "now"], "takes no"),
                                  (["1", "start", "now"], "is no name=value"), (["--list", "1"], "takes no process"),

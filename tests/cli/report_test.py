@@ -59,7 +59,7 @@ class Report(CommandLine):
         self.assertEqual(several[0], "capture," + columns)
         self.assertEqual([line.split(",")[0] for line in several[1:]], [capture, capture])
 
-    def test_columns_are_those_that_are_documented(self):
+    def test_columns_match_the_document(self):
         capture = self.capture()
         for name, columns in re.findall(r"^## ((?:nvtx|cuda)_\w+)$.*?^Columns: (.*?)\.$",
                                         (DOCS / "reference/reports.md").read_text(),
@@ -67,7 +67,7 @@ class Report(CommandLine):
             header = self.prof("report", capture, "--report", name, "--format", "csv").stdout.splitlines()[0]
             self.assertEqual(re.findall(r"`([^`]+)`", columns), header.split(","), name)
 
-    def test_domains_may_be_left_out(self):
+    def test_domains_can_be_left_out(self):
         capture = self.capture()
         for option, value in (("--nvtx-domain-exclude", "default"), ("--nvtx-domain-include", "NCCL")):
             rows = json.loads(self.prof("report", capture, option, value, "--format", "json").stdout)["rows"]
@@ -76,14 +76,14 @@ class Report(CommandLine):
             result = self.prof("export", capture, option, value, "-o", "trace.json")
             self.assertIn(" 0 host ranges, 1 CUDA calls, 1 GPU operations, 0 ranges on the GPU", result.stdout)
 
-    def test_the_summary_leaves_domains_out_and_the_trace_does_not(self):
+    def test_only_the_summary_leaves_domains_out(self):
         result = self.run_stubbed("true", options=["--nvtx-domain-exclude", "default"])
         self.assertIn("(no range)", result.stderr)
         self.assertNotIn("forward ", result.stderr)
         (trace,) = self.out.glob("*.trace.json.gz")
         self.assertIn(b'"forward"', gzip.decompress(trace.read_bytes()))
 
-    def test_reports_may_be_repeated_and_listed(self):
+    def test_reports_can_be_repeated_or_listed(self):
         capture = self.capture()
         listed = self.prof("report", "--report", "gpu-projection,kernels", capture).stdout
         repeated = self.prof("report", "--report", "gpu-projection", "--report", "kernels", capture).stdout
@@ -91,13 +91,13 @@ class Report(CommandLine):
         self.assertIn("kernel_x", listed)
         self.assertIn("GPU time by range", listed)
 
-    def test_the_output_may_be_a_file(self):
+    def test_output_can_be_a_file(self):
         result = self.prof("report", self.capture(), "--format", "json", "-o", "report.json")
         self.assertEqual(result.stdout, "")
         self.assertEqual(json.loads((self.dir / "report.json").read_text())["total_gpu_ns"], 30_000)
         self.assert_one_line(self.prof("report", self.capture(), "-o", "/nowhere/x"), 1, "/nowhere/x")
 
-    def test_no_capture_is_overwritten(self):
+    def test_captures_are_never_overwritten(self):
         first = self.capture()
         content = first.read_bytes()
         second = self.dir / "other.prof"
@@ -128,7 +128,7 @@ class Report(CommandLine):
             self.assertEqual(self.prof("report", first, "-o", table).returncode, 0)
         self.assertEqual(self.prof("report", first, "-o", "/dev/null").returncode, 0)
 
-    def test_a_bad_file_costs_nothing_good(self):
+    def test_bad_files_do_not_stop_good_ones(self):
         junk = self.dir / "junk.prof"
         junk.write_text("not a capture")
         result = self.prof("report", "absent.prof", junk, self.capture(), self.dir, "t.json")
@@ -139,7 +139,7 @@ class Report(CommandLine):
         for line, words in zip(lines, ("absent.prof", "junk.prof", "is a directory", "is a trace")):
             self.assertTrue(line.startswith("prof: ") and words in line, line)
 
-    def test_a_full_disk_is_said(self):
+    def test_a_full_disk_is_reported(self):
         with open("/dev/full", "w") as full:
             result = subprocess.run([PROF, "report", self.capture()], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(result.returncode, 1)
@@ -147,20 +147,20 @@ class Report(CommandLine):
 
 
 class Export(CommandLine):
-    def test_the_trace_stands_beside_the_capture(self):
+    def test_trace_is_written_beside_the_capture(self):
         capture = self.capture()
         result = self.prof("export", capture)
         trace = str(capture).replace(".prof", ".trace.json.gz")
         self.assertTrue(result.stdout.startswith(trace + ": 1 host ranges, 1 CUDA calls, 1 GPU operations"))
         self.assertTrue(pathlib.Path(trace).exists())
 
-    def test_the_trace_may_be_plain(self):
+    def test_trace_can_be_uncompressed(self):
         result = self.prof("export", self.capture(), "-o", "trace.json")
         self.assertEqual(result.returncode, 0, result.stderr)
         trace = json.loads((self.dir / "trace.json").read_text())
         self.assertIn("forward", [event["name"] for event in trace["traceEvents"]])
 
-    def test_what_cannot_be_read_or_written_is_said(self):
+    def test_unreadable_and_unwritable_files_are_reported(self):
         self.assert_one_line(self.prof("export", "absent.prof"), 1, "absent.prof")
         self.assert_one_line(self.prof("export", self.capture(), "-o", "/nowhere/t.json"), 1, "/nowhere/t.json")
         self.assert_one_line(self.prof("export", self.dir), 1, "is a directory")

@@ -302,8 +302,8 @@ scenario scenario_of(const std::map<std::string, std::string>& options, const st
     return out;
 }
 
-// One allocation after another fails. PROF_FAULTS_COUNT=200: so many of them.
-TEST(Faults, OfAnyAllocationCostOnlyWhatIsReported) {
+// One allocation after another fails. PROF_FAULTS_COUNT: how many allocations (6).
+TEST(Faults, CostOnlyReportedLossesWhenAllocationsFail) {
     const std::uint64_t count = number("PROF_FAULTS_COUNT", 6);
     constexpr std::uint64_t allocations = 200;  // until the capture is under way
     for (std::uint64_t i = 0; i < count; ++i) {

@@ -110,7 +110,7 @@ TEST(OptionTable, HasATitleForEachGroup) {
 }
 
 // From a text to a value, from that to a text, and from that to the same value.
-TEST(OptionTable, PrintsWhatItParsesToTheSameValue) {
+TEST(OptionTable, RoundTripsEveryValue) {
     for (const option& row : option_table()) {
         const session_options standard;
         std::vector<std::string> texts = words_of(row);
@@ -155,7 +155,7 @@ TEST(OptionTable, KeepsTheTextOfPlansAndLists) {
     }
 }
 
-TEST(OptionTable, RefusesABadValueWithTheAcceptedOnesAndChangesNothing) {
+TEST(OptionTable, RefusesABadValueAndChangesNothing) {
     const std::string bad_for_most = "no/such,,value\n";
     const std::map<std::string_view, std::string> others = {
         {"output_dir", ""}, {"rings", ""}, {"adopt", ""}, {"step_range", "a@"}, {"nvtx_capture", "@a"}};
@@ -171,7 +171,7 @@ TEST(OptionTable, RefusesABadValueWithTheAcceptedOnesAndChangesNothing) {
 }
 
 // prof ctl relies on it, and docs/ names the last ones.
-TEST(OptionTable, SaysUntilWhenAnOptionMayChange) {
+TEST(OptionTable, StatesUntilWhenAnOptionMayChange) {
     std::map<option_change, std::set<std::string_view>> changes;
     for (const option& row : option_table()) changes[row.changes].insert(row.name);
     using names = std::set<std::string_view>;

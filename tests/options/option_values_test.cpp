@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(DomainList, IsReadWithEscapedCommas) {
+TEST(DomainList, ParsesEscapedCommas) {
     std::vector<std::string> patterns;
     EXPECT_TRUE(parse_domain_list("NCCL,cu*,a\\,b", patterns));
     EXPECT_THAT(patterns, ElementsAre("NCCL", "cu*", "a\\,b"));

@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Options, TakeEveryNameOfTheTable) {
+TEST(Options, AcceptEveryNameOfTheTable) {
     session_options out;
     EXPECT_EQ(set_option(out, "output_dir", "/tmp/x").message(), "");
     EXPECT_EQ(out.output_dir, "/tmp/x");
@@ -106,7 +106,7 @@ TEST(Options, NameAllOptionsWhenOneIsUnknown) {
     for (const option& known : option_table()) EXPECT_NE(line.find(std::string(known.name)), std::string::npos);
 }
 
-TEST(Options, ComeFromTheEnvironmentAndBadOnesKeepTheDefault) {
+TEST(Options, ComeFromTheEnvironmentOrKeepTheDefault) {
     setenv("PROF_OUTPUT_DIR", "/somewhere", 1);
     setenv("PROF_MEMORY", "many", 1);
     setenv("PROF_UNRELATED", "of another program", 1);
@@ -124,7 +124,7 @@ TEST(Options, ComeFromTheEnvironmentAndBadOnesKeepTheDefault) {
 }
 
 // The parts are added up here from the sizes that come out, not from the plan's own fractions.
-TEST(Memory, IsDividedSoThatTheSumStaysBelowIt) {
+TEST(MemoryDivision, SumsToNoMoreThanTheBound) {
     for (std::uint64_t bytes = least_memory_bytes; bytes <= most_memory_bytes; bytes *= 2) {
         SCOPED_TRACE(bytes);
         region_options rings;
@@ -151,7 +151,7 @@ TEST(Memory, IsDividedSoThatTheSumStaysBelowIt) {
 }
 
 // The default, worked by hand.
-TEST(Memory, OfTheDefaultHasRoomForAThousandThreads) {
+TEST(MemoryDivision, HasRoomForAThousandThreadsByDefault) {
     region_options rings;
     tracer_options cupti;
     divide_memory(session_options{}.memory, rings, cupti);

@@ -47,7 +47,7 @@ std::string shown(const job_model& m, double share, const job_outcome& of) {
     return out.str();
 }
 
-TEST(BudgetPlan, KeepsToTheBudgetAndUsesItWhateverTheJob) {
+TEST(BudgetPlan, KeepsToTheBudgetAndUsesIt) {
     constexpr std::uint64_t steps = 8000;
     int long_jobs = 0;
     int thrifty = 0;
@@ -81,8 +81,8 @@ TEST(BudgetPlan, CapturesAWindowEarly) {
     EXPECT_EQ(found.captured.size(), 1U);
 }
 
-// The estimate of what was spent is what everything rests on.
-TEST(BudgetPlan, KnowsWhatItHasSpent) {
+// The plan rests on this estimate.
+TEST(BudgetPlan, EstimatesItsSpending) {
     for (const std::uint64_t period : {0U, 2U, 10U}) {
         budget_plan plan(0.01);
         const job_outcome found = run_job({.period = period, .long_factor = 5}, plan, 20'000, 3);
@@ -92,7 +92,7 @@ TEST(BudgetPlan, KnowsWhatItHasSpent) {
     }
 }
 
-TEST(BudgetPlan, SpacesWindowsWithoutBoundIfTheyAreDear) {
+TEST(BudgetPlan, SpacesExpensiveWindowsWithoutBound) {
     // A window costs 100 steps: at 0.1 % that is one in 100 000 or more.
     budget_plan plan(0.001);
     const job_outcome found = run_job({.settle_ns = 2e9, .first_open_ns = 0}, plan, 1'000'000, 1);
@@ -101,7 +101,7 @@ TEST(BudgetPlan, SpacesWindowsWithoutBoundIfTheyAreDear) {
     EXPECT_LE(found.overhead(), 0.001);
 }
 
-TEST(BudgetPlan, CapturesNoMoreThanAnEighthIfItCostsNothing) {
+TEST(BudgetPlan, CapturesAtMostAnEighthWhenWindowsAreFree) {
     budget_plan plan(0.05);
     const job_outcome found =
         run_job({.captured = 0, .open_ns = 0, .close_ns = 0, .settle_ns = 0, .first_open_ns = 0}, plan, 8000, 1);
@@ -111,7 +111,7 @@ TEST(BudgetPlan, CapturesNoMoreThanAnEighthIfItCostsNothing) {
 
 // Each step of a stratum has the same chance, so that whatever happens every so many steps is captured as often as it
 // happens: here every tenth step, and each other one of the ten.
-TEST(BudgetPlan, IsNotInStepWithWhatIsPeriodic) {
+TEST(BudgetPlan, SamplesPeriodicStepsEvenly) {
     std::array<double, 10> captured{};
     double all = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -126,7 +126,7 @@ TEST(BudgetPlan, IsNotInStepWithWhatIsPeriodic) {
     EXPECT_LT(chi_square, 27.9) << "of 9 degrees of freedom: chance is 0.1 %";
 }
 
-TEST(BudgetPlan, DrawsEachWindowFromStepsOfItsOwn) {
+TEST(BudgetPlan, DrawsEachWindowFromItsOwnSteps) {
     budget_plan plan(0.02);
     const job_outcome found = run_job({}, plan, 50'000, 5);
     ASSERT_GT(found.windows, 20U);
@@ -140,9 +140,9 @@ TEST(BudgetPlan, DrawsEachWindowFromStepsOfItsOwn) {
     }
 }
 
-// Where opening is what costs, a window has several steps, and stands at one of the places into which its stratum is
-// divided.
-TEST(BudgetPlan, CapturesSeveralStepsAtOnceIfOpeningIsWhatCosts) {
+// When opening is the expensive part, a window has several steps, and stands at one of the places into which its
+// stratum is divided.
+TEST(BudgetPlan, CapturesSeveralStepsWhenOpeningIsExpensive) {
     budget_plan plan(0.02);
     const job_outcome found = run_job({.captured = 0.005, .open_ns = 10e6}, plan, 100'000, 3);
     ASSERT_GT(found.windows, 40U);
@@ -159,8 +159,8 @@ TEST(BudgetPlan, CapturesSeveralStepsAtOnceIfOpeningIsWhatCosts) {
     EXPECT_GT(steps / (static_cast<double>(found.windows) / 2), 4);
 }
 
-// Steps that become shorter all the time are not waited for without end.
-TEST(BudgetPlan, WaitsSoManyStepsForThemToBecomeSteady) {
+// The steps become shorter all the time, and the wait ends all the same.
+TEST(BudgetPlan, LimitsTheWaitForSteadySteps) {
     budget_plan plan(0.01);
     std::uint64_t now_ns = 0;
     std::uint64_t opened = 0;
@@ -176,7 +176,7 @@ TEST(BudgetPlan, WaitsSoManyStepsForThemToBecomeSteady) {
 // The first window costs next to nothing, the second slows the steps after it by much. Where it stands at the end of
 // its stratum, that is learned when the place of the third is drawn already: it does not begin if it is not affordable
 // then.
-TEST(BudgetPlan, LooksAgainBeforeAWindowThatWasDrawn) {
+TEST(BudgetPlan, RechecksTheBudgetBeforeADrawnWindow) {
     constexpr double share = 0.3;
     std::uint64_t windows = 0;
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
@@ -211,7 +211,7 @@ TEST(BudgetPlan, IsDeterministic) {
 }
 
 // The program is held up while the GPU has work for longer than that: the step is no longer than without.
-TEST(BudgetPlan, CountsHoldsInFullThoughStepsMayHideThem) {
+TEST(BudgetPlan, CountsHoldsThatStepsHide) {
     window_costs costs;
     for (int i = 0; i < 20; ++i) costs.add_plain(20e6);
     for (int window = 0; window < 10; ++window) {
@@ -242,7 +242,7 @@ struct held_windows {
     }
 };
 
-TEST(WindowCosts, OfWindowsThatFollowOneAnotherAreTheirOwn) {
+TEST(WindowCosts, SeparateConsecutiveWindows) {
     held_windows job;
     for (int i = 0; i < 10; ++i) job.begin();
     job.settle();
@@ -252,7 +252,7 @@ TEST(WindowCosts, OfWindowsThatFollowOneAnotherAreTheirOwn) {
     EXPECT_LT(job.costs.expected_ns(1), 12e6);
 }
 
-TEST(WindowCosts, CountAWindowAsSoonAsItBegins) {
+TEST(WindowCosts, CountAWindowFromItsBeginning) {
     held_windows job;
     for (int i = 0; i < 4; ++i) {
         job.begin();

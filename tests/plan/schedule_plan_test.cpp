@@ -97,7 +97,7 @@ constexpr schedule_case cases[] = {
     {"7", "......w1|"},
 };
 
-TEST(SchedulePlan, RecordsTheStepsThatTorchWould) {
+TEST(SchedulePlan, RecordsTheSameStepsAsTorch) {
     for (const schedule_case& c : cases) {
         const std::string expected = c.expected;
         EXPECT_EQ(steps_of(c.schedule, static_cast<int>(expected.size()), true), expected) << c.schedule;
@@ -105,14 +105,14 @@ TEST(SchedulePlan, RecordsTheStepsThatTorchWould) {
 }
 
 // Steps that a range marks: step 0 begins at its first push, and what is before it is no step's.
-TEST(SchedulePlan, RecordsTheSameStepsWhereARangeBeginsThem) {
+TEST(SchedulePlan, RecordsTheSameStepsWithAStepRange) {
     for (const schedule_case& c : cases) {
         const std::string expected = c.expected;
         EXPECT_EQ(steps_of(c.schedule, static_cast<int>(expected.size()), false), expected) << c.schedule;
     }
 }
 
-TEST(SchedulePlan, TakesHoldOfCuptiBeforeAFirstStepThatARangeBegins) {
+TEST(SchedulePlan, WarmsUpBeforeTheFirstStepOfAStepRange) {
     step_schedule every;
     ASSERT_TRUE(parse_schedule("active=1", every));
     EXPECT_EQ(schedule_plan(every, false).begin(), plan_action::warm_up);
@@ -121,7 +121,7 @@ TEST(SchedulePlan, TakesHoldOfCuptiBeforeAFirstStepThatARangeBegins) {
     EXPECT_EQ(schedule_plan(every, false).begin(), plan_action::none);
 }
 
-TEST(SchedulePlan, RefusesWhatIsNoSchedule) {
+TEST(SchedulePlan, RefusesInvalidSchedules) {
     step_schedule out;
     for (const char* bad : {"", "active", "active=", "active=0", "wait=1", "active=-1", "active=1,", "active=1,,wait=1",
                             "Active=1", "active=1 ", "active=1x", "pause=1,active=1", "active=99999999999999999999",
@@ -165,7 +165,7 @@ TEST(TriggerPlan, OpensAndEndsAsNsightDoes) {
     }
 }
 
-TEST(Plans, AreRefusedWhereTheOptionsContradictEachOther) {
+TEST(Plans, AreRefusedForContradictoryOptions) {
     const auto problem_of = [](std::initializer_list<std::pair<const char*, const char*>> settings) {
         session_options options;
         for (const auto& [name, value] : settings) EXPECT_EQ(set_option(options, name, value).message(), "");

@@ -42,7 +42,7 @@ private:
     std::uint64_t number_ = 0;
 };
 
-TEST(SlowSteps, AreMoreThanSoManyTimesTheMedian) {
+TEST(SlowSteps, ExceedAFactorOfTheMedian) {
     clocked steps(3);
     EXPECT_EQ(steps.all({9, 10, 11, 9, 10, 11, 9, 10, 11, 9, 10, 11, 9, 10, 11, 10}), 0);
     EXPECT_FALSE(steps.step(30 * ms));
@@ -50,14 +50,14 @@ TEST(SlowSteps, AreMoreThanSoManyTimesTheMedian) {
     EXPECT_EQ(steps.step(252 * ms), "step 19 took 252.000 ms, 25.2 times the median of the 18 steps before it");
 }
 
-TEST(SlowSteps, AreNoneWhileThereAreFewToCompareWith) {
+TEST(SlowSteps, NeedEnoughEarlierSteps) {
     clocked steps(2);
     EXPECT_EQ(steps.all({1, 90, 1, 900, 1, 1, 1, 1, 90, 1, 1, 1, 1, 1, 1}), 0);
     EXPECT_FALSE(steps.step(900 * ms));  // the sixteenth: fifteen are too few
     EXPECT_TRUE(steps.step(900 * ms));
 }
 
-TEST(SlowSteps, AreComparedWithTheLatestOnly) {
+TEST(SlowSteps, AreComparedWithTheLatestSteps) {
     clocked steps(2);
     EXPECT_EQ(steps.all(std::vector<std::uint64_t>(64, 10)), 0);
     // The program has become slower: the first steps of it are slow, and when half of the latest are as they are, no
@@ -67,7 +67,7 @@ TEST(SlowSteps, AreComparedWithTheLatestOnly) {
     EXPECT_EQ(steps.step(101 * ms), "step 193 took 101.000 ms, 2.0 times the median of the 64 steps before it");
 }
 
-TEST(SlowSteps, AreNotThoseInWhichNothingWasRecorded) {
+TEST(SlowSteps, LeaveOutStepsWithAPause) {
     clocked steps(2);
     EXPECT_EQ(steps.all(std::vector<std::uint64_t>(20, 10)), 0);
     steps.pause(10'000 * ms);
@@ -75,7 +75,7 @@ TEST(SlowSteps, AreNotThoseInWhichNothingWasRecorded) {
     EXPECT_TRUE(steps.step(21 * ms));
 }
 
-TEST(SlowSteps, AreNotThoseAroundOnesThatWereMissed) {
+TEST(SlowSteps, LeaveOutStepsAroundMissedOnes) {
     clocked steps(2);
     EXPECT_EQ(steps.all(std::vector<std::uint64_t>(20, 10)), 0);
     steps.miss(9, 10 * ms);
@@ -84,7 +84,7 @@ TEST(SlowSteps, AreNotThoseAroundOnesThatWereMissed) {
     EXPECT_EQ(steps.step(30 * ms), "step 32 took 30.000 ms, 3.0 times the median of the 21 steps before it");
 }
 
-TEST(SlowSteps, TakeFactorsThatMakeSense) {
+TEST(SlowSteps, RefuseFactorsOutOfBounds) {
     double factor = 0;
     for (const char* good : {"1.1", "2", "2.5", "1000"}) EXPECT_TRUE(parse_slow_factor(good, factor)) << good;
     EXPECT_EQ(factor, 1000);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int steps = 5;
 
-struct Activities : testing::Test {
+struct SessionActivities : testing::Test {
     scratch_directory scratch;
 
     process_result run(const std::string& activities, std::vector<std::string> words,
@@ -69,7 +69,7 @@ std::vector<std::int64_t> counts_by_kind(const timeline& data) {
             calls({api_class::wait}), calls({api_class::allocation, api_class::blocking_allocation})};
 }
 
-TEST_F(Activities, AreRecordedAsTheyWereChosen) {
+TEST_F(SessionActivities, AreRecordedAsChosen) {
     struct expectation {
         const char* activities;
         std::vector<std::int64_t> counts;  // kernels, copies, sets; launches, waits, allocations
@@ -93,7 +93,7 @@ TEST_F(Activities, AreRecordedAsTheyWereChosen) {
     }
 }
 
-TEST_F(Activities, BelongToTheirRangesUnlessLaunchesAreLeftOut) {
+TEST_F(SessionActivities, BelongToTheirRangesOnlyWithLaunches) {
     const timeline kernels = recorded("kernels", {"autograd"});
     const attribution att = attribute(kernels);
     for (std::size_t i = 0; i < kernels.ops.size(); ++i) {
@@ -109,7 +109,7 @@ TEST_F(Activities, BelongToTheirRangesUnlessLaunchesAreLeftOut) {
     EXPECT_EQ(loose.total_ops, 11U * steps);
 }
 
-TEST_F(Activities, OfGraphsAreThoseOfTheirLaunchWithoutTheirNodes) {
+TEST_F(SessionActivities, GiveGraphWorkToTheLaunchWithoutGraphNodes) {
     // Launches that were captured leave no record of their own; without the nodes nothing else tells them apart.
     const timeline data = recorded("kernels", {"graph"});
     EXPECT_EQ(data.ops.size(), 9U * steps);
@@ -124,7 +124,7 @@ TEST_F(Activities, OfGraphsAreThoseOfTheirLaunchWithoutTheirNodes) {
     EXPECT_EQ(split.ops_of_unseen_captures, 0U);
 }
 
-TEST_F(Activities, LeaveCuptiAloneWhereNoneIsRecorded) {
+TEST_F(SessionActivities, LeaveCuptiAloneWhenNoneIsChosen) {
     // A libcupti that is not there is missed as soon as it is wanted.
     const process_result wanted = run("waits", {}, "/nonexistent/libcupti.so");
     EXPECT_NE(wanted.err.find("/nonexistent/libcupti.so"), std::string::npos) << wanted.err;
@@ -140,7 +140,7 @@ TEST_F(Activities, LeaveCuptiAloneWhereNoneIsRecorded) {
     EXPECT_NE(capture_title(data).find("GPU work not recorded"), std::string::npos) << capture_title(data);
 }
 
-TEST_F(Activities, ThatMakeNoSenseAreRefusedInOneLine) {
+TEST_F(SessionActivities, RefuseAnInvalidListInOneLine) {
     const process_result result = run("waits,no_launches", {});
     EXPECT_EQ(result.exit_code(), 3);
     EXPECT_EQ(result.err, "libprof: PROF_ACTIVITIES: \"waits,no_launches\" is not accepted; it takes " +

@@ -66,7 +66,7 @@ std::vector<timeline> captures_in(const scratch_directory& scratch, const std::s
     return found;
 }
 
-struct ApiCallsOf : testing::TestWithParam<std::vector<std::string>> {
+struct ApiCallsComparison : testing::TestWithParam<std::vector<std::string>> {
     scratch_directory scratch;
 
     timeline recorded(const std::string& whose) const {
@@ -79,7 +79,7 @@ struct ApiCallsOf : testing::TestWithParam<std::vector<std::string>> {
     }
 };
 
-TEST_P(ApiCallsOf, BothFindTheSameRanges) {
+TEST_P(ApiCallsComparison, FindsTheSameRangesByDriverAndRuntime) {
     const timeline usual = recorded("runtime");
     const timeline cheap = recorded("driver");
     EXPECT_EQ(usual.properties.at("api_calls"), "runtime");
@@ -100,12 +100,12 @@ TEST_P(ApiCallsOf, BothFindTheSameRanges) {
     EXPECT_TRUE(std::all_of(cheap.api_calls.begin(), cheap.api_calls.end(), named)) << "with the kernels' names";
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, ApiCallsOf,
+INSTANTIATE_TEST_SUITE_P(Programs, ApiCallsComparison,
                          testing::Values(std::vector<std::string>{"steps", "3"},
                                          std::vector<std::string>{"autograd", "steps", "3"},
                                          std::vector<std::string>{"graph", "autograd", "steps", "3"}));
 
-TEST(ApiCalls, AreTheDriversWhereNothingElseIsSaid) {
+TEST(ApiCalls, AreTheDriversByDefault) {
     const scratch_directory scratch;
     EXPECT_EQ(run_victim({"steps", "3"}, scratch, scratch.path, {}).exit_code(), 3);
     const std::vector<timeline> captures = captures_in(scratch, scratch.path);

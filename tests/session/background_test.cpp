@@ -17,7 +17,7 @@ constexpr std::chrono::minutes long_enough{1};
 // Threads of theirs sleep for ever, as those of the session do.
 background_thread& made() { return *new background_thread("test"); }
 
-TEST(BackgroundThread, GoesOnAfterATaskThatFoundNoMemory) {
+TEST(BackgroundThread, ContinuesAfterATaskThatRanOutOfMemory) {
     background_thread& thread = made();
     thread.post([] { throw std::bad_alloc(); });
     bool is_done = false;
@@ -42,8 +42,8 @@ struct gate {
     }
 };
 
-// A call to a disk that does not answer costs all who wait for it together one wait, and the next such call another.
-TEST(BackgroundThread, ThatStandsStillIsWaitedForOnce) {
+// All threads that wait for one call to a silent disk wait once between them. The next such call costs another wait.
+TEST(BackgroundThread, IsWaitedForOnceWhenStuck) {
     constexpr milliseconds standstill{1000};
     background_thread& thread = made();
     const auto length_of_wait = [&] {

@@ -69,13 +69,13 @@ void expect_whole_iterations(const timeline& data, std::uint64_t iterations) {
 }
 
 // The first stratum begins after 70 steps at the latest, and has eight.
-TEST_F(SessionBudget, CapturesStepsThatProfStepCounts) {
+TEST_F(SessionBudget, CapturesStepsOfProfStep) {
     const timeline data = record("end", "300", {{"PROF_BUDGET", "0.01%"}});
     expect_whole_iterations(data, 300);
     EXPECT_LE(data.windows.front().first_step, 78U);
 }
 
-TEST_F(SessionBudget, CapturesStepsThatARangeMarks) {
+TEST_F(SessionBudget, CapturesStepsOfAStepRange) {
     const timeline data = record("range", "300", {{"PROF_BUDGET", "0.01%"}, {"PROF_STEP_RANGE", "iteration"}});
     const std::vector<captured_step> steps = find_captured_steps(data);
     ASSERT_FALSE(steps.empty());
@@ -88,7 +88,7 @@ TEST_F(SessionBudget, CapturesStepsThatARangeMarks) {
 }
 
 // With half of the time to spend there are several windows; the summary has the estimate.
-TEST_F(SessionBudget, SpendsWhatItHas) {
+TEST_F(SessionBudget, OpensSeveralWindowsWithALargeBudget) {
     const timeline data = record("end", "20000", {{"PROF_BUDGET", "50%"}});
     expect_whole_iterations(data, 20'000);
     EXPECT_GE(data.windows.size(), 2U);

@@ -15,7 +15,7 @@ struct CuptiClients : bare_and_profiled {
     std::string calls() const { return read_file(folder(true) + "/calls"); }
 };
 
-TEST_F(CuptiClients, ThatSubscribedBeforeKeepAllAndLibprofSaysSo) {
+TEST_F(CuptiClients, KeepCuptiIfTheySubscribedBefore) {
     const std::string line = same_with_and_without("subscribed_before", exited(3));
     EXPECT_THAT(line, HasSubstr("no GPU work is recorded: cuptiSubscribe: "));
     EXPECT_THAT(line, HasSubstr("another profiler has CUPTI"));
@@ -28,7 +28,7 @@ TEST_F(CuptiClients, ThatSubscribedBeforeKeepAllAndLibprofSaysSo) {
     }
 }
 
-TEST_F(CuptiClients, ThatComeDuringARecordingAreRefusedByCupti) {
+TEST_F(CuptiClients, AreRefusedByCuptiDuringARecording) {
     const process_result result = run("subscribes_during", true);
     EXPECT_EQ(result.out, "subscribed: 39, kernels: 0\ndone\n");
     EXPECT_EQ(result.err, "");
@@ -37,20 +37,20 @@ TEST_F(CuptiClients, ThatComeDuringARecordingAreRefusedByCupti) {
     EXPECT_TRUE(data.quality.dropped.empty());
 }
 
-TEST_F(CuptiClients, ThatComeAfterTheRecordingGetAll) {
+TEST_F(CuptiClients, GetAllRecordsAfterARecording) {
     EXPECT_EQ(same_with_and_without("subscribes_after_stop", exited(3)), "");
     EXPECT_THAT(run("subscribes_after_stop", true).out, HasSubstr("subscribed: 0, kernels: 10\n"));
     EXPECT_EQ(calls(), "finalized 1") << "libprof, once, when it stopped";
     for (const timeline& data : captured(2)) EXPECT_EQ(data.ops.size(), 5U);
 }
 
-TEST_F(CuptiClients, ThatComeAfterTheRuntimesCallsWereRecordedFindCuptiAsItIs) {
+TEST_F(CuptiClients, FindCuptiNotFinalizedAfterRuntimeCallsWereRecorded) {
     EXPECT_EQ(same_with_and_without("subscribes_after_stop", exited(3), {{"PROF_API_CALLS", "runtime"}}), "");
     EXPECT_EQ(calls(), "finalized 0");
     for (const timeline& data : captured(1)) EXPECT_EQ(data.ops.size(), 5U);
 }
 
-TEST_F(CuptiClients, ThatComeWhileItIsPausedGetAll) {
+TEST_F(CuptiClients, GetAllRecordsDuringAPause) {
     EXPECT_EQ(same_with_and_without("subscribes_while_paused", exited(3)), "");
     EXPECT_THAT(run("subscribes_while_paused", true).out, HasSubstr("subscribed: 0, kernels: 10\n"));
     for (const timeline& data : captured(2)) {
@@ -59,8 +59,8 @@ TEST_F(CuptiClients, ThatComeWhileItIsPausedGetAll) {
     }
 }
 
-// It finalizes CUPTI when it ends: what libprof had of it before is gone then.
-TEST_F(CuptiClients, ThatFinalizeCuptiBeforeARecordingTakeNothingFromIt) {
+// Proton finalizes CUPTI when it ends: libprof's earlier setup of CUPTI is gone then.
+TEST_F(CuptiClients, MayFinalizeCuptiBeforeARecording) {
     EXPECT_THAT(same_with_and_without("proton_before", exited(3)), HasSubstr("another profiler has CUPTI"));
     EXPECT_THAT(run("proton_before", true).out, HasSubstr("launches: 20, kernels: 20\n"));
     const std::vector<timeline> captures = captured(4);  // in the order of their names: ".2.prof" comes first
@@ -72,7 +72,7 @@ TEST_F(CuptiClients, ThatFinalizeCuptiBeforeARecordingTakeNothingFromIt) {
     }
 }
 
-TEST_F(CuptiClients, ThatFinalizeCuptiBetweenWindowsTakeNothingFromThem) {
+TEST_F(CuptiClients, MayFinalizeCuptiBetweenWindows) {
     EXPECT_EQ(same_with_and_without("proton_between", exited(3)), "");
     EXPECT_THAT(run("proton_between", true).out, HasSubstr("launches: 10, kernels: 10\n"));
     const std::vector<timeline> captures = captured(4);
@@ -83,7 +83,7 @@ TEST_F(CuptiClients, ThatFinalizeCuptiBetweenWindowsTakeNothingFromThem) {
     }
 }
 
-TEST_F(CuptiClients, GetAllWhereNothingIsRecorded) {
+TEST_F(CuptiClients, GetAllRecordsWhenLibprofRecordsNone) {
     const environment idle = {{"PROF_AUTOSTART", "0"}};
     EXPECT_EQ(same_with_and_without("subscribes_where_nothing_is_recorded", exited(3), idle), "");
     const environment ranges_only = {{"PROF_ACTIVITIES", "none"}};
@@ -92,8 +92,8 @@ TEST_F(CuptiClients, GetAllWhereNothingIsRecorded) {
     EXPECT_EQ(captured(1).front().ranges.size(), 10U);
 }
 
-// The simulated CUPTI hands a buffer back to whoever registered last, as the real one does.
-TEST_F(CuptiClients, ThatDoNotSubscribeAreMetAndNotFinalizedUnder) {
+// The simulated CUPTI hands a buffer back to the client that registered last, as the real one does.
+TEST_F(CuptiClients, AreDetectedWithoutASubscriptionAndNotFinalized) {
     const process_result result = run("activity_before", true, {{"PROF_AUTOSTART", "0"}});
     EXPECT_EQ(result.status, exited(3));
     EXPECT_EQ(result.out, "done\n") << "its memory is as it was";
@@ -105,8 +105,8 @@ TEST_F(CuptiClients, ThatDoNotSubscribeAreMetAndNotFinalizedUnder) {
     EXPECT_TRUE(data.quality.ended);
 }
 
-// It has the buffer with libprof's five kernels, and gets those that follow.
-TEST_F(CuptiClients, ThatDoNotSubscribeAndComeLaterAreNoticedByTheBufferTheyHave) {
+// The client holds the buffer with libprof's five kernels, and gets the kernels that follow.
+TEST_F(CuptiClients, AreDetectedLaterByABufferThatTheyHold) {
     const process_result result = run("activity_after", true);
     EXPECT_EQ(result.status, exited(3));
     EXPECT_EQ(result.out, "done\n");
@@ -124,7 +124,7 @@ TEST_F(CuptiClients, ThatDoNotSubscribeAndComeLaterAreNoticedByTheBufferTheyHave
 }
 
 // A buffer that is out while a launch is under way is no sign of another client.
-TEST_F(CuptiClients, AreNotSuspectedWhereThreadsLaunchWhileRecordingsEnd) {
+TEST_F(CuptiClients, AreNotSuspectedForLaunchesAtARecordingsEnd) {
     EXPECT_EQ(run("recordings_while_threads_launch", true, {{"FAKE_GPU_CLOCK", "virtual"}}).err, "");
     for (const timeline& data : captured(101)) EXPECT_FALSE(data.properties.contains("cupti_notice"));
 }

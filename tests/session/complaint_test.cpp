@@ -58,9 +58,9 @@ std::string read_some(int descriptor) {
     _exit(went_on);
 }
 
-struct Complaint : testing::TestWithParam<kind> {};
+struct WarnOnceStream : testing::TestWithParam<kind> {};
 
-TEST_P(Complaint, ThatNobodyReadsEndsNoProgram) {
+TEST_P(WarnOnceStream, SurvivesAClosedReader) {
     const auto complain = [] {
         const auto ends = two_ends(GetParam());
         close(ends[0]);
@@ -69,7 +69,7 @@ TEST_P(Complaint, ThatNobodyReadsEndsNoProgram) {
     EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
 }
 
-TEST_P(Complaint, ThatThereIsNoRoomForHoldsNoProgramUp) {
+TEST_P(WarnOnceStream, DoesNotBlockWhenFull) {
     const auto complain = [] {
         const auto ends = two_ends(GetParam());
         fill(ends[1]);
@@ -78,7 +78,7 @@ TEST_P(Complaint, ThatThereIsNoRoomForHoldsNoProgramUp) {
     EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
 }
 
-TEST_P(Complaint, IsOneLineAndWritten) {
+TEST_P(WarnOnceStream, GetsOneLine) {
     const auto ends = two_ends(GetParam());
     EXPECT_EXIT(complain_to(ends[1]), testing::ExitedWithCode(went_on), "");
     EXPECT_EQ(read_some(ends[0]), "libprof: line\n");
@@ -90,10 +90,10 @@ TEST_P(Complaint, IsOneLineAndWritten) {
     close(ends[1]);
 }
 
-INSTANTIATE_TEST_SUITE_P(To, Complaint, testing::Values(kind::pipe, kind::socket));
+INSTANTIATE_TEST_SUITE_P(Each, WarnOnceStream, testing::Values(kind::pipe, kind::socket));
 
-// What could not be written does not count as the one line.
-TEST(ComplaintLater, IsWrittenOnceThereIsRoom) {
+// A line that could not be written does not count as the one line.
+TEST(WarnOnce, WritesALaterLineOnceThereIsRoom) {
     const auto complain = [] {
         const auto ends = two_ends(kind::pipe);
         fill(ends[1]);
@@ -109,7 +109,7 @@ TEST(ComplaintLater, IsWrittenOnceThereIsRoom) {
     EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
 }
 
-TEST(ComplaintToAFile, AtTheLimitOfItsSizeEndsNoProgram) {
+TEST(WarnOnce, SurvivesTheFileSizeLimit) {
     const auto complain = [] {
         char path[] = "/tmp/prof-test-XXXXXX";
         const int file = mkstemp(path);
@@ -121,7 +121,7 @@ TEST(ComplaintToAFile, AtTheLimitOfItsSizeEndsNoProgram) {
     EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
 }
 
-TEST(ComplaintToNobody, IsNotWritten) {
+TEST(WarnOnce, SurvivesAClosedStandardError) {
     const auto complain = [] {
         close(STDERR_FILENO);
         warn_once("line");

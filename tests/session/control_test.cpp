@@ -96,7 +96,7 @@ TEST(Control, StatusHasTheNumbersOfTheCapture) {
     EXPECT_EQ(status["pid"], job.pid);
 }
 
-TEST(Control, DumpsWhileRecordingGoesOn) {
+TEST(Control, DumpsDuringARecording) {
     const controlled job;
     job.tell("train 1");
     EXPECT_EQ(job.refused("dump"), "no recording is running");
@@ -132,7 +132,7 @@ TEST(Control, PausesAndResumes) {
     EXPECT_EQ(data.windows.size(), 2U);
 }
 
-TEST(Control, SetsWhatMayChange) {
+TEST(Control, SetsOptionsThatMayChange) {
     const controlled job;
     job.tell("train 1");
     job.done("set", {"name=first", "activities=none"});
@@ -165,8 +165,8 @@ TEST(Control, RefusesUnknownCommandsAndWords) {
     EXPECT_NE(job.refused("stop", {"now=1"}).find("takes no name=value"), std::string::npos);
 }
 
-// Two at once: each command is done by one of them, and both get an answer.
-TEST(Control, TakesOneCommandAfterTheOther) {
+// Two clients at once: a command succeeds for one of them, and both get an answer.
+TEST(Control, RunsCommandsOneAtATime) {
     const controlled job;
     job.tell("train 1");
     int started = 0;
@@ -199,7 +199,7 @@ TEST(Control, LeavesForkedChildrenAlone) {
     EXPECT_EQ(job.status()["state"], "idle");
 }
 
-TEST(Control, BeginsAnewAfterExec) {
+TEST(Control, RestartsAfterExec) {
     const controlled job;
     job.tell("train 1");
     EXPECT_EQ(job.tell("exec"), "here");
@@ -224,8 +224,8 @@ TEST(Control, EndsWithTheProcess) {
     EXPECT_FALSE(std::filesystem::exists(job.socket_path()));  // whoever lists removes it
 }
 
-// Who waits for an answer when the process ends gets one, or is told; the process ends as it would.
-TEST(Control, AnswersAtTheEnd) {
+// A client that waits when the process exits gets an answer or an error. The process exits as it would.
+TEST(Control, AnswersWhenTheProcessExits) {
     for (int i = 0; i < 10; ++i) {
         controlled job(settings{{"PROF_EXPORT", "trace"}});
         job.tell("train 1");
@@ -250,9 +250,9 @@ TEST(Control, AnswersAtTheEnd) {
     }
 }
 
-// A GPU that does not end its work holds up who waits for `stop`, but not the program's exit. Its capture is left as
-// after a crash, with what could be had.
-TEST(Control, DoesNotHoldUpExit) {
+// A GPU that does not end its work blocks the client that waits for `stop`, but not the program's exit. The capture is
+// left as after a crash, with the records that could be had.
+TEST(Control, DoesNotBlockExit) {
     controlled job;
     job.tell("train 1");
     job.done("start");
@@ -279,8 +279,8 @@ TEST(Control, DoesNotHoldUpExit) {
     EXPECT_GE(data.api_calls.size(), 6U);
 }
 
-// The program goes on launching, in ranges and with prof_step, while CUPTI takes hold and lets go.
-TEST(Control, DoesNotHoldUpLaunches) {
+// The program goes on launching, in ranges and with prof_step, while CUPTI attaches and detaches.
+TEST(Control, DoesNotBlockLaunches) {
     controlled job;
     job.tell("train 1");
     job.tell("storm");
@@ -333,8 +333,8 @@ TEST(Control, StartsAndResumesWhileStepsGoOn) {
     }
 }
 
-// A recording that ends waits for the GPU, and its program's steps do not wait for that, though with a schedule they
-// open and end windows.
+// A recording that ends waits for the GPU. The program's steps do not wait for that, though with a schedule they open
+// and end windows.
 TEST(Control, StopsWhileStepsGoOn) {
     const controlled job(settings{{"PROF_SCHEDULE", "wait=1,active=1000000000"}});
     job.tell("train 1");
@@ -378,7 +378,7 @@ TEST(ControlSignal, LeavesTheProgramsHandlerAlone) {
     EXPECT_NE(job.errors().find("control_signal=USR1: the program has a handler of its own"), std::string::npos);
 }
 
-TEST(Control, IsOffWhereItIsSaidTo) {
+TEST(Control, CanBeSwitchedOff) {
     const controlled job(settings{{"PROF_CONTROL", "off"}});
     job.tell("train 1");
     EXPECT_FALSE(job.reachable());

@@ -218,7 +218,7 @@ struct Death : testing::Test {
     }
 };
 
-TEST_F(Death, LeavesAllThatWasRecordedBefore) {
+TEST_F(Death, LosesNoRecordMadeBefore) {
     const char* const wanted = std::getenv("PROF_DEATHS");
     const int count = wanted == nullptr ? 20 : std::atoi(wanted);
     int counted = 0;

@@ -80,7 +80,7 @@ void expect_complete(const timeline& data) {
     EXPECT_EQ(self, rows.total_gpu_ns);
 }
 
-TEST_F(Dump, HasAllThatWasRecordedBeforeTheCallWhileRecordingGoesOn) {
+TEST_F(Dump, HasEveryRecordMadeBeforeTheCall) {
     constexpr std::uint64_t count = 500;
     const process_result result =
         run({"dumps", std::to_string(count), scratch.path + "/named.prof"}, {{"PROF_EXPORT", "trace,summary"}});
@@ -117,8 +117,8 @@ TEST_F(Dump, HasAllThatWasRecordedBeforeTheCallWhileRecordingGoesOn) {
     for (const std::string& path : scratch.files("")) EXPECT_EQ(path.find(".tmp-"), std::string::npos) << path;
 }
 
-// It is of what is recorded, and not of what stands where that was.
-TEST_F(Dump, OfACaptureThatWasMovedIsNotOfTheFileInItsPlace) {
+// The dump is of the recording, wherever its file was moved.
+TEST_F(Dump, CopiesAMovedCaptureNotTheFileAtItsPath) {
     constexpr std::uint64_t count = 500;
     const process_result result = run({"moved", std::to_string(count), scratch.path + "/named.prof"}, {});
     EXPECT_EQ(result.exit_code(), 0);
@@ -144,7 +144,7 @@ void expect_latest_part(const std::string& path, std::uint64_t before) {
     EXPECT_GE(steps.back(), before);
 }
 
-TEST_F(Dump, OfALatestPartHasThatAndNoHole) {
+TEST_F(Dump, HasTheLatestPartWithoutAHole) {
     const process_result result = run({"latest", scratch.path + "/named.prof"}, {{"PROF_KEEP", "8M"}});
     EXPECT_EQ(result.exit_code(), 0);
     EXPECT_EQ(result.err, "");
@@ -152,8 +152,8 @@ TEST_F(Dump, OfALatestPartHasThatAndNoHole) {
     EXPECT_LT(std::filesystem::file_size(scratch.path + "/named.prof"), std::filesystem::file_size(capture()) / 2);
 }
 
-// However long the copy takes, and whatever is recorded meanwhile.
-TEST_F(Dump, IsOfAFrontThatStaysUntilItIsCopied) {
+// It holds however long the copy takes, and whatever is recorded meanwhile.
+TEST_F(Dump, KeepsTheFrontUntilItIsCopied) {
     const std::string libraries = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
     const process_result result =
         run({"held", scratch.path + "/named.prof"}, {{"PROF_KEEP", "8M"}, {"LD_PRELOAD", libraries}});
@@ -162,7 +162,7 @@ TEST_F(Dump, IsOfAFrontThatStaysUntilItIsCopied) {
     expect_latest_part(scratch.path + "/named.prof", std::stoull(result.out));
 }
 
-TEST_F(Dump, ThatThereCannotBeIsRefusedInOneLine) {
+TEST_F(Dump, IsRefusedInOneLineWhenImpossible) {
     std::ofstream(scratch.path + "/taken.prof") << "somebody's";
     const process_result result = run({"refused"}, {{"PROF_AUTOSTART", "0"}});
     EXPECT_EQ(result.exit_code(), 0);
@@ -184,8 +184,8 @@ TEST_F(Dump, ThatThereCannotBeIsRefusedInOneLine) {
     EXPECT_TRUE(scratch.files(".dump-1.prof").empty());
 }
 
-// That has a recording of its own, in which there is nothing yet.
-TEST_F(Dump, IsNotAForkedChilds) {
+// The child has its own recording, which is empty so far.
+TEST_F(Dump, IsRefusedInAForkedChildWithoutRecords) {
     const process_result result = run({"fork"}, {});
     EXPECT_EQ(result.exit_code(), 0);
     EXPECT_THAT(result.out, HasSubstr("2 nothing was recorded yet"));
@@ -220,15 +220,15 @@ TEST_F(Dump, IsMadeAfterASlowStep) {
     }
 }
 
-TEST_F(Dump, IsMadeAfterTheFirstSlowStepOfAKeptPeriodOnly) {
+TEST_F(Dump, IsMadeOnceInAKeptPeriod) {
     const process_result result = run({"slow", "1"}, {{"PROF_KEEP", "168h"}, {"PROF_DUMP_ON_SLOW_STEP", "2.5"}});
     EXPECT_EQ(result.exit_code(), 0);
     EXPECT_EQ(result.err, "");
     EXPECT_EQ(scratch.files(".prof").size(), 1U + 1);
 }
 
-// In a recording that is not kept in part, or whose steps take as long as ever, there is none.
-TEST_F(Dump, ForSlowStepsWantsKeep) {
+// Without keep, or without a step that takes longer than usual, no dump is made.
+TEST_F(Dump, WarnsOfSlowStepsWithoutKeep) {
     const process_result result = run({"dumps", "10", scratch.path + "/named.prof"}, {{"PROF_DUMP_ON_SLOW_STEP", "2"}});
     EXPECT_EQ(result.err, "libprof: dump_on_slow_step writes out what keep has kept: set keep, too\n");
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t mb = 1U << 20;
 constexpr std::uint64_t much = 1ULL << 40;
 
-TEST(ExportBound, IsASizeAndAShareOfTheMemoryThatIsLeft) {
+TEST(ExportBound, LimitsSizeAndShareOfFreeMemory) {
     EXPECT_EQ(too_large_to_read(256 * mb, false, much), "");
     EXPECT_EQ(too_large_to_read(257 * mb, false, much), "it has 257 MB");
     EXPECT_EQ(too_large_to_read(25 * mb, true, much), "");
@@ -35,7 +35,7 @@ struct MemoryLeft : testing::Test {
     }
 };
 
-TEST_F(MemoryLeft, IsTheMachinesWhereNoGroupLimitsIt) {
+TEST_F(MemoryLeft, IsTheMachinesWithoutAGroupLimit) {
     EXPECT_EQ(memory_left(root.path), ~std::uint64_t{0});
     write("/proc/meminfo", "MemTotal:       100 kB\nMemAvailable:    4096 kB\nSwapFree: 0 kB\n");
     EXPECT_EQ(memory_left(root.path), 4 * mb);
@@ -45,7 +45,7 @@ TEST_F(MemoryLeft, IsTheMachinesWhereNoGroupLimitsIt) {
     EXPECT_EQ(memory_left(root.path), 4 * mb);
 }
 
-TEST_F(MemoryLeft, IsThatOfTheTightestGroup) {
+TEST_F(MemoryLeft, FollowsTheTightestGroup) {
     write("/proc/meminfo", "MemAvailable:    409600 kB\n");
     write("/proc/self/cgroup", "0::/a/b\n");
     write("/sys/fs/cgroup/a/b/memory.max", std::to_string(300 * mb));
@@ -62,7 +62,7 @@ TEST_F(MemoryLeft, IsThatOfTheTightestGroup) {
 }
 
 // The group's name is the host's, and the container sees its own group as the mount.
-TEST_F(MemoryLeft, IsThatOfAContainersGroupOfEitherKind) {
+TEST_F(MemoryLeft, ReadsContainerGroupsOfBothVersions) {
     write("/proc/self/cgroup", "5:cpu,memory:/docker/0123\n");
     write("/sys/fs/cgroup/memory/memory.limit_in_bytes", std::to_string(300 * mb));
     write("/sys/fs/cgroup/memory/memory.usage_in_bytes", std::to_string(200 * mb));

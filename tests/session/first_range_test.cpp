@@ -37,16 +37,16 @@ struct FirstRange : bare_and_profiled {
     }
 };
 
-TEST_F(FirstRange, MayBeInterruptedByASignalWhoseHandlerMakesOne) {
+TEST_F(FirstRange, AllowsARangeInASignalHandler) {
     EXPECT_THAT(ranges_of("signal", 1), ElementsAre(ElementsAre(Pair("first", 1), Pair("later", 3))));
 }
 
-TEST_F(FirstRange, MayBeUnderWayWhileAnotherThreadForks) {
+TEST_F(FirstRange, AllowsAForkOnAnotherThread) {
     EXPECT_THAT(ranges_of("fork", 2),
                 UnorderedElementsAre(ElementsAre(Pair("child's", 1)), ElementsAre(Pair("first", 1), Pair("later", 3))));
 }
 
-TEST_F(FirstRange, MayBeUnderWayWhileAnotherThreadMakesItsOwn) {
+TEST_F(FirstRange, AllowsARangeOnAnotherThread) {
     EXPECT_THAT(ranges_of("thread", 1),
                 ElementsAre(ElementsAre(Pair("first", 1), Pair("later", 3), Pair("other's", 1))));
 }

@@ -23,7 +23,7 @@
 namespace prof::test {
 namespace {
 
-struct Flight : testing::Test {
+struct FlightRecorder : testing::Test {
     scratch_directory scratch;
 
     std::map<std::string, std::string> environment(const std::string& keep) const {
@@ -88,7 +88,7 @@ void expect_latest(const timeline& data, std::uint64_t step) {
     EXPECT_TRUE(data.quality.dropped.contains("ring_full") || steps_of(data).back() == step);
 }
 
-TEST_F(Flight, KeepsItsSizeHoweverLongItRuns) {
+TEST_F(FlightRecorder, BoundsItsStorageOverALongRun) {
     const auto said = run({"steps", "400000"}, "8M");
     const timeline data = load_timeline(only_capture());
     expect_sound(data);
@@ -107,7 +107,7 @@ TEST_F(Flight, KeepsItsSizeHoweverLongItRuns) {
 
 // Where the file system makes no holes, the file itself stays small: what is kept, as much again, and what two rounds
 // bring.
-TEST_F(Flight, KeepsItsLengthWhereThereAreNoHoles) {
+TEST_F(FlightRecorder, BoundsItsFileLengthWithoutHoles) {
     const std::string libraries = std::string(PROF_TEST_NO_HOLES) + ":" + PROF_TEST_LIBRARY;
     const auto said = run({"steps", "400000"}, "8M", {{"LD_PRELOAD", libraries}});
     const timeline data = load_timeline(only_capture());
@@ -118,7 +118,7 @@ TEST_F(Flight, KeepsItsLengthWhereThereAreNoHoles) {
     EXPECT_LE(std::filesystem::file_size(only_capture()), (2U * 8 + 2 * 16) << 20);
 }
 
-TEST_F(Flight, KeepsTheLatestSeconds) {
+TEST_F(FlightRecorder, KeepsTheLatestSeconds) {
     const auto said = run({"seconds", "5"}, "2s");
     const timeline data = load_timeline(only_capture());
     expect_sound(data);
@@ -131,7 +131,7 @@ TEST_F(Flight, KeepsTheLatestSeconds) {
 }
 
 // PROF_DEATHS: how many processes die (1).
-void expect_to_survive_a_death(const Flight& in) {
+void expect_to_survive_a_death(const FlightRecorder& in) {
     const scratch_directory& scratch = in.scratch;
     const pid_t pid = start_process({PROF_TEST_VICTIM, "for_ever"}, in.environment("8M"), scratch.path,
                                     scratch.path + "/out", scratch.path + "/err");
@@ -156,7 +156,7 @@ void expect_to_survive_a_death(const Flight& in) {
     EXPECT_EQ(sealed.ops.size(), unsealed.ops.size());
 }
 
-TEST_F(Flight, SurvivesTheDeathOfTheProcess) {
+TEST_F(FlightRecorder, SurvivesTheDeathOfTheProcess) {
     const char* const wanted = std::getenv("PROF_DEATHS");
     const int count = wanted == nullptr ? 1 : std::atoi(wanted);
     for (int i = 0; i < count && !HasFailure(); ++i) {

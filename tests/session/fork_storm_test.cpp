@@ -58,7 +58,7 @@ std::size_t expect_sound_captures(const scratch_directory& scratch) {
     return of_children;
 }
 
-TEST(ForkStorm, LeavesEverybodyWhole) {
+TEST(ForkStorm, LeavesEveryCaptureWhole) {
     const int only = number_of("PROF_FORK_STORM_SEED", -1);
     const int count = number_of("PROF_FORK_STORMS", 4);
     std::size_t of_children = 0;

@@ -52,7 +52,7 @@ struct ForkedChildren : bare_and_profiled {
     std::size_t rings() const { return scratch.files(".rings").size(); }
 };
 
-TEST_F(ForkedChildren, HaveTheirParentsHandles) {
+TEST_F(ForkedChildren, MayUseTheirParentsHandles) {
     EXPECT_EQ(same_with_and_without("handles", exited(3)), "");
     const std::vector<timeline> captures = all(2);
     expect_whole(captures);
@@ -86,7 +86,7 @@ TEST_F(ForkedChildren, MayEndTheirParentsRanges) {
     EXPECT_THAT(wrong_pops, UnorderedElementsAre(0U, 1U));
 }
 
-TEST_F(ForkedChildren, ThatMakeNoRangeCostNothing) {
+TEST_F(ForkedChildren, LeaveNoCaptureWithoutARange) {
     EXPECT_EQ(same_with_and_without("silent_child", exited(3)), "");
     EXPECT_THAT(recorded(1), ElementsAre(range_counts{{"parent's", 1}}));
 }
@@ -102,8 +102,8 @@ TEST_F(ForkedChildren, MayHaveThreads) {
     EXPECT_THAT(recorded(2), ElementsAre(range_counts{{"parent's", 1}}, range_counts{{"thread's", 500}}));
 }
 
-// Rings have names only where `prof run` comes afterwards.
-TEST_F(ForkedChildren, MayEndInOtherWays) {
+// Rings have names only under `prof run`, which seals the captures afterwards.
+TEST_F(ForkedChildren, MayEndWithoutExit) {
     EXPECT_EQ(same_with_and_without("ends_in_other_ways", exited(3)), "");
     EXPECT_EQ(rings(), 0U);
     std::size_t without_end = 0;
@@ -111,7 +111,7 @@ TEST_F(ForkedChildren, MayEndInOtherWays) {
     EXPECT_EQ(without_end, 4U);
 }
 
-TEST_F(ForkedChildren, LoseNothingWhereTheyAreSealed) {
+TEST_F(ForkedChildren, LoseNothingWhenSealed) {
     EXPECT_EQ(same_with_and_without("ends_in_other_ways", exited(3), {{"PROF_RUN_ID", "run"}}), "");
     EXPECT_EQ(rings(), 4U);
     for (const std::string& path : scratch.files(".prof"))
@@ -123,7 +123,7 @@ TEST_F(ForkedChildren, LoseNothingWhereTheyAreSealed) {
                                                   range_counts{{"another program's", 1}}));
 }
 
-TEST_F(ForkedChildren, AreRecordedAsTheirParent) {
+TEST_F(ForkedChildren, InheritTheirParentsSettings) {
     EXPECT_EQ(same_with_and_without("by_settings", exited(3), {{"PROF_AUTOSTART", "0"}, {"PROF_RUN_ID", "run"}}), "");
     const std::vector<timeline> captures = all(2);
     expect_whole(captures);
@@ -135,7 +135,7 @@ TEST_F(ForkedChildren, AreRecordedAsTheirParent) {
     }
 }
 
-TEST_F(ForkedChildren, AreNotGovernedByTheirParentsWindows) {
+TEST_F(ForkedChildren, IgnoreTheirParentsWindows) {
     EXPECT_EQ(same_with_and_without("in_a_plan", exited(3), {{"PROF_SCHEDULE", "wait=2,active=1"}}), "");
     EXPECT_THAT(recorded(3), UnorderedElementsAre(range_counts{{"parent's", 2}}, range_counts{{"child's", 3}},
                                                   range_counts{{"child's", 3}}));
@@ -145,7 +145,7 @@ TEST_F(ForkedChildren, AreNotGovernedByTheirParentsWindows) {
         << "after the last window nothing is recorded any more";
 }
 
-TEST_F(ForkedChildren, OfAPausedParentArePaused) {
+TEST_F(ForkedChildren, ArePausedIfTheirParentIs) {
     EXPECT_EQ(same_with_and_without("while_paused", exited(3)), "");
     EXPECT_THAT(recorded(3), UnorderedElementsAre(range_counts{{"parent's", 1}}, range_counts{{"child's", 2}},
                                                   range_counts{{"child's", 3}}));
@@ -159,7 +159,7 @@ TEST_F(ForkedChildren, MayStopAndStart) {
     EXPECT_EQ(rings(), 0U) << "a child that has stopped leaves none";
 }
 
-TEST_F(ForkedChildren, AreLeftOutOnDemand) {
+TEST_F(ForkedChildren, AreLeftOutOnRequest) {
     EXPECT_EQ(same_with_and_without("several_threads", exited(3), {{"PROF_FORKED_CHILDREN", "0"}}), "");
     EXPECT_THAT(recorded(1), ElementsAre(range_counts{{"parent's", 1}}));
 }
@@ -182,8 +182,8 @@ TEST_F(ForkedChildren, LeaveCuptiToTheirParent) {
     EXPECT_TRUE(captures[1].api_calls.empty());
 }
 
-// Of those that are killed some leave rings, but not without end.
-TEST_F(ForkedChildren, OfManyLeaveLittle) {
+// Some of the killed children leave rings, up to a limit.
+TEST_F(ForkedChildren, LeaveABoundedNumberOfRings) {
     constexpr std::size_t most_rings = 64;
     const char* const wanted = std::getenv("PROF_FORKED_CHILDREN_COUNT");
     for (const std::string run_id : {"", "run"}) {

@@ -105,7 +105,7 @@ void expect_nothing_of_the_time_between(const timeline& data) {
     }
 }
 
-TEST_F(SessionIdleGraphs, SplitAsTheEagerStepDoes) {
+TEST_F(SessionIdleGraphs, SplitAsTheEagerStep) {
     const auto eager = record("eager", false);
     ASSERT_EQ(eager.size(), 1U);
     expect_split(eager[0], 3, 0);
@@ -123,7 +123,7 @@ TEST_F(SessionIdleGraphs, SplitAsTheEagerStepDoes) {
     std::swap(scratch.path, other.path);
 }
 
-TEST_F(SessionIdleGraphs, MayStandInTheBodyOfAConditionalNode) {
+TEST_F(SessionIdleGraphs, MayBeTheBodyOfAConditionalNode) {
     const auto data = record("conditional", true);
     ASSERT_EQ(data.size(), 1U);
     expect_split(data[0], 0, 6);
@@ -135,13 +135,13 @@ TEST_F(SessionIdleGraphs, MayBeAChildOfAChild) {
     expect_split(data[0], 0, 6);
 }
 
-TEST_F(SessionIdleGraphs, MayComeByAnUpdate) {
+TEST_F(SessionIdleGraphs, MayUpdateAnExecutable) {
     const auto data = record("updated", true);
     ASSERT_EQ(data.size(), 1U);
     expect_split(data[0], 0, 9);
 }
 
-TEST_F(SessionIdleGraphs, AreUnknownWhereNobodyListened) {
+TEST_F(SessionIdleGraphs, AreUnknownWithoutIdleGraphNodes) {
     const auto data = record("before", false);
     ASSERT_EQ(data.size(), 1U);
     EXPECT_EQ(project(data[0]).ops_of_unseen_captures, 3 * kernels_a_step);
@@ -158,13 +158,13 @@ TEST_F(SessionIdleGraphs, MayBeMadeBetweenTwoWindows) {
     EXPECT_LT(data[0].ranges.size(), 100U);
 }
 
-TEST_F(SessionIdleGraphs, AreUnknownBetweenTwoWindowsWhereNobodyListened) {
+TEST_F(SessionIdleGraphs, AreUnknownBetweenTwoWindowsWithoutIdleGraphNodes) {
     const auto data = record("between", false);
     ASSERT_EQ(data.size(), 1U);
     EXPECT_EQ(project(data[0]).ops_of_unseen_captures, 3 * kernels_a_step);
 }
 
-TEST_F(SessionIdleGraphs, OfOneRecordingAreKnownToTheNextWhereSomebodyListens) {
+TEST_F(SessionIdleGraphs, AreKnownInTheNextRecording) {
     for (const bool listens : {false, true}) {
         SCOPED_TRACE(listens);
         const scratch_directory own;
@@ -183,7 +183,7 @@ TEST_F(SessionIdleGraphs, OfOneRecordingAreKnownToTheNextWhereSomebodyListens) {
     }
 }
 
-TEST_F(SessionIdleGraphs, OfOneWindowAreKnownToTheNext) {
+TEST_F(SessionIdleGraphs, AreKnownInTheNextWindow) {
     for (const bool listens : {false, true}) {
         SCOPED_TRACE(listens);
         const scratch_directory own;
@@ -202,7 +202,7 @@ TEST_F(SessionIdleGraphs, MayBeInstantiatedAgain) {
 }
 
 // 400 graphs were made, one lives.
-TEST_F(SessionIdleGraphs, AreForgottenWhenTheyAreDestroyed) {
+TEST_F(SessionIdleGraphs, AreForgottenWhenDestroyed) {
     const auto data = record("many", true);
     ASSERT_EQ(data.size(), 1U);
     expect_split(data[0], 0, 3);
@@ -225,7 +225,7 @@ TEST_F(SessionIdleGraphs, MayBeMadeWhileOtherThreadsAreBusy) {
     EXPECT_TRUE(data[0].quality.notes.empty()) << data[0].quality.notes.front();
 }
 
-// A schedule's steps, and a range or a call that is waited for: who says when to record listens while nothing is
+// A plan (a schedule's steps, a capture range or a cudaProfilerStart) makes libprof observe graphs while nothing is
 // recorded, too.
 TEST_F(SessionIdleGraphs, MayBeMadeWhileAScheduleWaits) {
     const std::map<std::string, std::string> plan = {{"PROF_AUTOSTART", "1"},
@@ -253,7 +253,7 @@ TEST_F(SessionIdleGraphs, MayBeMadeWhileAScheduleWarmsUp) {
     }
 }
 
-TEST_F(SessionIdleGraphs, MayBeMadeWhileARangeIsWaitedFor) {
+TEST_F(SessionIdleGraphs, MayBeMadeBeforeACaptureRange) {
     const std::map<std::string, std::string> plan = {{"PROF_AUTOSTART", "1"},
                                                      {"PROF_CAPTURE_RANGE", "nvtx"},
                                                      {"PROF_NVTX_CAPTURE", "recorded"},
@@ -265,7 +265,7 @@ TEST_F(SessionIdleGraphs, MayBeMadeWhileARangeIsWaitedFor) {
     expect_nothing_of_the_time_between(data[0]);
 }
 
-TEST_F(SessionIdleGraphs, MayBeMadeWhileCudaProfilerStartIsWaitedFor) {
+TEST_F(SessionIdleGraphs, MayBeMadeBeforeCudaProfilerStart) {
     for (const std::string each : {"run", "window"}) {
         SCOPED_TRACE(each);
         const scratch_directory own;
@@ -302,8 +302,8 @@ std::map<std::string, words> words_by_line(const std::string& text) {
     return out;
 }
 
-// One subscription has what all of them want, and nothing else.
-TEST_F(SessionIdleGraphs, AreHeardOfBesideCudaProfilerStart) {
+// One subscription has the callbacks that both uses need, and no others.
+TEST_F(SessionIdleGraphs, ShareOneSubscriptionWithCudaProfilerStart) {
     const std::map<std::string, std::string> plan = {
         {"PROF_AUTOSTART", "1"}, {"PROF_CAPTURE_RANGE", "cudaProfilerApi"}, {"PROF_CAPTURE_RANGE_END", "repeat"}};
     const words profiler = {"cuProfilerStart", "cuProfilerStop"};
@@ -343,7 +343,7 @@ TEST_F(SessionIdleGraphs, AreKnownAfterAFork) {
     expect_split(data[0], 0, 3);
 }
 
-// What was only heard may be in the rings that outlive the process: it is nothing that was recorded.
+// Records that were only observed may be in the rings that outlive the process. They do not count as recorded.
 TEST_F(SessionIdleGraphs, AreKnownAfterADeath) {
     run("killed", true, {{"PROF_RINGS", scratch.path}, {"PROF_MEMORY", "64M"}});
     const auto files = scratch.files(".prof");
@@ -357,13 +357,13 @@ TEST_F(SessionIdleGraphs, AreKnownAfterADeath) {
     expect_nothing_of_the_time_between(data);
 }
 
-TEST_F(SessionIdleGraphs, LeaveNothingBehindIfNothingIsRecorded) {
+TEST_F(SessionIdleGraphs, LeaveNoFilesWithoutARecording) {
     EXPECT_TRUE(record("not_started", true).empty());
     EXPECT_EQ(said, "");
     EXPECT_TRUE(scratch.files(".rings").empty());
 }
 
-TEST_F(SessionIdleGraphs, SayOnceThatThereIsNoCupti) {
+TEST_F(SessionIdleGraphs, ReportAMissingCuptiOnce) {
     const auto data = record("before", true, {{"PROF_CUPTI_LIBRARY", "/nowhere/libcupti.so"}});
     ASSERT_EQ(data.size(), 1U);
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;

@@ -74,7 +74,7 @@ cells as_cells(const projection_row& r) {
     return out;
 }
 
-TEST_F(Interface, HandsOutTheRowsOfTheSummary) {
+TEST_F(Interface, GivesTheRowsOfTheSummary) {
     const process_result result = run("summary", "0");
     ASSERT_EQ(result.exit_code(), 0) << result.err;
     EXPECT_EQ(result.err, "");
@@ -106,8 +106,8 @@ TEST_F(Interface, HandsOutTheRowsOfTheSummary) {
     EXPECT_EQ(std::count_if(p.rows.begin(), p.rows.end(), [](const projection_row& r) { return r.is_captured; }), 1);
 }
 
-// It is left to the command: the program is told where it asks, and in one line where it ends.
-TEST_F(Interface, ReadsBackNoCaptureThatIsTooLarge) {
+// The command makes the exports. The program gets the reason from its call, and one line at its end.
+TEST_F(Interface, DoesNotReadBackALargeCapture) {
     const process_result result = run("large", "0");
     ASSERT_EQ(result.exit_code(), 0) << result.err;
     if (result.out.starts_with("no room")) GTEST_SKIP() << "no disk for a large capture";
@@ -122,7 +122,7 @@ TEST_F(Interface, ReadsBackNoCaptureThatIsTooLarge) {
 }
 
 // A library in front of getauxval stands in for the kernel.
-TEST_F(Interface, OfAProgramWithMoreRightsThanItsUserDoesNothing) {
+TEST_F(Interface, DoesNothingInASetUserIdProgram) {
     preloaded = PROF_TEST_MORE_RIGHTS;
     const process_result result = run("more-rights", "1");
     ASSERT_EQ(result.exit_code(), 0) << result.err;
@@ -131,7 +131,7 @@ TEST_F(Interface, OfAProgramWithMoreRightsThanItsUserDoesNothing) {
     EXPECT_EQ(scratch.entry_count(), 0U);
 }
 
-TEST_F(Interface, RefusesToStartWhereThereCanBeNoCapture) {
+TEST_F(Interface, RefusesToStartWithoutAWritableDirectory) {
     std::ofstream(scratch.path + "/file") << "mine";
     std::filesystem::create_directory_symlink("/proc/self", scratch.path + "/read-only");
     const process_result result = run("place", "0");
@@ -150,7 +150,7 @@ TEST_F(Interface, RefusesToStartWhereThereCanBeNoCapture) {
 // by 200 us^2; variance 4 (1/4)^2 200 (1 - 1/3) = 100/3 us^2, with 2 3^2 / (3 3 - 1) = 2.25 degrees of freedom, for
 // which t is 3.875480. What is the same in each step varies by nothing. The range part was open in step 2, where a
 // graph of 4 us was captured that each of these steps launches.
-TEST_F(Interface, HandsOutTheEstimatesOfAStepsCosts) {
+TEST_F(Interface, GivesEstimatesOfStepCosts) {
     // The GPU's clock must stand in line with the host's through four windows, as it does where both are real.
     const process_result result = run("steps", "0", "");
     ASSERT_EQ(result.exit_code(), 0) << result.err;

@@ -91,7 +91,7 @@ void expect_below(long limit_mib, long with, long without) {
     EXPECT_LE(with - without, limit_mib * 1024);
 }
 
-TEST_F(Memory, OfAThousandLaunchingThreadsStaysBelowTheBound) {
+TEST_F(Memory, StaysBelowItsBoundWithAThousandThreads) {
     auto bare = run({"crowd", "1000"}, false)["memory"];
     auto recorded = run({"crowd", "1000"}, true)["memory"];
     ASSERT_EQ(bare.size(), 1U);
@@ -102,7 +102,7 @@ TEST_F(Memory, OfAThousandLaunchingThreadsStaysBelowTheBound) {
 }
 
 // What finds no ring is counted, and takes no memory.
-TEST_F(Memory, IsBoundedWhereThereAreMoreThreadsThanRings) {
+TEST_F(Memory, StaysBelowItsBoundWithMoreThreadsThanRings) {
     auto bare = run({"crowd", "1000"}, false)["memory"];
     auto recorded = run({"crowd", "1000"}, true, {{"PROF_MEMORY", "16M"}})["memory"];
     ASSERT_EQ(bare.size(), 1U);

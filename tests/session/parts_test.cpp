@@ -24,7 +24,7 @@ heritage of_parent() {
     return left;
 }
 
-TEST(RecordingSettings, KeepASnapshotAsItWasWhileOptionsChange) {
+TEST(RecordingSettings, KeepASnapshotWhenOptionsChange) {
     recording_settings settings(nullptr, true);
     const recording_settings::snapshot before = settings.options();
     const std::array<std::string, 1> rows = {"rows=7"};
@@ -34,7 +34,7 @@ TEST(RecordingSettings, KeepASnapshotAsItWasWhileOptionsChange) {
     EXPECT_EQ(settings.environment()->rows, 7U);
 }
 
-TEST(RecordingSettings, ChangeOnlyTheNextRecordingWhereNoneRuns) {
+TEST(RecordingSettings, ChangeOnlyTheNextRecordingWhenNoneRuns) {
     recording_settings settings(nullptr, true);
     const std::array<std::string, 1> name = {"name=other"};
     ASSERT_TRUE(settings.set(name, {}, false).ok());
@@ -52,7 +52,7 @@ TEST(RecordingSettings, TakeAllSettingsOrNone) {
     EXPECT_EQ(settings.options()->rows, 40U);
 }
 
-TEST(RecordingSettings, RefuseWhatIsFixedByNow) {
+TEST(RecordingSettings, RefuseFixedOptions) {
     session_options out;
     const std::array<std::string, 1> memory = {"memory=32M"};
     EXPECT_EQ(recording_settings::merge(memory, {.rings = true}, out).message(),
@@ -64,7 +64,7 @@ TEST(RecordingSettings, RefuseWhatIsFixedByNow) {
     EXPECT_EQ(out.cupti_library, "x");
 }
 
-TEST(RecordingSettings, OfAChildAreItsParentsWithoutPlanAndWithoutItsGpu) {
+TEST(RecordingSettings, InheritAllButPlanAndGpuInAChild) {
     const heritage left = of_parent();
     recording_settings settings(&left, false);
     EXPECT_FALSE(settings.options()->fold);
@@ -86,7 +86,7 @@ TEST(StepCounter, NumbersStepsOfRangesFromZero) {
     EXPECT_EQ(steps.number_of(steps.count()), 1U);
 }
 
-TEST(SessionMutex, CountsWhatTheThreadHolds) {
+TEST(SessionMutex, CountsMutexesHeldByTheThread) {
     session_mutex first;
     session_mutex second;
     {
@@ -109,7 +109,7 @@ TEST(Deadline, PassesWhenItsTimeIsOver) {
     EXPECT_FALSE(deadline(std::chrono::hours(1)).has_passed());
 }
 
-TEST(CapturePlace, NamesWhatStandsInTheWayOfADirectory) {
+TEST(CapturePlace, NamesTheObstacleToADirectory) {
     const scratch_directory scratch;
     const std::string made = scratch.path + "/a/b";
     EXPECT_TRUE(prepare_directory(made).ok());
@@ -119,7 +119,7 @@ TEST(CapturePlace, NamesWhatStandsInTheWayOfADirectory) {
     EXPECT_EQ(prepare_directory(file).message(), "cannot make captures in " + file + ": Not a directory");
 }
 
-TEST(CapturePlace, CountsOnWhereANameIsTaken) {
+TEST(CapturePlace, NumbersANameThatIsTaken) {
     const scratch_directory scratch;
     session_options options;
     options.output_dir = scratch.path;

@@ -40,7 +40,7 @@ std::map<std::string, int> kernel_names(const timeline& data) {
     return out;
 }
 
-TEST_F(Plugins, ThatAreClosedLeaveTheirNames) {
+TEST_F(Plugins, KeepTheirNamesWhenClosed) {
     const environment both = {{"PLUGIN_A", PROF_TEST_PLUGIN_A}, {"PLUGIN_B", PROF_TEST_PLUGIN_B}};
     EXPECT_EQ(same_with_and_without("plugins", exited(3), both), "");
     const timeline data = captured(1).front();
@@ -52,7 +52,7 @@ TEST_F(Plugins, ThatAreClosedLeaveTheirNames) {
 }
 
 // Sixteen that start NVTX at the same time: the first one starts the recording, and none finds it half started.
-TEST_F(Plugins, MayMakeTheirFirstRangesAtOnce) {
+TEST_F(Plugins, MayMakeTheirFirstRangesConcurrently) {
     const environment e = {{"PLUGIN_A", PROF_TEST_PLUGIN_A},
                            {"LD_PRELOAD", PROF_TEST_SLOW_START ":" PROF_TEST_LIBRARY}};
     const process_result result = run("first_ranges_at_once", true, e);
@@ -64,8 +64,8 @@ TEST_F(Plugins, MayMakeTheirFirstRangesAtOnce) {
     EXPECT_TRUE(data.quality.dropped.empty());
 }
 
-// What a launch is called is known from its callback, by the address of the symbol.
-TEST_F(Plugins, MayBeModulesWhoseSymbolsStandWhereOthersWere) {
+// A launch gets its kernel's name in the callback, by the address of the symbol.
+TEST_F(Plugins, MayReuseTheAddressesOfKernelSymbols) {
     EXPECT_EQ(same_with_and_without("symbols_at_one_place", exited(3)), "");
     const timeline data = captured(1).front();
     std::map<std::string, int> launched;
@@ -76,13 +76,13 @@ TEST_F(Plugins, MayBeModulesWhoseSymbolsStandWhereOthersWere) {
     EXPECT_EQ(data.property("device_launches_notice"), "");
 }
 
-// Dynamic parallelism: what such kernels launch has no records, which the capture is to say.
-TEST_F(Plugins, MayBeModulesWhoseKernelsLaunchOthers) {
+// Dynamic parallelism: launches from kernels have no records, and the capture has a notice.
+TEST_F(Plugins, AreReportedWhenTheirKernelsLaunchOthers) {
     EXPECT_EQ(same_with_and_without("kernels_that_launch", exited(3)), "");
     EXPECT_THAT(captured(1).front().property("device_launches_notice"), testing::HasSubstr("dynamic parallelism"));
 }
 
-TEST_F(Plugins, MayHaveOtherNamesWhereTheirsWere) {
+TEST_F(Plugins, MayReuseTheAddressesOfNames) {
     EXPECT_EQ(same_with_and_without("names_at_one_place", exited(3)), "");
     EXPECT_THAT(range_names(captured(1).front()),
                 ElementsAre(Pair("", 2), Pair("l", 2), Pair("long", 2), Pair("long nama", 2), Pair("long name", 4),
@@ -90,7 +90,7 @@ TEST_F(Plugins, MayHaveOtherNamesWhereTheirsWere) {
 }
 
 // libprof stays: its hooks may be running.
-TEST_F(Plugins, MayCloseLibprofWhichStays) {
+TEST_F(Plugins, LeaveLibprofLoadedWhenItIsClosed) {
     for (const char* scene : {"closes_libprof", "closes_libprof_unused"}) {
         expect_same_without_preloading(scene, PROF_TEST_LIBRARY, "");
     }
@@ -101,7 +101,7 @@ TEST_F(Plugins, MayCloseLibprofWhichStays) {
     }
 }
 
-TEST_F(Plugins, ThatAreLinkedToLibprofLeaveItThere) {
+TEST_F(Plugins, LeaveLibprofLoadedWhenLinkedToIt) {
     expect_same_without_preloading("plugin_with_libprof", "", PROF_TEST_LINKED_PLUGIN);
     const timeline data = captured(1).front();
     EXPECT_THAT(range_names(data),

@@ -73,7 +73,7 @@ std::uint64_t operations_of(const timeline& data, const std::string& range) {
 }
 
 // Some ten million ranges a second, where the machine can.
-TEST_F(Pressure, OfManyThreadsThatFloodTheirRingsIsCountedToTheRange) {
+TEST_F(Pressure, CountsEveryRangeOfThreadsThatFloodTheirRings) {
     constexpr std::uint64_t threads = 4;
     constexpr std::uint64_t each = 500'000;
     environment e = base();
@@ -90,7 +90,7 @@ TEST_F(Pressure, OfManyThreadsThatFloodTheirRingsIsCountedToTheRange) {
                 data.ranges.size(), threads * each);
 }
 
-TEST_F(Pressure, OfNamesWithoutEndCostsNone) {
+TEST_F(Pressure, KeepsTheNameOfEveryRecordedRange) {
     environment e = base();
     e["PROF_MEMORY"] = "16M";
     constexpr std::uint64_t count = 200'000;
@@ -113,7 +113,7 @@ TEST_F(Pressure, OfNamesWithoutEndCostsNone) {
     EXPECT_EQ(lost, (count - data.ranges.size()) + (count + 1 - data.api_calls.size()));
 }
 
-TEST_F(Pressure, OfThousandsOfThreadsThatComeAndGo) {
+TEST_F(Pressure, CountsLossesOfThousandsOfShortThreads) {
     constexpr std::uint64_t threads = 5000;
     run(base(), {"churn", std::to_string(threads)});
     const timeline data = capture();
@@ -128,7 +128,7 @@ TEST_F(Pressure, OfThousandsOfThreadsThatComeAndGo) {
     EXPECT_EQ(operations_of(data, "work") + bufferless, data.ranges.size()) << launches(data) << " launches";
 }
 
-TEST_F(Pressure, OfBuffersThatComeLateAndLastFirst) {
+TEST_F(Pressure, MatchesRecordsOfLateAndReorderedBuffers) {
     constexpr std::uint64_t count = 20'000;
     const auto result = run(base(), {"late", std::to_string(count)});
     const timeline data = capture();
@@ -139,7 +139,7 @@ TEST_F(Pressure, OfBuffersThatComeLateAndLastFirst) {
     EXPECT_EQ(data.ranges.size(), count);
 }
 
-TEST_F(Pressure, OfAKernelThatNeverEnds) {
+TEST_F(Pressure, CountsAKernelThatNeverEnds) {
     constexpr std::uint64_t count = 100;
     run(base(), {"never", std::to_string(count)});
     const timeline data = capture();
@@ -151,8 +151,8 @@ TEST_F(Pressure, OfAKernelThatNeverEnds) {
     EXPECT_EQ(dropped(data, drop_cause::cupti_no_timestamp), 1U);
 }
 
-// From a little before the last id to a little after the first: none is taken for another.
-TEST_F(Pressure, OfCorrelationIdsThatBeginAgain) {
+// The ids run from a little before the last to a little after the first. None is mistaken for another.
+TEST_F(Pressure, MatchesCorrelationIdsThatWrapAround) {
     environment e = base();
     e["FAKE_GPU_CALLS_BEFORE"] = std::to_string(UINT32_MAX - 500);
     run(e, {"churn", "1000"});  // for so many there are rings, whether or not the drain thread gets its turn
@@ -182,7 +182,7 @@ struct failing_function {
 };
 
 // Each function of CUPTI that libprof calls, failing once, three times, and for ever.
-TEST_F(Pressure, OfErrorsAtEachCallOfCupti) {
+TEST_F(Pressure, ReportsErrorsOfEachCuptiFunction) {
     constexpr std::uint64_t count = 100;
     for (const failing_function& function : std::vector<failing_function>{
              {"cuptiGetVersion", 0, 0},
@@ -230,8 +230,8 @@ TEST_F(Pressure, OfErrorsAtEachCallOfCupti) {
     }
 }
 
-// Whose capture that leaves unknown: the launches that were captured are not taken for work that did not complete.
-TEST_F(Pressure, OfErrorsThatHideWhatGraphsWereCapturedUnder) {
+// The graphs' captures stay unknown. The captured launches are not counted as work that did not complete.
+TEST_F(Pressure, KeepsGraphWorkWhenCuptiHidesNodeIds) {
     environment e = base();
     e["FAKE_CUPTI_FAIL"] = "cuptiGetGraphNodeId=999";
     constexpr std::uint64_t count = 50;
@@ -269,7 +269,7 @@ struct memory_group {
 };
 
 #ifndef PROF_TEST_SANITIZED  // a sanitizer has an allocator of its own
-TEST_F(Pressure, OfMemoryThatEndsInAKillLeavesWhatWasRecorded) {
+TEST_F(Pressure, KeepsRecordsAfterAnOutOfMemoryKill) {
     const memory_group group;
     if (group.path.empty()) GTEST_SKIP() << "no control group may be made here: no out-of-memory kill is tested";
     constexpr std::uint64_t count = 2000;

@@ -32,7 +32,7 @@ void expect_steps(const timeline& data, std::size_t steps) {
     EXPECT_TRUE(data.quality.ended);
 }
 
-TEST_F(Processes, AreRecordedEachForItselfIfTheyWereForkedBeforeTheFirstUse) {
+TEST_F(Processes, HaveTheirOwnCaptureIfForkedBeforeTheFirstUse) {
     EXPECT_EQ(same_with_and_without("forked_trainers", exited(3)), "");
     std::map<std::string, std::size_t> steps;
     for (const timeline& data : captured(3)) {
@@ -47,7 +47,7 @@ TEST_F(Processes, AreRecordedAsDaemons) {
     expect_steps(captured(1).front(), 5);
 }
 
-TEST_F(Processes, LeaveNothingOfTheirChildrenInTheirCapture) {
+TEST_F(Processes, KeepTheirChildrensRecordsOutOfTheirCapture) {
     EXPECT_EQ(same_with_and_without("children_of_a_trainer", exited(3)), "");
     std::size_t children = 0;
     for (const timeline& data : captured(1 + 3)) {  // the fourth made no range
@@ -61,7 +61,7 @@ TEST_F(Processes, LeaveNothingOfTheirChildrenInTheirCapture) {
     EXPECT_EQ(children, 3U);
 }
 
-TEST_F(Processes, AreNotDisturbedByChildrenThatNoHandlerSees) {
+TEST_F(Processes, AreNotDisturbedByChildrenWithoutForkHandlers) {
     EXPECT_EQ(same_with_and_without("children_past_all_handlers", exited(3)), "");
     const timeline data = captured(1).front();
     EXPECT_TRUE(data.quality.ended);
@@ -90,7 +90,7 @@ TEST_F(Processes, MayForkWhileTheirThreadsLaunch) {
     EXPECT_EQ(data.quality.launches_without_completion, 0U);
 }
 
-TEST_F(Processes, ThatAreLaunchedHaveTheirRanksAndTheLauncherNone) {
+TEST_F(Processes, HaveTheirRanksUnderALauncher) {
     EXPECT_EQ(same_with_and_without("launcher", exited(3)), "");
     std::vector<std::string> ranks;
     for (const timeline& data : captured(3)) {
@@ -100,8 +100,8 @@ TEST_F(Processes, ThatAreLaunchedHaveTheirRanksAndTheLauncherNone) {
     EXPECT_THAT(ranks, testing::UnorderedElementsAre("0", "1", "2"));
 }
 
-// What NVTX and CUDA's driver load is another tool's: that stays, and is said.
-TEST_F(Processes, SayWhatAnotherToolsVariablesTakeFromThem) {
+// NVTX and CUDA's driver load another tool. The variables stay, and libprof reports them.
+TEST_F(Processes, ReportInjectionVariablesOfAnotherTool) {
     const std::string other = PROF_TEST_OTHER_TOOL;
     EXPECT_EQ(same_with_and_without("trainer", exited(3), {{"CUDA_INJECTION64_PATH", other}, {"PROF_NAME", "a"}}),
               "libprof: no GPU work is recorded: CUDA_INJECTION64_PATH names another tool, " + other + "\n");
@@ -116,7 +116,7 @@ TEST_F(Processes, SayWhatAnotherToolsVariablesTakeFromThem) {
     EXPECT_EQ(captures[1].ops.size(), 4U * kernels_a_step);
 }
 
-TEST_F(Processes, SayWhatTheyTakeThemselves) {
+TEST_F(Processes, ReportInjectionVariablesThatTheySetThemselves) {
     const std::string other = PROF_TEST_OTHER_TOOL;
     const auto said = [&](const char* variable, const char* name) {
         return same_with_and_without("takes_variable", exited(3),
@@ -132,7 +132,7 @@ TEST_F(Processes, SayWhatTheyTakeThemselves) {
     EXPECT_EQ(captures[1].ops.size(), 4U * kernels_a_step);
 }
 
-TEST_F(Processes, SayThatNothingIsRecordedIfAnotherToolHasBothVariables) {
+TEST_F(Processes, ReportThatAnotherToolHasBothInjectionVariables) {
     environment e = {{"CUDA_INJECTION64_PATH", PROF_TEST_OTHER_TOOL}, {"NVTX_INJECTION64_PATH", PROF_TEST_OTHER_TOOL}};
     EXPECT_EQ(same_with_and_without("trainer", exited(3), e), "") << "there is no driver in the process";
     std::filesystem::copy_file(PROF_TEST_FAKE_CUDA, scratch.path + "/libcuda.so.1");
@@ -149,7 +149,7 @@ TEST_F(Processes, SayThatNothingIsRecordedIfAnotherToolHasBothVariables) {
 
 // Nsight Systems names its session in the environment, whatever it traces. libprof keeps out of its way where it has
 // the variables, and only there.
-TEST_F(Processes, AreRecordedInNsightsSessionAsFarAsItLeavesThemToUs) {
+TEST_F(Processes, AreRecordedBesideNsight) {
     const std::string nsight = scratch.path + "/libToolsInjection64.so";
     std::filesystem::copy_file(PROF_TEST_OTHER_TOOL, nsight);
     environment e = {{"NSYS_PROFILING_SESSION_ID", "4711"}, {"PROF_NAME", "a"}};
@@ -166,7 +166,7 @@ TEST_F(Processes, AreRecordedInNsightsSessionAsFarAsItLeavesThemToUs) {
     EXPECT_EQ(captures[1].ops.size(), 4U * kernels_a_step);
 }
 
-// Of which one has the session, and gets what the driver and NVTX hand to the other.
+// One copy has the session, and gets everything that the driver and NVTX hand to the other.
 TEST_F(Processes, MayHaveTwoCopiesOfLibprof) {
     const std::string ours = PROF_TEST_LIBRARY;
     std::filesystem::create_directory(scratch.path + "/lib");
@@ -191,7 +191,7 @@ TEST_F(Processes, MayHaveTwoCopiesOfLibprof) {
     }
 }
 
-TEST_F(Processes, AreToldThatASecondCopyHasNoSession) {
+TEST_F(Processes, GetAnErrorFromASecondCopyOfLibprof) {
     const std::string copy = scratch.path + "/libprof.so.0";
     std::filesystem::copy_file(PROF_TEST_LIBRARY, copy);
     EXPECT_THAT(same_with_and_without("starts_second_copy", exited(3), {{"SECOND_COPY", copy}}),
@@ -225,8 +225,8 @@ TEST_F(Processes, OutliveTheirMainThread) {
     EXPECT_TRUE(data.quality.ended);
 }
 
-// Threads of libprof's that sleep, where the drain thread is gone or never was.
-TEST_F(Processes, EndWithTheirLastThreadWhateverOursIsThere) {
+// The other threads of libprof sleep, and the drain thread has ended or was never started.
+TEST_F(Processes, EndWithTheirLastThreadDespiteLibprofsThreads) {
     EXPECT_EQ(same_with_and_without("main_ends_and_recording_stops", exited(0), {{"PROF_CONTROL", "off"}}), "");
     EXPECT_EQ(captured(1).front().ranges.size(), 5U);
     EXPECT_EQ(same_with_and_without("main_ends_first", exited(0), {{"PROF_AUTOSTART", "0"}}), "");
@@ -234,7 +234,7 @@ TEST_F(Processes, EndWithTheirLastThreadWhateverOursIsThere) {
                 HasSubstr("nothing is recorded"));
 }
 
-TEST_F(Processes, HaveTheirExportsWhereTheRecordingBegan) {
+TEST_F(Processes, WriteExportsWhereTheRecordingBegan) {
     const environment relative{{"PROF_OUTPUT_DIR", "here"}, {"PROF_EXPORT", "trace"}};
     EXPECT_EQ(same_with_and_without("goes_elsewhere", exited(3), relative), "");
     expect_steps(captured(1).front(), 2);
@@ -243,7 +243,7 @@ TEST_F(Processes, HaveTheirExportsWhereTheRecordingBegan) {
     EXPECT_EQ(std::filesystem::path(traces.front()).parent_path(), folder(true) + "/here");
 }
 
-TEST_F(Processes, LeaveNoSocketWhereAHandlerExitsBeforeTheFirstRecord) {
+TEST_F(Processes, LeaveNoSocketWhenAHandlerExitsBeforeTheFirstRecord) {
     const environment control{{"PROF_CONTROL", "on"}, {"PROF_AUTOSTART", "0"}, {"XDG_RUNTIME_DIR", scratch.path}};
     EXPECT_EQ(same_with_and_without("exit_in_handler_before_first_record", exited(12), control), "");
     ASSERT_TRUE(std::filesystem::exists(scratch.path + "/prof")) << "where the socket was";
@@ -260,12 +260,12 @@ TEST_F(Processes, MayAbortWithinExit) {
     EXPECT_EQ(captured(1).front().ranges.size(), 3U * ranges_a_step);
 }
 
-TEST_F(Processes, RecordWhatHandlersDoBeforeTheEndOfTheCapture) {
+TEST_F(Processes, RecordRangesOfExitHandlers) {
     EXPECT_EQ(same_with_and_without("ranges_in_handlers", exited(3)), "");
     expect_steps(captured(1).front(), 3);
 }
 
-TEST_F(Processes, ThatEndWithoutHandlersAreRecovered) {
+TEST_F(Processes, AreRecoveredAfterAnEndWithoutHandlers) {
     EXPECT_EQ(same_with_and_without("quick", exited(6)), "");
     const timeline data = captured(1).front();
     EXPECT_FALSE(data.quality.ended);
@@ -273,12 +273,12 @@ TEST_F(Processes, ThatEndWithoutHandlersAreRecovered) {
     EXPECT_EQ(data.ops.size(), 3U * kernels_a_step);
 }
 
-TEST_F(Processes, ExitThoughTheyAreStopping) {
+TEST_F(Processes, ExitWhileStopping) {
     EXPECT_THAT(same_with_and_without("exit_while_stopping", exited(12)), HasSubstr("has no end"));
     EXPECT_FALSE(captured(1).front().quality.ended);
 }
 
-// What the thread holds is nothing that others need: all is there.
+// The thread holds nothing that other threads need: the capture is complete.
 TEST_F(Processes, ExitInTheMiddleOfALaunch) {
     EXPECT_EQ(same_with_and_without("exit_in_launch", exited(13)), "");
     const timeline data = captured(1).front();
@@ -299,7 +299,7 @@ TEST_F(Processes, ExitWhileCuptiAsksForABuffer) {
     EXPECT_TRUE(data.quality.ended);
 }
 
-// Nobody can let go of CUPTI then. What was recorded before is recovered.
+// No thread can detach CUPTI then. Earlier records are recovered.
 TEST_F(Processes, ExitWhileCuptiIsLocked) {
     EXPECT_THAT(same_with_and_without("exit_in_record", exited(13)), HasSubstr("has no end"));
     const timeline data = captured(1).front();
@@ -326,8 +326,8 @@ TEST_F(Processes, ExitInsideTheSession) {
     EXPECT_EQ(captured(1).front().ranges.size(), 3U);
 }
 
-// The thread has the allocator's lock, for which others wait then, ours among them: it may be that the capture cannot
-// be completed.
+// The thread holds the allocator's lock. Other threads wait for it, libprof's among them, so the capture may not be
+// completed.
 TEST_F(Processes, ExitInTheAllocator) {
     for (const std::string scene : {"exit_in_allocator", "exit_in_allocator_among_threads"}) {
         int complete = 0;

@@ -26,9 +26,9 @@ process_result record(const scratch_directory& scratch, std::vector<std::string>
                        scratch.path);
 }
 
-// A start comes while the window before is settled: either it is waited for, or the call is not heard. CUPTI would be
-// harmed by whoever went on with what it had freed, and the fake says so.
-TEST(ProfilerCalls, AreNotHarmedWhereAWindowBeginsAsSoonAsTheOneBeforeHasEnded) {
+// A start comes while the window before is being settled: the call waits for that, or is missed. A thread that went on
+// with memory freed by CUPTI would do harm, and the fake reports that.
+TEST(ProfilerCalls, AreSafeRightAfterTheEndOfAWindow) {
     const scratch_directory scratch;
     std::vector<std::string> words{"iterations", "60"};
     for (int i = 0; i < 60; ++i) words.insert(words.end(), {"profiler", std::to_string(i), std::to_string(i)});
@@ -43,8 +43,8 @@ TEST(ProfilerCalls, AreNotHarmedWhereAWindowBeginsAsSoonAsTheOneBeforeHasEnded) 
     EXPECT_TRUE(data.quality.ended);
 }
 
-// As where the start came while CUPTI was let go of: a window is missing, which is not to be so in silence.
-TEST(ProfilerCalls, SayThatAWindowsStartWasNotHeard) {
+// As when the start comes while CUPTI is being detached: a window is missing, and libprof must report it.
+TEST(ProfilerCalls, ReportAMissedStart) {
     constexpr const char* said = "cudaProfilerStop without a cudaProfilerStart";
     const scratch_directory whole;
     EXPECT_EQ(record(whole, {"profiler", "0", "1", "profiler", "3", "4", "patient"}).err, "");

@@ -51,7 +51,7 @@ private:
     void* loaded_ = nullptr;
 };
 
-TEST(RandomSessions, AreReportedAsTheyRanOneAfterTheOther) {
+TEST(RandomSessions, AreReportedAsTheyRan) {
     const scratch_directory folder;
     const shipped_library library(folder.path);
     const auto start = library.find<decltype(prof_start)>("prof_start");

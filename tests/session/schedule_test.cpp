@@ -107,7 +107,7 @@ std::size_t ranges_named(const timeline& data, std::string_view name) {
 }
 
 // torch's loop calls step() at the end of each iteration: step 0 began with the recording.
-TEST_F(SessionSchedule, HasTorchsStepsWhereTheyEndAnIteration) {
+TEST_F(SessionSchedule, CountsStepsAsTorchDoes) {
     const timeline data =
         record({"mark", "end"}, {{"PROF_SCHEDULE", "skip_first=2,wait=1,warmup=1,active=2,repeat=1"}});
     EXPECT_EQ(kernels(data), iterations({4, 5}));
@@ -118,7 +118,7 @@ TEST_F(SessionSchedule, HasTorchsStepsWhereTheyEndAnIteration) {
 
 struct SessionScheduleByRange : SessionSchedule, testing::WithParamInterface<const char*> {};
 
-TEST_P(SessionScheduleByRange, HasTheSameSteps) {
+TEST_P(SessionScheduleByRange, CountsTheSameSteps) {
     const timeline data =
         record({"mark", GetParam(), "threads", "2"},
                {{"PROF_SCHEDULE", "skip_first=2,wait=1,warmup=1,active=2,repeat=1"}, {"PROF_STEP_RANGE", "iteration"}});
@@ -136,7 +136,7 @@ TEST_P(SessionScheduleByRange, HasTheSameSteps) {
 }
 INSTANTIATE_TEST_SUITE_P(Marks, SessionScheduleByRange, testing::Values("range", "domain", "registered"));
 
-TEST_F(SessionSchedule, HearsARangeOfTheDomainThatIsNamed) {
+TEST_F(SessionSchedule, CountsRangesOfTheNamedDomain) {
     const timeline data =
         record({"mark", "domain"},
                {{"PROF_CAPTURE_RANGE", "steps"}, {"PROF_STEPS", "3-4"}, {"PROF_STEP_RANGE", "iteration@app"}});
@@ -144,7 +144,7 @@ TEST_F(SessionSchedule, HearsARangeOfTheDomainThatIsNamed) {
     expect_sound(data);
 }
 
-TEST_F(SessionSchedule, RecordsNothingWhereTheStepsRangeIsInAnotherDomain) {
+TEST_F(SessionSchedule, IgnoresStepRangesOfOtherDomains) {
     const process_result result =
         run({"mark", "domain"},
             {{"PROF_CAPTURE_RANGE", "steps"}, {"PROF_STEPS", "3-4"}, {"PROF_STEP_RANGE", "iteration@other"}});
@@ -160,7 +160,7 @@ TEST_F(SessionSchedule, BeginsWithTheFirstStep) {
     expect_sound(data);
 }
 
-TEST_F(SessionSchedule, CountsWhatComesBeforeProfStepAsStep0) {
+TEST_F(SessionSchedule, CountsWorkBeforeProfStepAsStepZero) {
     // prof_step at the beginning of an iteration: iteration 0 is step 1.
     const timeline data = record({"mark", "begin"}, {{"PROF_SCHEDULE", "wait=1,active=2,repeat=1"}});
     EXPECT_EQ(kernels(data), iterations({0, 1}));
@@ -184,14 +184,14 @@ TEST_F(SessionSchedule, WarmsUpRightAfterAWindow) {
     expect_sound(data);
 }
 
-TEST_F(SessionSchedule, OpensTheNextWindowWhereThereIsNoWait) {
+TEST_F(SessionSchedule, OpensTheNextWindowAtOnceWithoutAWait) {
     const timeline data = record({"iterations", "6"}, {{"PROF_SCHEDULE", "active=2,repeat=2,skip_first=1"}});
     EXPECT_EQ(kernels(data), iterations({1, 2, 3, 4}));
     EXPECT_EQ(steps_of_windows(data), (window_steps{{1, 2}, {3, 4}}));
     expect_sound(data);
 }
 
-TEST_F(SessionSchedule, EndsWithTheProgramInTheMiddleOfAWindow) {
+TEST_F(SessionSchedule, EndsAWindowWithTheProgram) {
     const timeline data = record({"iterations", "4"}, {{"PROF_SCHEDULE", "wait=2,active=5"}});
     std::map<std::string, int> expected = iterations({2, 3});
     expected["teardown"] = 1;
@@ -207,7 +207,7 @@ TEST_F(SessionSchedule, MayBeSetByTheProgram) {
     expect_sound(data);
 }
 
-TEST_F(SessionSchedule, LeavesOtherThreadsWorkOfAWindowWhole) {
+TEST_F(SessionSchedule, KeepsOtherThreadsWorkOfAWindowWhole) {
     const timeline data =
         record({"iterations", "20", "threads", "3"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=1,repeat=6"}});
     EXPECT_EQ(kernels(data), iterations({2, 5, 8, 11, 14, 17}));
@@ -222,20 +222,20 @@ TEST_F(SessionSchedule, LeavesOtherThreadsWorkOfAWindowWhole) {
     }
 }
 
-TEST_F(SessionSchedule, IsCountedByTheRangeAloneIfThereIsOne) {
+TEST_F(SessionSchedule, CountsOnlyTheStepRangeIfThereIsOne) {
     const timeline data =
         record({"mark", "both"}, {{"PROF_SCHEDULE", "wait=2,active=2,repeat=1"}, {"PROF_STEP_RANGE", "iteration"}});
     EXPECT_EQ(kernels(data), iterations({2, 3}));
     EXPECT_EQ(data.properties.at("steps"), "5");
 }
 
-TEST_F(SessionSchedule, HasNoWorkOfTheWarmUpWhereLaunchesAreNotRecorded) {
+TEST_F(SessionSchedule, LeavesOutWarmUpWorkWithoutLaunches) {
     const timeline data = record({"settled"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=2,repeat=2"},
                                                {"PROF_ACTIVITIES", "kernels,no_launches"}});
     EXPECT_EQ(kernels(data), iterations({2, 3, 6, 7}));
 }
 
-TEST_F(SessionSchedule, TakesStepsFromManyThreadsAtOnce) {
+TEST_F(SessionSchedule, CountsStepsOfManyThreads) {
     const timeline data = record({"steppers", "4"}, {{"PROF_SCHEDULE", "wait=9,active=1"}});
     window_steps expected;
     for (std::uint64_t step = 9; step < 1000; step += 10) expected.emplace_back(step, step);
@@ -272,7 +272,7 @@ TEST_F(SessionSchedule, CompletesTheCaptureWithTheLastCycle) {
 
 // --- capture ranges
 
-TEST_F(SessionSchedule, HearsCudaProfilerStartAndStop) {
+TEST_F(SessionSchedule, FollowsCudaProfilerStartAndStop) {
     const timeline data =
         record({"profiler", "3", "5", "profiler", "7", "8", "free"}, {{"PROF_CAPTURE_RANGE", "cudaProfilerApi"}});
     EXPECT_EQ(kernels(data), iterations({3, 4, 5}));
@@ -280,14 +280,14 @@ TEST_F(SessionSchedule, HearsCudaProfilerStartAndStop) {
 }
 
 // Starts do not nest, and a stop without one is none.
-TEST_F(SessionSchedule, EndsWithTheFirstCudaProfilerStop) {
+TEST_F(SessionSchedule, EndsAWindowAtTheFirstCudaProfilerStop) {
     const timeline data = record({"profiler", "99", "1", "profiler", "3", "7", "profiler", "4", "5"},
                                  {{"PROF_CAPTURE_RANGE", "cudaProfilerApi"}});
     EXPECT_EQ(kernels(data), iterations({3, 4, 5}));
     expect_sound(data);
 }
 
-TEST_F(SessionSchedule, EndsWithTheOuterOfTwoNamedRanges) {
+TEST_F(SessionSchedule, EndsAWindowWithTheOuterOfTwoNamedRanges) {
     const timeline data = record(
         {"capture", "2", "6", "capture", "3", "4", "capture", "8", "8"},
         {{"PROF_CAPTURE_RANGE", "nvtx"}, {"PROF_NVTX_CAPTURE", "capture@*"}, {"PROF_CAPTURE_RANGE_END", "repeat"}});
@@ -297,7 +297,7 @@ TEST_F(SessionSchedule, EndsWithTheOuterOfTwoNamedRanges) {
     expect_sound(data);
 }
 
-TEST_F(SessionSchedule, HearsCudaProfilerStartAgain) {
+TEST_F(SessionSchedule, OpensAWindowAtEachCudaProfilerStart) {
     const timeline data = record({"profiler", "0", "1", "profiler", "4", "4", "profiler", "7", "8", "patient"},
                                  {{"PROF_CAPTURE_RANGE", "cudaProfilerApi"}, {"PROF_CAPTURE_RANGE_END", "repeat"}});
     EXPECT_EQ(kernels(data), iterations({0, 1, 4, 7, 8}));
@@ -305,7 +305,7 @@ TEST_F(SessionSchedule, HearsCudaProfilerStartAgain) {
     expect_sound(data);
 }
 
-TEST_F(SessionSchedule, KeepsAWindowWhoseEndDoesNotCount) {
+TEST_F(SessionSchedule, KeepsAWindowOpenWhenItsEndIsIgnored) {
     const timeline data = record({"iterations", "5", "profiler", "2", "2"},
                                  {{"PROF_CAPTURE_RANGE", "cudaProfilerApi"}, {"PROF_CAPTURE_RANGE_END", "none"}});
     std::map<std::string, int> expected = iterations({2, 3, 4});
@@ -339,14 +339,14 @@ TEST_F(SessionSchedule, OpensAWindowWithEachNamedRange) {
 
 // --- what must not happen
 
-TEST_F(SessionSchedule, SaysWhatIsWrongOnceAndLetsTheProgramRun) {
+TEST_F(SessionSchedule, ReportsContradictoryOptionsOnce) {
     const process_result result = run({}, {{"PROF_CAPTURE_RANGE", "nvtx"}});
     EXPECT_EQ(result.err, "libprof: capture_range=nvtx and nvtx_capture=NAME go together: set both or neither\n");
     EXPECT_TRUE(captures().empty());
 }
 
 // A child forked between windows or in one counts none of its parent's steps: it has a recording of its own.
-TEST_F(SessionSchedule, IsTheParentsAloneAfterAFork) {
+TEST_F(SessionSchedule, DoesNotApplyToForkedChildren) {
     for (const char* at : {"2", "4"}) {
         const process_result result =
             run({"mark", "range", "fork", at, "iterations", "7"}, {{"PROF_SCHEDULE", "wait=3,active=2,repeat=1"},
@@ -362,7 +362,7 @@ TEST_F(SessionSchedule, IsTheParentsAloneAfterAFork) {
     }
 }
 
-TEST_F(SessionSchedule, SaysOnceThatWholeGraphsComeTooLate) {
+TEST_F(SessionSchedule, ReportsOnceThatWholeGraphsComeTooLate) {
     const process_result result = run(
         {"iterations", "9"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=1,repeat=3"}, {"PROF_CUDA_GRAPHS", "graphs"}});
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
@@ -371,7 +371,7 @@ TEST_F(SessionSchedule, SaysOnceThatWholeGraphsComeTooLate) {
     EXPECT_EQ(kernels(captures().front()), iterations({2, 5, 8}));
 }
 
-TEST_F(SessionSchedule, DoesNotGrowWithItsWindows) {
+TEST_F(SessionSchedule, LeaksNothingOverManyWindows) {
     const process_result result =
         run({"iterations", "400", "measure"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=2"}});
     unsigned long threads[2];

@@ -142,7 +142,7 @@ TEST_F(Session, AttributesEveryOperationUnderCudaInjection) {
     expect_all_found(only_capture(), read_journal(scratch.path + "/journal.csv"));
 }
 
-TEST_F(Session, IsOneHoweverManyWaysLeadIn) {
+TEST_F(Session, StartsOnceWithPreloadAndInjections) {
     environment e = preloaded();
     e["CUDA_INJECTION64_PATH"] = library;
     e["NVTX_INJECTION64_PATH"] = library;
@@ -150,7 +150,7 @@ TEST_F(Session, IsOneHoweverManyWaysLeadIn) {
     expect_all_found(only_capture(), read_journal(scratch.path + "/journal.csv"));
 }
 
-TEST_F(Session, IsOneWhenTwoCopiesAreLoaded) {
+TEST_F(Session, StartsOnceWithTwoLoadedCopies) {
     const std::string copy = scratch.path + "/libprof_copy.so";
     std::filesystem::copy_file(library, copy);
     environment e = preloaded();
@@ -160,7 +160,7 @@ TEST_F(Session, IsOneWhenTwoCopiesAreLoaded) {
     EXPECT_EQ(captures().size(), 1U);
 }
 
-TEST_F(Session, GivesBackwardWhatAutogradsThreadLaunched) {
+TEST_F(Session, GivesAutogradsWorkToBackward) {
     EXPECT_EQ(run(preloaded(), {"autograd", "steps", "10"}).exit_code(), 3);
     const timeline data = only_capture();
     expect_all_found(data, read_journal(scratch.path + "/journal.csv"));
@@ -181,7 +181,7 @@ projection_row captured_row(const projection& p, const std::string& path) {
     return {};
 }
 
-TEST_F(Session, SplitsTheReplaysOfAStepByTheRangesItWasCapturedIn) {
+TEST_F(Session, SplitsReplaysByTheRangesOfTheirCapture) {
     const auto result = run(preloaded(), {"graph", "autograd", "steps", "10"});
     EXPECT_EQ(result.exit_code(), 3) << result.err;
     EXPECT_EQ(result.err, "");
@@ -207,7 +207,7 @@ TEST_F(Session, SplitsTheReplaysOfAStepByTheRangesItWasCapturedIn) {
     EXPECT_EQ(captured_row(p, "iteration #/replay/data_to_device").self_ops, 10U);
 }
 
-TEST_F(Session, GivesReplaysOutsideAnyRangeAllThatWasOpenAtTheCapture) {
+TEST_F(Session, GivesReplaysOutsideRangesAllRangesOfTheirCapture) {
     EXPECT_EQ(run(preloaded(), {"graph-loose", "steps", "3"}).exit_code(), 3);
     const timeline data = only_capture();
     expect_all_found(data, read_journal(scratch.path + "/journal.csv"));
@@ -217,7 +217,7 @@ TEST_F(Session, GivesReplaysOutsideAnyRangeAllThatWasOpenAtTheCapture) {
     EXPECT_EQ(captured_row(p, "capture/forward").gpu_self_ns, 3 * 20'000);
 }
 
-TEST_F(Session, SaysHowMuchWasReplayedOfGraphsItDidNotSeeCaptured) {
+TEST_F(Session, CountsReplaysOfUnseenCaptures) {
     environment e = preloaded();
     e["PROF_AUTOSTART"] = "0";
     const auto result = run(e, {"graph-first", "c-api", "steps", "5"});
@@ -232,7 +232,7 @@ TEST_F(Session, SaysHowMuchWasReplayedOfGraphsItDidNotSeeCaptured) {
     EXPECT_EQ(replay->gpu_self_ns, p.total_gpu_ns);
 }
 
-TEST_F(Session, RecordsAGraphAsOneOperationWhereThatIsAskedFor) {
+TEST_F(Session, RecordsAGraphAsOneOperationOnRequest) {
     environment e = preloaded();
     e["PROF_CUDA_GRAPHS"] = "graphs";
     const auto result = run(e, {"graph", "steps", "10"});
@@ -276,7 +276,7 @@ TEST_F(Session, StopsAndStartsBetweenReplaysOfAGraph) {
     }
 }
 
-TEST_F(Session, StaysAtNodesWhereGraphsMayExistAlready) {
+TEST_F(Session, RecordsNodesWhenGraphsMayExistAlready) {
     environment e = preloaded();
     e["PROF_AUTOSTART"] = "0";
     e["PROF_CUDA_GRAPHS"] = "graphs";
@@ -305,7 +305,7 @@ TEST_F(Session, PutsWorkOutsideAnyRangeInItsOwnRow) {
     EXPECT_EQ(none->self_ops, 1U);
 }
 
-TEST_F(Session, StartsAndStopsAsOftenAsItIsAsked) {
+TEST_F(Session, StartsAndStopsRepeatedly) {
     environment e = preloaded();
     e["PROF_AUTOSTART"] = "0";
     const auto result = run(e, {"c-api", "cycles", "5", "steps", "4"});
@@ -326,7 +326,7 @@ TEST_F(Session, StartsAndStopsAsOftenAsItIsAsked) {
     }
 }
 
-TEST_F(Session, RecordsRangesWhereThereIsNoCudaAndSaysNothing) {
+TEST_F(Session, RecordsRangesWithoutCuda) {
     environment e = preloaded();
     e["PROF_CUPTI_LIBRARY"] = "";
     const auto result = run(e, {"no-cuda", "steps", "7"});
@@ -335,7 +335,7 @@ TEST_F(Session, RecordsRangesWhereThereIsNoCudaAndSaysNothing) {
     EXPECT_EQ(only_capture().ranges.size(), 7U);
 }
 
-TEST_F(Session, SaysInOneLineWhatIsMissingAndStillRecordsRanges) {
+TEST_F(Session, RecordsRangesWithoutCuptiAndReportsIt) {
     environment e = preloaded();
     e["PROF_CUPTI_LIBRARY"] = "/nonexistent/libcupti.so";
     const auto result = run(e, {"steps", "2"});
@@ -362,7 +362,7 @@ TEST_F(Session, LeavesTheProgramAloneWhenCuptiFails) {
     EXPECT_EQ(captures().size(), 6U);
 }
 
-TEST_F(Session, RefusesABadOptionInOneLineAndGoesOn) {
+TEST_F(Session, ReportsABadOptionInOneLine) {
     environment e = preloaded();
     e["PROF_MEMORY"] = "a lot";
     const auto result = run(e, {"steps", "1"});
@@ -373,7 +373,7 @@ TEST_F(Session, RefusesABadOptionInOneLineAndGoesOn) {
     EXPECT_EQ(only_capture().ranges.size(), 8U);
 }
 
-TEST_F(Session, ComplainsInOneLineOfAValueThatHasSeveral) {
+TEST_F(Session, EscapesControlCharactersOfABadValue) {
     environment e = preloaded();
     e["PROF_RANK"] = "1\n\x1b[2J";
     const auto result = run(e, {"steps", "1"});
@@ -382,7 +382,7 @@ TEST_F(Session, ComplainsInOneLineOfAValueThatHasSeveral) {
               "libprof: PROF_RANK: \"1\\x0A\\x1B[2J\" is not accepted; it takes a whole number; the default is used\n");
 }
 
-TEST_F(Session, LeavesNothingBehindWhenNothingWasRecorded) {
+TEST_F(Session, LeavesNoFilesWithoutARecording) {
     environment e = preloaded();
     e["PROF_AUTOSTART"] = "0";
     EXPECT_EQ(run(e, {"steps", "1"}).exit_code(), 3);
@@ -398,7 +398,7 @@ TEST_F(Session, NeverOverwritesACapture) {
     EXPECT_EQ(captures().size(), 2U);
 }
 
-TEST_F(Session, LeavesAForkedChildACaptureOfItsOwn) {
+TEST_F(Session, GivesAForkedChildItsOwnCapture) {
     const auto result = run(preloaded(), {"steps", "2", "fork"});
     EXPECT_EQ(result.exit_code(), 7) << result.err;  // the child's
     const auto found = captures();
@@ -411,7 +411,7 @@ TEST_F(Session, LeavesAForkedChildACaptureOfItsOwn) {
     }
 }
 
-TEST_F(Session, KeepsEveryRangeAndLaunchOfAProcessThatIsKilled) {
+TEST_F(Session, KeepsEveryRangeAndLaunchOfAKilledProcess) {
     for (const std::string end : {"kill", "_exit", "throw"}) {
         environment e = preloaded();
         e["PROF_NAME"] = end;
@@ -434,7 +434,7 @@ TEST_F(Session, KeepsEveryRangeAndLaunchOfAProcessThatIsKilled) {
     }
 }
 
-TEST_F(Session, TakesManyThreadsAtOnce) {
+TEST_F(Session, RecordsManyThreads) {
     const auto result = run(preloaded(), {"steps", "1", "threads", "200"});
     EXPECT_EQ(result.exit_code(), 3) << result.err;
     const timeline data = only_capture();
@@ -443,7 +443,7 @@ TEST_F(Session, TakesManyThreadsAtOnce) {
 }
 
 // More than there are rings of full size, each with more than fits into one of the smallest.
-TEST_F(Session, KeepsWhatDozensOfThreadsRecordAtOnce) {
+TEST_F(Session, LosesNothingOfDozensOfBusyThreads) {
     const auto result = run(preloaded(), {"steps", "1", "threads", "60", "ranges-each", "600"});
     EXPECT_EQ(result.exit_code(), 3) << result.err;
     const timeline data = only_capture();

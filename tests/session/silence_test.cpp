@@ -59,7 +59,7 @@ struct Silence : testing::Test {
     }
 };
 
-TEST_F(Silence, OfADiskDoesNotHoldUpTheEndOfTheProcess) {
+TEST_F(Silence, DoesNotBlockTheEndOfTheProcess) {
     for (const char* const mode : {"exit", "exit-in-stop", "before-exit", "exit-first", "exports"}) begin(mode);
     begin("exit-paused", {{"PROF_EXPORT_EACH", "window"}});
     for (const std::string mode : {"exit", "exit-in-stop", "before-exit", "exit-paused"}) {
@@ -89,7 +89,7 @@ TEST_F(Silence, OfADiskDoesNotHoldUpTheEndOfTheProcess) {
     EXPECT_TRUE(runs.at("exports").scratch.files(".rings").empty());
 }
 
-TEST_F(Silence, OfADiskDoesNotHoldUpAResume) {
+TEST_F(Silence, DoesNotBlockAResume) {
     begin("resume", {{"PROF_EXPORT", "none"}});
     EXPECT_EQ(end("resume").err, "");
     const timeline data = captured("resume");
@@ -98,8 +98,8 @@ TEST_F(Silence, OfADiskDoesNotHoldUpAResume) {
     EXPECT_EQ(data.ops.size(), 60U);
 }
 
-// A step that begins while the window before cannot be taken in gets none; later ones do.
-TEST_F(Silence, OfADiskDoesNotHoldUpAStepThatOpensAWindow) {
+// A step that begins while the window before cannot be taken in gets no window. Later steps do.
+TEST_F(Silence, DoesNotBlockAStepThatOpensAWindow) {
     begin("steps", {{"PROF_EXPORT", "none"}, {"PROF_SCHEDULE", "wait=1,warmup=1,active=2"}});
     EXPECT_EQ(end("steps").err,
               "libprof: a window was passed over: the capture's disk did not answer while the one before was taken "

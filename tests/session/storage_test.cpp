@@ -128,7 +128,7 @@ std::uint64_t records_in(const std::string& path) {
     return sum;
 }
 
-TEST_F(Storage, ThatIsAReadOnlyDirectory) {
+TEST_F(Storage, RecordsNothingInAReadOnlyDirectory) {
     for (const std::string& directory : {std::string{"/sys/kernel"}, std::string{"/proc/self"}}) {
         environment e = base();
         e["PROF_OUTPUT_DIR"] = directory;
@@ -140,7 +140,7 @@ TEST_F(Storage, ThatIsAReadOnlyDirectory) {
     EXPECT_TRUE(scratch.files(".rings").empty());
 }
 
-TEST_F(Storage, ThatIsAFileWhereADirectoryShouldBe) {
+TEST_F(Storage, RecordsNothingWhenTheDirectoryIsAFile) {
     std::ofstream(output) << "mine";
     const auto result = run_process({victim, "3"}, base(), scratch.path);
     expect_untouched(result);
@@ -148,15 +148,15 @@ TEST_F(Storage, ThatIsAFileWhereADirectoryShouldBe) {
     EXPECT_EQ(read_file(output), "mine");
 }
 
-// Who asks for what needs the capture hears why there is none.
-TEST_F(Storage, ThatHoldsNoCaptureIsToldToWhoAsks) {
+// A call that needs the capture fails with the reason why there is none.
+TEST_F(Storage, ReportsAMissingCaptureToTheCaller) {
     std::ofstream(output) << "mine";
     const auto result = run_process({victim, "3", "told"}, base(), scratch.path);
     expect_untouched(result);
     EXPECT_NE(result.err.find("nothing is recorded"), std::string::npos) << result.err;
 }
 
-TEST_F(Storage, ThatHoldsNoCaptureIsTriedAgainByTheNextWindow) {
+TEST_F(Storage, RetriesAMissingCaptureAtTheNextWindow) {
     std::ofstream(output) << "mine";
     const auto result = run_process({victim, "3", "make-room"}, base(), scratch.path);
     expect_untouched(result);
@@ -169,8 +169,8 @@ TEST_F(Storage, ThatHoldsNoCaptureIsTriedAgainByTheNextWindow) {
     EXPECT_EQ(data.ops.size(), 2 * launches_a_step);
 }
 
-// The names that the capture would have are somebody else's already: a file, and a link to one.
-TEST_F(Storage, WhereItsNamesAreTaken) {
+// The first two names of the capture are taken already: by a link to a file, and by a file.
+TEST_F(Storage, UsesTheNextFreeName) {
     fs::create_directory(output);
     environment e = base();
     e["PROF_NAME"] = "n";
@@ -197,8 +197,8 @@ TEST_F(Storage, WhereItsNamesAreTaken) {
     EXPECT_EQ(captures, 1);
 }
 
-// The capture is a whole one up to where the disk was full: of each thread the first records without a hole.
-TEST_F(Storage, ThatIsAFullDisk) {
+// The capture is whole up to where the disk was full: it has the first records of each thread, without a hole.
+TEST_F(Storage, EndsTheCaptureWhenTheDiskIsFull) {
     PROF_NEEDS_MOUNT();
     environment e = base();
     e["PROF_OUTPUT_DIR"] = disk;
@@ -228,8 +228,8 @@ TEST_F(Storage, ThatIsAFullDisk) {
     EXPECT_EQ(records_in(whole.front()), kept + std::stoull(told[1]) + 2 * pairs) << result.err;
 }
 
-// Writing is tried again while the program goes on. Nothing is lost if memory has room for what comes meanwhile.
-TEST_F(Storage, ThatIsFullAndHasRoomAgain) {
+// Writing is tried again while the program goes on. Nothing is lost if the records made meanwhile fit into memory.
+TEST_F(Storage, LosesNothingWhenAFullDiskHasRoomAgain) {
     const timeline data = captured_on_slow_disk(500, "fill-disk");
     EXPECT_TRUE(data.quality.dropped.empty());
     EXPECT_EQ(data.ranges.size(), 501 * ranges_a_step);
@@ -240,7 +240,7 @@ TEST_F(Storage, ThatIsFullAndHasRoomAgain) {
         << notice;
 }
 
-TEST_F(Storage, ThatIsFullForLongCostsWhatMemoryCannotHold) {
+TEST_F(Storage, CountsLossesWhenTheDiskIsFullForLong) {
     constexpr std::size_t steps = 50'000;
     const timeline data = captured_on_slow_disk(steps, "fill-disk");
     EXPECT_LT(data.ranges.size(), steps * ranges_a_step);
@@ -250,9 +250,9 @@ TEST_F(Storage, ThatIsFullForLongCostsWhatMemoryCannotHold) {
     EXPECT_EQ(data.ops.size() + dropped(data, {drop_cause::cupti_dropped}), (steps + 1) * launches_a_step);
 }
 
-// A limit on the size of files stands in for a quota: the write is refused in the same way (EFBIG for EDQUOT), and
-// beside that comes a signal which would end the program.
-TEST_F(Storage, ThatHasAQuota) {
+// A limit on the size of files stands in for a quota: the write is refused in the same way (EFBIG for EDQUOT). The
+// kernel also sends a signal, which would end the program.
+TEST_F(Storage, EndsTheCaptureAtAQuota) {
     const auto result = run_in_shell("export LD_PRELOAD=$PRELOADED; ulimit -f 2000; exec \"$@\"", base(), {"5000"});
     expect_untouched(result);
     EXPECT_NE(result.err.find("File too large"), std::string::npos) << result.err;
@@ -261,7 +261,7 @@ TEST_F(Storage, ThatHasAQuota) {
     EXPECT_GT(load_timeline(found.front()).ranges.size(), 500U);
 }
 
-TEST_F(Storage, ThatHasNoRoomForTheTraceLeavesTheCapture) {
+TEST_F(Storage, KeepsTheCaptureWhenTheTraceHasNoRoom) {
     PROF_NEEDS_MOUNT();
     // As large as the capture is, and a little more.
     environment e = base();
@@ -283,7 +283,7 @@ TEST_F(Storage, ThatHasNoRoomForTheTraceLeavesTheCapture) {
     EXPECT_TRUE(scratch.files(".json.gz").empty());
 }
 
-TEST_F(Storage, ThatIsRemovedWhileItIsWritten) {
+TEST_F(Storage, ReportsADirectoryRemovedDuringTheRecording) {
     const auto result = run_process({victim, "500", "remove-output"}, base(), scratch.path);
     expect_untouched(result);
     EXPECT_NE(result.err.find("was removed"), std::string::npos) << result.err;
@@ -291,8 +291,8 @@ TEST_F(Storage, ThatIsRemovedWhileItIsWritten) {
     EXPECT_TRUE(scratch.files(".rings").empty());
 }
 
-// The program goes on while not one byte can be written: what finds no room in the rings meanwhile is counted.
-TEST_F(Storage, ThatDoesNotAnswerHoldsNobodyUp) {
+// The program goes on while not one byte can be written. Records that find no room in the rings meanwhile are counted.
+TEST_F(Storage, NeverBlocksTheProgramOnASilentDisk) {
     constexpr std::size_t steps = 100'000;
     const timeline data = captured_on_slow_disk(steps, "block-disk");
     EXPECT_LT(data.ranges.size(), steps * ranges_a_step);
@@ -303,8 +303,8 @@ TEST_F(Storage, ThatDoesNotAnswerHoldsNobodyUp) {
     EXPECT_EQ(data.ops.size() + dropped(data, {drop_cause::cupti_dropped}), steps * launches_a_step);
 }
 
-// Nor when the capture is to be made: it is made when the disk answers, and has the beginning.
-TEST_F(Storage, ThatDoesNotAnswerAtFirstHoldsNobodyUp) {
+// The disk is silent when the capture is to be made. The capture is made when the disk answers, and has the beginning.
+TEST_F(Storage, NeverBlocksTheProgramOnADiskSilentAtFirst) {
     constexpr std::size_t steps = 100'000;
     const timeline data = captured_on_slow_disk(steps, "block-disk-first");
     ASSERT_GT(data.ranges.size(), 0U);
@@ -319,8 +319,8 @@ TEST_F(Storage, ThatDoesNotAnswerAtFirstHoldsNobodyUp) {
     EXPECT_EQ(data.name(data.ranges.front().name), "step");
 }
 
-// From too small for anything to large enough for all: writing to the mapping is never a SIGBUS.
-TEST_F(Storage, OfTheRingsMayBeOfAnySize) {
+// The sizes go from too small for anything to large enough for all. Writing to the mapping never raises SIGBUS.
+TEST_F(Storage, RingsFitStorageOfAnySize) {
     PROF_NEEDS_MOUNT();
     environment e = base();
     e["PROF_RINGS"] = disk;
@@ -347,9 +347,9 @@ TEST_F(Storage, OfTheRingsMayBeOfAnySize) {
     EXPECT_GE(in_memory, 3);
 }
 
-// A page that has storage there can be written to today, and is a SIGBUS once the disk is full: so they do not lie
-// there. On a file system of which nothing is known, and on an overlay that nobody asked for.
-TEST_F(Storage, OfTheRingsIsOnlyWhereWritesToMemoryCannotFail) {
+// On some file systems a page that has storage can be written to now, but raises SIGBUS once the disk is full. Rings
+// are not placed on an unknown file system, nor on an overlay that no option names.
+TEST_F(Storage, RingsAvoidFileSystemsWherePageWritesMayFail) {
     PROF_NEEDS_MOUNT();
     environment e = base();
     const auto notice_of = [&](const std::string& mounts) -> std::string {
@@ -387,8 +387,8 @@ TEST_F(Storage, OfTheRingsIsOnlyWhereWritesToMemoryCannotFail) {
               std::string::npos);
 }
 
-// Others fill it while the recording goes on: what the rings and CUPTI's buffers want then is had elsewhere.
-TEST_F(Storage, OfTheRingsMayFillUpWhileTheProgramRuns) {
+// Others fill it while the recording goes on. Rings and CUPTI's buffers that need storage then get it elsewhere.
+TEST_F(Storage, RingsSurviveStorageThatFillsUp) {
     PROF_NEEDS_MOUNT();
     constexpr std::size_t steps = 8'000;
     environment e = with_slow_disk();
@@ -405,8 +405,8 @@ TEST_F(Storage, OfTheRingsMayFillUpWhileTheProgramRuns) {
     EXPECT_EQ(dropped(data, {drop_cause::cupti_no_buffer, drop_cause::cupti_dropped}), 0U);
 }
 
-// As where a container's /dev/shm goes with it: the capture alone has what had reached it.
-TEST_F(Storage, OfTheRingsMayBeGoneAfterADeath) {
+// As when a container's /dev/shm is removed with it. Only the records that had reached the capture are left.
+TEST_F(Storage, RingsMayBeMissingAfterADeath) {
     environment e = base();
     fs::create_directory(scratch.path + "/rings");
     e["PROF_RINGS"] = scratch.path + "/rings";
@@ -421,8 +421,8 @@ TEST_F(Storage, OfTheRingsMayBeGoneAfterADeath) {
     EXPECT_GT(data.ranges.size(), 0U);
 }
 
-// Of this user's that died, and not of one that lives, or of what only has such a name.
-TEST_F(Storage, OfRingsThatTheDeadHaveLeftIsToldOf) {
+// Counted are rings of this user's dead processes, not of a live one, nor files that only have a similar name.
+TEST_F(Storage, RingsLeftByDeadProcessesAreReported) {
     const pid_t dead = fork();
     if (dead == 0) _exit(0);
     waitpid(dead, nullptr, 0);
@@ -448,8 +448,9 @@ TEST_F(Storage, OfRingsThatTheDeadHaveLeftIsToldOf) {
 }
 
 #ifndef PROF_TEST_SANITIZED  // a sanitizer wants descriptors of its own, and terabytes of addresses
-// From as few as the program itself can be loaded with: no capture, the rings in memory, or all as usual.
-TEST_F(Storage, MayLackFileDescriptors) {
+// The limits begin at the fewest with which the program can be loaded: no capture, the rings in memory, or all as
+// usual.
+TEST_F(Storage, SurvivesALackOfFileDescriptors) {
     environment e = base();
     int enough = 0;
     for (int limit = 4; enough < 10; ++limit) {
@@ -463,8 +464,9 @@ TEST_F(Storage, MayLackFileDescriptors) {
     }
 }
 
-// From too little for the rings to enough for all. CUPTI is left out: what it does without memory is its own.
-TEST_F(Storage, InMemoryMayBeShort) {
+// The limits go from too little for the rings to enough for all. CUPTI is left out: its behaviour without memory is its
+// own.
+TEST_F(Storage, SurvivesALackOfMemory) {
     environment e = base();
     e["PROF_ACTIVITIES"] = "none";
     e["PROF_EXPORT"] = "trace,summary";

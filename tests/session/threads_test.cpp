@@ -74,7 +74,7 @@ void expect_each_kernel_in_its_row(const timeline& data, std::size_t kernels) {
     EXPECT_EQ(data.quality.launches_without_completion, 0U);
 }
 
-TEST_F(Threads, GiveTheirWorkToTheOneThatAskedForIt) {
+TEST_F(Threads, GiveWorkToTheirExplicitParent) {
     const timeline data = captured({"parents"});
     expect_each_kernel_in_its_row(data, 5);
     const projection p = project(data);
@@ -87,15 +87,13 @@ TEST_F(Threads, GiveTheirWorkToTheOneThatAskedForIt) {
     EXPECT_EQ(row_of(project(data, off), "step/forward").adopted_ops, 2U) << "the pattern has no say in it";
 }
 
-TEST_F(Threads, ThatTrainOnOneStreamLeaveAutogradsWorkAmbiguous) {
+TEST_F(Threads, MakeAutogradsWorkAmbiguousOnASharedStream) {
     const timeline data = captured({"trainers"});
     expect_each_kernel_in_its_row(data, 6);
     EXPECT_THAT(data.quality.dropped, IsEmpty());
 }
 
-TEST_F(Threads, ThatTrainOnStreamsOfTheirOwnAreToldApart) {
-    expect_each_kernel_in_its_row(captured({"two_streams"}), 5);
-}
+TEST_F(Threads, AreDistinguishedByTheirStreams) { expect_each_kernel_in_its_row(captured({"two_streams"}), 5); }
 
 TEST_F(Threads, PutRecomputedForwardAndReductionsUnderBackward) {
     const timeline data = captured({"backward"});
@@ -106,7 +104,7 @@ TEST_F(Threads, PutRecomputedForwardAndReductionsUnderBackward) {
     EXPECT_EQ(row_of(p, "iteration #/backward/forward").ops, 2U) << "NCCL's second outlived it";
 }
 
-TEST_F(Threads, HaveRowsForAllTheirCalls) {
+TEST_F(Threads, RecordEachKindOfCall) {
     const timeline data = captured({"calls"}, true, "runtime");
     std::map<std::string, std::vector<api_class>> by_name;
     for (const timeline_api_call& call : data.api_calls) {
@@ -164,7 +162,7 @@ TEST_F(Threads, AreChargedForTheirWaits) {
     EXPECT_EQ(row_of(p, "calls/no wait").wait_ns, 0);
 }
 
-TEST_F(Threads, OpenAndCloseRangesInUnusualWaysWithDefinedOutcomes) {
+TEST_F(Threads, OpenAndCloseRangesInUnusualOrders) {
     const timeline data = captured({"outcomes"}, false);
     expect_each_kernel_in_its_row(data, 5);
     EXPECT_THAT(data.quality.dropped,
@@ -184,7 +182,7 @@ TEST_F(Threads, OpenAndCloseRangesInUnusualWaysWithDefinedOutcomes) {
 }
 
 // The first recording counted three pops without a push; the second, killed, one.
-TEST_F(Threads, CountWhatWasLostInTheirOwnRecordingOnly) {
+TEST_F(Threads, CountDropsOfTheCurrentRecordingOnly) {
     EXPECT_EQ(run({"drops"}, false).signal(), SIGKILL);
     const auto found = scratch.files(".prof");
     ASSERT_EQ(found.size(), 2U);
@@ -212,7 +210,7 @@ TEST_F(Threads, KeepTheBytesOfExtendedPayloads) {
 }
 
 // NCCL itself, where it is installed: it tells the size of each collective in a payload.
-TEST_F(Threads, HearTheBytesOfNccl) {
+TEST_F(Threads, RecordTheBytesOfNccl) {
     if (std::string_view{PROF_TEST_NCCL}.empty()) GTEST_SKIP() << "no libnccl.so.2 was found";
     const projection p = project(captured({"nccl", PROF_TEST_NCCL}));
     const projection_row all_reduce = row_of(p, "sync/NCCL:ncclAllReduce");

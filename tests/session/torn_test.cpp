@@ -113,7 +113,7 @@ struct torn_chunk {
 struct TornChunk : TornWrite, testing::WithParamInterface<torn_chunk> {};
 
 // A graph that was captured before the recording, which has two windows.
-TEST_P(TornChunk, IsReadAllTheSame) {
+TEST_P(TornChunk, IsRecovered) {
     const char* const permille = GetParam().nth % 2 == 0 ? "0" : "700";
     die({PROF_TEST_IDLE_GRAPHS_VICTIM, "between"}, {{"PROF_AUTOSTART", "0"},
                                                     {"PROF_IDLE_GRAPH_NODES", "1"},
@@ -135,8 +135,8 @@ INSTANTIATE_TEST_SUITE_P(
                     torn_chunk{"Kernels", chunk_type::kernels, 1}, torn_chunk{"End", chunk_type::end, 1}),
     [](const auto& each) { return std::string(each.param.what); });
 
-// Whoever finds the file's header finds the rings, too: both come with the first write, which no kill cuts.
-TEST_F(TornWrite, IsNotTheFirst) {
+// A reader that finds the file's header finds the rings, too: both come with the first write, which no kill cuts.
+TEST_F(TornWrite, CannotCutTheFirstWrite) {
     die({PROF_TEST_VICTIM, "for_ever"}, {{"TORN_AT", "1"}, {"TORN_PERMILLE", "0"}});
     if (HasFatalFailure()) return;
     const std::string first = read_file(copy);
@@ -145,7 +145,7 @@ TEST_F(TornWrite, IsNotTheFirst) {
     EXPECT_NE(first.find(".rings"), std::string::npos);
 }
 
-TEST_F(TornWrite, WhicheverItIsLosesNothing) {
+TEST_F(TornWrite, LosesNothingWhereverItIsCut) {
     const char* const wanted = std::getenv("PROF_TORN_WRITES");
     const int count = wanted == nullptr ? 6 : std::atoi(wanted);
     std::mt19937 random{20251124};

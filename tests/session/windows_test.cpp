@@ -61,9 +61,9 @@ std::size_t ranges_named(const timeline& data, std::string_view name) {
                                                   [&](const timeline_range& r) { return data.name(r.name) == name; }));
 }
 
-// Every launch of a window has its kernel, though the GPU was far behind when the window ended; nothing of the time
-// between is there.
-TEST_F(SessionWindows, HoldAllOfTheirWorkAndNoOther) {
+// Every launch of a window has its kernel, though the GPU was far behind when the window ended. No work from between
+// the windows is recorded.
+TEST_F(SessionWindows, HoldExactlyTheirOwnWork) {
     const timeline data = record({"windows", "20", "steps", "4"});
     const std::map<std::string, std::size_t> expected{{"recorded_k", 20U * 4 * 5}};
     EXPECT_EQ(kernels_by_name(data), expected);
@@ -89,7 +89,7 @@ TEST_F(SessionWindows, HoldAllOfTheirWorkAndNoOther) {
     }
 }
 
-TEST_F(SessionWindows, AreCapturesOfTheirOwnIfTheOptionsSaySo) {
+TEST_F(SessionWindows, MayBeSeparateCaptures) {
     const std::vector<timeline> all = record_all({"windows", "12", "steps", "4"}, "window");
     ASSERT_EQ(all.size(), 12U);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -119,11 +119,11 @@ TEST_F(SessionWindows, MayEndWhileOtherThreadsLaunch) {
     EXPECT_EQ(self, p.total_gpu_ns);
 }
 
-struct SessionWindowsOfCalls : SessionWindows, testing::WithParamInterface<const char*> {};
+struct SessionWindowsByApiCalls : SessionWindows, testing::WithParamInterface<const char*> {};
 
 // Each thread is in the middle of a call again and again when CUPTI is switched on, off and, if it may be, finalized.
-// The fake counts who goes on with what is freed by that, and would say so on stderr.
-TEST_P(SessionWindowsOfCalls, LeaveNobodyWithWhatCuptiHasFreed) {
+// The fake counts calls that go on with memory freed by that, and would report them on stderr.
+TEST_P(SessionWindowsByApiCalls, HarmNoCallInProgress) {
     const char* const finalized = GetParam() == std::string("driver") ? "1" : "0";
     const std::vector<std::string> words{"windows", "300", "steps", "1", "threads", "2", "finalized", finalized};
     const std::vector<timeline> all = record_all(words, "run", GetParam());
@@ -132,7 +132,7 @@ TEST_P(SessionWindowsOfCalls, LeaveNobodyWithWhatCuptiHasFreed) {
     EXPECT_EQ(all[0].properties.at("api_calls"), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Are, SessionWindowsOfCalls, testing::Values("driver", "runtime"),
+INSTANTIATE_TEST_SUITE_P(Each, SessionWindowsByApiCalls, testing::Values("driver", "runtime"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace
