@@ -21,11 +21,16 @@ public:
         const std::uint64_t since = since_ns_.load();
         return since == 0 ? 0 : since_until_now(since);
     }
-    // The time in all calls together, the current one included.
+    // The time in all calls together, the current one included. A call that ends just now may be missing, or count
+    // twice: a later value may be less.
     std::uint64_t spent_ns() const noexcept {
-        // In the other order a call that ends between the two reads would count twice.
         const std::uint64_t under_way = standstill_ns();
         return spent_ns_.load() + under_way;
+    }
+    // The time in calls since spent_ns() was `before`; 0 where the value is less now.
+    std::uint64_t spent_since(std::uint64_t before) const noexcept {
+        const std::uint64_t now = spent_ns();
+        return now > before ? now - before : 0;
     }
 
 private:

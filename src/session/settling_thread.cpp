@@ -28,7 +28,7 @@ bool settling_thread::await(std::chrono::nanoseconds patience) {
     const std::uint64_t before = drain == nullptr ? 0 : drain->disk().spent_ns();
     while (!thread_.wait_until_idle(between_checks_whether_settled)) {
         if (drain == nullptr) continue;
-        if (drain->disk().standstill_ns() > limit || drain->disk().spent_ns() - before > limit) return false;
+        if (drain->disk().standstill_ns() > limit || drain->disk().spent_since(before) > limit) return false;
     }
     return true;
 }

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     };
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     control_request request{"untouched", {}};
-    if (parse_request(bytes, request).ok()) {
+    if (const outcome parsed = parse_request(bytes, request); parsed.ok()) {
         std::string line = request_line(request);
         check(line.find('\n') == line.size() - 1);
         line.pop_back();
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check(again.command == request.command && again.words == request.words);
         check(!request.command.empty() && line.size() <= bytes.size());  // what need not be escaped is not
     } else {
-        check(problem.find('\n') == std::string::npos);
+        check(parsed.message().find('\n') == std::string::npos);
         check(request.command == "untouched" && request.words.empty());
     }
     if (const auto answer = parse_answer(bytes)) {
