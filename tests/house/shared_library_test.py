@@ -12,7 +12,7 @@ import unittest
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADER = ROOT / "include/prof/prof.h"
+HEADERS = sorted((ROOT / "include/prof").glob("*.h"))
 VERSION_SCRIPT = ROOT / "cmake/libprof.map"
 LIBRARY = ""
 ARCHIVES = pathlib.Path()
@@ -28,12 +28,12 @@ def output_of(*command):
 
 
 def without_comments(text):
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    return re.sub(r"^#[^\n]*|//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def documented_symbols():
-    functions = re.findall(r"\b(prof_\w+)\s*\(", without_comments(HEADER.read_text()))
-    return set(functions) | INJECTION_POINTS
+    text = "".join(without_comments(header.read_text()) for header in HEADERS)
+    return set(re.findall(r"\b(prof_\w+)\s*\(", text)) | INJECTION_POINTS
 
 
 class Symbol(NamedTuple):
@@ -73,13 +73,17 @@ class SharedLibrary(unittest.TestCase):
                           and not (symbol.is_weak and re.match("_ITM_|_ZGTt|__gmon_start__", symbol.name))], [])
 
     def test_exports_exactly_the_documented_symbols(self):
-        self.assertEqual({symbol.name for symbol in dynamic_symbols() if symbol.is_defined},
-                         documented_symbols())
+        # A version is a symbol, too.
+        self.assertEqual({symbol.name for symbol in dynamic_symbols()
+                          if symbol.is_defined and not symbol.name.startswith("PROF_")}, documented_symbols())
 
     def test_version_script_lists_the_documented_symbols(self):
         text = without_comments(VERSION_SCRIPT.read_text())
-        listed = text[text.index("global:") + len("global:"):text.index("local:")]
-        self.assertEqual(set(listed.replace(";", " ").split()), documented_symbols())
+        nodes = re.findall(r"(PROF_\d+\.\d+) \{\s*global:(.*?)(?:local:\s*\*;)?\s*\}", text, re.DOTALL)
+        versions = {name: node for node, names in nodes for name in names.replace(";", " ").split()}
+        self.assertEqual(set(versions), documented_symbols())
+        self.assertEqual(versions, {symbol.name: symbol.version for symbol in dynamic_symbols()
+                                    if symbol.is_defined and not symbol.name.startswith("PROF_")})
 
     def test_is_never_unloaded_and_bound_at_load(self):
         flags = output_of("readelf", "-dW", LIBRARY)

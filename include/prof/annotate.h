@@ -1,0 +1,87 @@
+/* libprof's C interface: annotations. Ranges, marks, counters and phases of programs in C and in languages that call C
+ * functions, and work that one thread does for another. C++ programs use range.hpp instead, which needs no link to
+ * libprof. For results and threads see prof.h. */
+#ifndef PROF_ANNOTATE_H
+#define PROF_ANNOTATE_H
+
+#include <stdint.h>
+
+#include <prof/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- Work for another thread ------------------------------------------------------------------------------------ */
+
+/* Attributes the launches of a worker thread to the thread that ordered the work. The ordering thread gets a number for
+ * its present place, and passes it on with the task. The worker encloses the task in a push and a pop:
+ *
+ *     uint64_t here = prof_parent_here();     thread A, inside its range "forward"
+ *     prof_adopt_push(here);                  thread B: its launches from here on count for "forward"
+ *     …
+ *     prof_adopt_pop();
+ *
+ * Between push and pop the ranges that B opens are children of the innermost range that was open at the place and still
+ * is. Ranges that B had open before are set aside. Pushes nest; each pop ends the latest push of its thread. Any number
+ * of threads may work for a place, any number of times, until the recording ends.
+ *
+ * These three cost a clock read and a record, like a range, so they are cheap enough for every task. They take no lock,
+ * and allocate memory only at the first record of a thread. They never set prof_last_error. In a signal handler that
+ * interrupts its thread in the middle of a record they record nothing. */
+
+/* A number for what is open on this thread here; 0 while nothing is recorded. */
+uint64_t prof_parent_here(void);
+
+/* PROF_OK, or PROF_WRONG_STATE while nothing is recorded. A place that this recording does not have (0, or one from an
+ * earlier recording) changes nothing: the work stays the thread's own, and the reports count it as unknown_parent. */
+int prof_adopt_push(uint64_t place);
+
+/* PROF_OK, or PROF_WRONG_STATE if there was no push in this recording. */
+int prof_adopt_pop(void);
+
+/* --- Phases ------------------------------------------------------------------------------------------------------- */
+
+/* For code that observes a program from outside and marks its phases (docs/guide/phases.md), as `prof run` does for
+ * PyTorch and <prof/torch.hpp> for LibTorch. A phase is a push/pop range of the calling thread in libprof's domain
+ * "prof.phases". Tables show it without a prefix, and mark it as observed. A program marks its own ranges and phases
+ * with <prof/range.hpp> (PROF_RANGE, PROF_PHASE) or NVTX instead.
+ *
+ * Any thread. Each call costs what a range costs: a clock read and a record. They never set prof_last_error. The first
+ * call of a process may begin its recording, as its first range does. In a signal handler that interrupts its thread in
+ * the middle of a record they record nothing. */
+
+/* Begins a phase. `name` is copied. `category` is stored with the range, like NVTX's; for a phase "step" it is one of
+ * enum prof_step_witness.
+ *
+ * PROF_OK, or PROF_WRONG_STATE while nothing is recorded; then there is nothing to pop. The phase "step" also gets
+ * PROF_WRONG_STATE once the program counts its steps by prof_step. PROF_INVALID_ARGUMENT if `name` is NULL. */
+int prof_phase_push(const char* name, uint32_t category);
+
+/* Ends the latest open phase of this thread. PROF_OK, or PROF_WRONG_STATE while nothing is recorded. */
+int prof_phase_pop(void);
+
+/* The same for ranges that the program does not make through NVTX, such as JAX's annotations: push/pop ranges of NVTX's
+ * default domain. */
+int prof_range_push(const char* name);
+int prof_range_pop(void);
+
+/* Private to the Python files that come with this libprof.so; not for other callers. */
+struct prof_python_runtime;
+struct prof_python_functions;
+const struct prof_python_functions* prof_python_calls(const struct prof_python_runtime* runtime);
+
+/* The event by which a step was found to end. */
+enum prof_step_witness {
+    PROF_STEP_UNKNOWN = 0,    /* the first step, which began before any such event */
+    PROF_STEP_OPTIMIZER = 1,  /* the steps of the optimizers */
+    PROF_STEP_CALL = 2,       /* the calls of the outermost module */
+    PROF_STEP_ANNOTATION = 3, /* an annotation or a phase of the program's that is a step */
+    PROF_STEP_PROFILER = 4    /* torch.profiler's step, or a range ProfilerStep#N */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
