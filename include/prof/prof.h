@@ -32,8 +32,18 @@ const char* prof_last_error(void);
  * (docs/reference/options.md).
  *
  * PROF_INVALID_ARGUMENT for a bad setting; nothing is started. PROF_FAILED if the directory cannot be made or written;
- * nothing is started. PROF_WRONG_STATE if a recording is running. Cost: a few milliseconds. */
+ * nothing is started. PROF_WRONG_STATE if a recording is running that prof_start or `prof ctl` has started. A recording
+ * that began by itself (prof_autostart) is completed first, as prof_stop does it, and keeps its capture. Cost: a few
+ * milliseconds. */
 int prof_start(const char* const* settings);
+
+/* From here on a recording begins by itself, as the options decide, at the first range or use of CUDA in the process;
+ * at once if that was before. A program that links the CMake target prof::prof, or what pkg-config says of prof, calls
+ * this before main. It is so from the beginning where libprof is preloaded or injected. One that links prof::on_demand,
+ * or opens libprof by dlopen, records nothing until prof_start. The environment's PROF_AUTOSTART decides before all.
+ *
+ * PROF_OK, also where PROF_AUTOSTART=0 prevents it. Cost: none until the first range. */
+int prof_autostart(void);
 
 /* Ends the recording. When it returns, the capture is complete and exported, CUPTI is free for other clients, and
  * launches cost what they cost before.

@@ -6,6 +6,7 @@
 
 #include "base/version.hpp"
 #include "options/plans.hpp"
+#include "session/autostart.hpp"
 #include "session/c_border.hpp"
 #include "session/control.hpp"
 #include "session/export_symbol.hpp"
@@ -31,13 +32,21 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         if (const outcome plan = plan_problem(options); !plan.ok()) {
             return fail(PROF_INVALID_ARGUMENT, plan.message());
         }
-        if (!session.recording()) {
+        if (!session.refuses_start()) {
             const outcome prepared = session.prepare_directory(options);
             if (!prepared.ok()) return as_result(prepared);
         }
         const outcome started = session.start(options, requester::program);
         if (started.ok()) open_control();
         return as_result(started);
+    });
+}
+
+PROF_EXPORT int prof_autostart() {
+    return guarded([] {
+        note_autostart();
+        recording_session::instance().begin_by_itself();
+        return PROF_OK;
     });
 }
 

@@ -15,6 +15,7 @@
 
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "session/autostart.hpp"
 #include "session/export_symbol.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
@@ -60,6 +61,7 @@ std::string own_path() {
         const std::string path = own_path();
         setenv("PROF_IMAGE", image.c_str(), 1);
         setenv("PROF_IMAGE_LIBRARY", path.c_str(), 1);
+        note_way_in();
         if (path.empty()) return;
         take_injection_variables(path);
     } catch (...) {

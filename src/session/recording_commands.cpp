@@ -17,12 +17,23 @@ namespace {
 constexpr const char* no_answer_from_disk =
     "the capture's disk does not answer: what was recorded waits in memory for it";
 
+constexpr const char* ended_by_program =
+    "this recording began by itself, and ended where the program called prof_start; what followed is in a capture of "
+    "the "
+    "program's own recording";
+
 }  // namespace
 
 outcome recording_commands::start(const session_options& options, requester who) {
     const session_lock command(mutex_);
+    if (who == requester::program && runs_by_itself_) {
+        parts_.windows.keep_text("start_notice", ended_by_program);
+        complete(format::end_reason::stopped).ignore();  // it has said what failed
+    }
     const session_lock state(parts_.windows.mutex());
-    return parts_.windows.begin(options, who);
+    outcome begun = parts_.windows.begin(options, who);
+    if (begun.ok()) runs_by_itself_ = who == requester::itself;
+    return begun;
 }
 
 outcome recording_commands::stop() {
@@ -55,6 +66,7 @@ void recording_commands::complete_at_exit() {
 }
 
 outcome recording_commands::complete(format::end_reason reason) {
+    runs_by_itself_ = false;
     constexpr std::chrono::milliseconds for_ever = std::chrono::milliseconds::max();
     const bool exits = reason == format::end_reason::exited;
     bool was_recording = false;

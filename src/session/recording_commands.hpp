@@ -36,7 +36,10 @@ public:
     };
     explicit recording_commands(const parts& of) noexcept : parts_(of) {}
 
+    // wrong_state if a recording runs. One that began by itself is completed first, if the program asks.
     outcome start(const session_options& options, requester who) PROF_EXCLUDES(mutex_);
+    // Whether the recording that runs began by itself. No lock.
+    bool runs_by_itself() const noexcept { return runs_by_itself_.load(); }
     outcome stop() PROF_EXCLUDES(mutex_);
     // Brings what has completed into the capture file. wrong_state if nothing was ever recorded.
     outcome sync() PROF_EXCLUDES(mutex_);
@@ -59,6 +62,7 @@ private:
     const parts parts_;
     session_mutex mutex_ PROF_ACQUIRED_AFTER(lock_order::below_preparation)
         PROF_ACQUIRED_BEFORE(lock_order::below_commands);
+    std::atomic<bool> runs_by_itself_{false};  // written under the lock
     std::atomic<bool> waits_for_gpu_{false};  // the thread that holds the lock
 };
 

@@ -50,7 +50,7 @@ void window_control::prepare() {
 }
 
 outcome window_control::begin(const session_options& options, requester who) {
-    if (who == requester::program) parts_.settings.read_environment();
+    if (who != requester::command) parts_.settings.read_environment();
     if (parts_.exit.has_begun()) return outcome::failed("the process is about to end");
     if (is_recording()) return outcome::wrong_state("a recording is running already");
     try {

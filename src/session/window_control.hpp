@@ -28,7 +28,7 @@
 namespace prof {
 
 // Whose thread asks: one of the program's, or libprof's for `prof ctl`.
-enum class requester : std::uint8_t { program, command };
+enum class requester : std::uint8_t { program, command, itself };
 
 class window_control {
 public:

@@ -128,7 +128,7 @@ std::vector<std::string> capture_notes(const timeline& data) {
     const timeline_quality& quality = data.quality;
     std::vector<std::string> out;
     for (const char* key :
-         {"missing", "recording_notice", "cupti_notice", "cuda_graphs_notice", "device_launches_notice", "disk_notice",
+         {"missing", "start_notice", "recording_notice", "cupti_notice", "cuda_graphs_notice", "device_launches_notice", "disk_notice",
           "windows_notice", "keep_notice", "left_rings_notice"}) {
         if (const std::string& notice = data.property(key); !notice.empty()) out.push_back(notice);
     }

@@ -345,6 +345,7 @@ private:
 };
 constinit own_domain phases{phase_domain};
 constinit own_domain modules{module_domain};
+constinit own_domain counters{counter_domain};
 
 }  // namespace
 
@@ -389,9 +390,35 @@ void pop_module(std::int64_t sequence) noexcept {
     (void)pop_range(modules.number(*where), [&](record& r) { set_sequence(r, sequence); });
 }
 
-bool push_plain(const char* name) noexcept {
+bool push_plain(const nvtxEventAttributes_t& event) noexcept {
     if (installed_region() == nullptr || gate_is_shut()) return false;
-    return push_range(0, message(name), name) >= 0;
+    return push_range(0, attributes(&event), &event) >= 0;
+}
+
+std::uint64_t start_plain(const nvtxEventAttributes_t& event) noexcept {
+    if (installed_region() == nullptr || gate_is_shut()) return 0;
+    return start_range(0, attributes(&event));
+}
+
+bool end_plain(std::uint64_t id) noexcept {
+    if (installed_region() == nullptr || gate_is_shut()) return false;
+    end_range(0, id);
+    return true;
+}
+
+bool mark_plain(const nvtxEventAttributes_t& event) noexcept {
+    if (installed_region() == nullptr || gate_is_shut()) return false;
+    put_mark(0, attributes(&event));
+    return true;
+}
+
+void name_plain_category(std::uint32_t category, const char* name) noexcept { name_category(0, category, name); }
+
+bool count_plain(const nvtxEventAttributes_t& event) noexcept {
+    region* const where = installed_region();
+    if (where == nullptr || gate_is_shut()) return false;
+    put_mark(counters.number(*where), attributes(&event));
+    return true;
 }
 
 void pop_plain() noexcept {

@@ -38,9 +38,15 @@ void pop_phase() noexcept;
 // The call of a module: a range in the domain "prof.modules". `sequence`: autograd's next number; -1: not known.
 bool push_module(const char* name, std::int64_t sequence) noexcept;
 void pop_module(std::int64_t sequence) noexcept;
-// Like a phase, but in NVTX's default domain.
-bool push_plain(const char* name) noexcept;
+// For the C interface: as if the process had called NVTX, in its default domain. False: it is not recorded.
+bool push_plain(const nvtxEventAttributes_t& event) noexcept;
 void pop_plain() noexcept;
+std::uint64_t start_plain(const nvtxEventAttributes_t& event) noexcept;  // 0: not recorded
+bool end_plain(std::uint64_t id) noexcept;
+bool mark_plain(const nvtxEventAttributes_t& event) noexcept;
+void name_plain_category(std::uint32_t category, const char* name) noexcept;
+// A value of a counter (counter_domain).
+bool count_plain(const nvtxEventAttributes_t& event) noexcept;
 
 // A mark that libprof makes in the domain "prof", recorded as if the process had made it.
 void record_mark(const char* text, std::uint64_t payload) noexcept;
