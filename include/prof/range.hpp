@@ -157,8 +157,14 @@ public:
     void with_c_str(TAction&& action) const {
         if (is_terminated_) {
             action(data_);
-            return;
+        } else {
+            with_copy(action);
         }
+    }
+
+private:
+    template <typename TAction>
+    [[gnu::noinline]] void with_copy(TAction& action) const {
         char copy[1024];
         const std::size_t kept = size_ < sizeof copy ? size_ : sizeof copy - 1;
         if (kept != 0) std::memcpy(copy, data_, kept);
@@ -166,7 +172,6 @@ public:
         action(static_cast<const char*>(copy));
     }
 
-private:
     const char* data_;
     std::size_t size_ = 0;
     bool is_terminated_ = true;
