@@ -1,5 +1,4 @@
 #include "cli/report.hpp"
-#include "options/row_limit.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "analysis/projection/row_fold.hpp"
 #include "analysis/reports/reports.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
@@ -96,17 +94,14 @@ report_command::report_command(command_arguments& arguments) {
         .takes(
             {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }})
         .value("N");
-    arguments
-        .add("--rows", rows_,
-             "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all")
-        .takes({std::string(accepted_row_limit),
-                [](const std::string& text) { return parse_row_limit(text).has_value(); }})
-        .value("N");
+    add_option(arguments, *find_option("rows"),
+               "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all",
+               options_);
 }
 
 int report_command::operator()() const {
-    if (const std::string problem = output_problem(output_, files_); !problem.empty()) {
-        complain(problem);
+    if (const outcome usable = check_output(output_, files_); !usable.ok()) {
+        complain(usable.message());
         return exit_usage;
     }
     if (std::find(reports_.begin(), reports_.end(), "help") != reports_.end()) {
@@ -122,7 +117,6 @@ int report_command::operator()() const {
     std::vector<const report_kind*> kinds;
     kinds.reserve(reports_.size());
     for (const std::string& report : reports_) kinds.push_back(find_report(report));
-    const std::size_t row_limit = parse_row_limit(rows_).value_or(row_limits{}.most);
     const std::unique_ptr<report_writer> writer = format.make({.layout = {.width = output_width(STDOUT_FILENO)},
                                                                .several_captures = files_.size() > 1,
                                                                .several_reports = reports_.size() > 1});
@@ -137,7 +131,7 @@ int report_command::operator()() const {
                                        .projected = wanted,
                                        .for_people = format.is_for_people,
                                        .deepest = depth_,
-                                       .rows = format.is_for_people ? row_limit : SIZE_MAX,
+                                       .rows = format.is_for_people ? options_.rows : SIZE_MAX,
                                        .call_name = api_call_name},
                                       kinds));
         } catch (const error& failure) {

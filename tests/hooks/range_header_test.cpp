@@ -78,7 +78,7 @@ int NVTX_API attach(NvtxGetExportTableFunc_t get_export_table) {
     return 1;
 }
 
-nvtxResourceHandle_t silent_resource(nvtxDomainHandle_t, nvtxResourceAttributes_t*) { return nullptr; }
+nvtxResourceHandle_t null_resource(nvtxDomainHandle_t, nvtxResourceAttributes_t*) { return nullptr; }
 
 struct RangeHeader : testing::Test {
     static region& where() {
@@ -148,11 +148,11 @@ TEST_F(RangeHeader, AlwaysCallsAToolThatDoesNotAnswer) {
     EXPECT_FALSE(detail::tool{}.is_active());
     EXPECT_EQ(detail::tool{}.push, counted_push_for_header);
     EXPECT_EQ(detail::tool{}.pop, counted_pop_for_header);
-    auto* const answer = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, silent_resource);
+    auto* const answer = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, null_resource);
     EXPECT_TRUE(detail::tool{}.is_active());
     EXPECT_EQ(detail::tool{}.push, detail::tool::push_by_nvtx);
     EXPECT_EQ(detail::tool{}.pop, detail::tool::pop_by_nvtx);
-    replace_hook<decltype(silent_resource)>(NVTX_CBID_CORE2_DomainResourceCreate, nullptr);  // no tool
+    replace_hook<decltype(null_resource)>(NVTX_CBID_CORE2_DomainResourceCreate, nullptr);  // no tool
     EXPECT_TRUE(detail::tool{}.is_active());
     replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, answer);
 }
