@@ -35,6 +35,9 @@ const char* prof_last_error(void);
  * nothing is started. PROF_WRONG_STATE if a recording is running. Cost: a few milliseconds. */
 int prof_start(const char* const* settings);
 
+/* Recording begins by itself, at the first range or use of CUDA, as the options decide. */
+int prof_autostart(void);
+
 /* Ends the recording. When it returns, the capture is complete and exported, CUPTI is free for other clients, and
  * launches cost what they cost before.
  *
