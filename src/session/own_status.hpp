@@ -1,0 +1,16 @@
+// The status of this process: what `prof ctl PID status` and prof_get_status give.
+#pragma once
+
+#include "base/outcome.hpp"
+#include "session/session_status.hpp"
+
+namespace prof {
+
+// Control was opened: status counts the time from here.
+void note_control_opened() noexcept;
+
+// Reads the status. Waits for at most a second while a window is opened or ended, then fails. Reads /proc. Any thread
+// that holds no lock of the session.
+result<session_status> read_own_status();
+
+}  // namespace prof
