@@ -173,13 +173,14 @@ typedef struct prof_status {
 /* Fills the first `size` bytes of *out.
  *
  * PROF_INVALID_ARGUMENT if `out` is NULL, or if `size` is smaller than that of the first version (64) or above 4096.
- * PROF_FAILED if a window was just being opened or ended for a second. A reader; not signal-safe. Costs some 20 µs, and
- * holds up no range or launch. */
+ * PROF_FAILED if a window was just being opened or ended for a second. A reader; not signal-safe. Costs some
+ * microseconds, or 0.1 ms while the program has not loaded CUDA, and holds up no range or launch. */
 int prof_get_status(prof_status* out, size_t size);
 
 /* Copies the same as one JSON object, that of `prof ctl PID status --json`: with everything by name, the drops by
  * cause, and why GPU work is not recorded. Returns the length, which changes from call to call; 0 on failure
- * (prof_last_error). 16384 bytes are enough, unless the command line is long. A reader; costs as prof_get_status. */
+ * (prof_last_error). 16384 bytes are enough, unless the command line is long. A reader; not signal-safe. Costs 0.1
+ * ms: it reads /proc. */
 size_t prof_status_json(char* buffer, size_t size);
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
@@ -268,7 +269,7 @@ typedef void (*prof_callback)(const prof_event* event, void* user);
  *
  * What a callback may call: readers (prof_get_status, prof_summary_open_file and so on), and ranges and marks. A
  * function that controls the recording returns PROF_WRONG_STATE there: have another thread call it. A callback must not
- * throw, longjmp or end its thread; an exception ends the process.
+ * throw or longjmp; an exception ends the process.
  *
  * When it returns, all events from before have been delivered to the former callback, and that is not called any more:
  * its `user` may be freed. So it waits for a callback under way: do not hold a lock that this needs. (From Python, call

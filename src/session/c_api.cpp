@@ -8,6 +8,7 @@
 #include "options/plans.hpp"
 #include "session/c_border.hpp"
 #include "session/control.hpp"
+#include "session/earlier_nvtx.hpp"
 #include "session/export_symbol.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
@@ -61,6 +62,7 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         if (const outcome plan = plan_problem(options); !plan.ok()) {
             return fail(PROF_INVALID_ARGUMENT, plan.message());
         }
+        attach_to_earlier_nvtx();
         if (!session.recording()) {
             const outcome prepared = session.prepare_directory(options);
             if (!prepared.ok()) return as_result(prepared);

@@ -3,7 +3,6 @@
 #include <new>
 #include <string>
 
-#include "session/events.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/warn_once.hpp"
@@ -45,8 +44,7 @@ int check_process() {
     return PROF_OK;
 }
 
-int check_thread() {
-    if (!is_event_thread()) return PROF_OK;
+int refuse_callback() noexcept {
     return fail(PROF_WRONG_STATE,
                 "a callback or a log sink may read libprof's state, but not call this: another thread may");
 }

@@ -12,6 +12,7 @@
 #include <prof/prof.h>
 
 #include "base/outcome.hpp"
+#include "session/events.hpp"
 #include "session/recording.hpp"
 
 namespace prof {
@@ -30,9 +31,9 @@ int refuse_null(const char* argument) noexcept;
 
 // PROF_OK if this copy of libprof may be called in this process.
 int check_process();
-// PROF_OK unless the calling thread runs a callback or a sink of the program's: from there the recording is not
-// controlled (prof_set_callback).
-int check_thread();
+// PROF_WRONG_STATE, with the thread's last error set: a callback or a sink of the program's cannot control the
+// recording (prof_set_callback).
+int refuse_callback() noexcept;
 
 // Runs `action`, which returns a prof_result; turns an exception into one.
 template <typename TAction>
@@ -48,10 +49,7 @@ int guarded(TAction&& action) noexcept {
 // The same for a function that controls the recording or waits for it.
 template <typename TAction>
 int controlled(TAction&& action) noexcept {
-    return guarded([&]() -> int {
-        const int callable = check_thread();
-        return callable != PROF_OK ? callable : action();
-    });
+    return guarded([&]() -> int { return is_event_thread() ? refuse_callback() : action(); });
 }
 
 // Copies at most `size` bytes of the text to `buffer`, including a terminating zero; none if `buffer` is null. Returns

@@ -42,9 +42,10 @@ struct option_texts {
 const std::vector<option_texts>& texts_of_options() {
     static const auto* const texts = [] {
         auto* const out = new std::vector<option_texts>;
+        const session_options defaults;
         for (const option& known : option_table()) {
             out->push_back({std::string(known.name), variable_of(known), accepts_of(known), std::string(known.help),
-                            known.print({})});
+                            known.print(defaults)});
         }
         return out;
     }();

@@ -68,8 +68,9 @@ PROF_EXPORT int prof_get_status(prof_status* out, size_t size) {
 PROF_EXPORT size_t prof_status_json(char* buffer, size_t size) {
     std::size_t length = 0;
     (void)guarded([&]() -> int {
-        const result<session_status> now = present_status();
+        result<session_status> now = present_status();
         if (!now.ok()) return as_result(now.failure());
+        add_process(now.value());
         length = copy_text(status_json(now.value()), buffer, size);
         return PROF_OK;
     });

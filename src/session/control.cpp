@@ -196,8 +196,9 @@ control_answer process_control::set(const control_request& request) {
 }
 
 control_answer process_control::status(const control_request& request) {
-    const result<session_status> now = read_own_status();
+    result<session_status> now = read_own_status();
     if (!now.ok()) return as_answer(now.failure());
+    add_process(now.value());
     const std::string form = request.words.empty() ? "text" : request.words.front();
     if (form == "json") return {control_result::done, status_json(now.value())};
     return {control_result::done, form == "line" ? status_line(now.value()) : status_text(now.value())};

@@ -80,11 +80,17 @@ public:
     void move_lines_to_stderr() noexcept PROF_EXCLUDES(mutex_);
 
 private:
-    static void* enter(void* self) noexcept;
-    void run() PROF_EXCLUDES(mutex_);
+    static void* enter(void* self);
+    static void begin_thread(event_queue* queue) noexcept;
+    static void end_thread(void* self) noexcept;
+    // The next call: current_. Waits for it.
+    program_functions take() noexcept PROF_EXCLUDES(mutex_);
+    // It has returned.
+    void note_called() noexcept PROF_EXCLUDES(mutex_);
     outcome start() PROF_REQUIRES(mutex_);
     bool is_busy_with(bool lines) const PROF_REQUIRES(mutex_);
 
+    queued current_;             // the event thread's alone
     annotated_mutex replacing_;  // taken before mutex_
     annotated_mutex mutex_;
     std::condition_variable changed_;
@@ -120,32 +126,57 @@ outcome event_queue::start() {
     return {};
 }
 
-void* event_queue::enter(void* self) noexcept {
-    pthread_setname_np(pthread_self(), "prof-events");
-    calls_program = true;
-    static_cast<event_queue*>(self)->run();
-    return nullptr;
+// A function of the program may end this thread: an interpreter does that to a thread that wants its lock at the end of
+// the interpreter, by pthread_exit. So no function up to the call of the program's has anything to be destroyed, or is
+// noexcept: pthread_exit unwinds them.
+void* event_queue::enter(void* self) {
+    auto* const queue = static_cast<event_queue*>(self);
+    begin_thread(queue);
+    for (;;) {
+        const program_functions with = queue->take();
+        call_program(queue->current_, with);
+        queue->note_called();
+    }
 }
 
-void event_queue::run() {
+void event_queue::begin_thread(event_queue* queue) noexcept {
+    static const pthread_key_t key = [] {
+        pthread_key_t made{};
+        (void)pthread_key_create(&made, end_thread);
+        return made;
+    }();
+    pthread_setname_np(pthread_self(), "prof-events");
+    calls_program = true;
+    (void)pthread_setspecific(key, queue);
+}
+
+// The thread was ended from outside.
+void event_queue::end_thread(void* self) noexcept {
+    auto* const queue = static_cast<event_queue*>(self);
+    helper_thread_was_ended();
+    queue->note_called();
+    const annotated_lock lock(queue->mutex_);
+    queue->has_thread_ = false;
+}
+
+program_functions event_queue::take() noexcept {
     const auto has_work = [&]() PROF_REQUIRES(mutex_) { return count_ != 0 && !is_closed.load(); };
     annotated_lock lock(mutex_);
-    for (;;) {
-        while (!changed_.wait_for(lock.native(), between_looks_whether_alone, has_work)) {
-            exit_if_alone();
-        }
-        const queued next = std::exchange(ring_[first_], {});
-        first_ = (first_ + 1) % ring_.size();
-        --count_;
-        const program_functions with = functions_;
-        is_calling_ = true;
-        calls_with_line_ = next.is_line;
-        lock.unlock();
-        call_program(next, with);
-        lock.lock();
-        is_calling_ = false;
-        changed_.notify_all();
+    while (!changed_.wait_for(lock.native(), between_looks_whether_alone, has_work)) {
+        exit_if_alone();
     }
+    current_ = std::exchange(ring_[first_], {});
+    first_ = (first_ + 1) % ring_.size();
+    --count_;
+    is_calling_ = true;
+    calls_with_line_ = current_.is_line;
+    return functions_;
+}
+
+void event_queue::note_called() noexcept {
+    const annotated_lock lock(mutex_);
+    is_calling_ = false;
+    changed_.notify_all();
 }
 
 bool event_queue::push(queued&& what) noexcept {
@@ -186,9 +217,13 @@ bool event_queue::is_busy_with(bool lines) const {
 template <typename TChange>
 outcome event_queue::replace(bool lines, TChange&& change) {
     annotated_lock lock(mutex_);
-    while (is_busy_with(lines)) changed_.wait_for(lock.native(), between_checks_of_queue);
-    if (is_closed.load()) return outcome::wrong_state("the process is about to end");
-    if (outcome started = start(); !started.ok()) return started;
+    for (;;) {
+        const bool is_busy = is_busy_with(lines);
+        if (is_closed.load() && !is_busy) return outcome::wrong_state("the process is about to end");
+        if (outcome started = start(); !started.ok()) return started;  // anew, if a function has ended the thread
+        if (!is_busy) break;
+        changed_.wait_for(lock.native(), between_checks_of_queue);
+    }
     change(functions_);
     return {};
 }

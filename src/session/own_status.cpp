@@ -25,16 +25,20 @@ void note_control_opened() noexcept { opened_ns = clock_ns(CLOCK_MONOTONIC); }
 
 result<session_status> read_own_status() {
     session_status out;
-    out.pid = static_cast<std::uint64_t>(getpid());
-    process_facts facts = read_process_facts({}, {});
-    out.hostname = std::move(facts.hostname);
-    out.command = std::move(facts.command);
-    out.version = library_version;
-    if (const std::uint64_t since = opened_ns.load(); since != 0) out.loaded_ns = clock_ns(CLOCK_MONOTONIC) - since;
     if (!recording_session::instance().describe(out, status_patience)) {
         return outcome::failed("the process is opening or ending a window just now: try again");
     }
     return out;
+}
+
+void add_process(session_status& to) {
+    const session_options defaults;
+    process_facts facts = read_process_facts(defaults, {});
+    to.pid = static_cast<std::uint64_t>(getpid());
+    to.hostname = std::move(facts.hostname);
+    to.command = std::move(facts.command);
+    to.version = library_version;
+    if (const std::uint64_t since = opened_ns.load(); since != 0) to.loaded_ns = clock_ns(CLOCK_MONOTONIC) - since;
 }
 
 }  // namespace prof

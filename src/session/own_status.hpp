@@ -9,8 +9,11 @@ namespace prof {
 // Control was opened: status counts the time from here.
 void note_control_opened() noexcept;
 
-// Reads the status. Waits for at most a second while a window is opened or ended, then fails. Reads /proc. Any thread
-// that holds no lock of the session.
+// Reads the status. Waits for at most a second while a window is opened or ended, then fails. Any thread that holds no
+// lock of the session.
 result<session_status> read_own_status();
+
+// Adds which process it is. Reads /proc. Any thread.
+void add_process(session_status& to);
 
 }  // namespace prof

@@ -7,6 +7,7 @@
 
 #include "ring/gate.hpp"
 #include "session/control.hpp"
+#include "session/earlier_nvtx.hpp"
 #include "session/events.hpp"
 #include "session/out_of_memory.hpp"
 #include "session/patience.hpp"
@@ -153,7 +154,11 @@ outcome recording_commands::complete_recording(bool was_recording, const std::sh
     std::string problem = parts_.exports.problem();
     if (drain == nullptr) {
         // Nothing was recorded, so there is no file, or all of it is written already.
-        if (const std::string missing = parts_.capture.missing(); !missing.empty()) warn_once(missing);
+        if (const std::string missing = parts_.capture.missing(); !missing.empty()) {
+            warn_once(missing);
+        } else if (const std::string notice = earlier_nvtx_notice(); was_recording && !notice.empty()) {
+            warn_once("nothing was recorded; " + notice);
+        }
         if (!was_recording) return outcome::wrong_state("no recording is running");
         return problem.empty() ? outcome{} : outcome::failed(std::move(problem));
     }

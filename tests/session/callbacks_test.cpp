@@ -135,6 +135,14 @@ TEST_F(Callbacks, DoNotHoldUpTheEndOfTheProcess) {
     EXPECT_TRUE(load_timeline(scratch.files(".prof").front()).quality.ended);
 }
 
+TEST_F(Callbacks, MayEndTheirThread) {
+    const process_result result = run("callback_that_ends_its_thread");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, "done\n");
+    EXPECT_EQ(result.err, "");
+    EXPECT_TRUE(load_timeline(scratch.files(".prof").front()).quality.ended);
+}
+
 TEST_F(Callbacks, AreNotThoseOfAForkedChild) { EXPECT_THAT(lines_of("forked_child"), SizeIs(0)); }
 
 TEST_F(Callbacks, LogGetsEveryLineOnce) {

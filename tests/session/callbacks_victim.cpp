@@ -445,6 +445,32 @@ void exit_during_a_callback() {
     expect(prof_step() == PROF_OK, "a step");
 }
 
+// An interpreter does that to a thread that comes too late.
+void callback_that_ends_its_thread() {
+    static std::atomic<int> calls{0};
+    const auto ends_thread = [](const prof_event*, void*) {
+        ++calls;
+        pthread_exit(nullptr);
+    };
+    const auto returns = [](const prof_event*, void*) { ++calls; };
+    start({"export=none"});
+    expect(prof_set_callback(ends_thread, nullptr, PROF_EVENT_STEP) == PROF_OK, prof_last_error());
+    expect(prof_step() == PROF_OK, "a step");
+    while (calls == 0) std::this_thread::yield();
+    expect(prof_set_callback(returns, nullptr, PROF_EVENT_STEP) == PROF_OK, prof_last_error());
+    expect(prof_step() == PROF_OK, "a step");
+    expect(prof_set_callback(nullptr, nullptr, 0) == PROF_OK, prof_last_error());
+    expect(calls == 2, "another thread calls");
+    train(1);
+    // libprof's threads are counted right: the process goes on until this thread ends, and no longer.
+    std::thread([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        std::puts("done");
+        std::fflush(stdout);
+    }).detach();
+    pthread_exit(nullptr);
+}
+
 // A child has neither callback nor sink, and may set its own.
 void forked_child() {
     static std::atomic<int> calls{0};
@@ -488,6 +514,7 @@ int main(int, char** argv) {
                                          {"log_lines", log_lines},
                                          {"log_at_exit", log_at_exit},
                                          {"exit_during_a_callback", exit_during_a_callback},
+                                         {"callback_that_ends_its_thread", callback_that_ends_its_thread},
                                          {"forked_child", forked_child},
                                      });
 }
