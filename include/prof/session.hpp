@@ -30,7 +30,12 @@ inline namespace PROF_INLINE_NAMESPACE {
 // A failed call, described in one line.
 class session_error : public std::runtime_error {
 public:
-    explicit session_error(const std::string& line) : std::runtime_error(line) {}
+    explicit session_error(const std::string& line, int code = PROF_FAILED) : std::runtime_error(line), code_(code) {}
+    // The call's result, of enum prof_result. prof_result_text has a word for it.
+    int code() const noexcept { return code_; }
+
+private:
+    int code_;
 };
 
 // An option's name and value, as in docs/reference/options.md: {"output_dir", "/tmp/run"}.
@@ -242,7 +247,7 @@ private:
     }
 
     static void check(int result) {
-        if (result != PROF_OK) throw session_error(prof_last_error());
+        if (result != PROF_OK) throw session_error(prof_last_error(), result);
     }
 
     bool recording_ = false;

@@ -96,7 +96,7 @@ using namespace prof;
 
 PROF_EXPORT prof_summary* prof_summary_open() {
     std::unique_ptr<prof_summary> summary;
-    (void)guarded([&]() -> int {
+    (void)controlled([&]() -> int {
         recording_session& session = begun_session();
         if (const outcome synced = session.sync(); !synced.ok()) return as_result(synced);
         const std::string path = session.absolute_capture_path();

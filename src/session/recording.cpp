@@ -8,6 +8,7 @@
 #include "ring/registry.hpp"
 #include "session/capture_place.hpp"
 #include "session/control.hpp"
+#include "session/earlier_nvtx.hpp"
 #include "session/session_callbacks.hpp"
 #include "session/warn_once.hpp"
 
@@ -36,6 +37,7 @@ void recording_session::prepare() {
 }
 
 void recording_session::make_ready() {
+    attach_to_earlier_nvtx();
     windows_.prepare();
     const recording_settings::snapshot environment = settings_.environment();
     if (environment->autostart) start_by_itself(*environment);

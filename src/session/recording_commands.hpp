@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "base/outcome.hpp"
@@ -54,9 +55,10 @@ private:
     outcome complete(format::end_reason reason) PROF_REQUIRES(mutex_);
     outcome leave_to_settling_thread() PROF_REQUIRES(mutex_);
     outcome close_capture(drain_thread& drain, format::end_reason reason) PROF_REQUIRES(mutex_);
+    // `open_window`: the number of the window that was open until now; 0: none was.
     outcome complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
-                               const recording_settings::snapshot& options, format::end_reason reason)
-        PROF_REQUIRES(mutex_);
+                               const recording_settings::snapshot& options, format::end_reason reason,
+                               std::uint64_t open_window) PROF_REQUIRES(mutex_);
     outcome bring_in(const std::shared_ptr<drain_thread>& drain) PROF_REQUIRES(mutex_);
 
     const parts parts_;

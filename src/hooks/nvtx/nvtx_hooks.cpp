@@ -272,7 +272,10 @@ void NVTX_API on_end_payload(nvtxDomainHandle_t d, nvtxRangeId_t id, const nvtxP
 
 bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
     const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
-    if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks) return false;
+    return callbacks != nullptr && callbacks->struct_size >= sizeof *callbacks && install_nvtx_hooks(*callbacks);
+}
+
+bool install_nvtx_hooks(const NvtxExportTableCallbacks& callbacks) noexcept {
     const hook core[] = {
         entry(NVTX_CBID_CORE_MarkEx, on_mark_ex),
         entry(NVTX_CBID_CORE_MarkA, on_mark_a),
@@ -312,10 +315,10 @@ bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
         entry(NVTX_CBID_CUDART_NameCudaStreamA, on_name_stream_a),
         entry(NVTX_CBID_CUDART_NameCudaStreamW, on_name_stream_w),
     };
-    (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDA, cuda);      // absent if the client
-    (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDART, cudart);  // does not use CUDA naming
-    const bool has_core = fill_table(*callbacks, NVTX_CB_MODULE_CORE, core);
-    const bool has_core2 = fill_table(*callbacks, NVTX_CB_MODULE_CORE2, core2);
+    (void)fill_table(callbacks, NVTX_CB_MODULE_CUDA, cuda);      // absent if the client
+    (void)fill_table(callbacks, NVTX_CB_MODULE_CUDART, cudart);  // does not use CUDA naming
+    const bool has_core = fill_table(callbacks, NVTX_CB_MODULE_CORE, core);
+    const bool has_core2 = fill_table(callbacks, NVTX_CB_MODULE_CORE2, core2);
     return has_core || has_core2;
 }
 

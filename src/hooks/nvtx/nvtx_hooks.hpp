@@ -15,6 +15,8 @@ namespace prof {
 // object that uses NVTX has an instance of its own, so this is called several times, perhaps at once. Returns false if
 // the instance offers no tables.
 bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept;
+// The same, with the instance's table of callbacks.
+bool install_nvtx_hooks(const NvtxExportTableCallbacks& callbacks) noexcept;
 
 // Called by NVTX's payload extension, for events whose attributes are extended payloads, and for ranges that end with
 // one. (A plain push may be paired with this pop; NCCL does that.) The first number of bytes in the payloads is kept. A

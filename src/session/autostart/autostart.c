@@ -6,5 +6,6 @@
 __attribute__((visibility("hidden"))) extern const char prof_autostart_marker;
 const char prof_autostart_marker = 0;
 
-/* Runs after the constructors of libprof.so, which this object needs. */
-__attribute__((constructor)) static void start_at_load(void) { (void)prof_autostart(); }
+/* Runs after the constructors of libprof.so, which this object needs, and before those of the program, which may make
+ * ranges. */
+__attribute__((constructor(101))) static void start_at_load(void) { (void)prof_autostart(); }
