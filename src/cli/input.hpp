@@ -6,12 +6,9 @@
 #include "analysis/attribution/attribution.hpp"
 #include "cli/arguments.hpp"
 #include "options/options.hpp"
-#include "timeline/timeline.hpp"
+#include "session/capture_reports.hpp"
 
 namespace prof {
-
-// load_timeline(), with words of its own for what people are likely to give by mistake. Throws prof::error.
-timeline load_capture(const std::string& path);
 
 // The flags that decide which ranges GPU work belongs to: the rows of the options' table that have a report_help.
 class attribution_flags {

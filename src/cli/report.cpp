@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "analysis/projection/row_fold.hpp"
 #include "analysis/reports/reports.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
@@ -16,7 +15,6 @@
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "export/atomic_file.hpp"
-#include "export/chrome/trace_names.hpp"
 #include "export/report/report_writer.hpp"
 
 namespace prof {
@@ -60,11 +58,6 @@ std::string list_of_formats() {
         if (!format.purpose.empty()) out.append(" ").append(format.purpose);
     }
     return out;
-}
-
-kernel_name_style style_of(const std::string& name) {
-    if (name == "short") return kernel_name_style::short_form;
-    return name == "mangled" ? kernel_name_style::mangled : kernel_name_style::full;
 }
 
 }  // namespace
@@ -114,32 +107,23 @@ int report_command::operator()() const {
         return exit_ok;
     }
     if (files_.empty()) throw usage_error("FILE is required");
-    projection_options wanted;
-    wanted.fold_digits = !no_fold_;
-    wanted.attribution = flags_.options();
+    report_settings settings{.deepest = depth_};
+    settings.projected.fold_digits = !no_fold_;
+    settings.projected.attribution = flags_.options();
+    settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
+    settings.rows = parse_row_limit(rows_).value_or(settings.rows);
 
     const report_format& format = *find_report_format(format_);
     std::vector<const report_kind*> kinds;
     kinds.reserve(reports_.size());
     for (const std::string& report : reports_) kinds.push_back(find_report(report));
-    const std::size_t row_limit = parse_row_limit(rows_).value_or(row_limits{}.most);
     const std::unique_ptr<report_writer> writer = format.make({.layout = {.width = output_width(STDOUT_FILENO)},
                                                                .several_captures = files_.size() > 1,
                                                                .several_reports = reports_.size() > 1});
     int status = exit_ok;
     for (const std::string& file : files_) {
         try {
-            const timeline data = load_capture(file);
-            writer->add(make_document({.data = data,
-                                       .capture = file,
-                                       .names = style_of(kernel_names_),
-                                       .hidden = hidden_domains(data, wanted.attribution.domains),
-                                       .projected = wanted,
-                                       .for_people = format.is_for_people,
-                                       .deepest = depth_,
-                                       .rows = format.is_for_people ? row_limit : SIZE_MAX,
-                                       .call_name = api_call_name},
-                                      kinds));
+            writer->add(make_reports(load_capture(file), file, settings, kinds, format.is_for_people));
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;
