@@ -47,7 +47,7 @@ typedef struct prof_capture prof_capture;
  *
  * NULL with prof_last_error if the file cannot be read or is no capture, or if there is no memory. Damage inside the
  * file is skipped, and is a note of the capture. Time: about a second for two million records. Memory: about 2.2 times
- * the size of the file, 25 times if the capture is compressed. No file is too large for this function: a caller that is
+ * the size of the file, 20 times if the capture is compressed. No file is too large for this function: a caller that is
  * short of memory checks the size first. */
 PROF_NODISCARD prof_capture* prof_capture_open(const char* path);
 void prof_capture_close(prof_capture* capture);

@@ -127,6 +127,15 @@ void summary() {
     std::memset(&row, 0xAB, sizeof row);
     expect(prof_summary_get_row(open, 0, &row.row, 128) == PROF_OK, "the first version's row is filled");
     expect(row.row.payload_bytes == bytes && row.row.kind == 0xABABABAB, "and nothing behind it");
+
+    // The capture of a recording that goes on has what is in the file.
+    prof_capture* const capture = prof_capture_open(session.capture_path().c_str());
+    expect(capture != nullptr, "it is read while it is written");
+    prof_summary* const same = prof_capture_summary(capture, nullptr);
+    expect(prof_summary_row_count(same) == prof_summary_row_count(open), "with the same rows");
+    expect(prof_summary_total_gpu_ns(same) == prof_summary_total_gpu_ns(open), "and the same GPU time");
+    prof_summary_close(same);
+    prof_capture_close(capture);
     prof_summary_close(open);
     session.stop();
 }
@@ -327,6 +336,9 @@ void large() {
     close(file);
     expect(prof_summary_open() == nullptr, "there is no summary of it");
     std::puts(prof_last_error());
+    prof_summary* const asked_for = prof_summary_open_file(path);
+    expect(prof_summary_row_count(asked_for) == 4, "there is one if the file is named");
+    prof_summary_close(asked_for);
     expect(prof_stop() == PROF_OK, "it stops");
 }
 

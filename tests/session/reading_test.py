@@ -463,8 +463,8 @@ class Summaries(Reading):
             for index, (row, printed) in enumerate(zip(rows, expected["rows"])):
                 self.assertEqual((printable(row.path), printable(row.name)), (printed["path"], printed["name"]))
                 for field in ("depth", "instances", "host_ns", "gpu_sum_ns", "gpu_self_ns", "gpu_child_ns",
-                              "gpu_busy_ns", "gpu_span_ns", "ops", "self_ops", "adopted_ops", "adopted_ns", "communication_ns",
-                              "wait_ns", "payload_bytes"):  # fmt: skip
+                              "gpu_busy_ns", "gpu_span_ns", "ops", "self_ops", "adopted_ops", "adopted_ns",
+                              "communication_ns", "wait_ns", "payload_bytes"):  # fmt: skip
                     self.assertEqual(getattr(row, field), printed[field], (path, field))
                 self.assertEqual(row.captured == 1, printed["captured"])
                 kind = KINDS[printed["type"]] if not printed["observed"] else 2
