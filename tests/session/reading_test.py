@@ -3,6 +3,7 @@
 
     reading_test.py LIBPROF PROF WRITE_RANDOM_CAPTURES [unittest's arguments]
 """
+import collections
 import concurrent.futures
 import csv
 import ctypes
@@ -12,6 +13,7 @@ import math
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -447,6 +449,27 @@ class Captures(Reading):
                 self.assertEqual(sum(row.gpu_self_ns for row in rows), LIB.prof_summary_total_gpu_ns(summary))
                 LIB.prof_summary_close(summary)
         self.assertGreater(read, 40)
+
+
+    def test_no_memory_is_an_error(self):
+        outcomes = collections.Counter()
+        for extra in range(0, 12_000_000, 400_000):
+            child = os.fork()
+            if child == 0:
+                os._exit(read_with(extra, str(EXAMPLES[0]).encode()))
+            outcomes[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])] += 1
+        self.assertEqual(set(outcomes), {0, 1}, outcomes)
+
+
+def read_with(extra_bytes, path):
+    """With so much more memory: 0 if all is read, 1 if something fails as it should, 2 if it fails otherwise."""
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + extra_bytes, -1))
+    capture = LIB.prof_capture_open(path)
+    summary = capture and LIB.prof_capture_summary(capture, None)
+    report = summary and LIB.prof_report_open(capture, b"nvtx_gpu_proj_trace", None)
+    text = report and LIB.prof_report_render(report, b"json", None)
+    return 0 if text else 1 if LIB.prof_last_error() == b"out of memory" else 2
 
 
 class Summaries(Reading):
