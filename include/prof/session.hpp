@@ -8,8 +8,10 @@
 // threads and blocking see prof.h. One recording at a time per process.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -73,7 +75,7 @@ private:
     std::vector<setting> settings_;
 };
 
-// The fields of prof_summary_row (prof.h).
+// The fields of prof_summary_row (read.h).
 struct summary_row {
     std::string path;
     std::uint32_t depth = 0;
@@ -92,9 +94,12 @@ struct summary_row {
     std::int64_t communication_ns = 0;
     std::int64_t wait_ns = 0;
     std::uint64_t payload_bytes = 0;
+    std::uint32_t kind = 0;             // enum prof_row_kind
+    std::optional<std::size_t> parent;  // index into the rows; absent for a root
+    std::string name;                   // the last name of the path, without escapes
 };
 
-// The fields of prof_summary_step_row (prof.h). A half width is half the 95 % confidence interval; it is absent if
+// The fields of prof_summary_step_row (read.h). A half width is half the 95 % confidence interval; it is absent if
 // there was a single window.
 struct step_row {
     std::string path;
@@ -104,9 +109,12 @@ struct step_row {
     std::optional<double> gpu_half_width_ns;
     double instances = 0;
     std::optional<double> instances_half_width;
+    std::uint32_t kind = 0;
+    std::optional<std::size_t> parent;  // index into the rows; absent if no range above has a row
+    std::string name;
 };
 
-// The fields of prof_summary_steps (prof.h).
+// The fields of prof_summary_steps (read.h).
 struct step_summary {
     std::uint64_t captured_steps = 0;
     std::uint64_t windows = 0;
@@ -117,11 +125,20 @@ struct step_summary {
     std::vector<step_row> rows;
 };
 
+// The fields of prof_drop (read.h).
+struct summary_drop {
+    std::string cause;
+    std::uint64_t count = 0;
+    std::string what;
+    std::string remedy;
+};
+
 struct session_summary {
     std::int64_t total_gpu_ns = 0;
     std::uint64_t dropped = 0;
     std::vector<summary_row> rows;
-    step_summary steps;  // estimates of what a step costs
+    step_summary steps;               // estimates of what a step costs
+    std::vector<summary_drop> drops;  // the same as `dropped`, by cause
 };
 
 // The present place of a thread, for another thread to work for. Get it where the work is ordered, and pass it on with
@@ -203,31 +220,40 @@ public:
     }
 
     // The GPU projection of what was recorded until now. Throws session_error if it is refused (prof_summary_open).
-    session_summary summary() const {
-        prof_summary* const open = prof_summary_open();
-        if (open == nullptr) throw session_error(prof_last_error());
-        session_summary out;
-        try {
-            out.total_gpu_ns = prof_summary_total_gpu_ns(open);
-            out.dropped = prof_summary_dropped(open);
-            const std::size_t count = prof_summary_row_count(open);
-            for (std::size_t i = 0; i < count; ++i) {
-                prof_summary_row r{};
-                check(prof_summary_get_row(open, i, &r, sizeof r));
-                out.rows.push_back({r.path, r.depth, r.captured != 0, r.instances, r.host_ns, r.gpu_sum_ns,
-                                    r.gpu_self_ns, r.gpu_child_ns, r.gpu_busy_ns, r.gpu_span_ns, r.ops, r.self_ops,
-                                    r.adopted_ops, r.adopted_ns, r.communication_ns, r.wait_ns, r.payload_bytes});
-            }
-            out.steps = steps_of(open);
-        } catch (...) {
-            prof_summary_close(open);
-            throw;
-        }
-        prof_summary_close(open);
-        return out;
+    session_summary summary() const { return summary_from(prof_summary_open()); }
+
+    // The same of a capture file, for which no recording is needed (prof_summary_open_file).
+    static session_summary summary_of(const std::string& capture_path) {
+        return summary_from(prof_summary_open_file(capture_path.c_str()));
     }
 
 private:
+    // Closes the summary.
+    static session_summary summary_from(prof_summary* opened) {
+        if (opened == nullptr) throw session_error(prof_last_error());
+        const std::unique_ptr<prof_summary, void (*)(prof_summary*)> owned(opened, prof_summary_close);
+        session_summary out;
+        out.total_gpu_ns = prof_summary_total_gpu_ns(opened);
+        out.dropped = prof_summary_dropped(opened);
+        const std::size_t count = prof_summary_row_count(opened);
+        for (std::size_t i = 0; i < count; ++i) {
+            prof_summary_row r{};
+            check(prof_summary_get_row(opened, i, &r, sizeof r));
+            out.rows.push_back({r.path,       r.depth,         r.captured != 0, r.instances,    r.host_ns,
+                                r.gpu_sum_ns, r.gpu_self_ns,   r.gpu_child_ns,  r.gpu_busy_ns,  r.gpu_span_ns,
+                                r.ops,        r.self_ops,      r.adopted_ops,   r.adopted_ns,   r.communication_ns,
+                                r.wait_ns,    r.payload_bytes, r.kind,          row_or_none(r), text(r.name)});
+        }
+        out.steps = steps_of(opened);
+        const std::size_t causes = prof_summary_drop_count(opened);
+        for (std::size_t i = 0; i < causes; ++i) {
+            prof_drop d{};
+            check(prof_summary_get_drop(opened, i, &d, sizeof d));
+            out.drops.push_back({d.cause, d.count, d.what, d.remedy});
+        }
+        return out;
+    }
+
     static step_summary steps_of(const prof_summary* open) {
         prof_summary_steps all{};
         check(prof_summary_get_steps(open, &all, sizeof all));
@@ -241,10 +267,18 @@ private:
             prof_summary_step_row r{};
             check(prof_summary_get_step_row(open, i, &r, sizeof r));
             out.rows.push_back({r.path, r.depth, r.captured != 0, r.gpu_ns, half(r.gpu_half_width_ns), r.instances,
-                                half(r.instances_half_width)});
+                                half(r.instances_half_width), r.kind, row_or_none(r), text(r.name)});
         }
         return out;
     }
+
+    // An older libprof has neither kind, nor parent, nor name.
+    template <typename TRow>
+    static std::optional<std::size_t> row_or_none(const TRow& of) {
+        if (of.kind == 0 || of.parent == PROF_NO_ROW) return std::nullopt;
+        return of.parent;
+    }
+    static std::string text(const char* of) { return of == nullptr ? std::string() : std::string(of); }
 
     static void check(int result) {
         if (result != PROF_OK) throw session_error(prof_last_error(), result);

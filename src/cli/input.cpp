@@ -1,23 +1,8 @@
 #include "cli/input.hpp"
 
-#include <filesystem>
-#include <system_error>
-
-#include "base/error.hpp"
 #include "session/exports.hpp"
 
 namespace prof {
-
-timeline load_capture(const std::string& path) {
-    std::error_code failed;
-    if (std::filesystem::is_directory(path, failed)) {
-        throw error(path + " is a directory; name the captures in it: " + path + "/*.prof");
-    }
-    if (path.ends_with(".json") || path.ends_with(".json.gz")) {
-        throw error(path + " is a trace; reports are made from the capture it came from (*.prof)");
-    }
-    return load_timeline(path);
-}
 
 void add_option(command_arguments& arguments, const option& row, std::string_view help, session_options& out) {
     // The default's text is always accepted: that of an option which is not set is "".

@@ -8,12 +8,9 @@
 #include "analysis/attribution/attribution.hpp"
 #include "cli/arguments.hpp"
 #include "options/options.hpp"
-#include "timeline/timeline.hpp"
+#include "session/capture_reports.hpp"
 
 namespace prof {
-
-// load_timeline(), with words of its own for what people are likely to give by mistake. Throws prof::error.
-timeline load_capture(const std::string& path);
 
 // Adds a row of the options' table as a flag. `out` must live until the command line is parsed, which sets the option
 // there.

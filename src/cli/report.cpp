@@ -14,7 +14,6 @@
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "export/atomic_file.hpp"
-#include "export/chrome/trace_names.hpp"
 #include "export/report/report_writer.hpp"
 
 namespace prof {
@@ -58,11 +57,6 @@ std::string list_of_formats() {
         if (!format.purpose.empty()) out.append(" ").append(format.purpose);
     }
     return out;
-}
-
-kernel_name_style style_of(const std::string& name) {
-    if (name == "short") return kernel_name_style::short_form;
-    return name == "mangled" ? kernel_name_style::mangled : kernel_name_style::full;
 }
 
 }  // namespace
@@ -109,9 +103,11 @@ int report_command::operator()() const {
         return exit_ok;
     }
     if (files_.empty()) throw usage_error("FILE is required");
-    projection_options wanted;
-    wanted.fold_digits = !no_fold_;
-    wanted.attribution = flags_.options();
+    report_settings settings{.deepest = depth_};
+    settings.projected.fold_digits = !no_fold_;
+    settings.projected.attribution = flags_.options();
+    settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
+    settings.rows = options_.rows;
 
     const report_format& format = *find_report_format(format_);
     std::vector<const report_kind*> kinds;
@@ -123,17 +119,7 @@ int report_command::operator()() const {
     int status = exit_ok;
     for (const std::string& file : files_) {
         try {
-            const timeline data = load_capture(file);
-            writer->add(make_document({.data = data,
-                                       .capture = file,
-                                       .names = style_of(kernel_names_),
-                                       .hidden = hidden_domains(data, wanted.attribution.domains),
-                                       .projected = wanted,
-                                       .for_people = format.is_for_people,
-                                       .deepest = depth_,
-                                       .rows = format.is_for_people ? options_.rows : SIZE_MAX,
-                                       .call_name = api_call_name},
-                                      kinds));
+            writer->add(make_reports(load_capture(file), file, settings, kinds, format.is_for_people));
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;

@@ -219,6 +219,9 @@ TEST_F(StepEstimate, EqualsTheProjectionWhenAllStepsAreCaptured) {
         EXPECT_EQ(next->path, row.path);
         EXPECT_EQ(next->kind, row.kind) << row.path;
         EXPECT_EQ(next->is_captured, row.is_captured) << row.path;
+        EXPECT_EQ(next->name, row.name) << row.path;
+        const std::string above = row.parent == npos ? "" : p.rows[row.parent].path;
+        EXPECT_EQ(next->parent == npos ? "" : found.rows[next->parent].path, above) << row.path;
         EXPECT_DOUBLE_EQ(2 * next->instances.mean, static_cast<double>(row.instances)) << row.path;
         EXPECT_DOUBLE_EQ(2 * next->gpu_ns.mean, static_cast<double>(row.gpu_sum_ns)) << row.path;
         ++next;
@@ -246,6 +249,41 @@ TEST_F(StepEstimate, DistinguishesCapturedRowsOfTheSamePath) {
     EXPECT_THAT(rows_of(shown_table, {""}),
                 ElementsAre("iteration", "iteration/forward", "iteration/forward (captured)", "all GPU work"))
         << "which is what text has instead";
+}
+
+// outer began before the step and launched nothing in it: it has no row, and inner, though deeper than the row before
+// it, is not below that one.
+TEST_F(StepEstimate, RowsHaveTheNearestRowAboveAsParent) {
+    capture.parts().properties["steps"] = "1";
+    thread_script& main = capture.thread("main");
+    thread_script& other = capture.thread("other");
+    main.push(3, "outer").add(step(10, 0)).push(20, "inner").push(21, "leaf").launch(22, 1).pop(23).pop(24);
+    main.add(step(30, 1)).pop(40);
+    other.push(2, "first").launch(11, 2).pop(12).push(13, "second").pop(14);
+    capture.kernel(1, 100, 101).kernel(2, 200, 240);
+    timeline data = capture.build();
+    for (timeline_api_call& call : data.api_calls) {
+        if (call.correlation == 1) call.open = npos;  // the kernel counts for no range
+    }
+    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const auto rows = [](const step_estimate& of) {
+        std::vector<std::string> out;
+        for (const step_estimate_row& row : of.rows) {
+            out.push_back(row.path + " below " + (row.parent == npos ? "none" : of.rows[row.parent].path));
+        }
+        return out;
+    };
+    EXPECT_THAT(rows(found),
+                ElementsAre("first below none", "outer/inner below none", "outer/inner/leaf below outer/inner",
+                            "second below none", "(no range) below none"));
+    EXPECT_EQ(found.rows[1].name, "inner");
+    EXPECT_EQ(found.rows[1].depth, 1U);
+
+    // Indices are those of the rows that are left.
+    step_estimate heavy = found;
+    heavy.rows[2].gpu_ns.mean = 1000;
+    EXPECT_THAT(rows(with_largest_rows(heavy, 4)),
+                ElementsAre("outer/inner below none", "outer/inner/leaf below outer/inner", "(no range) below none"));
 }
 
 TEST_F(StepEstimate, HasARowForAllWork) {

@@ -71,6 +71,9 @@ cells as_cells(const projection_row& r) {
     add(r.adopted_ops);
     for (const std::int64_t ns : {r.adopted_ns, r.communication_ns, r.wait_ns}) add(ns);
     add(r.payload_bytes);
+    add(r.is_observed ? 2 : r.kind == row_kind::range ? 1 : 2 + static_cast<int>(r.kind));
+    add(r.parent == npos ? -1 : static_cast<int>(r.parent));
+    out.push_back(r.name);
     return out;
 }
 
@@ -104,6 +107,15 @@ TEST_F(Interface, GivesTheRowsOfTheSummary) {
     EXPECT_EQ(first.payload_bytes, 7'000'000U);
     EXPECT_GT(first.wait_ns, 0);
     EXPECT_EQ(std::count_if(p.rows.begin(), p.rows.end(), [](const projection_row& r) { return r.is_captured; }), 1);
+}
+
+TEST_F(Interface, GivesAnEmptySummaryOfNothing) {
+    const process_result result = run("empty", "0");
+    ASSERT_EQ(result.exit_code(), 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    const std::string special = "(no range);3;0\n(ambiguous);4;0\n(unmatched);5;0\n";
+    EXPECT_EQ(result.out, special + special);
+    EXPECT_TRUE(scratch.files(".prof").empty());
 }
 
 // The command makes the exports. The program gets the reason from its call, and one line at its end.

@@ -1,7 +1,7 @@
 // What programs hand to libprof, and get from it, through its own headers and NVTX's; one scene a run, for
 // interface_test.cpp.
 //
-//   interface_victim summary | steps | messages | large | more-rights | place
+//   interface_victim summary | empty | steps | messages | large | more-rights | place
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -97,15 +97,16 @@ void summary() {
     (void)cudaDeviceSynchronize();
 
     for (const prof::summary_row& r : session.summary().rows) {
-        std::printf("%s;%u;%d;%llu;%lld;%lld;%lld;%lld;%lld;%lld;%llu;%llu;%llu;%lld;%lld;%lld;%llu\n", r.path.c_str(),
-                    r.depth, r.is_captured ? 1 : 0, static_cast<unsigned long long>(r.instances),
+        std::printf("%s;%u;%d;%llu;%lld;%lld;%lld;%lld;%lld;%lld;%llu;%llu;%llu;%lld;%lld;%lld;%llu;%u;%d;%s\n",
+                    r.path.c_str(), r.depth, r.is_captured ? 1 : 0, static_cast<unsigned long long>(r.instances),
                     static_cast<long long>(r.host_ns), static_cast<long long>(r.gpu_sum_ns),
                     static_cast<long long>(r.gpu_self_ns), static_cast<long long>(r.gpu_child_ns),
                     static_cast<long long>(r.gpu_busy_ns), static_cast<long long>(r.gpu_span_ns),
                     static_cast<unsigned long long>(r.ops), static_cast<unsigned long long>(r.self_ops),
                     static_cast<unsigned long long>(r.adopted_ops), static_cast<long long>(r.adopted_ns),
                     static_cast<long long>(r.communication_ns), static_cast<long long>(r.wait_ns),
-                    static_cast<unsigned long long>(r.payload_bytes));
+                    static_cast<unsigned long long>(r.payload_bytes), r.kind,
+                    r.parent ? static_cast<int>(*r.parent) : -1, r.name.c_str());
     }
 
     // Callers that were compiled with other headers.
@@ -120,11 +121,43 @@ void summary() {
     expect(prof_summary_get_row(open, 0, &row.row, later_size) == PROF_OK, "a larger row is filled");
     expect(row.row.payload_bytes == bytes && row.unknown == 0, "what the library does not know is 0");
     expect(row.beyond == 0xAB, "nothing is written behind the row");
-    expect(prof_summary_get_row(open, 0, &row.row, sizeof row.row - 1) == PROF_INVALID_ARGUMENT, "half a row is none");
+    expect(prof_summary_get_row(open, 0, &row.row, 127) == PROF_INVALID_ARGUMENT, "half a row is none");
     expect(std::string_view(prof_last_error()).find("128 bytes or more") != std::string_view::npos, "and said to be");
     expect(prof_summary_get_row(open, 100, &row.row, sizeof row.row) == PROF_INVALID_ARGUMENT, "there is no row 100");
+    std::memset(&row, 0xAB, sizeof row);
+    expect(prof_summary_get_row(open, 0, &row.row, 128) == PROF_OK, "the first version's row is filled");
+    expect(row.row.payload_bytes == bytes && row.row.kind == 0xABABABAB, "and nothing behind it");
+
+    // The capture of a recording that goes on has what is in the file.
+    prof_capture* const capture = prof_capture_open(session.capture_path().c_str());
+    expect(capture != nullptr, "it is read while it is written");
+    prof_summary* const same = prof_capture_summary(capture, nullptr);
+    expect(prof_summary_row_count(same) == prof_summary_row_count(open), "with the same rows");
+    expect(prof_summary_total_gpu_ns(same) == prof_summary_total_gpu_ns(open), "and the same GPU time");
+    prof_summary_close(same);
+    prof_capture_close(capture);
     prof_summary_close(open);
     session.stop();
+}
+
+// --- empty: before the first recording, and in one that has no range yet
+// ----------------------------------------------
+
+void empty() {
+    for (const char* const when : {"before", "without a range"}) {
+        prof_summary* const open = prof_summary_open();
+        expect(open != nullptr, when);
+        for (std::size_t i = 0; i < prof_summary_row_count(open); ++i) {
+            prof_summary_row row{};
+            expect(prof_summary_get_row(open, i, &row, sizeof row) == PROF_OK, "a row");
+            std::printf("%s;%u;%llu\n", row.path, row.kind, static_cast<unsigned long long>(row.ops));
+        }
+        prof_summary_close(open);
+        if (prof_is_recording() == 0) expect(prof_start(nullptr) == PROF_OK, "it starts");
+    }
+    expect(prof_sync() == PROF_WRONG_STATE, "there is nothing to bring in");
+    expect(prof_dump(nullptr) == PROF_WRONG_STATE, "nor to dump");
+    expect(prof_stop() == PROF_OK, "it stops");
 }
 
 // --- steps: 2, 5, 8 and 11 of 0 to 11 are captured, and launch 2, 4, 6 and 8 kernels in their range, and a graph ---
@@ -303,6 +336,9 @@ void large() {
     close(file);
     expect(prof_summary_open() == nullptr, "there is no summary of it");
     std::puts(prof_last_error());
+    prof_summary* const asked_for = prof_summary_open_file(path);
+    expect(prof_summary_row_count(asked_for) == 4, "there is one if the file is named");
+    prof_summary_close(asked_for);
     expect(prof_stop() == PROF_OK, "it stops");
 }
 
@@ -344,6 +380,8 @@ int main(int argc, char** argv) {
     const std::string scene = argc > 1 ? argv[1] : "";
     if (scene == "summary") {
         summary();
+    } else if (scene == "empty") {
+        empty();
     } else if (scene == "steps") {
         steps();
     } else if (scene == "messages") {

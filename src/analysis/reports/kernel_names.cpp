@@ -12,4 +12,11 @@ std::string kernel_name(std::string_view symbol, kernel_name_style style) {
     return std::string{symbol};
 }
 
+std::optional<kernel_name_style> parse_kernel_name_style(std::string_view word) noexcept {
+    if (word == "full") return kernel_name_style::full;
+    if (word == "short") return kernel_name_style::short_form;
+    if (word == "mangled") return kernel_name_style::mangled;
+    return std::nullopt;
+}
+
 }  // namespace prof

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,9 @@ enum class kernel_name_style : std::uint8_t {
     short_form,  // "gemm": no scope, template arguments, parameters or return type
     mangled,     // "_Z4gemmIfLi4EEvPT_"
 };
+
+// "full", "short" or "mangled".
+std::optional<kernel_name_style> parse_kernel_name_style(std::string_view word) noexcept;
 
 // A symbol that is no C++ name, or one that would take too long (demangle.hpp), stays as it is.
 std::string kernel_name(std::string_view symbol, kernel_name_style style);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "analysis/projection/row_fold.hpp"
@@ -143,17 +144,22 @@ private:
     void arrange_rows(const mean_estimator& estimate_of) {
         std::vector<std::string> paths(rows_.size());
         std::vector<std::uint32_t> depths(rows_.size(), 0);
+        std::vector<std::uint32_t> row_of(rows_.size(), npos);  // the node's row, or the nearest one above it
         for (const std::uint32_t node : tree_.preorder()) {
             const row_tree::node& n = tree_.nodes()[node];
             paths[node] = n.segment;
             if (n.parent != npos) {
                 paths[node] = paths[n.parent] + '/' + paths[node];
                 depths[node] = depths[n.parent] + 1;
+                row_of[node] = row_of[n.parent];
             }
             row& of = rows_[node];
             if (of.gpu_ns.is_empty() && of.instances.is_empty()) continue;
+            const std::uint32_t parent = std::exchange(row_of[node], static_cast<std::uint32_t>(result_.rows.size()));
             result_.rows.push_back({.path = paths[node],
+                                    .name = std::string(n.text),
                                     .depth = depths[node],
+                                    .parent = parent,
                                     .kind = row_tree::kind_of(node),
                                     .is_captured = n.is_captured,
                                     .is_observed = n.is_observed,
@@ -183,18 +189,20 @@ step_estimate estimate_steps(const timeline& data, const attribution& att, bool 
 
 step_estimate with_largest_rows(step_estimate of, std::size_t most) {
     std::vector<weighed_row> weighed;
-    std::vector<std::uint32_t> above;
-    for (std::uint32_t i = 0; i < of.rows.size(); ++i) {
-        while (!above.empty() && of.rows[above.back()].depth >= of.rows[i].depth) above.pop_back();
-        weighed.push_back({.parent = above.empty() ? npos : above.back(),
-                           .gpu_ns = std::llround(std::clamp(of.rows[i].gpu_ns.mean, -1e18, 1e18)),
-                           .is_fixed = of.rows[i].kind != row_kind::range});
-        above.push_back(i);
+    weighed.reserve(of.rows.size());
+    for (const step_estimate_row& row : of.rows) {
+        weighed.push_back({.parent = row.parent,
+                           .gpu_ns = std::llround(std::clamp(row.gpu_ns.mean, -1e18, 1e18)),
+                           .is_fixed = row.kind != row_kind::range});
     }
     const std::vector<std::uint8_t> kept = choose_rows(weighed, most);
     std::vector<step_estimate_row> rows;
+    std::vector<std::uint32_t> new_index(kept.size(), npos);
     for (std::size_t i = 0; i < kept.size(); ++i) {
-        if (kept[i] != 0) rows.push_back(std::move(of.rows[i]));
+        if (kept[i] == 0) continue;
+        new_index[i] = static_cast<std::uint32_t>(rows.size());
+        step_estimate_row& row = rows.emplace_back(std::move(of.rows[i]));
+        if (row.parent != npos) row.parent = new_index[row.parent];
     }
     of.rows_left_out = of.rows.size() - rows.size();
     of.rows = std::move(rows);

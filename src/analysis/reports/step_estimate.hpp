@@ -16,7 +16,9 @@ namespace prof {
 
 struct step_estimate_row {
     std::string path;
+    std::string name;  // last segment, unescaped, as in projection_row
     std::uint32_t depth = 0;
+    std::uint32_t parent = npos;  // index into rows: of the nearest range above that has a row
     row_kind kind = row_kind::range;
     bool is_captured = false;
     bool is_observed = false;

@@ -23,6 +23,7 @@ enum class quantity : std::uint8_t {
     bytes,
     share,    // 0 … 1
     percent,  // 0 … 100
+    flag,     // true or false
 };
 
 // Which of the formats for programs have a column.

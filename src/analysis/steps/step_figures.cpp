@@ -256,6 +256,21 @@ std::string_view step_source_name(step_source source) noexcept {
     return "profiler";
 }
 
+std::string_view step_witness_name(std::uint32_t witness) noexcept {
+    switch (witness) {
+        case optimizer_witness:
+            return "optimizers";
+        case call_witness:
+            return "calls";
+        case annotation_witness:
+            return "annotations";
+        case profiler_witness:
+            return "profiler";
+        default:
+            return "";
+    }
+}
+
 std::optional<step_figures> measure_steps(const timeline& data, const attribution& att,
                                           std::string_view step_function) {
     whole_steps found = step_finder(data, att, !step_function.empty()).run();

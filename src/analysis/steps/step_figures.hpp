@@ -21,6 +21,9 @@ enum class step_source : std::uint8_t {
 };
 std::string_view step_source_name(step_source source) noexcept;  // the words above
 
+// What ended the observed steps, in a word: "optimizers", "calls", "annotations", "profiler"; "" for 0.
+std::string_view step_witness_name(std::uint32_t witness) noexcept;
+
 struct step_part {
     std::string name;  // of the phase; "": work in no phase
     std::int64_t gpu_sum_ns = 0;

@@ -76,6 +76,7 @@ std::string cell_text(const table_column& column, const table_cell& cell, const 
             return fmt::format("{:.0f}", number);
         case quantity::number:
         case quantity::text:
+        case quantity::flag:
             break;
     }
     return fmt::format("{:.{}f}", number, column.decimals < 0 ? 2 : column.decimals);

@@ -1,11 +1,11 @@
 #include "export/report/report_json.hpp"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <variant>
 
 #include "base/json_text.hpp"
 #include "export/report/report_writer.hpp"
-#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -26,10 +26,8 @@ json step_json(const step_figures& steps) {
                 {"ops", if_gpu(steps.ops)},
                 {"devices", if_gpu(steps.devices)},
                 {"parts", json::array()}};
-    if (steps.witness == optimizer_witness) out["ended_by"] = "optimizers";
-    if (steps.witness == call_witness) out["ended_by"] = "calls";
-    if (steps.witness == annotation_witness) out["ended_by"] = "annotations";
-    if (steps.witness == profiler_witness) out["ended_by"] = "profiler";
+    if (const std::string_view witness = step_witness_name(steps.witness); !witness.empty())
+        out["ended_by"] = std::string(witness);
     if (!steps.function.empty()) out["function"] = printable(steps.function);
     for (const step_part& part : steps.parts) {
         out["parts"].push_back({{"phase", part.name.empty() ? json() : json(printable(part.name))},

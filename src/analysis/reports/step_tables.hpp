@@ -1,0 +1,15 @@
+// The figures of a step as tables, for programs that read tables only. A pure function.
+#pragma once
+
+#include <vector>
+
+#include "analysis/reports/report_document.hpp"
+#include "analysis/reports/table.hpp"
+
+namespace prof {
+
+// Two tables, of a report that has figures of a step: `step`, with one row or none, and `step_parts`, with a row for
+// each phase. The columns are named as the members of the object "step" in JSON. Empty for any other report.
+std::vector<table> step_tables(const report_part& of);
+
+}  // namespace prof

@@ -1,0 +1,88 @@
+// What the functions of prof/read.h share: the objects behind its handles, and the checks of what a caller hands in.
+// The objects never change once they are made, so any number of threads may read one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <prof/read.h>
+
+#include "session/c_border.hpp"
+#include "session/capture_reports.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+struct read_capture {
+    std::string path;
+    timeline data;
+};
+
+using named_counts = std::vector<std::pair<std::string, std::uint64_t>>;
+
+}  // namespace prof
+
+struct prof_capture {
+    // Shared with the reports, which are made again for people (prof_report_render).
+    std::shared_ptr<const prof::read_capture> read;
+    std::string title;
+    std::string windows;
+    std::vector<std::string> notes;
+    std::vector<const std::string*> keys;  // of the properties
+    prof::named_counts drops;
+};
+
+namespace prof {
+
+// As guarded() (c_border.hpp), for functions that need nothing of the process: they work in any copy of libprof, and in
+// any child. Returns `on_failure` if `action` throws.
+template <typename TAction>
+auto caught(TAction&& action, decltype(action()) on_failure) noexcept {
+    try {
+        return action();
+    } catch (const std::bad_alloc&) {
+        (void)fail(PROF_FAILED, "out of memory");
+    } catch (const std::exception& failure) {
+        (void)fail(PROF_FAILED, failure.what());
+    }
+    return on_failure;
+}
+
+// An argument that is null and must not be: `what` is its name in prof/read.h.
+int is_null(std::string_view what) noexcept;
+// There are no `count` of them: `what` is the plural.
+int no_such(std::string_view what, std::size_t index, std::size_t count);
+// The same where a pointer is returned.
+std::nullptr_t null_of(int failure) noexcept;
+
+constexpr std::size_t largest_struct = 4096;
+
+// Fills a struct of a caller that was compiled with this or another version of it: fields are only added, at the end.
+// `first_version`: the size of the first version. `current`: the size of this one.
+template <std::size_t first_version, std::size_t current, typename TStruct>
+int hand_out(const TStruct& from, const char* type, TStruct* out, std::size_t size) {
+    static_assert(sizeof(TStruct) == current && first_version <= current && current <= largest_struct);
+    if (out == nullptr) return is_null(type);
+    if (size < first_version || size > largest_struct) {
+        return fail(PROF_INVALID_ARGUMENT, std::to_string(size) + " is no sizeof(" + type + "); it takes " +
+                                               std::to_string(first_version) + " bytes or more" +
+                                               (size > largest_struct ? ", 4096 at most" : ""));
+    }
+    std::memset(out, 0, size);
+    std::memcpy(out, &from, std::min(size, sizeof from));
+    return PROF_OK;
+}
+
+int hand_out_drop(const named_counts& drops, std::size_t index, prof_drop* out, std::size_t size);
+named_counts drops_of(const timeline& data);
+
+}  // namespace prof

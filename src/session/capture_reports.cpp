@@ -1,0 +1,99 @@
+#include "session/capture_reports.hpp"
+
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/number.hpp"
+#include "export/chrome/trace_names.hpp"
+#include "options/options.hpp"
+#include "session/exports.hpp"
+
+namespace prof {
+namespace {
+
+// Names of options.md, with the meaning that they have there.
+constexpr std::array<std::string_view, 5> option_names = {"adopt", "fold", "nvtx_domain_exclude", "nvtx_domain_include",
+                                                          "rows"};
+constexpr std::string_view all_names =
+    "adopt, depth, fold, kernel_names, nvtx_domain_exclude, nvtx_domain_include, rows, width";
+
+outcome refused(std::string_view name, std::string_view value, std::string_view accepts) {
+    return outcome::failed(std::string(name) + ": \"" + std::string(value) + "\" is not accepted; it takes " +
+                           std::string(accepts));
+}
+
+template <typename TNumber>
+outcome set_number(TNumber& out, std::string_view name, std::string_view value, TNumber least, TNumber most,
+                   std::string_view accepts) {
+    const auto number = parse_number<TNumber>(value, least, most);
+    if (!number) return refused(name, value, accepts);
+    out = *number;
+    return {};
+}
+
+outcome set(report_settings& out, session_options& options, std::string_view setting) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string_view::npos) {
+        return outcome::failed("\"" + std::string(setting) + "\" is no name=value");
+    }
+    const std::string_view name = setting.substr(0, equals);
+    const std::string_view value = setting.substr(equals + 1);
+    for (const std::string_view known : option_names) {
+        if (name == known) return set_option(options, name, value);
+    }
+    if (name == "kernel_names") {
+        const auto style = parse_kernel_name_style(value);
+        if (!style) return refused(name, value, "full, short, or mangled");
+        out.names = *style;
+        return {};
+    }
+    if (name == "depth") return set_number<std::uint32_t>(out.deepest, name, value, 0, UINT32_MAX, "a whole number");
+    if (name == "width")
+        return set_number<std::size_t>(out.width, name, value, 1, 1'000'000, "a whole number from 1 to 1000000");
+    return outcome::failed("a report has no setting \"" + std::string(name) + "\"; there are " +
+                           std::string(all_names));
+}
+
+}  // namespace
+
+timeline load_capture(const std::string& path) {
+    std::error_code failed;
+    if (std::filesystem::is_directory(path, failed)) {
+        throw error(path + " is a directory; name the captures in it: " + path + "/*.prof");
+    }
+    if (path.ends_with(".json") || path.ends_with(".json.gz")) {
+        throw error(path + " is a trace; reports are made from the capture it came from (*.prof)");
+    }
+    return load_timeline(path);
+}
+
+result<report_settings> parse_report_settings(const char* const* settings) {
+    report_settings out;
+    session_options options;
+    for (; settings != nullptr && *settings != nullptr; ++settings) {
+        if (outcome done = set(out, options, *settings); !done.ok()) return done;
+    }
+    out.projected = projection_options_of(options);
+    out.rows = options.rows;
+    return out;
+}
+
+report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
+                             std::span<const report_kind* const> reports, bool for_people) {
+    return make_document({.data = data,
+                          .capture = path,
+                          .names = settings.names,
+                          .hidden = hidden_domains(data, settings.projected.attribution.domains),
+                          .projected = settings.projected,
+                          .for_people = for_people,
+                          .deepest = settings.deepest,
+                          .rows = for_people ? settings.rows : SIZE_MAX,
+                          .call_name = api_call_name},
+                         reports);
+}
+
+}  // namespace prof

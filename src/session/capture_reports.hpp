@@ -1,0 +1,39 @@
+// Reports of a capture, as `prof report` and prof_report_open (prof/read.h) make them: the settings of both, and the
+// one function that turns them into a document. Reads one file; no process is needed. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "analysis/projection/projection.hpp"
+#include "analysis/reports/kernel_names.hpp"
+#include "analysis/reports/reports.hpp"
+#include "base/outcome.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// load_timeline(), with words of its own for what people are likely to give by mistake. Throws prof::error.
+timeline load_capture(const std::string& path);
+
+struct report_settings {
+    projection_options projected{};
+    kernel_name_style names = kernel_name_style::full;
+    // Of documents for people only.
+    std::uint32_t deepest = UINT32_MAX;
+    std::size_t rows = 40;
+    std::size_t width = 150;  // of formats for a terminal, in cells
+};
+
+// Settings from a null-terminated array of "name=value", which may be null: adopt, nvtx_domain_include,
+// nvtx_domain_exclude, fold and rows as in docs/reference/options.md; kernel_names, depth and width. The environment
+// has no influence.
+result<report_settings> parse_report_settings(const char* const* settings);
+
+// These reports of the timeline of the capture at `path`.
+report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
+                             std::span<const report_kind* const> reports, bool for_people);
+
+}  // namespace prof
