@@ -100,8 +100,8 @@ PROF_EXPORT prof_summary* prof_summary_open() {
         recording_session& session = begun_session();
         if (const outcome synced = session.sync(); !synced.ok()) return as_result(synced);
         const std::string path = session.absolute_capture_path();
-        if (const std::string why = too_large_to_read(path, session.options().compress); !why.empty()) {
-            return fail(PROF_FAILED, "no summary is made in the program of " + path + ": " + why +
+        if (const outcome fits = check_size_to_read(path, session.options().compress); !fits.ok()) {
+            return fail(PROF_FAILED, "no summary is made in the program of " + path + ": " + fits.message() +
                                          "; `prof report` makes one from it");
         }
         auto made = std::make_unique<prof_summary>();
