@@ -107,8 +107,8 @@ result<timeline> recorded(recording_session& session) {
     if (synced.code() == outcome_code::wrong_state) return build_timeline({});
     if (!synced.ok()) return synced;
     const std::string path = session.absolute_capture_path();
-    if (const std::string why = too_large_to_read(path, session.options().compress); !why.empty()) {
-        return outcome::failed("no summary is made in the program of " + path + ": " + why +
+    if (const outcome fits = check_size_to_read(path, session.options().compress); !fits.ok()) {
+        return outcome::failed("no summary is made in the program of " + path + ": " + fits.message() +
                                "; `prof report` makes one from it");
     }
     return load_timeline(path);
