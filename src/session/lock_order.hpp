@@ -22,6 +22,6 @@ inline level below_windows PROF_ACQUIRED_AFTER(below_commands);
 inline level below_windows_parts PROF_ACQUIRED_AFTER(below_windows);
 // capture_in_progress.
 inline level below_capture PROF_ACQUIRED_AFTER(below_windows_parts);
-// The last: recording_settings, session_rings, settling_thread, export_thread, end_thread.
+// The last: recording_settings, session_rings, settling_thread, export_thread, end_thread, and the queue of events.
 
 }  // namespace prof::lock_order

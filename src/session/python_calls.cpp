@@ -34,7 +34,7 @@ struct calls_under_way {
     void* outermost = nullptr;    // its module; an address only, for it may be gone
     const char* begun = nullptr;  // the name of the range that has just begun, until any begins or ends
 };
-constinit thread_local calls_under_way under_way;
+constinit thread_local calls_under_way calls_of_thread;
 
 struct known_module {
     const char* name = nullptr;
@@ -170,7 +170,7 @@ bool leave(calls_under_way& at) noexcept {
 // After an exception Python unwinds the call that has just begun, and on_unwind ends it.
 void* on_start(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 2) return runtime.none;
-    calls_under_way& at = under_way;
+    calls_under_way& at = calls_of_thread;
     void* const code = arguments[0];
     void* result = runtime.none;
     if (code != runtime.module_call) {
@@ -205,7 +205,7 @@ void* finish(calls_under_way& at, const void* code) noexcept {
 
 void* on_end(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 1) return runtime.none;
-    calls_under_way& at = under_way;
+    calls_under_way& at = calls_of_thread;
     void* const result = finish(at, arguments[0]);
     at.has_failed_at_end = result == nullptr;
     return result;
@@ -214,7 +214,7 @@ void* on_end(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
 // For any function that an exception leaves.
 void* on_unwind(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 1 || (arguments[0] != runtime.module_call && !is_watched(arguments[0]))) return runtime.none;
-    calls_under_way& at = under_way;
+    calls_under_way& at = calls_of_thread;
     if (std::exchange(at.has_failed_at_end, false)) return call_python_at(at, runtime.on_end);
     return finish(at, arguments[0]);
 }
@@ -242,7 +242,7 @@ void* pop(void*, void* const*, std::ptrdiff_t) noexcept {
     return runtime.none;
 }
 
-void forget_calls() noexcept { under_way = {}; }
+void forget_calls() noexcept { calls_of_thread = {}; }
 
 void name_module(void* module, const char* name, void* reference, std::uint32_t what) noexcept {
     try {

@@ -136,6 +136,9 @@ TEST_F(Callbacks, DoNotHoldUpTheEndOfTheProcess) {
 }
 
 TEST_F(Callbacks, MayEndTheirThread) {
+#ifdef PROF_TEST_SANITIZED
+    GTEST_SKIP() << "a sanitizer does not follow the end of the main thread";
+#endif
     const process_result result = run("callback_that_ends_its_thread");
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(result.out, "done\n");
@@ -143,7 +146,12 @@ TEST_F(Callbacks, MayEndTheirThread) {
     EXPECT_TRUE(load_timeline(scratch.files(".prof").front()).quality.ended);
 }
 
-TEST_F(Callbacks, AreNotThoseOfAForkedChild) { EXPECT_THAT(lines_of("forked_child"), SizeIs(0)); }
+TEST_F(Callbacks, AreNotThoseOfAForkedChild) {
+#ifdef PROF_TEST_SANITIZED
+    GTEST_SKIP() << "the thread sanitizer allows a forked child no threads";
+#endif
+    EXPECT_THAT(lines_of("forked_child"), SizeIs(0));
+}
 
 TEST_F(Callbacks, LogGetsEveryLineOnce) {
     const process_result result = run("log_lines");

@@ -502,6 +502,7 @@ void forked_child() {
 }  // namespace
 
 int main(int, char** argv) {
+    alarm(60);  // a deadlock ends here
     return prof::test::play(argv[1], {
                                          {"states", states},
                                          {"sizes_of_structs", sizes_of_structs},

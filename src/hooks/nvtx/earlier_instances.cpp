@@ -1,6 +1,7 @@
 #include "hooks/nvtx/earlier_instances.hpp"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/uio.h>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/own_descriptor.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 
 namespace prof {
@@ -89,6 +91,11 @@ std::string name_of(const dl_phdr_info& object) {
 
 class search {
 public:
+    search() { page_states_.take(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)); }
+    ~search() { page_states_.close(); }
+    search(const search&) = delete;
+    search& operator=(const search&) = delete;
+
     static int look_at(dl_phdr_info* object, std::size_t, void* self) {
         static_cast<search*>(self)->look_at(*object);
         return 0;
@@ -105,8 +112,39 @@ private:
             const std::uintptr_t end = begin + segment.p_filesz;
             // Most of it is read-only by now, in front or, from some linkers, behind.
             const auto [from, to] = read_only_part(object, begin, end);
-            look_at(object, begin, from);
-            look_at(object, to, end);
+            look_at_written(object, begin, from);
+            look_at_written(object, to, end);
+        }
+    }
+
+    // An instance was written to, at least when it looked for a tool. So pages that are still those of the file are
+    // passed over, and not read from the disk.
+    void look_at_written(const dl_phdr_info& object, std::uintptr_t begin, std::uintptr_t end) {
+        constexpr std::size_t most_pages = 4096;
+        std::vector<std::uint64_t> states;
+        for (std::uintptr_t at = begin; at < end;) {
+            const std::uintptr_t first = at / page_;
+            const std::size_t count = std::min((end - 1) / page_ - first + 1, most_pages);
+            states.resize(count);
+            const auto bytes = static_cast<ssize_t>(count * sizeof(std::uint64_t));
+            const off_t offset = static_cast<off_t>(first * sizeof(std::uint64_t));
+            const bool is_known =
+                pread(page_states_.get(), states.data(), count * sizeof(std::uint64_t), offset) == bytes;
+            const auto may_have_one = [&](std::size_t i) {
+                constexpr std::uint64_t is_of_file = 1ULL << 61U;
+                constexpr std::uint64_t is_there = 3ULL << 62U;  // in memory, or swapped out
+                return !is_known || ((states[i] & is_there) != 0 && (states[i] & is_of_file) == 0);
+            };
+            for (std::size_t i = 0; i < count;) {
+                if (!may_have_one(i)) {
+                    ++i;
+                    continue;
+                }
+                const std::size_t from = i;
+                while (i < count && may_have_one(i)) ++i;
+                look_at(object, std::max(at, (first + from) * page_), std::min(end, (first + i) * page_));
+            }
+            at = (first + count) * page_;
         }
     }
 
@@ -121,8 +159,7 @@ private:
             const ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
             const std::size_t count = got <= 0 ? 0 : static_cast<std::size_t>(got) / word_size;
             if (count < words_checked) {  // pages without access
-                constexpr std::uintptr_t page = 4096;
-                at = (at & ~(page - 1)) + page;
+                at = (at & ~(page_ - 1)) + page_;
                 continue;
             }
             const std::size_t last = count - words_checked;
@@ -141,6 +178,8 @@ private:
         }
     }
 
+    const std::uintptr_t page_ = getauxval(AT_PAGESZ);
+    own_descriptor page_states_;  // /proc/self/pagemap: a word for each page
     std::vector<std::uint64_t> buffer_ = std::vector<std::uint64_t>(32 * 1024);
 };
 
