@@ -1,38 +1,80 @@
-# Install rules: library, headers, command, the CMake package prof and pkg-config's prof.pc.
+# Install rules: library, headers, command, the CMake package prof, and pkg-config's prof.pc and prof-on-demand.pc.
+#
+#   prof_runtime       libprof.so.N, which a program needs to run
+#   prof_headers       the headers, with NVTX's, and CMake's prof::headers
+#   prof_development   what linking needs beside these two: libprof.so, libprof_autostart.a, CMake's prof::prof, pkg-config
+#   prof_tools         the prof command and its Python files; `prof run` needs prof_runtime, too
+#
+# Each has the licences of what is in it. With PROF_INSTALL=OFF they are installed only if they are asked for by name. The
+# rules exist all the same: a library that links prof::headers cannot be exported otherwise.
 include_guard(GLOBAL)
 
 include(CMakePackageConfigHelpers)
 
 function(prof_install)
     set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/prof)
-    install(TARGETS prof prof_headers EXPORT prof-targets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    set(exclude "")
+    if(NOT PROF_INSTALL)
+        set(exclude EXCLUDE_FROM_ALL)
+    endif()
+    set(components headers)
+    if(NOT PROF_HEADERS_ONLY)
+        list(APPEND components runtime development)
+    endif()
     if(TARGET prof_cli)
-        install(TARGETS prof_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+        list(APPEND components tools)
+    endif()
+
+    install(TARGETS prof_headers EXPORT prof-headers-targets)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prof COMPONENT prof_headers ${exclude}
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+    if(PROF_NVTX_HEADER_DIR)
+        file(REAL_PATH ${PROF_NVTX_HEADER_DIR} nvtx_dir)
+        install(DIRECTORY ${nvtx_dir}/ COMPONENT prof_headers ${exclude} DESTINATION ${PROF_NVTX_INSTALL_DIR}/nvtx3)
+    endif()
+    # The folder is named by the compiler's option, and has to exist.
+    install(FILES ${PROJECT_SOURCE_DIR}/cmake/licences/NVTX.txt COMPONENT prof_headers ${exclude}
+        DESTINATION ${PROF_NVTX_INSTALL_DIR} RENAME LICENSE.NVTX.txt)
+
+    if("runtime" IN_LIST components)
+        install(TARGETS prof EXPORT prof-development-targets
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prof_runtime ${exclude}
+                NAMELINK_COMPONENT prof_development)
+        install(TARGETS prof_autostart prof_recording EXPORT prof-development-targets
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prof_development ${exclude})
+        # They find their prefix from where they lie, so that an installed tree may be moved.
+        file(RELATIVE_PATH PROF_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+        string(REGEX REPLACE "/$" "" PROF_PC_PREFIX ${PROF_PC_PREFIX})
+        foreach(file IN ITEMS prof.pc prof-on-demand.pc)
+            configure_file(${PROJECT_SOURCE_DIR}/cmake/${file}.in ${PROJECT_BINARY_DIR}/${file} @ONLY)
+            install(FILES ${PROJECT_BINARY_DIR}/${file} COMPONENT prof_development ${exclude}
+                DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+        endforeach()
+    endif()
+    if("tools" IN_LIST components)
+        install(TARGETS prof_cli EXPORT prof-tools-targets
+            RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT prof_tools ${exclude})
         install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/hooks/torch/python/ ${PROJECT_SOURCE_DIR}/src/hooks/jax/python/
+            COMPONENT prof_tools ${exclude}
             DESTINATION ${CMAKE_INSTALL_DATADIR}/prof/python FILES_MATCHING PATTERN "*.py")
     endif()
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prof
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-    file(REAL_PATH ${PROF_NVTX_HEADER_DIR} nvtx_dir)
-    install(DIRECTORY ${nvtx_dir}/ DESTINATION ${PROF_NVTX_INSTALL_DIR}/nvtx3)
-    install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
-        DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/licenses/prof)
 
-    install(EXPORT prof-targets NAMESPACE prof:: DESTINATION ${package_dir})
     configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/prof-config.cmake.in
         ${PROJECT_BINARY_DIR}/prof-config.cmake INSTALL_DESTINATION ${package_dir}
-        NO_SET_AND_CHECK_MACRO)
+        NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
     write_basic_package_version_file(${PROJECT_BINARY_DIR}/prof-config-version.cmake
-        COMPATIBILITY SameMinorVersion)
-    install(FILES
-        ${PROJECT_BINARY_DIR}/prof-config.cmake ${PROJECT_BINARY_DIR}/prof-config-version.cmake
-        DESTINATION ${package_dir})
-
-    # prof.pc finds its prefix from where it lies, so that an installed tree may be moved.
-    file(RELATIVE_PATH PROF_PC_PREFIX
-        /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-    string(REGEX REPLACE "/$" "" PROF_PC_PREFIX ${PROF_PC_PREFIX})
-    configure_file(${PROJECT_SOURCE_DIR}/cmake/prof.pc.in ${PROJECT_BINARY_DIR}/prof.pc @ONLY)
-    install(FILES ${PROJECT_BINARY_DIR}/prof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+        COMPATIBILITY SameMajorVersion)
+    foreach(component IN LISTS components)
+        install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/THIRD_PARTY_NOTICES
+            COMPONENT prof_${component} ${exclude} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/licenses/prof)
+        if(NOT component STREQUAL "runtime")
+            install(EXPORT prof-${component}-targets NAMESPACE prof:: COMPONENT prof_${component} ${exclude}
+                DESTINATION ${package_dir})
+            install(FILES
+                ${PROJECT_BINARY_DIR}/prof-config.cmake ${PROJECT_BINARY_DIR}/prof-config-version.cmake
+                COMPONENT prof_${component} ${exclude} DESTINATION ${package_dir})
+            export(EXPORT prof-${component}-targets NAMESPACE prof::
+                FILE ${PROJECT_BINARY_DIR}/prof-${component}-targets.cmake)
+        endif()
+    endforeach()
 endfunction()

@@ -1,16 +1,38 @@
 # The two ways to add code to libprof: a room of the library, and a test of it.
 include_guard(GLOBAL)
 
-find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
-set(ZLIB_USE_STATIC_LIBS ON)
-find_package(ZLIB REQUIRED)
+# In another project its fmt and nlohmann_json are used, if it has them.
+if(NOT TARGET fmt::fmt-header-only)
+    find_package(fmt REQUIRED)
+endif()
+if(NOT TARGET nlohmann_json::nlohmann_json)
+    find_package(nlohmann_json REQUIRED)
+endif()
+
+# zlib is inside libprof.so, so it must be the static one. CMake's own module finds one zlib for a whole project, and
+# the shared one by default.
+find_library(PROF_ZLIB_LIBRARY NAMES libz.a HINTS ${ZLIB_ROOT} $ENV{ZLIB_ROOT} PATH_SUFFIXES lib lib64
+    DOC "zlib's static library, position independent")
+find_path(PROF_ZLIB_INCLUDE_DIR NAMES zlib.h HINTS ${ZLIB_ROOT} $ENV{ZLIB_ROOT} PATH_SUFFIXES include
+    DOC "The folder with zlib.h")
+mark_as_advanced(PROF_ZLIB_LIBRARY PROF_ZLIB_INCLUDE_DIR)
+if(NOT PROF_ZLIB_LIBRARY OR NOT PROF_ZLIB_INCLUDE_DIR)
+    message(FATAL_ERROR "zlib's static library (libz.a) or zlib.h was not found. Install zlib's development files "
+        "(Debian: zlib1g-dev), or set PROF_ZLIB_LIBRARY and PROF_ZLIB_INCLUDE_DIR.")
+endif()
+add_library(prof_zlib INTERFACE)
+target_include_directories(prof_zlib SYSTEM INTERFACE ${PROF_ZLIB_INCLUDE_DIR})
+target_link_libraries(prof_zlib INTERFACE ${PROF_ZLIB_LIBRARY})
 
 # What every target of ours is compiled with; it never reaches a user's target.
 add_library(prof_build_flags INTERFACE)
 target_compile_features(prof_build_flags INTERFACE cxx_std_20)
+# Threads without CMake's module, which tries a compiler once and keeps the result in the cache.
+target_link_options(prof_build_flags INTERFACE -pthread)
 target_compile_options(prof_build_flags INTERFACE
+    -pthread
+    # libprof throws and uses types at run time, also in a project that is compiled without.
+    $<$<COMPILE_LANGUAGE:CXX>:-fexceptions> $<$<COMPILE_LANGUAGE:CXX>:-frtti>
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow
     # GCC 12 takes std::string's own code for overlapping copies (GCC bug 105651) and for out of bounds.
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds>"
@@ -26,7 +48,8 @@ endif()
 # {fmt} with its functions compiled once, where a header-only fmt costs each file that uses it seven seconds. They are
 # position independent and hidden, which those of a distribution's libfmt are not. Which functions have to be named
 # changes between fmt's versions: those that were not tried are used header-only.
-if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+get_target_property(fmt_is_found fmt::fmt-header-only IMPORTED)  # else it is built in this project, with any version
+if(fmt_is_found AND fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
     add_library(prof_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt.cpp)
     get_target_property(fmt_headers fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
     target_include_directories(prof_fmt SYSTEM PUBLIC ${fmt_headers})

@@ -1,33 +1,19 @@
-# libprof.so (target prof, alias prof::prof): the session room's objects, and whatever of the other
-# rooms they reach. And prof::headers: the annotation macros alone, with nothing to link.
+# What a program links:
 #
-# The library is loaded into other people's processes, so it needs glibc and nothing else, and shows
-# only the symbols of cmake/libprof.map: libstdc++, libgcc, fmt and zlib are inside, and hidden.
+#   prof::on_demand   libprof.so (target prof): the session room's objects, and whatever of the other rooms they reach.
+#                     It records from prof_start on.
+#   prof::prof        (target prof_recording) prof::on_demand, and a reference to it that no linker drops: recording
+#                     begins by itself
+#
+# The library is loaded into other people's processes, so it needs glibc and nothing else, and shows only the symbols of
+# cmake/libprof.map: libstdc++, libgcc, fmt and zlib are inside, and hidden. It is always shared, whatever
+# BUILD_SHARED_LIBS is.
 include_guard(GLOBAL)
 
-set(PROF_NVTX_INSTALL_DIR ${CMAKE_INSTALL_INCLUDEDIR}/prof/third_party)
-
 function(prof_shared_library)
-    # NVTX headers as a last resort (-idirafter): whatever NVTX the user's own include path has wins.
-    set(nvtx "$<BUILD_INTERFACE:${PROF_NVTX_INCLUDE_DIR}>$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${PROF_NVTX_INSTALL_DIR}>")
-    add_library(prof_headers INTERFACE)
-    add_library(prof::headers ALIAS prof_headers)
-    set_target_properties(prof_headers PROPERTIES EXPORT_NAME headers)
-    target_compile_features(prof_headers INTERFACE cxx_std_17)
-    target_include_directories(prof_headers INTERFACE
-        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_compile_options(prof_headers INTERFACE
-        "$<$<COMPILE_LANGUAGE:C,CXX>:SHELL:-idirafter ${nvtx}>"
-        "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler=-idirafter -Xcompiler=${nvtx}>")
-    # NVTX opens its tool with dlopen.
-    target_link_libraries(prof_headers INTERFACE ${CMAKE_DL_LIBS})
-
     add_library(prof SHARED $<TARGET_OBJECTS:prof_session> ${PROJECT_SOURCE_DIR}/src/glibc_2_35.cpp)
-    add_library(prof::prof ALIAS prof)
+    add_library(prof::on_demand ALIAS prof)
     target_link_libraries(prof INTERFACE prof_headers PRIVATE prof_session prof_build_flags)
-    # With it the macros hold a reference to libprof, which --as-needed would drop otherwise.
-    target_compile_definitions(prof INTERFACE PROF_LINKED=1)
 
     set(version_script ${PROJECT_SOURCE_DIR}/cmake/libprof.map)
     target_link_options(prof PRIVATE
@@ -46,5 +32,24 @@ function(prof_shared_library)
         LINK_DEPENDS ${version_script}
         VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR}
+        EXPORT_NAME on_demand
         LIBRARY_OUTPUT_DIRECTORY ${PROF_LIBRARY_DIR})
+
+    # The archive's one object calls prof_autostart when the program is loaded, and so needs libprof.so. A program that
+    # uses NVTX alone refers to nothing in libprof, and --as-needed drops a library that nothing refers to. The linker
+    # takes the object for the option's sake. No part of it is left to link-time optimisation, which might drop it.
+    add_library(prof_autostart STATIC ${PROJECT_SOURCE_DIR}/src/session/autostart/autostart.c)
+    target_compile_options(prof_autostart PRIVATE -Wall -Wextra -fno-lto)
+    target_link_libraries(prof_autostart PUBLIC prof)
+    set_target_properties(prof_autostart PROPERTIES
+        EXPORT_NAME autostart
+        POSITION_INDEPENDENT_CODE ON
+        INTERPROCEDURAL_OPTIMIZATION OFF
+        UNITY_BUILD OFF
+        ARCHIVE_OUTPUT_DIRECTORY ${PROF_LIBRARY_DIR})
+    add_library(prof_recording INTERFACE)
+    add_library(prof::prof ALIAS prof_recording)
+    set_target_properties(prof_recording PROPERTIES EXPORT_NAME prof)
+    target_link_libraries(prof_recording INTERFACE prof_autostart prof)
+    target_link_options(prof_recording INTERFACE "LINKER:--undefined=prof_autostart_marker")
 endfunction()

@@ -4,6 +4,7 @@
 #ifndef PROF_ANNOTATE_H
 #define PROF_ANNOTATE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <prof/version.h>
@@ -11,6 +12,55 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* --- Ranges, marks, counters ---------------------------------------------------------------------------------------
+ */
+
+/* Ranges and marks of NVTX's default domain, as nvtxRangePush makes them: they nest with those of the NVTX of the
+ * thread. Each call costs what an NVTX range costs: a clock read and a record, and one hash of the name, which is
+ * copied.
+ *
+ * Any thread. No lock; memory is allocated only at the first record of a thread. They never set prof_last_error. The
+ * first call of a process may begin its recording, as its first range does. In a signal handler that interrupts its
+ * thread in the middle of a record they record nothing, and are safe.
+ *
+ * PROF_OK; PROF_WRONG_STATE while nothing is recorded; PROF_INVALID_ARGUMENT if a name is NULL, or if `attributes` has
+ * another size or type than this version knows. */
+
+enum prof_payload_type { PROF_PAYLOAD_NONE = 0, PROF_PAYLOAD_U64 = 1, PROF_PAYLOAD_I64 = 2, PROF_PAYLOAD_F64 = 3 };
+
+/* What a range or a mark may have besides its name. Set `size` to sizeof(prof_attributes), and all else to 0 first. */
+typedef struct prof_attributes {
+    size_t size;
+    uint32_t color;        /* 0xAARRGGBB; 0: none */
+    uint32_t category;     /* named by prof_name_category; 0: none */
+    uint32_t payload_type; /* enum prof_payload_type */
+    uint32_t reserved;
+    union {
+        uint64_t u64;
+        int64_t i64;
+        double f64;
+    } payload; /* a number of the program's: bytes, tokens, an index */
+} prof_attributes;
+
+/* A range of the calling thread, from the push to the pop. */
+int prof_range_push(const char* name);
+int prof_range_push_with(const char* name, const prof_attributes* attributes); /* may be NULL */
+int prof_range_pop(void);
+
+/* A range of the process. It may overlap others, and may end on another thread. The number for prof_range_end; 0 if it
+ * is not recorded. prof_range_end(0) does nothing. */
+uint64_t prof_range_start(const char* name, const prof_attributes* attributes);
+int prof_range_end(uint64_t number);
+
+/* An instant. */
+int prof_mark(const char* name, const prof_attributes* attributes);
+
+/* The value of a counter from now on: a track in traces, a row of `prof report --report counters`. */
+int prof_counter(const char* name, double value);
+
+/* Gives a category its name, also while nothing is recorded. */
+int prof_name_category(uint32_t category, const char* name);
 
 /* --- Work for another thread ------------------------------------------------------------------------------------ */
 
@@ -45,7 +95,7 @@ int prof_adopt_pop(void);
 /* For code that observes a program from outside and marks its phases (docs/guide/phases.md), as `prof run` does for
  * PyTorch and <prof/torch.hpp> for LibTorch. A phase is a push/pop range of the calling thread in libprof's domain
  * "prof.phases". Tables show it without a prefix, and mark it as observed. A program marks its own ranges and phases
- * with <prof/range.hpp> (PROF_RANGE, PROF_PHASE) or NVTX instead.
+ * by prof_range_push, <prof/range.hpp> (PROF_RANGE, PROF_PHASE) or NVTX instead.
  *
  * Any thread. Each call costs what a range costs: a clock read and a record. They never set prof_last_error. The first
  * call of a process may begin its recording, as its first range does. In a signal handler that interrupts its thread in
@@ -61,16 +111,6 @@ int prof_phase_push(const char* name, uint32_t category);
 /* Ends the latest open phase of this thread. PROF_OK, or PROF_WRONG_STATE while nothing is recorded. */
 int prof_phase_pop(void);
 
-/* The same for ranges that the program does not make through NVTX, such as JAX's annotations: push/pop ranges of NVTX's
- * default domain. */
-int prof_range_push(const char* name);
-int prof_range_pop(void);
-
-/* Private to the Python files that come with this libprof.so; not for other callers. */
-struct prof_python_runtime;
-struct prof_python_functions;
-const struct prof_python_functions* prof_python_calls(const struct prof_python_runtime* runtime);
-
 /* The event by which a step was found to end. */
 enum prof_step_witness {
     PROF_STEP_UNKNOWN = 0,    /* the first step, which began before any such event */
@@ -79,6 +119,11 @@ enum prof_step_witness {
     PROF_STEP_ANNOTATION = 3, /* an annotation or a phase of the program's that is a step */
     PROF_STEP_PROFILER = 4    /* torch.profiler's step, or a range ProfilerStep#N */
 };
+
+/* Private to the Python files that come with this libprof.so; not for other callers. */
+struct prof_python_runtime;
+struct prof_python_functions;
+const struct prof_python_functions* prof_python_calls(const struct prof_python_runtime* runtime);
 
 #ifdef __cplusplus
 }

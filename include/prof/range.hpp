@@ -1,68 +1,207 @@
-// libprof: ranges for C++ and CUDA C++ sources. Header-only, C++17, over NVTX 3.
+// libprof: ranges, marks and counters for C++ and CUDA C++ sources. Header-only, C++17, over NVTX 3.
 //
 //     #include <prof/range.hpp>
 //
-//     void train_step() {
-//         PROF_RANGE("train_step");       // until the end of this block
-//         { PROF_RANGE("forward"); … }
-//         { PROF_RANGE("backward"); … }
+//     void train_step(const batch& input) {
+//         PROF_RANGE("train_step");                                    // until the end of this block
+//         { PROF_RANGE("forward", prof::payload(input.tokens)); … }    // a number of this entry
+//         for (const layer& each : layers) { PROF_RANGE_DYNAMIC(each.name()); … }
+//         PROF_COUNTER("loss", loss);
 //     }
 //
-// PROF_PHASE("forward") is a range that reports count as a part of a step (docs/guide/phases.md).
+// The macros, each a statement. "name" is a string literal, and anything else does not compile. `text` is made at run
+// time: a const char*, std::string or std::string_view, copied if a tool is active. Any number of attributes may
+// follow: prof::payload(number), prof::color(0xAARRGGBB), prof::category(number). All arguments but "name" are
+// evaluated at each entry.
+//
+//     PROF_RANGE("name", attributes…)             a range until the end of the block
+//     PROF_RANGE_DYNAMIC(text, attributes…)
+//     PROF_RANGE_FORMAT("layer %d", i)            printf's format; the text is made only if a tool is active
+//     PROF_FUNCTION_RANGE(attributes…)            named after the function
+//     PROF_PHASE("forward")                       a range that reports count as a part of a step (docs/guide/phases.md)
+//     PROF_MARK("name", attributes…)              an instant; also PROF_MARK_DYNAMIC, PROF_MARK_FORMAT
+//     PROF_COUNTER("name", value)                 a value over time; also PROF_COUNTER_DYNAMIC
+//     auto r = PROF_RANGE_START("name", attributes…);    a range of the process; also PROF_RANGE_START_DYNAMIC
+//     PROF_RANGE_END(r);                                 on any thread
 //
 // Ranges are NVTX push/pop ranges in the domain "prof". So Nsight shows them, too, and no link to libprof is needed.
-// Any thread; the ranges of one thread nest.
+// A counter is an NVTX mark with a payload, in the domain "prof.counters". Any thread; the ranges of one thread nest.
+// Not in signal handlers.
 //
 // Cost of a PROF_RANGE, enter and leave together: one or two nanoseconds without a tool in the process, or if libprof
 // is there but not recording. While it records: two clock reads and a few nanoseconds (docs/reference/overhead.md).
-// -DPROF_DISABLE compiles every range to nothing.
+// With -DPROF_DISABLE the same sources compile, evaluate no argument of a macro, and leave no code.
 #pragma once
 
+#include <cstdarg>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <prof/version.h>
 
 #if !defined(PROF_DISABLE)
 #include <nvtx3/nvToolsExt.h>
 #endif
 
-#if defined(PROF_LINKED) && !defined(PROF_DISABLE)
-// The CMake target prof::prof and pkg-config define PROF_LINKED. A program that only annotates refers to nothing in
-// libprof, so a linker run with --as-needed would drop the library. detail::keep_libprof is a reference that prevents
-// this.
-extern "C" const char* prof_version(void);
-#endif
-
 namespace prof {
 
 // The linker takes a function that is not inlined (-O0) from the first object that has it. So objects compiled with
-// PROF_DISABLE, or with a version of this header in which the classes differ, must have them under other names. The
-// number here changes with each change of a class's members.
+// PROF_DISABLE, or with another version of this header, must have them under other names.
 #if defined(PROF_DISABLE)
-inline namespace no_ranges {
-#else
-inline namespace ranges_3 {
+inline namespace disabled {
 #endif
+inline namespace PROF_INLINE_NAMESPACE {
 
-// What a range may have besides its name. 0 means none, for color and category.
-struct range_attributes {
-    std::uint32_t color = 0;     // 0xAARRGGBB
-    std::uint32_t category = 0;  // named with name_category()
-    bool has_payload = false;
-    std::uint64_t payload = 0;  // a number of the program's: bytes, tokens, an index
+// --- attributes ------------------------------------------------------------------------------------------------------
+
+struct color {
+    explicit constexpr color(std::uint32_t value) noexcept : argb(value) {}
+    std::uint32_t argb;  // 0xAARRGGBB; 0: none
 };
+
+struct category {
+    explicit constexpr category(std::uint32_t value) noexcept : number(value) {}
+    std::uint32_t number;  // named with name_category(); 0: none
+};
+
+// A number of the program's: bytes, tokens, an index, a ratio.
+struct payload {
+    enum class type : std::uint8_t { none, u64, i64, f64 };
+
+    payload() noexcept = default;  // none
+    template <typename TNumber, typename = std::enable_if_t<std::is_arithmetic_v<TNumber>>>
+    explicit payload(TNumber number) noexcept {
+        if constexpr (std::is_floating_point_v<TNumber>) {
+            set(type::f64, static_cast<double>(number));
+        } else if constexpr (std::is_signed_v<TNumber>) {
+            set(type::i64, static_cast<std::int64_t>(number));
+        } else {
+            set(type::u64, static_cast<std::uint64_t>(number));
+        }
+    }
+
+    type kind = type::none;
+    std::uint64_t bits = 0;  // of the number, as `kind` says
+
+private:
+    template <typename TNumber>
+    void set(type of, TNumber number) noexcept {
+        static_assert(sizeof number == sizeof bits);
+        kind = of;
+        std::memcpy(&bits, &number, sizeof bits);
+    }
+};
+
+// All that a range, a mark or a counter may have besides its name. It may itself stand where an attribute does.
+struct range_attributes {
+    std::uint32_t color = 0;     // 0xAARRGGBB; 0: none
+    std::uint32_t category = 0;  // 0: none
+    bool has_payload = false;
+    std::uint64_t payload = 0;
+};
+
+struct formatted_t {};
+inline constexpr formatted_t formatted{};
+
+namespace detail {
+
+struct attributes {
+    std::uint32_t color = 0;
+    std::uint32_t category = 0;
+    prof::payload number;
+
+    void add(prof::color one) noexcept { color = one.argb; }
+    void add(prof::category one) noexcept { category = one.number; }
+    void add(prof::payload one) noexcept { number = one; }
+    void add(const range_attributes& all) noexcept {
+        if (all.color != 0) color = all.color;
+        if (all.category != 0) category = all.category;
+        if (all.has_payload) number = prof::payload(all.payload);
+    }
+    void add(const attributes& all) noexcept { *this = all; }
+    bool has_any() const noexcept { return color != 0 || category != 0 || number.kind != prof::payload::type::none; }
+};
+
+template <typename... TAttributes>
+attributes all_of(const TAttributes&... each) noexcept {
+    attributes out;
+    (out.add(each), ...);
+    return out;
+}
+
+// A text made at run time: const char* (null: an empty text), what has a c_str(), or what has data() and size().
+class text {
+    template <typename TString>
+    using if_c_str = decltype(static_cast<const char*>(std::declval<const TString&>().c_str()));
+    template <typename TString>
+    using if_view = decltype(static_cast<const char*>(std::declval<const TString&>().data()),
+                             static_cast<std::size_t>(std::declval<const TString&>().size()));
+    template <typename TString, typename = void>
+    struct has_c_str : std::false_type {};
+    template <typename TString>
+    struct has_c_str<TString, std::void_t<if_c_str<TString>>> : std::true_type {};
+
+public:
+    text(const char* terminated) noexcept : data_(terminated == nullptr ? "" : terminated) {}
+    template <typename TString, std::enable_if_t<has_c_str<TString>::value, int> = 0>
+    text(const TString& string) noexcept : data_(string.c_str()) {}
+    template <typename TString, std::enable_if_t<!has_c_str<TString>::value, int> = 0, typename = if_view<TString>>
+    text(const TString& view) noexcept : data_(view.data()), size_(view.size()), is_terminated_(false) {}
+
+    // Calls `action` with the text and a terminating zero. One without that zero is cut after 1,023 bytes.
+    template <typename TAction>
+    void with_c_str(TAction&& action) const {
+        if (is_terminated_) {
+            action(data_);
+        } else {
+            with_copy(action);
+        }
+    }
+
+private:
+    template <typename TAction>
+    [[gnu::noinline]] void with_copy(TAction& action) const {
+        char copy[1024];
+        const std::size_t kept = size_ < sizeof copy ? size_ : sizeof copy - 1;
+        if (kept != 0) std::memcpy(copy, data_, kept);
+        copy[kept] = 0;
+        action(static_cast<const char*>(copy));
+    }
+
+    const char* data_;
+    std::size_t size_ = 0;
+    bool is_terminated_ = true;
+};
+
+// A macro's place in the source: THere is a type that the macro defines there (an enumeration: it is nothing to C).
+template <typename THere, typename TDomain>
+struct place {};
+
+// The domains of this header.
+struct ranges {
+    static constexpr const char* name = "prof";
+};
+struct phases {
+    static constexpr const char* name = "prof.phases";
+};
+struct counters {
+    static constexpr const char* name = "prof.counters";
+};
+
+}  // namespace detail
 
 #if !defined(PROF_DISABLE)
 
 namespace detail {
 
-#if defined(PROF_LINKED)
-[[gnu::used, gnu::visibility("hidden")]] inline const char* (*const keep_libprof)(void) = &prof_version;
-#endif
-
 // Hidden, like the functions below: symbols shared by all shared objects (GNU's unique symbols) would keep the first of
 // these objects from being unloaded.
-[[gnu::visibility("hidden")]] inline constexpr std::uint32_t heard_always = 1;
-[[gnu::visibility("hidden")]] inline constexpr std::uint32_t heard_never = 0;
+[[gnu::visibility("hidden")]] inline constexpr std::uint32_t gate_open = 1;
+[[gnu::visibility("hidden")]] inline constexpr std::uint32_t gate_shut = 0;
 
 // The tool that NVTX found, if any.
 //
@@ -98,63 +237,68 @@ struct tool {
         nvtxDomainResourceCreate(domain, &question);
     }
     // relaxed: if the gate is open, the tool is called and reads it again.
-    bool hears() const noexcept { return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0; }
+    bool is_active() const noexcept { return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0; }
 
     nvtxDomainHandle_t domain;
-    const std::uint32_t* gate = &heard_always;
+    const std::uint32_t* gate = &gate_open;
     void (*push)(nvtxDomainHandle_t, const nvtxEventAttributes_t*) noexcept = &push_by_nvtx;
     void (*pop)(nvtxDomainHandle_t) noexcept = &pop_by_nvtx;
 };
 
-[[gnu::visibility("hidden")]] inline const tool& the_tool() noexcept {
-    static const tool found("prof");
-    return found;
-}
-[[gnu::visibility("hidden")]] inline const tool& tool_of_phases() noexcept {
-    static const tool found("prof.phases");
+template <typename TDomain>
+[[gnu::visibility("hidden")]] const tool& tool_of() noexcept {
+    static const tool found(TDomain::name);
     return found;
 }
 
-inline nvtxEventAttributes_t event(const range_attributes& attributes) noexcept {
+inline nvtxEventAttributes_t event(const attributes& of) noexcept {
     nvtxEventAttributes_t e{};
     e.version = NVTX_VERSION;
     e.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    e.category = attributes.category;
-    if (attributes.color != 0) {
+    e.category = of.category;
+    if (of.color != 0) {
         e.colorType = NVTX_COLOR_ARGB;
-        e.color = attributes.color;
+        e.color = of.color;
     }
-    if (attributes.has_payload) {
-        e.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-        e.payload.ullValue = attributes.payload;
-    }
+    constexpr std::int32_t types[] = {NVTX_PAYLOAD_UNKNOWN, NVTX_PAYLOAD_TYPE_UNSIGNED_INT64, NVTX_PAYLOAD_TYPE_INT64,
+                                      NVTX_PAYLOAD_TYPE_DOUBLE};
+    e.payloadType = types[static_cast<unsigned>(of.number.kind)];
+    std::memcpy(&e.payload, &of.number.bits, sizeof of.number.bits);
     return e;
 }
 
-// The attributes of a phase. The category of a step means that the program itself marks it (prof_step_witness).
-inline range_attributes phase(const char* name) noexcept {
+inline nvtxEventAttributes_t event(const attributes& of, const char* name) noexcept {
+    nvtxEventAttributes_t e = event(of);
+    e.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    e.message.ascii = name;
+    return e;
+}
+
+// The constant attributes of a range that a macro makes. The category of a phase "step" means that the program itself
+// marks it (prof_step_witness).
+template <typename TDomain>
+range_attributes constant_attributes(const char* name) noexcept {
     range_attributes out;
-    if (std::strcmp(name, "step") == 0) out.category = 3;
+    if (std::is_same_v<TDomain, phases> && std::strcmp(name, "step") == 0) out.category = 3;
     return out;
 }
 
 }  // namespace detail
 
-// The constant part of a range, created once per place in the source. Its name is registered with the tool, so that
-// entering the range later does not read the text.
+// The constant part of a range, for a place in the source. Its name is registered with the tool, so that entering the
+// range later does not read the text. PROF_RANGE makes one as a static variable.
 class range_site {
 public:
     explicit range_site(const char* name, const range_attributes& attributes = {}) noexcept
-        : range_site(name, attributes, detail::the_tool()) {}
+        : range_site(name, attributes, detail::tool_of<detail::ranges>()) {}
     range_site(const char* name, const range_attributes& attributes, const detail::tool& tool) noexcept
-        : event_(detail::event(attributes)), tool_(tool) {
+        : event_(detail::event(detail::all_of(attributes))), tool_(tool) {
         event_.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
         event_.message.registered = nvtxDomainRegisterStringA(tool_.domain, name);
-        if (event_.category != 0 || event_.color != 0 || attributes.has_payload)
-            tool_.push = &detail::tool::push_by_nvtx;
+        if (detail::all_of(attributes).has_any()) tool_.push = &detail::tool::push_by_nvtx;
         // A tool that gave no handle for the name or the domain could not identify the range: so there is no tool.
         const bool has_handle = event_.message.registered != nullptr || tool_.domain != nullptr;
-        if (!has_handle && tool_.gate == &detail::heard_always) tool_.gate = &detail::heard_never;
+        if (!has_handle && tool_.gate == &detail::gate_open) tool_.gate = &detail::gate_shut;
     }
     const nvtxEventAttributes_t& event() const noexcept { return event_; }
     const detail::tool& tool() const noexcept { return tool_; }
@@ -164,29 +308,71 @@ private:
     detail::tool tool_;  // a copy: saves a load in each range
 };
 
+namespace detail {
+
+// The site of a macro, which defines the type THere beside it. The static variable is of a hidden class: one of an
+// inline function would be a unique symbol, and would keep a shared object from being unloaded.
+template <typename THere, typename TDomain>
+struct [[gnu::visibility("hidden")]] site_at {
+    static const range_site& get(const char* name) noexcept {
+        static const range_site site(name, constant_attributes<TDomain>(name), tool_of<TDomain>());
+        return site;
+    }
+};
+
+}  // namespace detail
+
 // A range from its construction to its destruction. Both must happen on the same thread, innermost first. Mostly no
 // tool is active, so __builtin_expect keeps only the check in the fast path; recording takes many times as long.
-class scoped_range {
+class [[nodiscard]] scoped_range {
 public:
-    // REQUIRES: `site` outlives the range.
-    explicit scoped_range(const range_site& site) noexcept : tool_(site.tool()), has_site_(true) {
-        if (__builtin_expect(tool_.hears(), 0)) tool_.push(tool_.domain, &site.event());
+    // REQUIRES: `site` outlives the range. `attributes` replace those of the site.
+    template <typename... TAttributes>
+    [[nodiscard]] explicit scoped_range(const range_site& site, const TAttributes&... attributes) noexcept
+        : tool_(site.tool()), has_site_(true) {
+        if (!__builtin_expect(tool_.is_active(), 0)) return;
+        if constexpr (sizeof...(attributes) == 0) {
+            tool_.push(tool_.domain, &site.event());
+        } else {
+            push_with(site, detail::all_of(attributes...));
+        }
     }
-    explicit scoped_range(const range_site&&) = delete;
+    template <typename... TAttributes>
+    [[nodiscard]] explicit scoped_range(const range_site&& site, const TAttributes&... attributes) = delete;
 
-    // For names made at run time. If a tool is active, `name` is copied (one hash of it); the caller may free it at
-    // once.
-    explicit scoped_range(const char* name, const range_attributes& attributes = {}) noexcept
-        : tool_(detail::the_tool()), has_site_(false) {
-        if (!tool_.hears()) return;
-        nvtxEventAttributes_t e = detail::event(attributes);
-        e.messageType = NVTX_MESSAGE_TYPE_ASCII;
-        e.message.ascii = name;
-        nvtxDomainRangePushEx(tool_.domain, &e);
+    // For the macros.
+    template <typename THere, typename TDomain, typename... TAttributes>
+    [[nodiscard]] explicit scoped_range(detail::place<THere, TDomain>, const char* name,
+                                        const TAttributes&... attributes) noexcept
+        : scoped_range(detail::site_at<THere, TDomain>::get(name), attributes...) {}
+    template <typename THere, typename TDomain>
+    [[nodiscard]] explicit scoped_range(detail::place<THere, TDomain>, const detail::attributes& attributes,
+                                        const char* name) noexcept
+        : scoped_range(detail::site_at<THere, TDomain>::get(name), attributes) {}
+
+    // For names made at run time. If a tool is active, the text is copied (one hash of it).
+    template <typename... TAttributes>
+    [[nodiscard]] explicit scoped_range(detail::text name, const TAttributes&... attributes) noexcept
+        : tool_(detail::tool_of<detail::ranges>()), has_site_(false) {
+        if (!tool_.is_active()) return;
+        name.with_c_str([&](const char* terminated) { push_text(terminated, detail::all_of(attributes...)); });
     }
+
+    // printf's format. The text is made only if a tool is active, and is cut after 1,023 bytes.
+    [[nodiscard, gnu::format(printf, 3, 4)]] explicit scoped_range(formatted_t, const char* format, ...) noexcept
+        : tool_(detail::tool_of<detail::ranges>()), has_site_(false) {
+        if (!tool_.is_active()) return;
+        char text[1024];
+        std::va_list arguments;
+        va_start(arguments, format);
+        const int length = std::vsnprintf(text, sizeof text, format, arguments);
+        va_end(arguments);
+        push_text(length < 0 ? "" : text, {});
+    }
+
     // The pop is sent even if the push was not: libprof counts a pop without a push.
     ~scoped_range() {
-        if (__builtin_expect(!tool_.hears(), 1)) return;
+        if (__builtin_expect(!tool_.is_active(), 1)) return;
         has_site_ ? tool_.pop(tool_.domain) : detail::tool::pop_by_nvtx(tool_.domain);
     }
 
@@ -194,22 +380,35 @@ public:
     scoped_range& operator=(const scoped_range&) = delete;
 
 private:
+    void push_with(const range_site& site, const detail::attributes& attributes) const noexcept {
+        nvtxEventAttributes_t e = detail::event(attributes);
+        e.messageType = site.event().messageType;
+        e.message = site.event().message;
+        nvtxDomainRangePushEx(tool_.domain, &e);
+    }
+    void push_text(const char* name, const detail::attributes& attributes) const noexcept {
+        const nvtxEventAttributes_t e = detail::event(attributes, name);
+        nvtxDomainRangePushEx(tool_.domain, &e);
+    }
+
     const detail::tool& tool_;
     const bool has_site_;  // a constant for the compiler after inlining
 };
 
 // A range of the process, not of a thread. It may overlap others, and may end on another thread.
-class process_range {
+class [[nodiscard]] process_range {
 public:
-    explicit process_range(const char* name, const range_attributes& attributes = {}) noexcept {
-        nvtxEventAttributes_t e = detail::event(attributes);
-        e.messageType = NVTX_MESSAGE_TYPE_ASCII;
-        e.message.ascii = name;
-        id_ = nvtxDomainRangeStartEx(detail::the_tool().domain, &e);
+    process_range() noexcept = default;  // none
+    template <typename... TAttributes>
+    [[nodiscard]] explicit process_range(detail::text name, const TAttributes&... attributes) noexcept {
+        name.with_c_str([&](const char* terminated) {
+            const nvtxEventAttributes_t e = detail::event(detail::all_of(attributes...), terminated);
+            id_ = nvtxDomainRangeStartEx(detail::tool_of<detail::ranges>().domain, &e);
+        });
     }
     ~process_range() { end(); }
     void end() noexcept {
-        if (id_ != 0) nvtxDomainRangeEnd(detail::the_tool().domain, id_);
+        if (id_ != 0) nvtxDomainRangeEnd(detail::tool_of<detail::ranges>().domain, id_);
         id_ = 0;
     }
 
@@ -227,67 +426,138 @@ private:
     nvtxRangeId_t id_ = 0;
 };
 
+namespace detail {
+
+template <typename TDomain, typename... TAttributes>
+void put_mark(text name, const TAttributes&... attributes) noexcept {
+    const tool& tool = tool_of<TDomain>();
+    if (!tool.is_active()) return;
+    name.with_c_str([&](const char* terminated) {
+        const nvtxEventAttributes_t e = event(all_of(attributes...), terminated);
+        nvtxDomainMarkEx(tool.domain, &e);
+    });
+}
+
+}  // namespace detail
+
 // An instant with a name.
-inline void mark(const char* name, const range_attributes& attributes = {}) noexcept {
-    const detail::tool& tool = detail::the_tool();
-    if (!tool.hears()) return;
-    nvtxEventAttributes_t e = detail::event(attributes);
-    e.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    e.message.ascii = name;
-    nvtxDomainMarkEx(tool.domain, &e);
+template <typename... TAttributes>
+void mark(detail::text name, const TAttributes&... attributes) noexcept {
+    detail::put_mark<detail::ranges>(name, attributes...);
+}
+[[gnu::format(printf, 2, 3)]] inline void mark(formatted_t, const char* format, ...) noexcept {
+    if (!detail::tool_of<detail::ranges>().is_active()) return;
+    char text[1024];
+    std::va_list arguments;
+    va_start(arguments, format);
+    const int length = std::vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    detail::put_mark<detail::ranges>(length < 0 ? "" : text);
+}
+
+// The value of a counter from now on.
+template <typename TNumber>
+void counter(detail::text name, TNumber value) noexcept {
+    detail::put_mark<detail::counters>(name, payload(value));
 }
 
 // Gives a category of the domain "prof" its name.
 inline void name_category(std::uint32_t category, const char* name) noexcept {
-    nvtxDomainNameCategoryA(detail::the_tool().domain, category, name);
+    nvtxDomainNameCategoryA(detail::tool_of<detail::ranges>().domain, category, name);
 }
 
-#define PROF_JOIN_(a, b) a##b
-#define PROF_JOIN(a, b) PROF_JOIN_(a, b)
-#define PROF_RANGE_AT_(id, ...)                                             \
-    static const ::prof::range_site PROF_JOIN(prof_site_, id){__VA_ARGS__}; \
-    const ::prof::scoped_range PROF_JOIN(prof_range_, id) { PROF_JOIN(prof_site_, id) }
-
-// PROF_RANGE("name"); or PROF_RANGE("name", prof::range_attributes{0xFF76B900}); a range until the end of the block.
-// The arguments are evaluated once, when the block is first entered.
-#define PROF_RANGE(...) PROF_RANGE_AT_(__COUNTER__, __VA_ARGS__)
-#define PROF_FUNCTION_RANGE() PROF_RANGE(__func__)
-
-// PROF_PHASE("forward"); a phase until the end of the block: a range in the domain "prof.phases", from which the
-// reports' line on the parts of a step is made. Enclose a whole step in PROF_PHASE("step"). Cost and threads are those
-// of a PROF_RANGE.
-#define PROF_PHASE_AT_(id, name)                                                                 \
-    static const ::prof::range_site PROF_JOIN(prof_site_, id){name, ::prof::detail::phase(name), \
-                                                              ::prof::detail::tool_of_phases()}; \
-    const ::prof::scoped_range PROF_JOIN(prof_range_, id) { PROF_JOIN(prof_site_, id) }
-#define PROF_PHASE(name) PROF_PHASE_AT_(__COUNTER__, name)
+#define PROF_ARGUMENTS_(...) __VA_ARGS__
 
 #else  // PROF_DISABLE
 
-class scoped_range {
+namespace detail {
+
+// What stands in place of a macro's arguments.
+struct skip {};
+template <typename... TArguments>
+skip ignore(const TArguments&...) noexcept {
+    return {};
+}
+
+}  // namespace detail
+
+class range_site {
 public:
-    explicit scoped_range(const char*, const range_attributes& = {}) noexcept {}
-    ~scoped_range() {}  // not trivial, so that an unused range causes no warning here either
+    explicit range_site(const char*, const range_attributes& = {}) noexcept {}
+};
+
+// The destructors are not trivial, so that an unused range causes no warning here either.
+class [[nodiscard]] scoped_range {
+public:
+    explicit scoped_range(detail::skip) noexcept {}
+    template <typename... TAttributes>
+    [[nodiscard]] explicit scoped_range(const range_site&, const TAttributes&...) noexcept {}
+    template <typename... TAttributes>
+    [[nodiscard]] explicit scoped_range(const range_site&&, const TAttributes&...) = delete;
+    template <typename... TAttributes>
+    [[nodiscard]] explicit scoped_range(detail::text, const TAttributes&...) noexcept {}
+    [[nodiscard, gnu::format(printf, 3, 4)]] explicit scoped_range(formatted_t, const char*, ...) noexcept {}
+    ~scoped_range() {}
     scoped_range(const scoped_range&) = delete;
     scoped_range& operator=(const scoped_range&) = delete;
 };
 
-class process_range {
+class [[nodiscard]] process_range {
 public:
-    explicit process_range(const char*, const range_attributes& = {}) noexcept {}
+    process_range() noexcept = default;
+    [[nodiscard]] explicit process_range(detail::skip) noexcept {}
+    template <typename... TAttributes>
+    [[nodiscard]] explicit process_range(detail::text, const TAttributes&...) noexcept {}
+    ~process_range() {}
     void end() noexcept {}
-    process_range(process_range&&) noexcept = default;
-    process_range& operator=(process_range&&) noexcept = default;
+    process_range(process_range&&) noexcept {}
+    process_range& operator=(process_range&&) noexcept { return *this; }
 };
 
-inline void mark(const char*, const range_attributes& = {}) noexcept {}
+inline void mark(detail::skip) noexcept {}
+template <typename... TAttributes>
+void mark(detail::text, const TAttributes&...) noexcept {}
+[[gnu::format(printf, 2, 3)]] inline void mark(formatted_t, const char*, ...) noexcept {}
+inline void counter(detail::skip) noexcept {}
+template <typename TNumber>
+void counter(detail::text, TNumber) noexcept {}
 inline void name_category(std::uint32_t, const char*) noexcept {}
 
-#define PROF_RANGE(...) static_cast<void>(0)
-#define PROF_FUNCTION_RANGE() static_cast<void>(0)
-#define PROF_PHASE(name) static_cast<void>(0)
+// The arguments are compiled, so that they count as used, and not evaluated.
+#define PROF_ARGUMENTS_(...) \
+    false ? ::prof::detail::ignore(__VA_ARGS__) : ::prof::detail::skip {}
 
 #endif
 
+}  // namespace PROF_INLINE_NAMESPACE
+#if defined(PROF_DISABLE)
 }  // inline namespace
+#endif
 }  // namespace prof
+
+#define PROF_JOIN_TWICE_(a, b) a##b
+#define PROF_JOIN_(a, b) PROF_JOIN_TWICE_(a, b)
+// Braces: in parentheses, PROF_RANGE_DYNAMIC(std::string_view(name)) would declare a function.
+#define PROF_SCOPED_(id, ...) \
+    const ::prof::scoped_range PROF_JOIN_(prof_range_, id) { PROF_ARGUMENTS_(__VA_ARGS__) }
+// Two declarations, so that a range alone after an if does not compile: it would end at once.
+#define PROF_PLACED_(id, domain, ...)                                      \
+    enum class [[gnu::visibility("hidden")]] PROF_JOIN_(prof_here_, id){}; \
+    PROF_SCOPED_(id, ::prof::detail::place<PROF_JOIN_(prof_here_, id), ::prof::detail::domain>{}, __VA_ARGS__)
+
+#define PROF_RANGE(...) PROF_PLACED_(__COUNTER__, ranges, "" __VA_ARGS__)
+#define PROF_RANGE_DYNAMIC(...) PROF_SCOPED_(__COUNTER__, __VA_ARGS__)
+#define PROF_RANGE_FORMAT(...) PROF_SCOPED_(__COUNTER__, ::prof::formatted, __VA_ARGS__)
+#define PROF_FUNCTION_RANGE(...) PROF_PLACED_(__COUNTER__, ranges, ::prof::detail::all_of(__VA_ARGS__), __func__)
+#define PROF_PHASE(name) PROF_PLACED_(__COUNTER__, phases, "" name)
+
+#define PROF_RANGE_START(...) ::prof::process_range(PROF_ARGUMENTS_("" __VA_ARGS__))
+#define PROF_RANGE_START_DYNAMIC(...) ::prof::process_range(PROF_ARGUMENTS_(__VA_ARGS__))
+#define PROF_RANGE_END(range) (range).end()
+
+#define PROF_MARK(...) ::prof::mark(PROF_ARGUMENTS_("" __VA_ARGS__))
+#define PROF_MARK_DYNAMIC(...) ::prof::mark(PROF_ARGUMENTS_(__VA_ARGS__))
+#define PROF_MARK_FORMAT(...) ::prof::mark(PROF_ARGUMENTS_(::prof::formatted, __VA_ARGS__))
+
+#define PROF_COUNTER(...) ::prof::counter(PROF_ARGUMENTS_("" __VA_ARGS__))
+#define PROF_COUNTER_DYNAMIC(...) ::prof::counter(PROF_ARGUMENTS_(__VA_ARGS__))

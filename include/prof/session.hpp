@@ -10,25 +10,70 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <prof/prof.h>
 
+#if !defined(__cpp_exceptions)
+#error "prof/session.hpp reports failures by exceptions: use prof/prof.h where they are disabled"
+#endif
+
 namespace prof {
+inline namespace PROF_INLINE_NAMESPACE {
 
 // A failed call, described in one line.
 class session_error : public std::runtime_error {
 public:
-    explicit session_error(const std::string& line) : std::runtime_error(line) {}
+    explicit session_error(const std::string& line, int code = PROF_FAILED) : std::runtime_error(line), code_(code) {}
+    // The call's result, of enum prof_result. prof_result_text has a word for it.
+    int code() const noexcept { return code_; }
+
+private:
+    int code_;
 };
 
-// Name → value, as in docs/reference/options.md: {"output_dir", "/tmp/run"}, {"export", "trace"}.
-using session_options = std::map<std::string, std::string>;
+// An option's name and value, as in docs/reference/options.md: {"output_dir", "/tmp/run"}.
+class setting {
+public:
+    // Texts alone: a list in braces, which std::string would take for a pair of iterators, does not compile.
+    template <typename TName, typename TValue,
+              std::enable_if_t<std::is_convertible_v<const TName&, std::string_view> &&
+                                   std::is_convertible_v<const TValue&, std::string_view>,
+                               int> = 0>
+    setting(const TName& name, const TValue& value)
+        : line_(std::string(std::string_view(name)) + "=" + std::string(std::string_view(value))) {}
+
+    const std::string& line() const noexcept { return line_; }  // name=value
+
+private:
+    std::string line_;
+};
+
+// {{"output_dir", "/tmp/run"}, {"export", "trace"}}. Of one name the last holds.
+class session_options {
+public:
+    session_options() = default;
+    session_options(std::initializer_list<setting> settings) : settings_(settings) {}
+    explicit session_options(std::vector<setting> settings) : settings_(std::move(settings)) {}
+
+    template <typename TName, typename TValue>
+    session_options& set(const TName& name, const TValue& value) {
+        settings_.emplace_back(name, value);
+        return *this;
+    }
+    const std::vector<setting>& settings() const noexcept { return settings_; }
+
+private:
+    std::vector<setting> settings_;
+};
 
 // The fields of prof_summary_row (read.h).
 struct summary_row {
@@ -112,9 +157,10 @@ private:
 // (prof_adopt_push).
 //
 //     pool.submit([place = prof::work_place::here()] { const prof::working_for task(place); … });
-class working_for {
+class [[nodiscard]] working_for {
 public:
-    explicit working_for(work_place place) noexcept : is_pushed_(prof_adopt_push(place.number()) == PROF_OK) {}
+    [[nodiscard]] explicit working_for(work_place place) noexcept
+        : is_pushed_(prof_adopt_push(place.number()) == PROF_OK) {}
     ~working_for() {
         if (is_pushed_) prof_adopt_pop();
     }
@@ -125,10 +171,12 @@ private:
     bool is_pushed_;
 };
 
-class session {
+// A recording that the program starts. It does not compile with -fno-exceptions: prof.h is the interface for that.
+class [[nodiscard]] session {
 public:
-    // Starts recording. Throws session_error for a bad option, and if a recording is running.
-    explicit session(const session_options& options = {}) { start(options); }
+    // Starts recording. Throws session_error for a bad option, and if a recording is running that did not begin by
+    // itself (prof_start).
+    [[nodiscard]] explicit session(const session_options& options = {}) { start(options); }
     ~session() {
         if (recording_) prof_stop();
     }
@@ -136,10 +184,8 @@ public:
     session& operator=(const session&) = delete;
 
     void start(const session_options& options = {}) {
-        std::vector<std::string> lines;
-        for (const auto& [name, value] : options) lines.push_back(name + "=" + value);
         std::vector<const char*> settings;
-        for (const std::string& line : lines) settings.push_back(line.c_str());
+        for (const setting& each : options.settings()) settings.push_back(each.line().c_str());
         settings.push_back(nullptr);
         check(prof_start(settings.data()));
         recording_ = true;
@@ -235,10 +281,11 @@ private:
     static std::string text(const char* of) { return of == nullptr ? std::string() : std::string(of); }
 
     static void check(int result) {
-        if (result != PROF_OK) throw session_error(prof_last_error());
+        if (result != PROF_OK) throw session_error(prof_last_error(), result);
     }
 
     bool recording_ = false;
 };
 
+}  // namespace PROF_INLINE_NAMESPACE
 }  // namespace prof

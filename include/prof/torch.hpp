@@ -32,6 +32,7 @@
 #include <prof/prof.h>
 
 namespace prof {
+inline namespace PROF_INLINE_NAMESPACE {
 namespace detail {
 
 // A phase that ends when something else is observed, not at the end of a block.
@@ -257,4 +258,5 @@ private:
     detail::torch_optimizer observed_;
 };
 
+}  // inline namespace
 }  // namespace prof

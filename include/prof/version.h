@@ -13,6 +13,10 @@
 #define PROF_VERSION_NUMBER_OF(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
 #define PROF_VERSION_NUMBER PROF_VERSION_NUMBER_OF(PROF_VERSION_MAJOR, PROF_VERSION_MINOR, PROF_VERSION_PATCH)
 
+/* The C++ headers' inline namespace. Objects that were compiled with other versions of them do not share their classes.
+ */
+#define PROF_INLINE_NAMESPACE v0_2
+
 /* PROF_DEPRECATED("use prof_b"): a warning where the function is called. PROF_NODISCARD: a warning where the result is
  * not used. */
 #if defined(__GNUC__) || defined(__clang__)

@@ -55,7 +55,8 @@ struct beginning {
     void* argument;
 };
 
-void* run_counted(void* what) noexcept {
+// Not noexcept, and nothing in it is to be destroyed: pthread_exit may unwind it.
+void* run_counted(void* what) {
     helper_threads.fetch_add(1);
     const beginning begun = *static_cast<beginning*>(what);
     delete static_cast<beginning*>(what);
@@ -106,6 +107,8 @@ int create_helper_thread(pthread_t& thread, void* (*run)(void*), void* argument)
     if (result != 0) delete begun;
     return result;
 }
+
+void helper_thread_was_ended() noexcept { helper_threads.fetch_sub(1); }
 
 void forget_helper_threads() noexcept { helper_threads.store(0); }
 

@@ -15,6 +15,10 @@ namespace prof {
 // leave it that core, the new thread gets the other cores that the process was allowed when libprof was loaded.
 int create_helper_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
 
+// On a helper thread that a function outside libprof has ended by pthread_exit, from a destructor of thread-specific
+// data: the count is for threads that return.
+void helper_thread_was_ended() noexcept;
+
 // For a forked child, from pthread_atfork: resets the count, because the parent's helper threads do not exist there.
 void forget_helper_threads() noexcept;
 

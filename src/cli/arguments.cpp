@@ -142,12 +142,12 @@ bool command_line::has_command(const std::string& name) const {
     return !app_->get_subcommands([&](const CLI::App* known) { return known->get_name() == name; }).empty();
 }
 
-std::string command_line::parse(const std::vector<std::string>& words) {
+std::optional<std::string> command_line::parse(const std::vector<std::string>& words) {
     try {
         app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // the order that CLI11 takes
     } catch (const CLI::Success& wanted) {                                    // --help, --version
         (void)app_->exit(wanted);
-        return {};
+        return std::nullopt;
     } catch (const CLI::ParseError& wrong) {
         throw usage_error(wrong.what());
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -94,8 +95,8 @@ public:
     command_arguments add_command(const std::string& name, const std::string& purpose);
     bool has_command(const std::string& name) const;
 
-    // Returns the command that was given; "" if --help or --version was answered. Throws usage_error.
-    std::string parse(const std::vector<std::string>& words);
+    // Returns the command that was given; nullopt if --help or --version was answered. Throws usage_error.
+    std::optional<std::string> parse(const std::vector<std::string>& words);
 
 private:
     std::unique_ptr<CLI::App> app_;

@@ -32,8 +32,8 @@ export_command::export_command(command_arguments& arguments) {
 
 int export_command::operator()() const {
     const std::string output = output_.empty() ? default_output(file_) : output_;
-    if (const std::string problem = output_problem(output, {file_}); !problem.empty()) {
-        complain(problem);
+    if (const outcome usable = check_output(output, {file_}); !usable.ok()) {
+        complain(usable.message());
         return exit_usage;
     }
     const attribution_options wanted = flags_.options();

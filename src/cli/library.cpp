@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace prof {
 namespace {
@@ -47,33 +48,41 @@ std::string library_beside_executable() { return beside_executable(PROF_LIBRARY_
 
 std::string python_folder_beside_executable() { return beside_executable(PROF_PYTHON_FROM_BIN); }
 
-std::string try_python_folder(const std::string& folder) {
-    if (folder.find(':') != std::string::npos) return "PYTHONPATH cannot hold a path with colons: " + folder;
+outcome try_python_folder(const std::string& folder) {
+    if (folder.find(':') != std::string::npos)
+        return outcome::failed("PYTHONPATH cannot hold a path with colons: " + folder);
     const std::string script = folder + "/sitecustomize.py";
-    return access(script.c_str(), R_OK) == 0 ? std::string() : script + ": " + std::generic_category().message(errno);
+    if (access(script.c_str(), R_OK) == 0) return {};
+    return outcome::failed(script + ": " + std::generic_category().message(errno));
 }
 
-std::string try_library(const std::string& path) {
+outcome try_library(const std::string& path) {
     if (path.find_first_of(": \t\n") != std::string::npos) {
-        return "LD_PRELOAD cannot hold a path with blanks or colons: " + path;
+        return outcome::failed("LD_PRELOAD cannot hold a path with blanks or colons: " + path);
     }
-    if (access(path.c_str(), R_OK) != 0) return path + ": " + std::generic_category().message(errno);
+    if (access(path.c_str(), R_OK) != 0) {
+        return outcome::failed(path + ": " + std::generic_category().message(errno));
+    }
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return "cannot make a pipe: " + std::generic_category().message(errno);
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return outcome::failed("cannot make a pipe: " + std::generic_category().message(errno));
+    }
     const pid_t child = fork();
     if (child == 0) load_and_exit(path.c_str(), ends[1]);
     close(ends[1]);
     std::string why = child < 0 ? "cannot fork: " + std::generic_category().message(errno) : read_all(ends[0]);
     close(ends[0]);
-    if (child < 0) return why;
+    if (child < 0) return outcome::failed(std::move(why));
 
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    if (WIFSIGNALED(status))
-        return path + " ended a process that loaded it with signal " + std::to_string(WTERMSIG(status));
+    if (WIFSIGNALED(status)) {
+        return outcome::failed(path + " ended a process that loaded it with signal " +
+                               std::to_string(WTERMSIG(status)));
+    }
     if (WEXITSTATUS(status) == 0) return {};
-    return why.empty() ? path + " cannot be loaded" : why;
+    return outcome::failed(why.empty() ? path + " cannot be loaded" : why);
 }
 
 }  // namespace prof

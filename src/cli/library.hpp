@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/outcome.hpp"
+
 namespace prof {
 
 // The path of libprof.so that belongs to this executable, in the build tree or the installed one. It may not exist.
@@ -12,10 +14,10 @@ std::string library_beside_executable();
 // Likewise the folder of sitecustomize.py, which makes PyTorch's ranges observable in Python programs.
 std::string python_folder_beside_executable();
 
-// "", or one line: why the folder cannot be used. It has no such file, or a path that PYTHONPATH cannot hold.
-std::string try_python_folder(const std::string& folder);
+// Fails if the folder has no such file, or a path that PYTHONPATH cannot hold.
+outcome try_python_folder(const std::string& folder);
 
-// Loads the library in a child process of its own. Returns "", or one line: why it cannot be used. About 2 ms.
-std::string try_library(const std::string& path);
+// Loads the library in a child process of its own. Fails if it cannot be used. About 2 ms.
+outcome try_library(const std::string& path);
 
 }  // namespace prof

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,7 @@ int run_main(std::vector<std::string> words) {
         if (words.back() == "--") words.pop_back();
     }
     try {
-        const std::string given = line.parse(words);
+        const std::optional<std::string> given = line.parse(words);
         if (given == "run") return run(command);
         if (given == "report") return report();
         if (given == "export") return exporting();

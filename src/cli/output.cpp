@@ -23,7 +23,7 @@ bool begins_like_a_capture(const std::string& path) {
 
 }  // namespace
 
-std::string output_problem(const std::string& output, const std::vector<std::string>& inputs) {
+outcome check_output(const std::string& output, const std::vector<std::string>& inputs) {
     struct stat there {};
     // Only a file that exists can be overwritten; a terminal, a pipe or a device loses nothing.
     if (output.empty() || stat(output.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return {};
@@ -32,11 +32,12 @@ std::string output_problem(const std::string& output, const std::vector<std::str
         if (stat(input.c_str(), &status) != 0 || status.st_dev != there.st_dev || status.st_ino != there.st_ino) {
             continue;
         }
-        return "the output " + terminal_safe(output) + " is the file that is to be read; choose another name";
+        return outcome::failed("the output " + terminal_safe(output) +
+                               " is the file that is to be read; choose another name");
     }
     if (!output.ends_with(".prof") && !begins_like_a_capture(output)) return {};
-    return "the output " + terminal_safe(output) +
-           " is a capture, which is never overwritten; choose another name, or remove it first";
+    return outcome::failed("the output " + terminal_safe(output) +
+                           " is a capture, which is never overwritten; choose another name, or remove it first");
 }
 
 }  // namespace prof

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "base/outcome.hpp"
+
 namespace prof {
 
-// Why `output` is refused, in one line; "" if it is not. Refused are the files of `inputs`, under any name, and every
-// other capture: what it contains could not be made again.
-std::string output_problem(const std::string& output, const std::vector<std::string>& inputs);
+// Fails for the files of `inputs`, under any name, and for every other capture: what it contains could not be made
+// again.
+outcome check_output(const std::string& output, const std::vector<std::string>& inputs);
 
 }  // namespace prof

@@ -1,5 +1,4 @@
 #include "cli/report.hpp"
-#include "options/row_limit.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -89,17 +88,14 @@ report_command::report_command(command_arguments& arguments) {
         .takes(
             {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }})
         .value("N");
-    arguments
-        .add("--rows", rows_,
-             "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all")
-        .takes({std::string(accepted_row_limit),
-                [](const std::string& text) { return parse_row_limit(text).has_value(); }})
-        .value("N");
+    add_option(arguments, *find_option("rows"),
+               "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all",
+               options_);
 }
 
 int report_command::operator()() const {
-    if (const std::string problem = output_problem(output_, files_); !problem.empty()) {
-        complain(problem);
+    if (const outcome usable = check_output(output_, files_); !usable.ok()) {
+        complain(usable.message());
         return exit_usage;
     }
     if (std::find(reports_.begin(), reports_.end(), "help") != reports_.end()) {
@@ -107,11 +103,10 @@ int report_command::operator()() const {
         return exit_ok;
     }
     if (files_.empty()) throw usage_error("FILE is required");
-    report_settings settings{.deepest = depth_};
+    report_settings settings{.deepest = depth_, .rows = options_.rows};
     settings.projected.fold_digits = !no_fold_;
     settings.projected.attribution = flags_.options();
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
-    settings.rows = parse_row_limit(rows_).value_or(settings.rows);
 
     const report_format& format = *find_report_format(format_);
     std::vector<const report_kind*> kinds;

@@ -10,6 +10,7 @@
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "export/report/report_writer.hpp"
+#include "options/options.hpp"
 
 namespace prof {
 
@@ -30,7 +31,7 @@ private:
     std::string kernel_names_ = "full";
     attribution_flags flags_;
     std::uint32_t depth_ = UINT32_MAX;
-    std::string rows_ = "40";
+    session_options options_;  // rows
     bool no_fold_ = false;
 };
 

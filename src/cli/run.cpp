@@ -125,9 +125,9 @@ void inject(changed_environment& variables, const std::string& library) {
 // Python programs start with libprof's sitecustomize. It switches PyTorch's ranges on, and then runs the user's own.
 void guide_python(changed_environment& variables) {
     const std::string folder = python_folder_beside_executable();
-    const std::string unusable = try_python_folder(folder);
-    if (!unusable.empty()) {
-        return complain(unusable +
+    const outcome usable = try_python_folder(folder);
+    if (!usable.ok()) {
+        return complain(usable.message() +
                         "; PyTorch's own ranges are not observed, and no way is made for Triton's profiler: "
                         "install all of libprof, or give --pytorch off");
     }
@@ -287,12 +287,12 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     variables.set("PROF_EXPORT", "none");  // made here, when the command has ended
     const std::string library =
         library_.empty() ? library_beside_executable() : std::filesystem::absolute(library_).string();
-    const std::string unusable = try_library(library);
-    if (unusable.empty()) {
+    const outcome usable = try_library(library);
+    if (usable.ok()) {
         inject(variables, library);
         if (options.pytorch != pytorch_detail::off) guide_python(variables);
     } else {
-        complain("the command runs without profiling: " + unusable);
+        complain("the command runs without profiling: " + usable.message());
     }
 
     const child_end end = run_child(command, variables.lines());
@@ -300,7 +300,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
         complain(fmt::format("cannot run {}: {}", command.front(), std::generic_category().message(end.start_error)));
         return end.start_error == ENOENT ? exit_not_found : exit_not_executable;
     }
-    if (unusable.empty()) report_captures(options, directory->path(), run_id, end);
+    if (usable.ok()) report_captures(options, directory->path(), run_id, end);
     directory.reset();
     if (end.signal != 0) {
         std::fflush(nullptr);

@@ -58,6 +58,7 @@ PROF_OPTION(api_calls, call_level, call_level::driver, one_word<call_level_words
                      "runtime's around them (runtime), which cost the program more, also after recording has stopped"})
 PROF_OPTION(idle_graph_nodes, bool, false, zero_or_one{},
             {.value_name = "0|1",
+             .child_inherits = false,
              .help = "1: while nothing is recorded, go on noting under which ranges CUDA graphs are captured"})
 PROF_OPTION(pytorch, pytorch_detail, pytorch_detail::ranges, one_word<pytorch_detail_words>{},
             {.value_name = "WHAT",
@@ -100,6 +101,7 @@ PROF_OPTION(nvtx_domain_exclude, std::vector<std::string>, {}, domain_patterns{}
 PROF_OPTION(schedule, as_written<step_schedule>, {}, parsed_text<step_schedule, parse_schedule>{},
             {.group = option_group::time,
              .value_name = "LIST",
+             .child_inherits = false,
              .accepts = "wait=N,warmup=N,active=N,repeat=N,skip_first=N,skip_first_wait=N, each once, as "
                         "torch.profiler.schedule takes them; active is 1 or more, what is left out is 0",
              .help = "Record some steps only, as torch.profiler.schedule says: "
@@ -108,25 +110,30 @@ PROF_OPTION(schedule, as_written<step_schedule>, {}, parsed_text<step_schedule, 
 PROF_OPTION(step_range, range_name, {}, chosen_range{},
             {.group = option_group::time,
              .value_name = "NAME",
+             .child_inherits = false,
              .help = "Each push of the range NAME (or NAME@DOMAIN) is the beginning of a step; without it prof_step "
                      "counts the steps"})
 PROF_OPTION(capture_range, window_trigger, window_trigger::none, one_word<window_trigger_words>{},
             {.group = option_group::time,
              .value_name = "WHAT",
+             .child_inherits = false,
              .help = "Record between cudaProfilerStart and cudaProfilerStop (cudaProfilerApi), in a range (nvtx), "
                      "certain steps (steps), or from start to stop (none, the default)"})
 PROF_OPTION(nvtx_capture, range_name, {}, chosen_range{},
             {.group = option_group::time,
              .value_name = "NAME",
+             .child_inherits = false,
              .help = "The range of --capture-range nvtx: NAME or NAME@DOMAIN"})
 PROF_OPTION(steps, as_written<step_schedule>, {}, parsed_text<step_schedule, parse_steps>{},
             {.group = option_group::time,
              .value_name = "N-M",
+             .child_inherits = false,
              .accepts = "N-M, the first and the last step, or N",
              .help = "The steps of --capture-range steps, the first being 0"})
 PROF_OPTION(capture_range_end, as_written<range_end>, {"stop"}, parsed_text<range_end, parse_range_end>{},
             {.group = option_group::time,
              .value_name = "WHAT",
+             .child_inherits = false,
              .accepts = "none, stop, repeat, or repeat:N (libprof ends no program: there is no shutdown)",
              .help = "At a capture range's end: record no more (stop, the default), record the next too (repeat, or "
                      "repeat:N for N in all), or go on recording (none)"})
@@ -134,6 +141,7 @@ PROF_OPTION(capture_range_end, as_written<range_end>, {"stop"}, parsed_text<rang
 PROF_OPTION(budget, as_written<double>, {}, parsed_text<double, parse_budget>{},
             {.group = option_group::time,
              .value_name = "PERCENT",
+             .child_inherits = false,
              .accepts = "a percentage from 0.01% to 50%",
              .help = "Record steps chosen at random, as many as slow the whole run by PERCENT at most (such as 1%)"})
 PROF_OPTION(keep, as_written<keep_limits>, {}, parsed_text<keep_limits, parse_keep>{},
@@ -146,6 +154,7 @@ PROF_OPTION(keep, as_written<keep_limits>, {}, parsed_text<keep_limits, parse_ke
 PROF_OPTION(dump_on_slow_step, std::optional<double>, {}, slow_factor{},
             {.group = option_group::time,
              .value_name = "TIMES",
+             .child_inherits = false,
              .help = "With --keep: after a step that took TIMES as long as the median of the latest, write out what "
                      "has been kept"})
 PROF_OPTION(dump_limit, std::uint64_t, 10, whole_number<1, 1000>{},
@@ -155,6 +164,7 @@ PROF_OPTION(dump_limit, std::uint64_t, 10, whole_number<1, 1000>{},
 PROF_OPTION(export_each, capture_unit, capture_unit::run, one_word<capture_unit_words>{},
             {.group = option_group::output,
              .value_name = "WHAT",
+             .child_inherits = false,
              .help = "One capture for the whole run (run, the default), or for each window that is recorded (window)"})
 PROF_OPTION(autostart, bool, true, zero_or_one{},
             {.group = option_group::time,

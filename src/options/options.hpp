@@ -56,6 +56,9 @@ struct option {
     std::string_view alone{};       // the value that the flag stands for without one; "": it needs one
     std::string_view negated{};     // the value that a flag --no-NAME stands for; "": there is no such flag
     option_change changes = option_change::next_recording;
+    // Whether the recording of a forked child has the value of its parent's; else it has the default. Options that
+    // depend on the parent's steps and ranges are not inherited.
+    bool child_inherits = true;
     std::string_view accepts{};      // what a text may be; "": the kind of value has the words (accepts_of)
     std::string_view help{};         // of `prof run`
     std::string_view report_help{};  // of `prof report` and `prof export`; "": they have no such flag

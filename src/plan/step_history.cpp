@@ -57,8 +57,8 @@ double step_history::predicted_ns(std::uint64_t step, std::uint64_t lag, std::si
 }
 
 double step_history::ratio(std::uint64_t step, std::uint64_t lag) const {
-    const double foretold = predicted_ns(step, lag, steps_to_predict);
-    return foretold == 0 ? 0 : ns_[step % remembered] / foretold;
+    const double predicted = predicted_ns(step, lag, steps_to_predict);
+    return predicted == 0 ? 0 : ns_[step % remembered] / predicted;
 }
 
 std::vector<double> step_history::plain_ratios(std::uint64_t step, std::uint64_t lag, std::size_t count) const {
@@ -78,9 +78,9 @@ double step_history::error_of(std::uint64_t lag, std::uint64_t steps) const {
     for (std::uint64_t back = 1; back <= steps && back <= seen_; ++back) {
         const double ns = plain_ns(seen_ - back);
         if (ns == 0) continue;
-        const double foretold = predicted_ns(seen_ - back, lag, few_steps);
-        if (foretold == 0) continue;
-        sum += std::abs(std::log(ns / foretold));
+        const double predicted = predicted_ns(seen_ - back, lag, few_steps);
+        if (predicted == 0) continue;
+        sum += std::abs(std::log(ns / predicted));
         ++count;
     }
     return count * 2 < steps ? HUGE_VAL : sum / static_cast<double>(count);

@@ -1,7 +1,7 @@
 // Estimates what windows cost the program, from the lengths of its steps. Captured steps and the steps after a window
 // are compared with the predictions from plain steps. Since steps vary, trimmed means of many steps are compared. The
 // time that opening and closing a window held the program up is known exactly, and is subtracted from the steps first.
-// docs/guide/budget.md has the formulae.
+// docs/lab/design-notes.md has the formulae.
 //
 // Reads no clock. Cost: a few additions for each step, some microseconds at the end of a window.
 #pragma once

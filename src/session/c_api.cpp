@@ -6,11 +6,28 @@
 
 #include "base/version.hpp"
 #include "options/plans.hpp"
+#include "session/autostart.hpp"
 #include "session/c_border.hpp"
 #include "session/control.hpp"
+#include "session/earlier_nvtx.hpp"
 #include "session/export_symbol.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
+
+namespace prof {
+namespace {
+
+int dump_to(const char* path, char* buffer, std::size_t size) noexcept {
+    return controlled([&]() -> int {
+        if (buffer != nullptr && size != 0) *buffer = 0;
+        const result<std::string> dumped = begun_session().dump(path == nullptr ? "" : path, false);
+        if (dumped.ok()) (void)copy_text(dumped.value(), buffer, size);
+        return as_result(dumped.failure());
+    });
+}
+
+}  // namespace
+}  // namespace prof
 
 using namespace prof;
 
@@ -20,8 +37,23 @@ PROF_EXPORT int prof_version_number() { return PROF_VERSION_NUMBER; }
 
 PROF_EXPORT const char* prof_last_error() { return last_error_text(); }
 
+PROF_EXPORT const char* prof_result_text(int result) {
+    switch (result) {
+        case PROF_OK:
+            return "ok";
+        case PROF_INVALID_ARGUMENT:
+            return "invalid argument";
+        case PROF_WRONG_STATE:
+            return "wrong state";
+        case PROF_FAILED:
+            return "failed";
+        default:
+            return "unknown result";
+    }
+}
+
 PROF_EXPORT int prof_start(const char* const* settings) {
-    return guarded([&]() -> int {
+    return controlled([&]() -> int {
         recording_session& session = begun_session();
         session_options options = session.environment_options();
         for (; settings != nullptr && *settings != nullptr; ++settings) {
@@ -31,7 +63,8 @@ PROF_EXPORT int prof_start(const char* const* settings) {
         if (const outcome plan = plan_problem(options); !plan.ok()) {
             return fail(PROF_INVALID_ARGUMENT, plan.message());
         }
-        if (!session.recording()) {
+        attach_to_earlier_nvtx();
+        if (!session.refuses_start()) {
             const outcome prepared = session.prepare_directory(options);
             if (!prepared.ok()) return as_result(prepared);
         }
@@ -41,44 +74,53 @@ PROF_EXPORT int prof_start(const char* const* settings) {
     });
 }
 
+PROF_EXPORT int prof_autostart() {
+    return guarded([] {
+        note_autostart();
+        recording_session::instance().begin_by_itself();
+        return PROF_OK;
+    });
+}
+
 PROF_EXPORT int prof_stop() {
-    return guarded([] { return as_result(recording_session::instance().stop()); });
+    return controlled([] { return as_result(recording_session::instance().stop()); });
 }
 
 PROF_EXPORT int prof_pause() {
-    return guarded([] { return as_result(begun_session().pause()); });
+    return controlled([] { return as_result(begun_session().pause()); });
 }
 
 PROF_EXPORT int prof_resume() {
-    return guarded([] { return as_result(begun_session().resume()); });
+    return controlled([] { return as_result(begun_session().resume()); });
 }
 
 PROF_EXPORT int prof_sync() {
-    return guarded([] { return as_result(begun_session().sync()); });
+    return controlled([] { return as_result(begun_session().sync()); });
 }
 
 PROF_EXPORT int prof_before_exit() {
-    return guarded([] { return as_result(recording_session::instance().before_exit()); });
+    return controlled([] { return as_result(recording_session::instance().before_exit()); });
 }
 
 PROF_EXPORT int prof_keep_text(const char* key, const char* text) {
     constexpr std::size_t longest = 1U << 20;
-    return guarded([&]() -> int {
-        if (key == nullptr || text == nullptr || std::strlen(key) > longest || std::strlen(text) > longest) {
-            return PROF_INVALID_ARGUMENT;
+    return controlled([&]() -> int {
+        if (key == nullptr) return refuse_null("key");
+        if (text == nullptr) return refuse_null("text");
+        if (std::strlen(key) > longest || std::strlen(text) > longest) {
+            return fail(PROF_INVALID_ARGUMENT, "a key and a text may have 1 MiB each");
         }
         const bool is_kept = recording_session::instance().keep_text(std::string{"text."} + key, text);
         return is_kept ? PROF_OK : fail(PROF_WRONG_STATE, "nothing is recorded");
     });
 }
 
-PROF_EXPORT int prof_dump(const char* path) {
-    return guarded(
-        [&]() -> int { return as_result(begun_session().dump(path == nullptr ? "" : path, false).failure()); });
-}
+PROF_EXPORT int prof_dump(const char* path) { return dump_to(path, nullptr, 0); }
+
+PROF_EXPORT int prof_dump_to(const char* path, char* buffer, size_t size) { return dump_to(path, buffer, size); }
 
 PROF_EXPORT int prof_step() {
-    return guarded(
+    return controlled(
         []() -> int { return begun_session().step() ? PROF_OK : fail(PROF_WRONG_STATE, "no recording is running"); });
 }
 
@@ -90,13 +132,7 @@ PROF_EXPORT int prof_is_recording() {
 PROF_EXPORT size_t prof_capture_path(char* buffer, size_t size) {
     std::size_t length = 0;
     (void)guarded([&]() -> int {
-        const std::string path = begun_session().capture_path();
-        length = path.size();
-        if (buffer != nullptr && size != 0) {
-            const std::size_t copied = length < size ? length : size - 1;
-            std::memcpy(buffer, path.data(), copied);
-            buffer[copied] = 0;
-        }
+        length = copy_text(begun_session().capture_path(), buffer, size);
         return PROF_OK;
     });
     return length;

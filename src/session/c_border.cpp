@@ -44,22 +44,46 @@ int check_process() {
     return PROF_OK;
 }
 
+int refuse_callback() noexcept {
+    return fail(PROF_WRONG_STATE,
+                "a callback or a log sink may read libprof's state, but not call this: another thread may");
+}
+
 recording_session& begun_session() {
     recording_session& session = recording_session::instance();
     session.begin_inherited();
     return session;
 }
 
-int as_result(const outcome& of) {
+prof_result code_of(const outcome& of) noexcept {
     switch (of.code()) {
         case outcome_code::ok:
             return PROF_OK;
         case outcome_code::wrong_state:
-            return fail(PROF_WRONG_STATE, of.message());
+            return PROF_WRONG_STATE;
         case outcome_code::failed:
             break;
     }
-    return fail(PROF_FAILED, of.message());
+    return PROF_FAILED;
+}
+
+int as_result(const outcome& of) { return of.ok() ? int{PROF_OK} : fail(code_of(of), of.message()); }
+
+int refuse_null(const char* argument) noexcept {
+    try {
+        return fail(PROF_INVALID_ARGUMENT, std::string(argument) + " is NULL");
+    } catch (const std::bad_alloc&) {
+        return fail(PROF_INVALID_ARGUMENT, "NULL");
+    }
+}
+
+std::size_t copy_text(std::string_view text, char* buffer, std::size_t size) noexcept {
+    if (buffer != nullptr && size != 0) {
+        const std::size_t copied = std::min(text.size(), size - 1);
+        std::memcpy(buffer, text.data(), copied);
+        buffer[copied] = 0;
+    }
+    return text.size();
 }
 
 }  // namespace prof

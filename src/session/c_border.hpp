@@ -2,12 +2,17 @@
 // no exception crosses.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <exception>
+#include <string>
 #include <string_view>
 
 #include <prof/prof.h>
 
 #include "base/outcome.hpp"
+#include "session/events.hpp"
 #include "session/recording.hpp"
 
 namespace prof {
@@ -18,11 +23,17 @@ const char* last_error_text() noexcept;
 // Sets the thread's last error to `line`. Returns `code`.
 int fail(prof_result code, std::string_view line) noexcept;
 
+prof_result code_of(const outcome& of) noexcept;
 // PROF_OK, or a failure with the thread's last error set.
 int as_result(const outcome& of);
+// PROF_INVALID_ARGUMENT: `argument` of the function is NULL.
+int refuse_null(const char* argument) noexcept;
 
 // PROF_OK if this copy of libprof may be called in this process.
 int check_process();
+// PROF_WRONG_STATE, with the thread's last error set: a callback or a sink of the program's cannot control the
+// recording (prof_set_callback).
+int refuse_callback() noexcept;
 
 // Runs `action`, which returns a prof_result; turns an exception into one.
 template <typename TAction>
@@ -33,6 +44,32 @@ int guarded(TAction&& action) noexcept {
     } catch (const std::exception& failure) {
         return fail(PROF_FAILED, failure.what());
     }
+}
+
+// The same for a function that controls the recording or waits for it.
+template <typename TAction>
+int controlled(TAction&& action) noexcept {
+    return guarded([&]() -> int { return is_event_thread() ? refuse_callback() : action(); });
+}
+
+// Copies at most `size` bytes of the text to `buffer`, including a terminating zero; none if `buffer` is null. Returns
+// the text's length.
+std::size_t copy_text(std::string_view text, char* buffer, std::size_t size) noexcept;
+
+// Fills a struct of the caller's, who may have been compiled with another version of it: fields are only added, at the
+// end. `first_version`: the size of the first version. `size`: the caller's; one that no version can have is refused.
+template <std::size_t first_version, typename TStruct>
+int fill_struct(const TStruct& from, const char* type, TStruct* out, std::size_t size) {
+    constexpr std::size_t absurd = 4096;
+    static_assert(sizeof(TStruct) >= first_version && sizeof(TStruct) < absurd);
+    if (out == nullptr) return refuse_null(type);
+    if (size < first_version || size > absurd) {
+        return fail(PROF_INVALID_ARGUMENT, std::to_string(size) + " is no sizeof(" + type + "); it takes " +
+                                               std::to_string(first_version) + " bytes or more");
+    }
+    std::memset(out, 0, size);
+    std::memcpy(out, &from, std::min(size, sizeof from));
+    return PROF_OK;
 }
 
 // The session, after the recording of a forked child has begun.

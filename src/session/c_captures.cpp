@@ -6,10 +6,6 @@
 
 namespace prof {
 
-int is_null(std::string_view what) noexcept {
-    return caught([&] { return fail(PROF_INVALID_ARGUMENT, std::string(what) + " is NULL"); }, PROF_INVALID_ARGUMENT);
-}
-
 int no_such(std::string_view what, std::size_t index, std::size_t count) {
     return fail(PROF_INVALID_ARGUMENT,
                 "there is no " + std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count));
@@ -23,7 +19,7 @@ int hand_out_drop(const named_counts& drops, std::size_t index, prof_drop* out, 
     if (index >= drops.size()) return no_such("cause", index, drops.size());
     const drop_description& known = describe_drop(drops[index].first);
     const prof_drop drop{drops[index].first.c_str(), drops[index].second, known.what.data(), known.remedy.data()};
-    return hand_out<32, 32>(drop, "prof_drop", out, size);
+    return fill_struct<32>(drop, "prof_drop", out, size);
 }
 
 namespace {
@@ -40,7 +36,7 @@ std::unique_ptr<prof_capture> opened(const char* path) {
     return out;
 }
 
-const char* no_capture() noexcept { return null_of(is_null("capture")); }
+const char* no_capture() noexcept { return null_of(refuse_null("capture")); }
 
 }  // namespace
 }  // namespace prof
@@ -48,7 +44,7 @@ const char* no_capture() noexcept { return null_of(is_null("capture")); }
 using namespace prof;
 
 PROF_EXPORT prof_capture* prof_capture_open(const char* path) {
-    if (path == nullptr) return null_of(is_null("path"));
+    if (path == nullptr) return null_of(refuse_null("path"));
     return caught([&] { return opened(path).release(); }, nullptr);
 }
 
@@ -64,7 +60,7 @@ PROF_EXPORT const char* prof_capture_windows(const prof_capture* capture) {
 
 PROF_EXPORT const char* prof_capture_property(const prof_capture* capture, const char* key) {
     if (capture == nullptr) return no_capture();
-    if (key == nullptr) return null_of(is_null("key"));
+    if (key == nullptr) return null_of(refuse_null("key"));
     return caught(
         [&]() -> const char* {
             const auto& properties = capture->read->data.properties;
@@ -107,6 +103,6 @@ PROF_EXPORT size_t prof_capture_drop_count(const prof_capture* capture) {
 }
 
 PROF_EXPORT int prof_capture_get_drop(const prof_capture* capture, size_t index, prof_drop* drop, size_t drop_size) {
-    if (capture == nullptr) return is_null("capture");
+    if (capture == nullptr) return refuse_null("capture");
     return caught([&] { return hand_out_drop(capture->drops, index, drop, drop_size); }, int{PROF_FAILED});
 }

@@ -57,30 +57,10 @@ auto caught(TAction&& action, decltype(action()) on_failure) noexcept {
     return on_failure;
 }
 
-// An argument that is null and must not be: `what` is its name in prof/read.h.
-int is_null(std::string_view what) noexcept;
 // There are no `count` of them: `what` is the plural.
 int no_such(std::string_view what, std::size_t index, std::size_t count);
 // The same where a pointer is returned.
 std::nullptr_t null_of(int failure) noexcept;
-
-constexpr std::size_t largest_struct = 4096;
-
-// Fills a struct of a caller that was compiled with this or another version of it: fields are only added, at the end.
-// `first_version`: the size of the first version. `current`: the size of this one.
-template <std::size_t first_version, std::size_t current, typename TStruct>
-int hand_out(const TStruct& from, const char* type, TStruct* out, std::size_t size) {
-    static_assert(sizeof(TStruct) == current && first_version <= current && current <= largest_struct);
-    if (out == nullptr) return is_null(type);
-    if (size < first_version || size > largest_struct) {
-        return fail(PROF_INVALID_ARGUMENT, std::to_string(size) + " is no sizeof(" + type + "); it takes " +
-                                               std::to_string(first_version) + " bytes or more" +
-                                               (size > largest_struct ? ", 4096 at most" : ""));
-    }
-    std::memset(out, 0, size);
-    std::memcpy(out, &from, std::min(size, sizeof from));
-    return PROF_OK;
-}
 
 int hand_out_drop(const named_counts& drops, std::size_t index, prof_drop* out, std::size_t size);
 named_counts drops_of(const timeline& data);

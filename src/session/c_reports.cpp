@@ -178,13 +178,13 @@ int hand_out_cell(const table_cell& cell, prof_report_cell* out, std::size_t siz
         of.integer = integer_in(cell);
         of.real = real_in(cell);
     }
-    return hand_out<40, 40>(of, "prof_report_cell", out, size);
+    return fill_struct<40>(of, "prof_report_cell", out, size);
 }
 
 // Calls `action` with the table; PROF_INVALID_ARGUMENT if there is none.
 template <typename TAction>
 int with_table(const prof_report* report, std::size_t index, TAction&& action) noexcept {
-    if (report == nullptr) return is_null("report");
+    if (report == nullptr) return refuse_null("report");
     return caught(
         [&]() -> int {
             const auto& tables = report->tables;
@@ -213,7 +213,7 @@ int read_rows(const prof_report* report, std::size_t table, std::size_t column, 
         if (first > of.rows.size() || count > of.rows.size() - first) {
             return fail(PROF_INVALID_ARGUMENT, "the table has " + std::to_string(of.rows.size()) + " rows");
         }
-        if (values == nullptr && count != 0) return is_null("values");
+        if (values == nullptr && count != 0) return refuse_null("values");
         for (std::size_t i = 0; i < count; ++i) write(i, of.rows[first + i][from.at]);
         return PROF_OK;
     });
@@ -251,8 +251,8 @@ PROF_EXPORT const char* prof_format_name(size_t index) {
 }
 
 PROF_EXPORT prof_report* prof_report_open(const prof_capture* capture, const char* name, const char* const* settings) {
-    if (capture == nullptr) return null_of(is_null("capture"));
-    if (name == nullptr) return null_of(is_null("name"));
+    if (capture == nullptr) return null_of(refuse_null("capture"));
+    if (name == nullptr) return null_of(refuse_null("name"));
     return caught(
         [&]() -> prof_report* {
             const report_kind* const kind = find_report(name);
@@ -277,7 +277,7 @@ PROF_EXPORT size_t prof_report_note_count(const prof_report* report) {
 }
 
 PROF_EXPORT const char* prof_report_note(const prof_report* report, size_t index) {
-    if (report == nullptr) return null_of(is_null("report"));
+    if (report == nullptr) return null_of(refuse_null("report"));
     return index < report->notes.size() ? report->notes[index].c_str() : text_at("note", index, report->notes.size());
 }
 
@@ -290,7 +290,7 @@ PROF_EXPORT int prof_report_get_table(const prof_report* report, size_t table, p
     return with_table(report, table, [&](const read_table& from) {
         const prof_report_table of{from.of->rows_key.c_str(), from.of->heading.c_str(), from.of->rows.size(),
                                    from.columns.size(), from.of->totals.size()};
-        return hand_out<40, 40>(of, "prof_report_table", out, out_size);
+        return fill_struct<40>(of, "prof_report_table", out, out_size);
     });
 }
 
@@ -300,7 +300,7 @@ PROF_EXPORT int prof_report_get_column(const prof_report* report, size_t table, 
         const table_column& described = from.columns[read.at];
         const prof_report_column of{described.key.c_str(), described.title.c_str(), read.type,
                                     unit_of_quantity(described.holds)};
-        return hand_out<24, 24>(of, "prof_report_column", out, out_size);
+        return fill_struct<24>(of, "prof_report_column", out, out_size);
     });
 }
 
@@ -363,8 +363,8 @@ PROF_EXPORT int prof_report_read_texts(const prof_report* report, size_t table, 
 }
 
 PROF_EXPORT char* prof_report_render(const prof_report* report, const char* format, size_t* size) {
-    if (report == nullptr) return null_of(is_null("report"));
-    if (format == nullptr) return null_of(is_null("format"));
+    if (report == nullptr) return null_of(refuse_null("report"));
+    if (format == nullptr) return null_of(refuse_null("format"));
     return caught(
         [&]() -> char* {
             const report_format* const known = find_report_format(format);

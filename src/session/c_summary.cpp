@@ -114,7 +114,7 @@ result<timeline> recorded(recording_session& session) {
     return load_timeline(path);
 }
 
-int no_summary() noexcept { return is_null("summary"); }
+int no_summary() noexcept { return refuse_null("summary"); }
 
 }  // namespace
 }  // namespace prof
@@ -123,7 +123,7 @@ using namespace prof;
 
 PROF_EXPORT prof_summary* prof_summary_open() {
     std::unique_ptr<prof_summary> summary;
-    (void)guarded([&]() -> int {
+    (void)controlled([&]() -> int {
         recording_session& session = begun_session();
         result<timeline> data = recorded(session);
         if (!data.ok()) return as_result(data.failure());
@@ -136,12 +136,12 @@ PROF_EXPORT prof_summary* prof_summary_open() {
 }
 
 PROF_EXPORT prof_summary* prof_summary_open_file(const char* path) {
-    if (path == nullptr) return null_of(is_null("path"));
+    if (path == nullptr) return null_of(refuse_null("path"));
     return caught([&] { return summarized(load_capture(path), {}).release(); }, nullptr);
 }
 
 PROF_EXPORT prof_summary* prof_capture_summary(const prof_capture* capture, const char* const* settings) {
-    if (capture == nullptr) return null_of(is_null("capture"));
+    if (capture == nullptr) return null_of(refuse_null("capture"));
     return caught(
         [&]() -> prof_summary* {
             const result<report_settings> wanted = parse_report_settings(settings);
@@ -168,7 +168,7 @@ PROF_EXPORT int prof_summary_get_row(const prof_summary* summary, size_t index, 
         [&]() -> int {
             const auto& rows = summary->projection.rows;
             if (index >= rows.size()) return no_such("row", index, rows.size());
-            return hand_out<128, 144>(public_row(rows[index]), "prof_summary_row", row, row_size);
+            return fill_struct<128>(public_row(rows[index]), "prof_summary_row", row, row_size);
         },
         int{PROF_FAILED});
 }
@@ -189,7 +189,7 @@ PROF_EXPORT int prof_summary_get_drop(const prof_summary* summary, size_t index,
 PROF_EXPORT int prof_summary_get_steps(const prof_summary* summary, prof_summary_steps* steps, size_t steps_size) {
     if (summary == nullptr) return no_summary();
     return caught(
-        [&] { return hand_out<56, 56>(public_steps(summary->steps), "prof_summary_steps", steps, steps_size); },
+        [&] { return fill_struct<56>(public_steps(summary->steps), "prof_summary_steps", steps, steps_size); },
         int{PROF_FAILED});
 }
 
@@ -204,7 +204,7 @@ PROF_EXPORT int prof_summary_get_step_row(const prof_summary* summary, size_t in
         [&]() -> int {
             const auto& rows = summary->steps.rows;
             if (index >= rows.size()) return no_such("row", index, rows.size());
-            return hand_out<48, 64>(public_row(rows[index]), "prof_summary_step_row", row, row_size);
+            return fill_struct<48>(public_row(rows[index]), "prof_summary_step_row", row, row_size);
         },
         int{PROF_FAILED});
 }

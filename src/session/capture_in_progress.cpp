@@ -30,7 +30,7 @@ void record_nothing(const char* why) noexcept {
     set_gate(recording_epoch, 0);
     std::array<char, 4096 + 256> line{};  // it may name a path
     const int bytes = std::snprintf(line.data(), line.size(), "%s; nothing is recorded", why);
-    warn_once({line.data(), std::min(line.size() - 1, static_cast<std::size_t>(std::max(bytes, 0)))});
+    warn_once({line.data(), std::min(line.size() - 1, static_cast<std::size_t>(std::max(bytes, 0)))}, PROF_LOG_ERROR);
 }
 
 void capture_in_progress::reset() {
@@ -242,6 +242,8 @@ std::string capture_in_progress::gpu_state(bool is_recording, bool uses_cuda) {
 void capture_in_progress::describe(session_status& out, bool is_recording, bool uses_cuda) {
     const session_lock lock(mutex_);
     out.gpu = gpu_state(is_recording, uses_cuda);
+    out.records_gpu = is_recording && tracer_ != nullptr && missing_.empty();
+    out.is_waiting = is_recording && drain_ == nullptr;
     out.capture = base_ + path_;
     const collector::totals totals = drain_ != nullptr ? drain_->so_far() : totals_;
     out.records = totals.records;

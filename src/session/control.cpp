@@ -10,15 +10,13 @@
 #include <utility>
 
 #include "base/annotated_mutex.hpp"
-#include "base/clock.hpp"
 #include "base/outcome.hpp"
-#include "base/version.hpp"
 #include "control/place.hpp"
 #include "control/server.hpp"
 #include "options/plans.hpp"
 #include "session/background.hpp"
 #include "session/control_signal.hpp"
-#include "session/process.hpp"
+#include "session/own_status.hpp"
 #include "session/recording.hpp"
 #include "session/session_mutex.hpp"
 #include "session/warn_once.hpp"
@@ -26,7 +24,6 @@
 namespace prof {
 namespace {
 
-constexpr std::chrono::milliseconds status_patience{1000};
 constexpr std::chrono::milliseconds longest_wait_for_answers{1000};
 constexpr std::chrono::seconds longest_wait_for_a_start{5};
 
@@ -63,8 +60,6 @@ private:
     background_thread worker_{"prof-command"};
     annotated_mutex starting_;  // held while this or a recording starts, so that neither begins at exit
     std::atomic<bool> ends_{false};
-    std::uint64_t opened_ns_ = 0;
-    process_facts facts_;
 };
 
 std::atomic<bool> is_opened{false};
@@ -85,8 +80,7 @@ void process_control::open() {
     const annotated_lock lock(starting_);
     if (ends_) return;
     const session_options options = recording_session::instance().environment_options();
-    opened_ns_ = clock_ns(CLOCK_MONOTONIC);
-    facts_ = read_process_facts(options, read_environment_facts());
+    note_control_opened();
     bool has_socket = false;
     if (options.control != control_use::off) {
         const result<std::string> directory = make_control_directory();
@@ -202,18 +196,12 @@ control_answer process_control::set(const control_request& request) {
 }
 
 control_answer process_control::status(const control_request& request) {
-    session_status out;
-    out.pid = static_cast<std::uint64_t>(getpid());
-    out.hostname = facts_.hostname;
-    out.command = facts_.command;
-    out.version = library_version;
-    out.loaded_ns = clock_ns(CLOCK_MONOTONIC) - opened_ns_;
-    if (!recording_session::instance().describe(out, status_patience)) {
-        return {control_result::failed, "the process is opening or ending a window just now: try again"};
-    }
+    result<session_status> now = read_own_status();
+    if (!now.ok()) return as_answer(now.failure());
+    add_process(now.value());
     const std::string form = request.words.empty() ? "text" : request.words.front();
-    if (form == "json") return {control_result::done, status_json(out)};
-    return {control_result::done, form == "line" ? status_line(out) : status_text(out)};
+    if (form == "json") return {control_result::done, status_json(now.value())};
+    return {control_result::done, form == "line" ? status_line(now.value()) : status_text(now.value())};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "session/capture_place.hpp"
+#include "session/events.hpp"
 #include "session/export_bound.hpp"
 #include "session/patience.hpp"
 #include "session/warn_once.hpp"
@@ -62,6 +63,12 @@ outcome dump_writer::write(drain_thread& drain, const session_options& options, 
     }
 }
 
+void dump_writer::note_ended(const std::string& path, const outcome& written) {
+    if (!written.ok()) warn_once(written.message());
+    const std::uint64_t number = ++ended_;
+    if (wants_event(PROF_EVENT_DUMP_ENDED)) post_event(PROF_EVENT_DUMP_ENDED, number, path, written);
+}
+
 result<std::string> dump_writer::dump(const std::shared_ptr<drain_thread>& drain, recording_settings::snapshot options,
                                       const std::string& wanted_path, bool waits) {
     if (!drain->await_capture_while_disk_answers(longest_standstill)) {
@@ -77,7 +84,7 @@ result<std::string> dump_writer::dump(const std::shared_ptr<drain_thread>& drain
     const auto written = std::make_shared<outcome>();
     exports_.post([this, drain, options = std::move(options), path, written] {
         *written = write(*drain, *options, path, "it was asked for");
-        if (!written->ok()) warn_once(written->message());
+        note_ended(path, *written);
     });
     if (!waits) return path;
     if (!exports_.wait_while_it_works(longest_standstill)) {
@@ -117,8 +124,8 @@ void dump_writer::note_step(std::uint64_t ended) {
     exports_.post([this, drain, options, reason = *reason] {
         (void)drain->sync();                           // until the capture is made it has no name
         if (!drain->making_problem().empty()) return;  // it is reported already
-        const outcome written = write(*drain, *options, unused_path(capture_.absolute_path()), reason);
-        if (!written.ok()) warn_once(written.message());
+        const std::string path = unused_path(capture_.absolute_path());
+        note_ended(path, write(*drain, *options, path, reason));
     });
 }
 

@@ -47,12 +47,15 @@ private:
     std::string unused_path(const std::string& capture);
     outcome write(drain_thread& drain, const session_options& options, const std::string& path,
                   const std::string& reason);
+    // A dump is complete, with its exports, or has failed.
+    void note_ended(const std::string& path, const outcome& written);
 
     recording_settings& settings_;
     capture_in_progress& capture_;
     settling_thread& settling_;
     export_thread& exports_;
     std::atomic<std::uint64_t> number_{0};  // of the latest dump that was named
+    std::atomic<std::uint64_t> ended_{0};   // dumps that are complete or have failed
 
     session_mutex mutex_ PROF_ACQUIRED_AFTER(lock_order::below_windows)
         PROF_ACQUIRED_BEFORE(lock_order::below_windows_parts);

@@ -15,6 +15,8 @@
 
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "session/autostart.hpp"
+#include "session/earlier_nvtx.hpp"
 #include "session/export_symbol.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
@@ -57,9 +59,11 @@ std::string own_path() {
             return;
         }
         pthread_atfork(nullptr, nullptr, recording_session::in_child);
+        note_time_of_load();
         const std::string path = own_path();
         setenv("PROF_IMAGE", image.c_str(), 1);
         setenv("PROF_IMAGE_LIBRARY", path.c_str(), 1);
+        note_way_in();
         if (path.empty()) return;
         take_injection_variables(path);
     } catch (...) {

@@ -113,12 +113,14 @@ std::string too_large_to_read(const std::string& capture_path, bool is_compresse
     return too_large_to_read(static_cast<std::uint64_t>(status.st_blocks) * block, is_compressed, memory_left());
 }
 
-outcome write_bounded_exports(const session_options& options, const std::string& capture_path) {
+outcome write_bounded_exports(const session_options& options, const std::string& capture_path, std::string* refusal) {
     if (!options.exports.any()) return {};
     const std::string why = too_large_to_read(capture_path, options.compress);
     if (why.empty()) return write_exports(options, capture_path);
-    warn_once("no exports are made in the program of " + capture_path + ": " + why +
-              "; `prof export` and `prof report` make them from it");
+    std::string line = "no exports are made in the program of " + capture_path + ": " + why +
+                       "; `prof export` and `prof report` make them from it";
+    warn_once(line);
+    if (refusal != nullptr) *refusal = std::move(line);
     return {};
 }
 

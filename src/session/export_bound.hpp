@@ -20,7 +20,8 @@ std::string too_large_to_read(std::uint64_t stored_bytes, bool is_compressed, st
 std::string too_large_to_read(const std::string& capture_path, bool is_compressed);
 
 // As write_exports(), unless the capture is too large. Then the command can make the exports, and one line on stderr
-// states that.
-outcome write_bounded_exports(const session_options& options, const std::string& capture_path);
+// states that; `refusal` gets it, too, if it is not null.
+outcome write_bounded_exports(const session_options& options, const std::string& capture_path,
+                              std::string* refusal = nullptr);
 
 }  // namespace prof

@@ -1,5 +1,8 @@
 #include "session/export_thread.hpp"
 
+#include <utility>
+
+#include "session/events.hpp"
 #include "session/export_bound.hpp"
 #include "session/warn_once.hpp"
 
@@ -8,8 +11,13 @@ namespace prof {
 void export_thread::post_exports(recording_settings::snapshot options, std::string path) {
     if (!options->exports.any()) return;
     thread_.post([this, options = std::move(options), path = std::move(path)] {
-        if (const outcome written = write_bounded_exports(*options, path); !written.ok())
-            note_problem(written.message());
+        std::string refusal;
+        const outcome written = write_bounded_exports(*options, path, &refusal);
+        if (!written.ok()) note_problem(written.message());
+        const std::uint64_t number = ++ended_;
+        if (!wants_event(PROF_EVENT_EXPORT_ENDED)) return;
+        post_event(PROF_EVENT_EXPORT_ENDED, number, path,
+                   refusal.empty() ? written : outcome::failed(std::move(refusal)));
     });
 }
 

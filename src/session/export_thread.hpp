@@ -4,6 +4,7 @@
 // Its lock is one of the last (lock_order.hpp). Any thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -38,6 +39,7 @@ private:
     void note_problem(const std::string& problem) PROF_EXCLUDES(mutex_);
 
     background_thread thread_{"prof-export"};
+    std::atomic<std::uint64_t> ended_{0};  // captures whose exports were made, or not
     session_mutex mutex_;
     std::string problem_ PROF_GUARDED_BY(mutex_);
 };

@@ -12,6 +12,7 @@
 #include "base/helper_thread.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
+#include "session/events.hpp"
 #include "session/heritage.hpp"
 #include "session/recording.hpp"
 #include "session/session_callbacks.hpp"
@@ -53,6 +54,7 @@ void recording_session::in_child() noexcept {
     forget_helper_threads();
     gpu_session::note_fork();
     abandon_control_in_child();
+    forget_events_in_child();
     if (recording_session* const parents = the_session.exchange(nullptr)) {
         session_of_parent = parents;
         parents->gpu_.leave_to_parent();

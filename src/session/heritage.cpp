@@ -36,16 +36,9 @@ pid_t parent_of_child() noexcept { return parent_pid; }
 session_options options_of_child(const session_options& parents, bool may_use_gpu) {
     session_options out = parents;
     const session_options none;
-    out.schedule = none.schedule;
-    out.step_range = none.step_range;
-    out.capture_range = none.capture_range;
-    out.nvtx_capture = none.nvtx_capture;
-    out.steps = none.steps;
-    out.capture_range_end = none.capture_range_end;
-    out.budget = none.budget;
-    out.dump_on_slow_step = none.dump_on_slow_step;
-    out.export_each = none.export_each;
-    out.idle_graph_nodes = false;
+    for (const option& row : option_table()) {
+        if (!row.child_inherits) row.copy(out, none);
+    }
     out.exports = {.trace = false, .summary = false};
     if (!may_use_gpu) out.activities = {"none"};
     return out;

@@ -37,7 +37,8 @@ void inherit(const heritage* left) noexcept;
 const heritage* inherited() noexcept;  // null in a process that is no such child
 pid_t parent_of_child() noexcept;
 
-// The options of a child's recording: options that depend on the parent's steps and ranges are left out.
+// The options of a child's recording: those that a child inherits (option::child_inherits), no exports, and no GPU work
+// unless it `may_use_gpu`.
 session_options options_of_child(const session_options& parents, bool may_use_gpu);
 
 }  // namespace prof

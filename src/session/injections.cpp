@@ -30,9 +30,7 @@ std::atomic<bool> has_nvtx{false};
 const std::string* first_path = nullptr;  // written by the constructor alone
 
 // This copy, or another one, which passes calls on to the copy that has the session.
-bool is_libprof(const std::string& path) {
-    return path.substr(path.rfind('/') + 1).starts_with("libprof.so") && access(path.c_str(), R_OK) == 0;
-}
+bool is_libprof(const std::string& path) { return names_libprof(path) && access(path.c_str(), R_OK) == 0; }
 
 std::string set_unless_taken(const char* variable, const std::string& own_path) {
     const char* const set = std::getenv(variable);
@@ -59,6 +57,18 @@ void report_nothing_recorded() {
 }
 
 }  // namespace
+
+bool names_libprof(std::string_view path) noexcept {
+    return path.substr(path.rfind('/') + 1).starts_with("libprof.so");
+}
+
+bool is_injected_by_environment() {
+    for (const char* variable : {nvtx_variable, cuda_variable}) {
+        const char* const set = std::getenv(variable);
+        if (set != nullptr && is_libprof(set)) return true;
+    }
+    return false;
+}
 
 void take_injection_variables(const std::string& own_path) {
     nvtx_tool() = set_unless_taken(nvtx_variable, own_path);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace prof {
 
@@ -15,6 +16,12 @@ void* function_of_first_copy(const char* name) noexcept;
 
 // When the library is loaded, by its constructor: sets the variables that are not set. A variable that is set stays.
 void take_injection_variables(const std::string& own_path);
+
+// Whether the last part of the path is libprof.so's.
+bool names_libprof(std::string_view path) noexcept;
+// Whether one of the variables names libprof. Before take_injection_variables() this is the user's doing, or that of a
+// process whose environment was inherited.
+bool is_injected_by_environment();
 
 // NVTX has loaded libprof, in any way.
 void note_nvtx_attached() noexcept;

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "session/control.hpp"
+#include "session/events.hpp"
 #include "session/patience.hpp"
 #include "session/session_mutex.hpp"
 #include "session/warn_once.hpp"
@@ -30,6 +31,7 @@ void process_exit::run() noexcept {
     if (has_given_up_) return;
     progress_ = progress::none;
     const bool is_interrupted = is_in_signal_handler();
+    close_events(is_interrupted);
     if (session_mutexes_held == 0) {
         if (!is_interrupted && !cupti_tracer::is_in_call()) {
             end_here();

@@ -8,6 +8,7 @@
 #include "base/short_file.hpp"
 #include "base/version.hpp"
 #include "options/plans.hpp"
+#include "session/earlier_nvtx.hpp"
 
 namespace prof {
 namespace {
@@ -41,6 +42,7 @@ property_list capture_properties(const session_options& options, const process_f
     put("driver_version", driver_version());
     put("rings_path", rings.path());
     put("rings_notice", rings.notice());
+    put("nvtx_notice", earlier_nvtx_notice());
     put("pytorch", text_of(options, "pytorch"));
     put("modules", options.modules ? text_of(options, "modules") : "");
     put("plan", plan_text(options));

@@ -8,6 +8,7 @@
 #include "ring/registry.hpp"
 #include "session/capture_place.hpp"
 #include "session/control.hpp"
+#include "session/earlier_nvtx.hpp"
 #include "session/session_callbacks.hpp"
 #include "session/warn_once.hpp"
 
@@ -36,14 +37,22 @@ void recording_session::prepare() {
 }
 
 void recording_session::make_ready() {
+    attach_to_earlier_nvtx();
     windows_.prepare();
     const recording_settings::snapshot environment = settings_.environment();
-    if (environment->autostart) {
-        const outcome started = start(*environment, requester::program);
-        // Its message may name a directory.
-        if (started.code() == outcome_code::failed) warn_once(terminal_safe(started.message()));
-    }
+    if (environment->autostart) start_by_itself(*environment);
     open_control();
+}
+
+void recording_session::start_by_itself(const session_options& options) {
+    const outcome started = start(options, requester::itself);
+    // Its message may name a directory.
+    if (started.code() == outcome_code::failed) warn_once(terminal_safe(started.message()));
+}
+
+void recording_session::begin_by_itself() {
+    const recording_settings::snapshot environment = settings_.note_autostart();
+    if (environment->autostart && installed_region() != nullptr && !recording()) start_by_itself(*environment);
 }
 
 void recording_session::on_cuda_init() {

@@ -65,6 +65,10 @@ public:
     // Before start(), on behalf of the program or of a command: makes the directory for the captures.
     outcome prepare_directory(const session_options& options);
     outcome start(const session_options& options, requester who) { return commands_.start(options, who); }
+    // Whether start() by the program would be refused.
+    bool refuses_start() const noexcept { return recording() && !commands_.runs_by_itself(); }
+    // From now on a recording begins by itself: at the first range or use of CUDA or, if that was before, now.
+    void begin_by_itself();
     outcome stop() { return commands_.stop(); }
     // Between start() and stop(), also between windows.
     bool recording() const noexcept { return windows_.is_recording(); }
@@ -114,6 +118,7 @@ private:
     recording_session();
     ~recording_session();
     void make_ready();
+    void start_by_itself(const session_options& options);
     void prepare_for_cuda();
     void begin_as_child() noexcept;
 

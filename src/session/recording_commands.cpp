@@ -7,6 +7,8 @@
 
 #include "ring/gate.hpp"
 #include "session/control.hpp"
+#include "session/earlier_nvtx.hpp"
+#include "session/events.hpp"
 #include "session/out_of_memory.hpp"
 #include "session/patience.hpp"
 #include "session/warn_once.hpp"
@@ -17,12 +19,23 @@ namespace {
 constexpr const char* no_answer_from_disk =
     "the capture's disk does not answer: what was recorded waits in memory for it";
 
+constexpr const char* ended_by_program =
+    "this recording began by itself, and ended where the program called prof_start; what followed is in a capture of "
+    "the "
+    "program's own recording";
+
 }  // namespace
 
 outcome recording_commands::start(const session_options& options, requester who) {
     const session_lock command(mutex_);
+    if (who == requester::program && runs_by_itself_) {
+        parts_.windows.keep_text("start_notice", ended_by_program);
+        complete(format::end_reason::stopped).ignore();  // it has said what failed
+    }
     const session_lock state(parts_.windows.mutex());
-    return parts_.windows.begin(options, who);
+    outcome begun = parts_.windows.begin(options, who);
+    if (begun.ok()) runs_by_itself_ = who == requester::itself;
+    return begun;
 }
 
 outcome recording_commands::stop() {
@@ -55,12 +68,15 @@ void recording_commands::complete_at_exit() {
 }
 
 outcome recording_commands::complete(format::end_reason reason) {
+    runs_by_itself_ = false;
     constexpr std::chrono::milliseconds for_ever = std::chrono::milliseconds::max();
     const bool exits = reason == format::end_reason::exited;
     bool was_recording = false;
+    std::uint64_t open_window = 0;
     recording_settings::snapshot options;
     {
         const session_lock state(parts_.windows.mutex());
+        open_window = parts_.windows.open_window();
         was_recording = parts_.windows.end(exits);
         options = parts_.settings.options();
     }
@@ -82,9 +98,13 @@ outcome recording_commands::complete(format::end_reason reason) {
         const session_lock state(parts_.windows.mutex());
         parts_.idle.stop();
     }
-    outcome completed = complete_recording(was_recording, drain, options, reason);
+    outcome completed = complete_recording(was_recording, drain, options, reason, open_window);
     const session_lock state(parts_.windows.mutex());
     parts_.windows.note_completed();
+    if (was_recording && wants_event(PROF_EVENT_RECORDING_ENDED)) {
+        post_event(PROF_EVENT_RECORDING_ENDED, parts_.windows.steps().begun(), parts_.capture.absolute_path(),
+                   completed);
+    }
     return completed;
 }
 
@@ -114,12 +134,16 @@ outcome recording_commands::close_capture(drain_thread& drain, format::end_reaso
 }
 
 outcome recording_commands::complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
-                                               const recording_settings::snapshot& options, format::end_reason reason) {
+                                               const recording_settings::snapshot& options, format::end_reason reason,
+                                               std::uint64_t open_window) {
     const bool exits = reason == format::end_reason::exited;
     outcome closed;
     if (drain != nullptr) {
         closed = close_capture(*drain, reason);
         if (parts_.exit.disk_is_silent()) return closed;
+    }
+    if (open_window != 0 && wants_event(PROF_EVENT_WINDOW_ENDED)) {
+        post_event(PROF_EVENT_WINDOW_ENDED, open_window, parts_.capture.absolute_path(), closed);
     }
     if (exits) {
         parts_.exit.note_closed();
@@ -142,7 +166,11 @@ outcome recording_commands::complete_recording(bool was_recording, const std::sh
     std::string problem = parts_.exports.problem();
     if (drain == nullptr) {
         // Nothing was recorded, so there is no file, or all of it is written already.
-        if (const std::string missing = parts_.capture.missing(); !missing.empty()) warn_once(missing);
+        if (const std::string missing = parts_.capture.missing(); !missing.empty()) {
+            warn_once(missing);
+        } else if (const std::string notice = earlier_nvtx_notice(); was_recording && !notice.empty()) {
+            warn_once("nothing was recorded; " + notice);
+        }
         if (!was_recording) return outcome::wrong_state("no recording is running");
         return problem.empty() ? outcome{} : outcome::failed(std::move(problem));
     }

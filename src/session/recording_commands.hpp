@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "base/outcome.hpp"
@@ -36,7 +37,10 @@ public:
     };
     explicit recording_commands(const parts& of) noexcept : parts_(of) {}
 
+    // wrong_state if a recording runs. One that began by itself is completed first, if the program asks.
     outcome start(const session_options& options, requester who) PROF_EXCLUDES(mutex_);
+    // Whether the recording that runs began by itself. No lock.
+    bool runs_by_itself() const noexcept { return runs_by_itself_.load(); }
     outcome stop() PROF_EXCLUDES(mutex_);
     // Brings what has completed into the capture file. wrong_state if nothing was ever recorded.
     outcome sync() PROF_EXCLUDES(mutex_);
@@ -51,14 +55,16 @@ private:
     outcome complete(format::end_reason reason) PROF_REQUIRES(mutex_);
     outcome leave_to_settling_thread() PROF_REQUIRES(mutex_);
     outcome close_capture(drain_thread& drain, format::end_reason reason) PROF_REQUIRES(mutex_);
+    // `open_window`: the number of the window that was open until now; 0: none was.
     outcome complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
-                               const recording_settings::snapshot& options, format::end_reason reason)
-        PROF_REQUIRES(mutex_);
+                               const recording_settings::snapshot& options, format::end_reason reason,
+                               std::uint64_t open_window) PROF_REQUIRES(mutex_);
     outcome bring_in(const std::shared_ptr<drain_thread>& drain) PROF_REQUIRES(mutex_);
 
     const parts parts_;
     session_mutex mutex_ PROF_ACQUIRED_AFTER(lock_order::below_preparation)
         PROF_ACQUIRED_BEFORE(lock_order::below_commands);
+    std::atomic<bool> runs_by_itself_{false};  // written under the lock
     std::atomic<bool> waits_for_gpu_{false};  // the thread that holds the lock
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/json_text.hpp"
 #include "options/plans.hpp"
+#include "session/autostart.hpp"
 #include "session/heritage.hpp"
 #include "session/warn_once.hpp"
 
@@ -38,6 +39,7 @@ recording_settings::recording_settings(const heritage* inherited, bool may_use_g
         return;
     }
     auto [options, problem] = options_from_environment();
+    options.autostart = starts_by_itself();
     environment_ = std::make_shared<const session_options>(std::move(options));
     options_ = environment_;
     // A variable's value may contain newlines, and control sequences of a terminal.
@@ -46,6 +48,14 @@ recording_settings::recording_settings(const heritage* inherited, bool may_use_g
 
 recording_settings::snapshot recording_settings::environment() {
     const session_lock lock(mutex_);
+    return environment_;
+}
+
+recording_settings::snapshot recording_settings::note_autostart() {
+    const session_lock lock(mutex_);
+    session_options options = *environment_;
+    options.autostart = starts_by_itself();
+    environment_ = std::make_shared<const session_options>(std::move(options));
     return environment_;
 }
 

@@ -37,6 +37,8 @@ public:
 
     // Of recordings that are started without options.
     snapshot environment() PROF_EXCLUDES(mutex_);
+    // prof_autostart was called. Returns environment() after it.
+    snapshot note_autostart() PROF_EXCLUDES(mutex_);
     // Of this recording, or of the latest.
     snapshot options() PROF_EXCLUDES(mutex_);
     process_facts facts() PROF_EXCLUDES(mutex_);

@@ -9,6 +9,7 @@
 #include "options/plans.hpp"
 #include "ring/gate.hpp"
 #include "session/child_family.hpp"
+#include "session/events.hpp"
 #include "session/out_of_memory.hpp"
 #include "session/patience.hpp"
 
@@ -31,6 +32,7 @@ void recording_windows::begin_plan(bool compares_steps) {
     if (!options->nvtx_capture.empty()) watched.push_back({range_use::capture, options->nvtx_capture});
     watch_ranges(watched, parts_.rings.memory(), on_range_);
     plan_is_over_ = false;
+    opened_ = 0;
     plan_ = make_plan(*options);
     parts_.steps.set_use(plan_ != nullptr ? step_use::opens_windows
                          : compares_steps ? step_use::compared
@@ -125,6 +127,8 @@ void recording_windows::open() {
     note_change();
     set_gate(recording_epoch, epoch_);
     if (!warm && parts_.gpu.has_cuda()) attach_gpu(false);
+    ++opened_;
+    post_event(PROF_EVENT_WINDOW_BEGAN, opened_);
 }
 
 void recording_windows::open_next() {
@@ -150,9 +154,13 @@ void recording_windows::end(std::uint64_t last_step, bool ends_with_step, bool c
     const std::shared_ptr<drain_thread> drain = completes_capture ? parts_.capture.take() : parts_.capture.drain();
     parts_.settling.note_drain(drain);
     parts_.settling.post([this, drain, options = parts_.settings.options(), steps = parts_.steps.begun(),
-                          completes_capture, observes_profiler = observes_profiler_] {
+                          completes_capture, observes_profiler = observes_profiler_, number = opened_] {
         do_as_far_as_memory_goes([&] { parts_.gpu.settle(drain, false); });
         if (completes_capture && drain != nullptr) complete_capture(*drain, options, steps);
+        if (wants_event(PROF_EVENT_WINDOW_ENDED)) {
+            do_as_far_as_memory_goes(
+                [&] { post_event(PROF_EVENT_WINDOW_ENDED, number, parts_.capture.absolute_path()); });
+        }
         if (observes_profiler) parts_.gpu.observe_profiler_calls();
         if (completes_capture) {
             parts_.idle.begin();

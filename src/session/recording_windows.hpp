@@ -48,6 +48,8 @@ public:
     bool is_open() const noexcept { return state_ == window_state::open; }
     // Of the latest window of any recording; 0: there was none.
     std::uint32_t epoch() const noexcept { return epoch_; }
+    // Opened in this recording, or in the latest.
+    std::uint64_t opened() const noexcept { return opened_; }
     // When the state of the recording changed, by CLOCK_MONOTONIC.
     std::uint64_t changed_ns() const noexcept { return changed_ns_; }
     void note_change() noexcept;
@@ -91,6 +93,7 @@ private:
     const range_observer on_range_;
 
     std::uint32_t epoch_ = 0;
+    std::uint64_t opened_ = 0;
     window_state state_ = window_state::shut;
     std::uint64_t changed_ns_ = 0;
     std::unique_ptr<window_plan> plan_;  // null: one window, from the beginning of the recording to its end

@@ -63,8 +63,11 @@ std::string status_json(const session_status& status) {
     append_member(out, "rings", status.rings);
     append_member(out, "capture", status.capture);
     out += fmt::format(
-        "\"loaded_s\":{:.3f},\"state_s\":{:.3f},\"steps\":{},\"memory\":{},\"records\":{},\"bytes\":{},\"dropped\":{{",
-        seconds(status.loaded_ns), seconds(status.state_ns), status.steps, status.memory, status.records, status.bytes);
+        "\"loaded_s\":{:.3f},\"state_s\":{:.3f},\"waiting\":{},\"steps\":{},\"windows\":{},\"memory\":{},"
+        "\"records\":{},\"bytes\":{},\"dropped\":{{",
+        seconds(status.loaded_ns), seconds(status.state_ns),
+        status.state == recording_state::recording && status.is_waiting, status.steps, status.windows, status.memory,
+        status.records, status.bytes);
     for (const auto& [cause, count] : status.dropped) {
         out += fmt::format("{}\"{}\":{}", &cause == &status.dropped.front().first ? "" : ",", cause, count);
     }

@@ -23,11 +23,14 @@ struct session_status {
     std::uint64_t loaded_ns = 0;  // since control was opened in this process
     recording_state state = recording_state::idle;
     std::uint64_t state_ns = 0;  // for how long it has been in that state
+    bool is_waiting = false;     // while a window is open: nothing was recorded yet
     std::uint64_t steps = 0;     // begun in the recording
+    std::uint64_t windows = 0;   // opened in the recording
     std::string plan;            // "": none
     std::string gpu;             // whether GPU work is recorded, and why not
-    std::uint64_t memory = 0;    // bytes, the option
-    std::string rings;           // their file; "": anonymous memory
+    bool records_gpu = false;
+    std::uint64_t memory = 0;  // bytes, the option
+    std::string rings;         // their file; "": anonymous memory
     // Of the capture of this recording, or of the latest.
     std::string capture;  // "": there is none
     std::uint64_t records = 0;

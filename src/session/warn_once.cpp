@@ -15,6 +15,7 @@
 #include <span>
 
 #include "base/file_size_signal.hpp"
+#include "session/events.hpp"
 
 namespace prof {
 namespace {
@@ -48,7 +49,8 @@ bool write_at_once(int descriptor, std::span<const iovec> parts) noexcept {
 
 }  // namespace
 
-void warn_once(std::string_view line) noexcept {
+void warn_once(std::string_view line, prof_log_severity severity) noexcept {
+    if (post_line(severity, line)) return;
     static std::atomic<bool> is_written{false};
     if (is_written.exchange(true)) return;
     const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };

@@ -1,5 +1,7 @@
-// The one line that libprof writes to stderr.
+// The one line that libprof writes to stderr, or passes to the program's sink.
 #pragma once
+
+#include <prof/prof.h>
 
 #include <string_view>
 
@@ -8,6 +10,9 @@ namespace prof {
 // Writes "libprof: LINE" to stderr, at most once in the life of the process: the first line that can be written without
 // a wait. Never writes to stdout. Raises no signal where the reader is gone. A few system calls, no lock, no
 // allocation; any thread.
-void warn_once(std::string_view line) noexcept;
+//
+// If the program has a sink for such lines (prof_set_log), the line is queued for that instead, and so is each later
+// one (events.hpp): a short lock and an allocation.
+void warn_once(std::string_view line, prof_log_severity severity = PROF_LOG_WARNING) noexcept;
 
 }  // namespace prof

@@ -13,6 +13,7 @@
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
 #include "session/child_family.hpp"
+#include "session/events.hpp"
 #include "session/patience.hpp"
 #include "session/warn_once.hpp"
 
@@ -50,7 +51,7 @@ void window_control::prepare() {
 }
 
 outcome window_control::begin(const session_options& options, requester who) {
-    if (who == requester::program) parts_.settings.read_environment();
+    if (who != requester::command) parts_.settings.read_environment();
     if (parts_.exit.has_begun()) return outcome::failed("the process is about to end");
     if (is_recording()) return outcome::wrong_state("a recording is running already");
     try {
@@ -74,6 +75,7 @@ outcome window_control::begin(const session_options& options, requester who) {
     parts_.rings.install();
     is_recording_ = true;
     windows_.note_change();
+    post_event(PROF_EVENT_RECORDING_BEGAN, 0);
     windows_.begin_plan(parts_.dumps.begin());
     windows_.leave_to_children();
     return {};
@@ -188,7 +190,7 @@ void window_control::count_step() {
         case step_use::counted:
             break;
     }
-    if (is_recording()) record_mark("step", steps_.number_of(steps_.count()));
+    if (is_recording()) mark_step(steps_.count());
 }
 
 void window_control::count_observed_step() {
@@ -200,7 +202,13 @@ void window_control::count_observed_step() {
         parts_.dumps.skip_step();
     }
     windows_.apply(plan_event::step);
-    record_mark("step", steps_.number_of(begun));
+    mark_step(begun);
+}
+
+void window_control::mark_step(std::uint64_t begun) const noexcept {
+    const std::uint64_t number = steps_.number_of(begun);
+    record_mark("step", number);
+    if (wants_event(PROF_EVENT_STEP)) post_event(PROF_EVENT_STEP, number);
 }
 
 bool window_control::on_watched_range(range_use use, bool begins) {
@@ -271,8 +279,9 @@ bool window_control::describe(session_status& out, std::chrono::milliseconds pat
     if (!mutex_.try_lock_for(patience)) return false;
     const session_lock lock(mutex_, std::adopt_lock);
     out.state = state();
-    out.state_ns = clock_ns(CLOCK_MONOTONIC) - windows_.changed_ns();
+    if (windows_.changed_ns() != 0) out.state_ns = clock_ns(CLOCK_MONOTONIC) - windows_.changed_ns();
     out.steps = steps_.begun();
+    out.windows = windows_.opened();
     out.plan = is_recording() ? plan_text(*parts_.settings.options()) : "";
     out.memory = parts_.settings.environment()->memory;
     out.rings = parts_.rings.are_made() ? parts_.rings.memory().path() : "";

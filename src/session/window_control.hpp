@@ -28,7 +28,7 @@
 namespace prof {
 
 // Whose thread asks: one of the program's, or libprof's for `prof ctl`.
-enum class requester : std::uint8_t { program, command };
+enum class requester : std::uint8_t { program, command, itself };
 
 class window_control {
 public:
@@ -55,6 +55,10 @@ public:
 
     // A recording begins. wrong_state if one runs already.
     outcome begin(const session_options& options, requester who) PROF_REQUIRES(mutex_);
+    // The number of the window that is open, counted from 1 in this recording; 0: none is.
+    std::uint64_t open_window() const noexcept PROF_REQUIRES(mutex_) {
+        return windows_.is_open() ? windows_.opened() : 0;
+    }
     // It ends: hooks are shut out, and there is no plan. From here on no thread but the caller's touches what the
     // recording leaves. Returns whether there was one. `exits`: the process ends.
     bool end(bool exits) PROF_REQUIRES(mutex_);
@@ -103,6 +107,8 @@ public:
 private:
     void make_rings(const session_options& options) PROF_REQUIRES(mutex_);
     void count_observed_step() PROF_REQUIRES(mutex_);
+    // `begun`: how many steps have, with this one.
+    void mark_step(std::uint64_t begun) const noexcept;
     recording_state state() const PROF_REQUIRES(mutex_);
 
     const parts parts_;

@@ -1,5 +1,7 @@
 #include "timeline/timeline.hpp"
 
+#include <bit>
+
 #include "base/number.hpp"
 #include "record/label.hpp"
 #include "timeline/build.hpp"
@@ -24,5 +26,30 @@ std::string_view timeline::stream_name(std::uint32_t context, std::uint32_t stre
 }
 
 timeline load_timeline(const std::string& path) { return build_timeline(read_contents(path)); }
+
+std::optional<double> counter_value(const timeline& data, const timeline_mark& mark) {
+    if (mark.domain >= data.domains.size() || data.domains[mark.domain].name != counter_domain) return std::nullopt;
+    const auto low = static_cast<std::uint32_t>(mark.payload);
+    switch (mark.payload_kind) {
+        case payload_type::u64:
+        case payload_type::bytes:
+            return static_cast<double>(mark.payload);
+        case payload_type::i64:
+            return static_cast<double>(static_cast<std::int64_t>(mark.payload));
+        case payload_type::f64:
+            return std::bit_cast<double>(mark.payload);
+        case payload_type::u32:
+            return low;
+        case payload_type::i32:
+            return static_cast<std::int32_t>(low);
+        case payload_type::f32:
+            return std::bit_cast<float>(low);
+        case payload_type::none:
+        case payload_type::torch:
+        case payload_type::torch_sequence:
+            break;
+    }
+    return std::nullopt;
+}
 
 }  // namespace prof

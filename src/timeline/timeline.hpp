@@ -79,6 +79,10 @@ struct timeline_mark {
     payload_type payload_kind = payload_type::none;
 };
 
+struct timeline;
+// The value of a counter (counter_domain) that this mark is; none: it is no counter, or has no number.
+std::optional<double> counter_value(const timeline& data, const timeline_mark& mark);
+
 // The push/pop ranges that are open on a thread at one moment, latest opened first, as a persistent list. Pushing adds
 // a node on top. Popping another domain's range from the middle rebuilds the nodes above it.
 struct open_node {

@@ -162,14 +162,14 @@ TEST(DeathReport, PutsAdoptedRangesUnderTheirAdopter) {
 }
 
 TEST(DeathReport, StatesHowTheProcessEnded) {
-    const auto said = [](std::uint32_t how) { return total(death(died(how).build()), "ended"); };
-    EXPECT_EQ(said(ended_by_signal(SIGSEGV)), "the process was killed by signal 11 (SIGSEGV)");
-    EXPECT_EQ(said(ended_by_signal(SIGABRT)), "the process was killed by signal 6 (SIGABRT)");
-    EXPECT_EQ(said(ended_by_signal(SIGTERM)), "the process was killed by signal 15 (SIGTERM)");
-    EXPECT_EQ(said(ended_by_signal(40)), "the process was killed by signal 40");
-    EXPECT_EQ(said(ended_with_status(5)), "the process ended with status 5 without closing this capture");
-    EXPECT_EQ(said(ended_with_status(0)), "the process ended with status 0 without closing this capture");
-    EXPECT_EQ(said(0), "the process died, or ended without closing this capture");
+    const auto end_of = [](std::uint32_t how) { return total(death(died(how).build()), "ended"); };
+    EXPECT_EQ(end_of(ended_by_signal(SIGSEGV)), "the process was killed by signal 11 (SIGSEGV)");
+    EXPECT_EQ(end_of(ended_by_signal(SIGABRT)), "the process was killed by signal 6 (SIGABRT)");
+    EXPECT_EQ(end_of(ended_by_signal(SIGTERM)), "the process was killed by signal 15 (SIGTERM)");
+    EXPECT_EQ(end_of(ended_by_signal(40)), "the process was killed by signal 40");
+    EXPECT_EQ(end_of(ended_with_status(5)), "the process ended with status 5 without closing this capture");
+    EXPECT_EQ(end_of(ended_with_status(0)), "the process ended with status 0 without closing this capture");
+    EXPECT_EQ(end_of(0), "the process died, or ended without closing this capture");
     capture_builder unsealed;
     unsealed.parts().ended = false;
     EXPECT_EQ(total(death(unsealed.build()), "ended"),

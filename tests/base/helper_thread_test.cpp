@@ -41,10 +41,10 @@ struct what_a_thread_has {
     bool blocks_its_faults = false;
 };
 
-what_a_thread_has what_a_silent_thread_has() {
+what_a_thread_has what_a_helper_thread_has() {
     what_a_thread_has found;
     pthread_t thread{};
-    const auto look = [](void* out) -> void* {
+    const auto inspect = [](void* out) -> void* {
         auto& what = *static_cast<what_a_thread_has*>(out);
         what.cores = cores_of_this_thread();
         sigset_t blocked;
@@ -55,7 +55,7 @@ what_a_thread_has what_a_silent_thread_has() {
         what.blocks_its_faults = std::any_of(std::begin(of_faults), std::end(of_faults), is_blocked);
         return nullptr;
     };
-    EXPECT_EQ(create_helper_thread(thread, look, &found), 0);
+    EXPECT_EQ(create_helper_thread(thread, inspect, &found), 0);
     pthread_join(thread, nullptr);
     return found;
 }
@@ -71,7 +71,7 @@ protected:
 };
 
 TEST_F(HelperThread, BlocksSignalsAndRunsOnItsCreatorsCores) {
-    const what_a_thread_has found = what_a_silent_thread_has();
+    const what_a_thread_has found = what_a_helper_thread_has();
     EXPECT_TRUE(found.blocks_signals);
     EXPECT_FALSE(found.blocks_its_faults);
     EXPECT_EQ(found.cores, all_);
@@ -102,7 +102,7 @@ TEST_F(HelperThread, LeavesACoreToTheThreadThatIsPinnedToIt) {
         for (const int other : all_) {
             if (other != core) others.push_back(other);
         }
-        const what_a_thread_has found = what_a_silent_thread_has();
+        const what_a_thread_has found = what_a_helper_thread_has();
         EXPECT_EQ(found.cores, others);
         EXPECT_TRUE(found.blocks_signals);
     }
@@ -112,7 +112,7 @@ TEST_F(HelperThread, StaysOnTheCoresThatItsCreatorIsPinnedTo) {
     if (all_.size() < 3) GTEST_SKIP() << "needs three cores";
     const std::vector<int> some{all_[0], all_[1]};
     ASSERT_TRUE(keep_on(some));
-    EXPECT_EQ(what_a_silent_thread_has().cores, some);
+    EXPECT_EQ(what_a_helper_thread_has().cores, some);
 }
 
 }  // namespace

@@ -393,8 +393,8 @@ TEST(CaptureWriter, SurvivesAFullDisk) {
         if (writer.failed()) _exit(1);
         writer.records(1, 1000, std::vector<record>(2000));
         writer.flush();
-        const bool told = writer.failure().find("No space left on device") != std::string::npos;
-        if (!told || writer.records_lost() != 2000) _exit(2);
+        const bool is_reported = writer.failure().find("No space left on device") != std::string::npos;
+        if (!is_reported || writer.records_lost() != 2000) _exit(2);
         capture_reader reader(folder / "a.prof");
         _exit(read_all(reader).size() == 1 ? 0 : 3);
     }

@@ -267,11 +267,11 @@ class Run(CommandLine):
         alone = self.dir / "bin" / "prof"
         alone.parent.mkdir()
         shutil.copy(PROF, alone)
-        for options, said in ((), 1), (("--pytorch", "off"), 0):
+        for options, printed in ((), 1), (("--pytorch", "off"), 0):
             result = self.run_stubbed("true", options=options, prof=alone)
             self.assertEqual(result.returncode, 0)
             lines = [line for line in result.stderr.splitlines() if "PyTorch" in line]
-            self.assertEqual(len(lines), said, result.stderr)
+            self.assertEqual(len(lines), printed, result.stderr)
             for line in lines:
                 self.assertRegex(line, r"^prof: /.*/python/sitecustomize.py: No such file .*; PyTorch's own ranges are not")
 

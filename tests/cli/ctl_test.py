@@ -44,7 +44,7 @@ class Control(unittest.TestCase):
         self.assertEqual(self.answers.readline(), "here\n")
         self.pid = str(self.trainer.pid)
 
-    def tell(self, order):
+    def command(self, order):
         print(order, file=self.orders, flush=True)
         return self.answers.readline().strip()
 
@@ -58,14 +58,14 @@ class Control(unittest.TestCase):
         status, out, err = self.ctl(self.pid)
         self.assertEqual((status, out), (3, ""))
         self.assertIn(f"prof: process {self.pid} has no control socket", err)
-        self.tell("train 1")
+        self.command("train 1")
         # Other jobs of the user's may be there, too, and come and go.
         status, out, _ = self.ctl()
         self.assertEqual(status, 0)
         self.assertEqual(out.split()[:4], ["PID", "STATE", "FOR", "COMMAND"])
         self.assertIn([self.pid, "idle"], [line.split()[:2] for line in out.splitlines()])
         self.assertEqual(self.ctl(self.pid, "start", "name=a b"), (0, "", ""))
-        self.tell("train 2")
+        self.command("train 2")
         (listed,) = (job for job in json.loads(self.ctl("--list", "--json")[1]) if job["pid"] == self.trainer.pid)
         self.assertEqual(listed["state"], "recording")
         self.assertIn("state    recording, for", self.ctl(self.pid)[1])
@@ -80,9 +80,9 @@ class Control(unittest.TestCase):
 
     def test_start_reads_the_environment_only_on_the_programs_threads(self):
         self.train(LD_PRELOAD=WATCH, RANK="3")
-        self.tell("train 1")
+        self.command("train 1")
         self.assertEqual(self.ctl(self.pid, "start")[0], 0)
-        self.tell("train 1")
+        self.command("train 1")
         status, capture, _ = self.ctl(self.pid, "stop")
         self.assertEqual(status, 0)
         self.assertIn(".3.", os.path.basename(capture))
@@ -93,7 +93,7 @@ class Control(unittest.TestCase):
 
     def test_reports_a_process_that_does_not_answer(self):
         self.train()
-        self.tell("train 1")
+        self.command("train 1")
         self.trainer.send_signal(signal.SIGSTOP)
         self.assertTrue(os.WIFSTOPPED(os.waitpid(self.trainer.pid, os.WUNTRACED)[1]))
         status, out, err = self.ctl(self.pid, "status", "--timeout", "0.1")

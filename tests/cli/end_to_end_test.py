@@ -87,8 +87,8 @@ def check_schedule(directory):
     # A capture for each window is told of in the order of the windows.
     options = ["--schedule", "active=1", "--step-range", "iteration #", "--export-each", "window"]
     result = prof("run", "-o", "each", *options, "--cupti-library", FAKE_CUPTI, "--", TRAINER, "steps", "12", cwd=directory)
-    told = re.findall(r"in 1 window: step (\d+)$", result.stderr, re.MULTILINE)
-    assert told == [str(step) for step in range(12)], result.stderr
+    reported = re.findall(r"in 1 window: step (\d+)$", result.stderr, re.MULTILINE)
+    assert reported == [str(step) for step in range(12)], result.stderr
 
     trace = json.loads(gzip.decompress(pathlib.Path(capture.replace(".prof", ".trace.json.gz")).read_bytes()))
     edges = [event for event in trace["traceEvents"] if event["name"].startswith("recording ")]

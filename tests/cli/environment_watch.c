@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static void tell(const char* name, const void* caller) {
+static void report(const char* name, const void* caller) {
     Dl_info from;
     char thread[17] = "";
     char line[256];
@@ -21,7 +21,7 @@ static void tell(const char* name, const void* caller) {
 
 char* getenv(const char* name) {
     const size_t length = strlen(name);
-    tell(name, __builtin_return_address(0));
+    report(name, __builtin_return_address(0));
     for (char** each = environ; each != NULL && *each != NULL; ++each) {
         if (strncmp(*each, name, length) == 0 && (*each)[length] == '=') return *each + length + 1;
     }

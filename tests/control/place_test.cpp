@@ -36,14 +36,14 @@ TEST(ControlPlace, IsAPrivateDirectory) {
 }
 
 TEST(ControlPlace, RefusesAnotherUsersDirectory) {
-    const auto look = [](const char*, struct stat* out) {
+    const auto stat_as = [](const char*, struct stat* out) {
         *out = {};
         out->st_mode = S_IFDIR | 0700;
         out->st_uid = 4711;
         return 0;
     };
-    EXPECT_EQ(check_private_directory("/x", 4711, look).message(), "");
-    EXPECT_NE(check_private_directory("/x", 4712, look).message().find("belongs to user 4711"), std::string::npos);
+    EXPECT_EQ(check_private_directory("/x", 4711, stat_as).message(), "");
+    EXPECT_NE(check_private_directory("/x", 4712, stat_as).message().find("belongs to user 4711"), std::string::npos);
 }
 
 class runtime_directory {

@@ -43,7 +43,7 @@ public:
 
     bool connected() const noexcept { return connected_; }
     // False: the other side has hung up.
-    bool say(std::string_view text) const {
+    bool send_text(std::string_view text) const {
         while (!text.empty()) {
             const ssize_t bytes = send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
             if (bytes <= 0) return false;
@@ -55,8 +55,8 @@ public:
         pollfd one{.fd = fd_, .events = POLLRDHUP, .revents = 0};
         EXPECT_EQ(poll(&one, 1, -1), 1);
     }
-    void say_no_more() const { shutdown(fd_, SHUT_WR); }
-    std::string hear() const {
+    void end_sending() const { shutdown(fd_, SHUT_WR); }
+    std::string receive_all() const {
         std::string out;
         char part[512];
         for (ssize_t bytes = 0; (bytes = recv(fd_, part, sizeof part, 0)) > 0;) {
@@ -109,8 +109,8 @@ struct served {
     }
     std::string echo() const {
         const raw_client client(path);
-        client.say(request_line({"echo", {}}));
-        return client.hear();
+        client.send_text(request_line({"echo", {}}));
+        return client.receive_all();
     }
 
     scratch_directory scratch;
@@ -136,55 +136,55 @@ TEST(ControlServer, AnswersOnAPrivateSocket) {
 
 TEST(ControlServer, IsNotBlockedByClients) {
     served one;
-    const raw_client silent(one.path);
+    const raw_client idle(one.path);
     const raw_client half(one.path);
-    EXPECT_TRUE(half.say("prof-control 1 ec"));
+    EXPECT_TRUE(half.send_text("prof-control 1 ec"));
     const raw_client busy(one.path);
-    EXPECT_TRUE(busy.say(request_line({"wait", {}})));
+    EXPECT_TRUE(busy.send_text(request_line({"wait", {}})));
     one.await_waiting(1);
     {
         const raw_client gone(one.path);
-        EXPECT_TRUE(gone.say("prof-control 1 sta"));
+        EXPECT_TRUE(gone.send_text("prof-control 1 sta"));
     }
     EXPECT_EQ(one.echo(), echoed);
-    EXPECT_TRUE(half.say("ho\n"));
-    EXPECT_EQ(half.hear(), echoed);
+    EXPECT_TRUE(half.send_text("ho\n"));
+    EXPECT_EQ(half.receive_all(), echoed);
     one.answer_all("late");
-    EXPECT_EQ(busy.hear(), "prof-control 1 done 4\nlate");
+    EXPECT_EQ(busy.receive_all(), "prof-control 1 done 4\nlate");
 }
 
 TEST(ControlServer, ReadsNoMoreThanARequest) {
     const served one;
     const raw_client loud(one.path);
     const std::string megabyte(1U << 20U, 'x');
-    (void)loud.say(megabyte);  // it is hung up on before the end
+    (void)loud.send_text(megabyte);  // it is hung up on before the end
     EXPECT_EQ(one.echo(), echoed);
 
     std::string longest = request_line({"echo", {"x"}});
     longest.insert(longest.size() - 1, longest_request - longest.size(), 'x');
     const raw_client just(one.path);
-    EXPECT_TRUE(just.say(longest));
-    EXPECT_EQ(just.hear(), echoed);
+    EXPECT_TRUE(just.send_text(longest));
+    EXPECT_EQ(just.receive_all(), echoed);
     const raw_client beyond(one.path);
-    EXPECT_TRUE(beyond.say("x" + longest));
-    EXPECT_EQ(beyond.hear(), "prof-control 1 refused 33\na request has at most 16384 bytes");
+    EXPECT_TRUE(beyond.send_text("x" + longest));
+    EXPECT_EQ(beyond.receive_all(), "prof-control 1 refused 33\na request has at most 16384 bytes");
 }
 
 TEST(ControlServer, AnswersAClientThatClosedItsSide) {
     served one;
     const raw_client client(one.path);
-    EXPECT_TRUE(client.say(request_line({"wait", {}})));
-    client.say_no_more();
+    EXPECT_TRUE(client.send_text(request_line({"wait", {}})));
+    client.end_sending();
     one.await_waiting(1);
     EXPECT_EQ(one.echo(), echoed);
     one.answer_all("late");
-    EXPECT_EQ(client.hear(), "prof-control 1 done 4\nlate");
+    EXPECT_EQ(client.receive_all(), "prof-control 1 done 4\nlate");
 }
 
 TEST(ControlServer, DisconnectsASlowClient) {
     const served one(50ms);
-    const raw_client silent(one.path);
-    EXPECT_EQ(silent.hear(), "");  // returns
+    const raw_client idle(one.path);
+    EXPECT_EQ(idle.receive_all(), "");  // returns
 }
 
 // As many clients as there are places do not read, and the answer is longer than the buffers between the two.
@@ -193,11 +193,11 @@ TEST(ControlServer, DisconnectsAClientThatDoesNotReadItsAnswer) {
     std::vector<std::unique_ptr<raw_client>> clients;
     for (std::size_t i = 0; i < most_control_clients; ++i) {
         clients.push_back(std::make_unique<raw_client>(one.path));
-        (void)clients.back()->say(request_line({"much", {}}));
+        (void)clients.back()->send_text(request_line({"much", {}}));
     }
     for (const auto& client : clients) {
         client->await_hang_up();
-        EXPECT_LT(client->hear().size(), much);
+        EXPECT_LT(client->receive_all().size(), much);
     }
     EXPECT_EQ(one.echo(), echoed);
 }
@@ -208,7 +208,7 @@ TEST(ControlServer, RefusesClientsBeyondTheLimit) {
     std::vector<std::unique_ptr<raw_client>> clients;
     for (std::size_t i = 0; i < most_control_clients; ++i) {
         clients.push_back(std::make_unique<raw_client>(one.path));
-        EXPECT_TRUE(clients.back()->say(request_line({"wait", {}})));
+        EXPECT_TRUE(clients.back()->send_text(request_line({"wait", {}})));
     }
     one.await_waiting(most_control_clients);
     EXPECT_NE(one.echo().find("refused"), std::string::npos);
@@ -228,13 +228,13 @@ TEST(ControlServer, WakesUpForRaise) {
 TEST(ControlServer, LeavesNoSocketBehind) {
     served one;
     const raw_client busy(one.path);
-    EXPECT_TRUE(busy.say(request_line({"wait", {}})));
-    const raw_client silent(one.path);
+    EXPECT_TRUE(busy.send_text(request_line({"wait", {}})));
+    const raw_client idle(one.path);
     one.await_waiting(1);
     one.answer_all("at the last moment");
     one.server.stop();
-    EXPECT_EQ(busy.hear(), "prof-control 1 done 18\nat the last moment");
-    EXPECT_EQ(silent.hear(), "");
+    EXPECT_EQ(busy.receive_all(), "prof-control 1 done 18\nat the last moment");
+    EXPECT_EQ(idle.receive_all(), "");
     EXPECT_TRUE(std::filesystem::is_empty(one.scratch.path));
 }
 
@@ -283,8 +283,8 @@ TEST(ControlServer, RefusesOtherUsers) {
         if (setgid(12345) != 0 || setuid(12345) != 0) _exit(3);
         const raw_client client(one.path);
         if (!client.connected()) _exit(4);
-        (void)client.say(request_line({"echo", {}}));
-        _exit(client.hear().find("user 12345 may not control this process") != std::string::npos ? 0 : 5);
+        (void)client.send_text(request_line({"echo", {}}));
+        _exit(client.receive_all().find("user 12345 may not control this process") != std::string::npos ? 0 : 5);
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -305,7 +305,7 @@ int open_sockets() {
 TEST(ControlServer, DoesNotRunInAForkedChild) {
     served one;
     const raw_client busy(one.path);
-    EXPECT_TRUE(busy.say(request_line({"wait", {}})));
+    EXPECT_TRUE(busy.send_text(request_line({"wait", {}})));
     one.await_waiting(1);
     int ends[2];
     ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -318,7 +318,7 @@ TEST(ControlServer, DoesNotRunInAForkedChild) {
         _exit(open_sockets());
     }
     one.answer_all("still here");
-    EXPECT_EQ(busy.hear(), "prof-control 1 done 10\nstill here");
+    EXPECT_EQ(busy.receive_all(), "prof-control 1 done 10\nstill here");
     EXPECT_EQ(one.echo(), echoed);
     one.server.stop();
     EXPECT_FALSE(raw_client(one.path).connected());
@@ -372,8 +372,8 @@ TEST(ControlServer, SleepsAndWakesUnderADescriptorLimit) {
     }
     setrlimit(RLIMIT_NOFILE, &usual);
     one.server.raise();
-    before.say(request_line({"echo", {}}));
-    EXPECT_EQ(before.hear(), echoed);
+    before.send_text(request_line({"echo", {}}));
+    EXPECT_EQ(before.receive_all(), echoed);
 }
 
 }  // namespace

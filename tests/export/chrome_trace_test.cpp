@@ -95,8 +95,10 @@ TEST(ChromeTrace, CountsWhatItWrote) {
     EXPECT_EQ(counts.host_ranges, 7U);
     EXPECT_EQ(counts.process_ranges, 1U);
     EXPECT_EQ(counts.gpu_ops, 11U);
-    EXPECT_EQ(counts.flows, 9U);     // two operations have no launch
-    EXPECT_EQ(counts.instants, 3U);  // a mark, a launch that did not complete, dropped records
+    EXPECT_EQ(counts.flows, 9U);  // two operations have no launch
+    // A mark, a launch that did not complete, dropped records, a counter's value that is no number.
+    EXPECT_EQ(counts.instants, 4U);
+    EXPECT_EQ(counts.counters, 2U);
     EXPECT_EQ(eventful().events("X", "user_annotation").size(), counts.host_ranges);
     EXPECT_EQ(eventful().events("X", "cuda_runtime").size() + eventful().events("X", "cuda_driver").size(),
               counts.api_calls);
@@ -109,6 +111,16 @@ TEST(ChromeTrace, CountsWhatItWrote) {
     EXPECT_EQ(eventful().events("b").size(), counts.process_ranges);
     EXPECT_EQ(eventful().events("e").size(), counts.process_ranges);
     EXPECT_EQ(eventful().events("i").size(), counts.instants);
+    EXPECT_EQ(eventful().events("C").size(), counts.counters);
+}
+
+TEST(ChromeTrace, WritesTheValuesOfCounters) {
+    std::vector<double> values;
+    for (const json& event : eventful().events("C")) {
+        EXPECT_EQ(event["name"], "loss");
+        values.push_back(event["args"]["value"]);
+    }
+    EXPECT_THAT(values, ElementsAre(0.75, 0.5));
 }
 
 TEST(ChromeTrace, WritesEveryAttributeOfARange) {

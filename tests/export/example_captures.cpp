@@ -1,6 +1,7 @@
 #include "export/example_captures.hpp"
 
 #include <bit>
+#include <cmath>
 #include <random>
 
 #include "record/label.hpp"
@@ -44,6 +45,7 @@ timeline eventful_capture() {
     capture_builder capture;
     describe(capture, "3");
     const std::uint16_t other = capture.domain("data \"loader\"");
+    const std::uint16_t counters = capture.domain("prof.counters");
     thread_script& main = capture.thread("python");
     thread_script& autograd = capture.thread("pt_autograd_0");
     const auto key = [](std::uint32_t id, std::uint32_t epoch = 1) { return correlation_key(epoch, id); };
@@ -67,6 +69,16 @@ timeline eventful_capture() {
     main.pop(3500, other);  // decode
     main.pop(4000, other);  // batch
     main.mark(4100, "checkpoint");
+    const auto loss = [&](std::uint64_t ns, double value) {
+        main.add({.ticks = ns,
+                  .value = std::bit_cast<std::uint64_t>(value),
+                  .name = capture.name("loss"),
+                  .domain = counters,
+                  .kind = record_kind::mark,
+                  .flags = static_cast<std::uint8_t>(payload_type::f64)});
+    };
+    loss(4150, 0.75);
+    loss(4160, std::nan(""));
     main.push(4200, hostile_name);
     main.call(4300, 4340, key(4), cuda_memset_async);
     main.call(4400, 4440, key(5), cu_launch_kernel, hostile_name);
@@ -79,6 +91,7 @@ timeline eventful_capture() {
     autograd.pop(5300);
     main.pop(6000);
     main.pop(9000);
+    loss(9100, 0.5);
     // After a second attachment of CUPTI the correlation ids begin anew.
     main.call(9200, 9260, key(1, 2), cuda_launch_kernel, "late_kernel");
     // One whose work never completed, one that never returned, and one with a number we do not know.

@@ -26,6 +26,8 @@ union all select 'row', thread.name, tid, pid, 0, 0, 0 from thread join process 
 union all select 'nested', slice.name, around.name, thread.name, slice.depth, 0, 0
   from slice join thread_track on slice.track_id = thread_track.id join thread using (utid)
   left join slice as around on slice.parent_id = around.id where slice.category != 'kernel'
+union all select 'counter', counter_track.name, ts, value, 0, 0, 0
+  from counter join counter_track on counter.track_id = counter_track.id
 union all select 'correlation', arg_set_id, int_value, 0, 0, 0, 0 from args where key = 'args.correlation'
 """
 
@@ -49,7 +51,7 @@ def load(program, trace):
         file.write(QUERY)
         file.flush()
         out = subprocess.run([program, "-q", file.name, str(trace)], check=True, capture_output=True, text=True)
-    rows = {kind: [] for kind in ("error", "slice", "flow", "track", "payload", "row", "nested", "correlation")}
+    rows = {kind: [] for kind in ("error", "slice", "flow", "track", "payload", "row", "nested", "counter", "correlation")}
     for kind, *values in list(csv.reader(io.StringIO(out.stdout)))[1:]:
         rows[kind].append(values)
     assert not rows["error"], rows["error"]
@@ -145,11 +147,15 @@ def main():
         trace = json.loads(path.read_text())
         counts = json.loads(pathlib.Path(traces.name, name + ".counts.json").read_text())
         rows = load(program, path)
-        expected = sum(counts.values()) - counts["flows"]
+        expected = sum(counts.values()) - counts["flows"] - counts["counters"]
+        assert len(rows["counter"]) == counts["counters"], f"{len(rows['counter'])} values of {counts['counters']}"
         assert len(rows["slice"]) == expected, f"{len(rows['slice'])} slices of {expected}"
         assert len(rows["flow"]) == counts["flows"], f"{len(rows['flow'])} arrows of {counts['flows']}"
         check_slices(rows, trace)
         check_flows(rows)
+        if name == "eventful":
+            values = [(track, float(value)) for track, _, value, *_ in rows["counter"]]
+            assert values == [("loss value", 0.75), ("loss value", 0.5)], values
         if name == "edges":
             check_payloads(rows)
             check_streams(rows)

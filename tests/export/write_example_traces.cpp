@@ -28,6 +28,7 @@ void write(std::span<const prof::timeline> captures, const std::string& stem) {
                                     {"projected_ranges", counts.projected_ranges},
                                     {"process_ranges", counts.process_ranges},
                                     {"instants", counts.instants},
+                                    {"counters", counts.counters},
                                     {"flows", counts.flows}};
     std::ofstream(stem + ".counts.json") << written.dump(2) << '\n';
 }

@@ -110,7 +110,7 @@ struct fake_gpu_operation {
     uint64_t index;                          /* in the journal: order of launch */
     uint64_t submitted_ns, start_ns, end_ns; /* FAKE_GPU_NEVER: hangs, or waits for what hangs */
     uint64_t bytes;
-    uint64_t graph_node_id; /* of the instantiated graph's node; 0 outside graphs */
+    uint64_t graph_node_id; /* of the executable graph's node; 0 outside graphs */
     const char* name;       /* kernel's mangled name; valid until reset; else null */
     uint32_t kind;          /* enum fake_gpu_kind */
     uint32_t record;        /* enum fake_gpu_record_state */

@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-std::vector<std::string> told;
+std::vector<std::string> events;
 
 std::string id_of(CUgraphNode node) {
     std::uint64_t id = 0;
@@ -18,36 +18,36 @@ std::string id_of(CUgraphNode node) {
     return std::to_string(id >> 32) + '.' + std::to_string(id & UINT32_MAX);
 }
 
-void CUPTIAPI hear(void*, CUpti_CallbackDomain, CUpti_CallbackId what, const void* data) {
+void CUPTIAPI on_event(void*, CUpti_CallbackDomain, CUpti_CallbackId what, const void* data) {
     const auto& graph =
         *static_cast<const CUpti_GraphData*>(static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor);
     std::uint32_t id = 0;
     switch (what) {
         case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
-            told.push_back("created " + id_of(graph.node));
+            events.push_back("created " + id_of(graph.node));
             break;
         case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
-            told.push_back("cloned " + id_of(graph.node) + " of " + id_of(graph.originalNode));
+            events.push_back("cloned " + id_of(graph.node) + " of " + id_of(graph.originalNode));
             break;
         case CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING:
-            told.push_back("destroyed " + id_of(graph.node));
+            events.push_back("destroyed " + id_of(graph.node));
             break;
         case CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING:
             EXPECT_EQ(cuptiGetGraphId(graph.graph, &id), CUPTI_SUCCESS);
-            told.push_back("graph destroyed " + std::to_string(id));
+            events.push_back("graph destroyed " + std::to_string(id));
             break;
         case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING:
-            told.emplace_back("starting");
+            events.emplace_back("starting");
             break;
         case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:
             EXPECT_EQ(cuptiGetGraphExecId(graph.graphExec, &id), CUPTI_SUCCESS);
-            told.push_back("exec " + std::to_string(id));
+            events.push_back("exec " + std::to_string(id));
             break;
         case CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED:
-            told.push_back("updated " + id_of(graph.originalNode) + " by " + id_of(graph.node));
+            events.push_back("updated " + id_of(graph.originalNode) + " by " + id_of(graph.node));
             break;
         case CUPTI_CBID_RESOURCE_GRAPH_NODE_SET_PARAMS:
-            told.push_back("set " + id_of(graph.node));
+            events.push_back("set " + id_of(graph.node));
             break;
         default:
             break;
@@ -58,14 +58,14 @@ class FakeInnerGraphs : public cupti_client {
 protected:
     void SetUp() override {
         cupti_client::SetUp();
-        told.clear();
+        events.clear();
         ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-        ASSERT_EQ(cuptiSubscribe(&listener, hear, nullptr), CUPTI_SUCCESS);
-        ASSERT_EQ(cuptiEnableDomain(1, listener, CUPTI_CB_DOMAIN_RESOURCE), CUPTI_SUCCESS);
+        ASSERT_EQ(cuptiSubscribe(&subscriber, on_event, nullptr), CUPTI_SUCCESS);
+        ASSERT_EQ(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE), CUPTI_SUCCESS);
         ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
     }
     void TearDown() override {
-        EXPECT_EQ(cuptiUnsubscribe(listener), CUPTI_SUCCESS);
+        EXPECT_EQ(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS);
         cupti_client::TearDown();
     }
 
@@ -96,12 +96,12 @@ protected:
         return graph;
     }
     cudaGraphExec_t instantiate(cudaGraph_t graph) {
-        told.clear();
+        events.clear();
         cudaGraphExec_t exec = nullptr;
         EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
         // Without the node of the temporary graph: the latest before `starting` that is no copy.
-        const auto starting = std::find(told.begin(), told.end(), "starting");
-        if (starting != told.begin() && starting[-1].starts_with("created ")) told.erase(starting - 1);
+        const auto starting = std::find(events.begin(), events.end(), "starting");
+        if (starting != events.begin() && starting[-1].starts_with("created ")) events.erase(starting - 1);
         return exec;
     }
     // "name node correlated?" of each kernel.
@@ -122,7 +122,7 @@ protected:
 
     cudaStream_t stream = nullptr;
     cudaGraphConditionalHandle condition = 0;
-    CUpti_SubscriberHandle listener = nullptr;
+    CUpti_SubscriberHandle subscriber = nullptr;
 };
 
 TEST_F(FakeInnerGraphs, MovesChildNodesBehindTheGraphsNodes) {
@@ -130,12 +130,12 @@ TEST_F(FakeInnerGraphs, MovesChildNodesBehindTheGraphsNodes) {
     cudaGraph_t graph = nullptr;
     cudaGraphNode_t node = nullptr;
     ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
-    told.clear();
+    events.clear();
     ASSERT_EQ(cudaGraphAddChildGraphNode(&node, graph, nullptr, 0, child), cudaSuccess);
-    EXPECT_THAT(told, ElementsAre("created 3.0", "cloned 3.0 of 1.0", "created 2.0"));
+    EXPECT_THAT(events, ElementsAre("created 3.0", "cloned 3.0 of 1.0", "created 2.0"));
     const cudaGraphExec_t exec = instantiate(graph);
-    EXPECT_THAT(told, ElementsAre("created 5.0", "cloned 5.0 of 3.0", "created 4.0", "cloned 4.0 of 2.0", "starting",
-                                  "destroyed 4.0", "graph destroyed 5", "exec 4"));
+    EXPECT_THAT(events, ElementsAre("created 5.0", "cloned 5.0 of 3.0", "created 4.0", "cloned 4.0 of 2.0", "starting",
+                                    "destroyed 4.0", "graph destroyed 5", "exec 4"));
     EXPECT_THAT(launch(exec), ElementsAre("a 4.1"));
 }
 
@@ -148,23 +148,23 @@ TEST_F(FakeInnerGraphs, MovesNodesOfANestedChildTwice) {
     ASSERT_EQ(cudaGraphAddChildGraphNode(&node, b, nullptr, 0, a), cudaSuccess);
     ASSERT_EQ(cudaGraphCreate(&c, 0), cudaSuccess);
     ASSERT_EQ(cudaGraphAddChildGraphNode(&node, c, nullptr, 0, b), cudaSuccess);
-    told.clear();
+    events.clear();
     ASSERT_EQ(cudaGraphDestroy(a), cudaSuccess);
     ASSERT_EQ(cudaGraphDestroy(b), cudaSuccess);
-    EXPECT_THAT(told, ElementsAre("graph destroyed 1", "destroyed 1.0", "graph destroyed 2", "destroyed 2.0",
-                                  "graph destroyed 3", "destroyed 3.0"));
+    EXPECT_THAT(events, ElementsAre("graph destroyed 1", "destroyed 1.0", "graph destroyed 2", "destroyed 2.0",
+                                    "graph destroyed 3", "destroyed 3.0"));
     const cudaGraphExec_t exec = instantiate(c);
-    EXPECT_THAT(told, ElementsAre("created 9.0", "cloned 9.0 of 6.0", "created 8.0", "cloned 8.0 of 5.0", "created 7.0",
-                                  "cloned 7.0 of 4.0", "starting", "destroyed 7.0", "graph destroyed 8",
-                                  "destroyed 7.1", "graph destroyed 9", "exec 7"));
+    EXPECT_THAT(events, ElementsAre("created 9.0", "cloned 9.0 of 6.0", "created 8.0", "cloned 8.0 of 5.0",
+                                    "created 7.0", "cloned 7.0 of 4.0", "starting", "destroyed 7.0",
+                                    "graph destroyed 8", "destroyed 7.1", "graph destroyed 9", "exec 7"));
     EXPECT_THAT(launch(exec), ElementsAre("a 7.2"));
 }
 
 TEST_F(FakeInnerGraphs, RunsABodyWithoutTheLaunchsCorrelation) {
     const cudaGraphExec_t exec = instantiate(conditional(cudaGraphCondTypeIf, {"body"}));
-    EXPECT_THAT(told, ElementsAre("created 3.0", "cloned 3.0 of 1.0", "created 4.0", "cloned 4.0 of 2.0", "created 3.1",
-                                  "cloned 3.1 of 1.1", "starting", "graph destroyed 4", "created 3.3", "created 3.4",
-                                  "exec 3"));
+    EXPECT_THAT(events, ElementsAre("created 3.0", "cloned 3.0 of 1.0", "created 4.0", "cloned 4.0 of 2.0",
+                                    "created 3.1", "cloned 3.1 of 1.1", "starting", "graph destroyed 4", "created 3.3",
+                                    "created 3.4", "exec 3"));
     EXPECT_THAT(launch(exec), ElementsAre("before 3.0", "body 3.2 alone"));
     fake_gpu_set_condition(condition, 0);
     EXPECT_THAT(launch(exec), ElementsAre("before 3.0"));
@@ -189,13 +189,13 @@ TEST_F(FakeInnerGraphs, KeepsTheExecutablesIdsOnUpdate) {
     const cudaGraphExec_t exec = instantiate(capture({"a", "b"}));
     EXPECT_THAT(launch(exec), ElementsAre("a 2.0", "b 2.1"));
     const cudaGraph_t other = capture({"c", "d"});
-    told.clear();
+    events.clear();
     cudaGraphExecUpdateResultInfo result{};
     ASSERT_EQ(cudaGraphExecUpdate(exec, other, &result), cudaSuccess);
-    EXPECT_EQ(told.size(), 4U);
-    EXPECT_TRUE(told[0].starts_with("updated 2.1 by ") && told[0].ends_with(".1")) << told[0];
-    EXPECT_EQ(told[1], "set 2.1");
-    EXPECT_TRUE(told[2].starts_with("updated 2.0 by ") && told[2].ends_with(".0")) << told[2];
+    EXPECT_EQ(events.size(), 4U);
+    EXPECT_TRUE(events[0].starts_with("updated 2.1 by ") && events[0].ends_with(".1")) << events[0];
+    EXPECT_EQ(events[1], "set 2.1");
+    EXPECT_TRUE(events[2].starts_with("updated 2.0 by ") && events[2].ends_with(".0")) << events[2];
     ASSERT_EQ(cudaGraphDestroy(other), cudaSuccess);
     EXPECT_THAT(launch(exec), ElementsAre("c 2.0", "d 2.1"));
     EXPECT_NE(cudaGraphExecUpdate(exec, capture({"a"}), &result), cudaSuccess);

@@ -32,8 +32,8 @@ def check_definition_is_nsights(capture, computed):
     nsights = sum(of["Total GPU Ops"] for (name, _), of in computed.items() if name.split(":", 1)[1] == "backward")
     assert nsights == ops - adopted, f"backward: {ops} operations, {adopted} adopted, {nsights} by Nsight's definition"
     if capture.name == "h200_train.prof":
-        said = f"`backward` has {ops:,} operations, of which {nsights} count by Nsight's definition"
-        assert said in " ".join((ROOT / "docs/reference/attribution.md").read_text().split()), said
+        printed = f"`backward` has {ops:,} operations, of which {nsights} count by Nsight's definition"
+        assert printed in " ".join((ROOT / "docs/reference/attribution.md").read_text().split()), printed
     return f"backward has {ops} operations, {nsights} by Nsight's definition"
 
 

@@ -68,9 +68,9 @@ def judge(journal, projection, kernels, summary):
         sum(row["gpu_self_ns"] for row in projection["rows"]) == projection["total_gpu_ns"], "the self rows' sum"
     )
     verdict.check(not any(projection["dropped"].values()), f"dropped: {projection['dropped']}")
-    is_said = "dynamic parallelism" in summary
-    verdict.check(is_said or recorded["device_child"], "the summary says nothing of kernels without records")
-    return verdict, recorded, is_said
+    is_reported = "dynamic parallelism" in summary
+    verdict.check(is_reported or recorded["device_child"], "the summary says nothing of kernels without records")
+    return verdict, recorded, is_reported
 
 
 def main(arguments=None):
@@ -86,7 +86,7 @@ def main(arguments=None):
     journal = json.loads(text(options.journal))
     projection = json.loads(text(options.projection))
     kernels = json.loads(text(options.kernels))
-    verdict, recorded, is_said = judge(journal, projection, kernels, text(options.summary))
+    verdict, recorded, is_reported = judge(journal, projection, kernels, text(options.summary))
     for fault in verdict.faults:
         print(fault)
     seen = ", ".join(f"{name} {recorded[name]} of {len(journal[name])}" for name in BY_THE_GPU)
@@ -94,7 +94,7 @@ def main(arguments=None):
     print(
         f"{'wrong' if verdict.faults else 'right'}: {verdict.figures} figures, {len(verdict.faults)} wrong; records of what "
         f"the GPU launched: {seen}; {unmatched} operations in (unmatched); the summary "
-        f"{'says' if is_said else 'does not say'} that kernels may launch kernels"
+        f"{'says' if is_reported else 'does not say'} that kernels may launch kernels"
     )
     return 1 if verdict.faults else 0
 

@@ -13,7 +13,7 @@ import ctypes
 import sys
 
 DEVICE, MEMSET = 8, 2  # CUpti_ActivityKind
-heard = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)(lambda *_: None)
+on_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)(lambda *_: None)
 memory = ctypes.create_string_buffer(1 << 20)
 
 
@@ -61,7 +61,7 @@ def set_memory(driver):
 
 def record_and_let_go(library, driver):
     handle = ctypes.c_void_p()
-    expect(library, "cuptiSubscribe", ctypes.byref(handle), heard, None)
+    expect(library, "cuptiSubscribe", ctypes.byref(handle), on_callback, None)
     expect(library, "cuptiActivityRegisterCallbacks", requested, completed)
     for kind in DEVICE, MEMSET:
         expect(library, "cuptiActivityEnable", kind)
@@ -87,7 +87,7 @@ def main():
     versions = version(first), version(second)
     record_and_let_go(first, driver)
     _ctypes.dlclose(first._handle)
-    answer = second.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), heard, None)
+    answer = second.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), on_callback, None)
     print(f"after CUPTI {versions[0]} a copy of {versions[1]} is answered {answer}")
     return 1 if answer else 0
 

@@ -226,13 +226,13 @@ class Runner:
 
 def check(runner, name, eager):
     """(faults, report) of one run."""
-    captures, said = runner.run(name)
+    captures, printed = runner.run(name)
     if name in ("late", "stopped"):
         faults = [] if len(captures) == 2 else [f"{len(captures)} captures, not 2"]
         reports = [runner.report(capture) for capture in captures]
         by_node = [report for report in reports if iteration_row(report)["ops"] > STEPS]
         # A recording that begins after the graph was made has it by nodes, and reports that.
-        if len(by_node) != (2 if name == "late" else 1) or "node by node" not in said:
+        if len(by_node) != (2 if name == "late" else 1) or "node by node" not in printed:
             faults.append(f"{len(by_node)} of {len(reports)} recordings are by nodes")
         for report in reports:
             faults += common_faults(report)

@@ -170,12 +170,12 @@ def check(prof, work, run, eager):
     out = subprocess.run([prof, "report", str(capture), "--report", "gpu-projection", "--format", "json"],
                          capture_output=True, text=True, check=True)
     report = json.loads(out.stdout)
-    told = {"shares": graphs.shares(report), "remembered": remembered_nodes(capture),
+    facts = {"shares": graphs.shares(report), "remembered": remembered_nodes(capture),
             "ops_of_unseen_captures": report["ops_of_unseen_captures"]}
     if run == "eager":
-        return graphs.common_faults(report), told | {"report": report}
+        return graphs.common_faults(report), facts | {"report": report}
     faults = graphs.replay_faults(eager, report) if eager else graphs.common_faults(report)
-    return faults + (other_faults(report) if run == "again" else []), told
+    return faults + (other_faults(report) if run == "again" else []), facts
 
 
 RUNS = ("eager", "before", "windows", "again", "gone", "cost")
@@ -210,12 +210,12 @@ def main(arguments=None):
         verdicts, eager = {}, None
         for run in options.only or RUNS:
             try:
-                faults, told = check(options.prof, work, run, eager)
+                faults, facts = check(options.prof, work, run, eager)
             except (RuntimeError, subprocess.SubprocessError, AssertionError, OSError, ValueError) as failure:
-                faults, told = [f"{type(failure).__name__}: {failure}"], {}
-            eager = told.pop("report", eager)
-            verdicts[run] = {"faults": faults} | told
-            print(f"{run:8} {'FAILED' if faults else 'ok'}  {told}", *(f"    {fault}" for fault in faults), sep="\n",
+                faults, facts = [f"{type(failure).__name__}: {failure}"], {}
+            eager = facts.pop("report", eager)
+            verdicts[run] = {"faults": faults} | facts
+            print(f"{run:8} {'FAILED' if faults else 'ok'}  {facts}", *(f"    {fault}" for fault in faults), sep="\n",
                   flush=True)
         if options.json:
             options.json.write_text(json.dumps(verdicts, indent=1))

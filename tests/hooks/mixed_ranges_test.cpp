@@ -11,10 +11,10 @@ void make_disabled_range();
 namespace prof::mixed_ranges_test {
 namespace {
 
-std::vector<std::string> heard;
+std::vector<std::string> observed;
 
 int NVTX_API note_push(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) {
-    heard.emplace_back(event->message.ascii);
+    observed.emplace_back(event->message.ascii);
     return 0;
 }
 
@@ -31,7 +31,7 @@ TEST(PartlyDisabledRanges, ComeOnlyFromPartsThatEnableThem) {
     InitializeInjectionNvtx2_fnptr = attach_mixed;
     make_disabled_range();
     { const scoped_range range("enabled"); }
-    EXPECT_EQ(heard, std::vector<std::string>{"enabled"});
+    EXPECT_EQ(observed, std::vector<std::string>{"enabled"});
 }
 
 }  // namespace

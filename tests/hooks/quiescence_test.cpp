@@ -28,18 +28,18 @@ constexpr milliseconds short_time{5};
 class sleepers {
 public:
     explicit sleepers(int count) {
-        for (int i = 0; i < count; ++i) threads_.emplace_back([this] { awake_.wait(false); });
+        for (int i = 0; i < count; ++i) threads_.emplace_back([this] { released_.wait(false); });
     }
     ~sleepers() {
-        awake_ = true;
-        awake_.notify_all();
+        released_ = true;
+        released_.notify_all();
         for (std::thread& each : threads_) each.join();
     }
     sleepers(const sleepers&) = delete;
     sleepers& operator=(const sleepers&) = delete;
 
 private:
-    std::atomic<bool> awake_{false};
+    std::atomic<bool> released_{false};
     std::vector<std::thread> threads_;
 };
 

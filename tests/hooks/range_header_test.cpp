@@ -1,10 +1,12 @@
-// When <prof/range.hpp> calls the tool: libprof while it listens, any other tool always.
+// What <prof/range.hpp> passes to the tool, and when: to libprof while it records, to any other tool always.
 #include <gtest/gtest.h>
 
 #include <prof/range.hpp>
 
 #include <cstring>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
@@ -76,7 +78,7 @@ int NVTX_API attach(NvtxGetExportTableFunc_t get_export_table) {
     return 1;
 }
 
-nvtxResourceHandle_t silent_resource(nvtxDomainHandle_t, nvtxResourceAttributes_t*) { return nullptr; }
+nvtxResourceHandle_t null_resource(nvtxDomainHandle_t, nvtxResourceAttributes_t*) { return nullptr; }
 
 struct RangeHeader : testing::Test {
     static region& where() {
@@ -91,7 +93,7 @@ struct RangeHeader : testing::Test {
     void SetUp() override {
         install_region(&where(), nullptr);
         InitializeInjectionNvtx2_fnptr = attach;  // NVTX looks at it once, at its first use
-        (void)detail::the_tool();
+        (void)detail::tool_of<detail::ranges>();
         pushes = 0;
         pops = 0;
     }
@@ -143,15 +145,15 @@ TEST_F(RangeHeader, ReportsTheEndOfARangeThatBeganUnrecorded) {
 }
 
 TEST_F(RangeHeader, AlwaysCallsAToolThatDoesNotAnswer) {
-    EXPECT_FALSE(detail::tool{}.hears());
+    EXPECT_FALSE(detail::tool{}.is_active());
     EXPECT_EQ(detail::tool{}.push, counted_push_for_header);
     EXPECT_EQ(detail::tool{}.pop, counted_pop_for_header);
-    auto* const answer = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, silent_resource);
-    EXPECT_TRUE(detail::tool{}.hears());
+    auto* const answer = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, null_resource);
+    EXPECT_TRUE(detail::tool{}.is_active());
     EXPECT_EQ(detail::tool{}.push, detail::tool::push_by_nvtx);
     EXPECT_EQ(detail::tool{}.pop, detail::tool::pop_by_nvtx);
-    replace_hook<decltype(silent_resource)>(NVTX_CBID_CORE2_DomainResourceCreate, nullptr);  // no tool
-    EXPECT_TRUE(detail::tool{}.hears());
+    replace_hook<decltype(null_resource)>(NVTX_CBID_CORE2_DomainResourceCreate, nullptr);  // no tool
+    EXPECT_TRUE(detail::tool{}.is_active());
     replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, answer);
 }
 
@@ -208,6 +210,109 @@ TEST_F(RangeHeader, PutsPhasesIntoTheirDomain) {
     EXPECT_EQ(test::drain_records(where()), expected);
 }
 
+// Names made at run time and payloads are those of each entry, also where one place makes many ranges.
+TEST_F(RangeHeader, RecordsTheArgumentsOfEachEntry) {
+    using test::written_record;
+    const auto domain = static_cast<std::uint16_t>(where().domain("prof"));
+    const auto natural = static_cast<std::uint8_t>(payload_type::u64);
+    const auto integer = static_cast<std::uint8_t>(payload_type::i64);
+    const auto real = static_cast<std::uint8_t>(payload_type::f64);
+    const auto bits = [](double value) {
+        std::uint64_t out = 0;
+        std::memcpy(&out, &value, sizeof out);
+        return out;
+    };
+    const written_record end{record_kind::range_pop, domain, "", 0, 0, 0, 0};
+    const auto push = [&](const char* name, std::uint64_t value, std::uint8_t type) {
+        return written_record{record_kind::range_push, domain, name, 0, 0, value, type};
+    };
+    const auto entry = [](const std::string& name, unsigned long tokens, int index, double loss) {
+        { PROF_RANGE("literal", payload(tokens)); }
+        { PROF_RANGE_DYNAMIC(name, payload(index)); }
+        { PROF_RANGE_DYNAMIC(std::string_view(name).substr(1), payload(loss)); }
+        { PROF_RANGE_DYNAMIC(name.c_str()); }
+        { PROF_RANGE_FORMAT("%s: layer %d", name.c_str(), index); }
+        { PROF_FUNCTION_RANGE(color(0), payload(tokens)); }
+    };
+    set_gate(recording_epoch, 3);
+    make_both_kinds();
+    (void)test::drain_records(where());
+    entry("alpha", 100, -1, 0.5);
+    entry("beta", 101, -2, 0.25);
+    EXPECT_EQ(test::drain_records(where()),
+              (std::vector<written_record>{push("literal", 100, natural),
+                                           end,
+                                           push("alpha", static_cast<std::uint64_t>(-1), integer),
+                                           end,
+                                           push("lpha", bits(0.5), real),
+                                           end,
+                                           push("alpha", 0, 0),
+                                           end,
+                                           push("alpha: layer -1", 0, 0),
+                                           end,
+                                           push("operator()", 100, natural),
+                                           end,
+                                           push("literal", 101, natural),
+                                           end,
+                                           push("beta", static_cast<std::uint64_t>(-2), integer),
+                                           end,
+                                           push("eta", bits(0.25), real),
+                                           end,
+                                           push("beta", 0, 0),
+                                           end,
+                                           push("beta: layer -2", 0, 0),
+                                           end,
+                                           push("operator()", 101, natural),
+                                           end}));
+}
+
+TEST_F(RangeHeader, RecordsMarksAndCounters) {
+    using test::written_record;
+    const auto domain = static_cast<std::uint16_t>(where().domain("prof"));
+    const auto counters = static_cast<std::uint16_t>(where().domain("prof.counters"));
+    const auto natural = static_cast<std::uint8_t>(payload_type::u64);
+    const auto integer = static_cast<std::uint8_t>(payload_type::i64);
+    const auto mark_of = [](std::uint16_t of, const char* name, std::uint64_t value, std::uint8_t type) {
+        return written_record{record_kind::mark, of, name, 0, 0, value, type};
+    };
+    const auto make_all = [] {
+        PROF_MARK("mark", payload(7U));
+        PROF_MARK_DYNAMIC(std::string("epoch"));
+        PROF_MARK_FORMAT("epoch %d", 3);
+        PROF_COUNTER("queue", 5);
+        PROF_COUNTER_DYNAMIC(std::string_view("bytes"), std::uint64_t{1} << 40);
+    };
+    make_all();
+    set_gate(recording_epoch, 3);
+    make_both_kinds();
+    (void)test::drain_records(where());
+    make_all();
+    EXPECT_EQ(test::drain_records(where()),
+              (std::vector<written_record>{mark_of(domain, "mark", 7, natural), mark_of(domain, "epoch", 0, 0),
+                                           mark_of(domain, "epoch 3", 0, 0), mark_of(counters, "queue", 5, integer),
+                                           mark_of(counters, "bytes", std::uint64_t{1} << 40, natural)}));
+}
+
+// A text without a terminating zero is copied into 1,024 bytes; a null pointer is an empty text.
+TEST_F(RangeHeader, CutsLongTextsAndTakesNoneForEmpty) {
+    const std::string longest(1023, 'x');
+    set_gate(recording_epoch, 3);
+    make_both_kinds();
+    (void)test::drain_records(where());
+    const std::string longer = longest + "y";
+    { PROF_RANGE_DYNAMIC(std::string_view(longest)); }
+    { PROF_RANGE_DYNAMIC(std::string_view(longer)); }
+    { PROF_RANGE_FORMAT("%sy", longest.c_str()); }
+    { PROF_RANGE_DYNAMIC(longer); }
+    { PROF_RANGE_DYNAMIC(static_cast<const char*>(nullptr)); }
+    { PROF_RANGE_DYNAMIC(std::string_view()); }
+    std::vector<std::string> names;
+    for (const test::written_record& r : test::drain_records(where())) {
+        if (std::get<record_kind>(r) == record_kind::range_push) names.push_back(std::get<std::string>(r));
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{longest, longest, longest, longer, "", ""}));
+}
+
 // A pointer of the program's own is left alone, whatever its name.
 TEST_F(RangeHeader, WritesOnlyToItsOwnResourcePointers) {
     for (const char* name : {"", "gate", "libprof: gat", "libprof: gate2", "libprof: pus", "libprof: pushes",
@@ -221,7 +326,7 @@ TEST_F(RangeHeader, WritesOnlyToItsOwnResourcePointers) {
             resource.identifier.pValue = &untouched;
             resource.messageType = NVTX_MESSAGE_TYPE_ASCII;
             resource.message.ascii = type == NVTX_RESOURCE_TYPE_GENERIC_POINTER ? name : "libprof: gate";
-            nvtxDomainResourceCreate(detail::the_tool().domain, &resource);
+            nvtxDomainResourceCreate(detail::tool_of<detail::ranges>().domain, &resource);
             EXPECT_EQ(untouched, &pushes);
         }
     }

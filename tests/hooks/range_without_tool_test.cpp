@@ -8,10 +8,10 @@ namespace {
 
 TEST(RangeWithoutTool, ChecksOnlyItsOwnGate) {
     const range_site site("at its place");
-    EXPECT_FALSE(site.tool().hears());
+    EXPECT_FALSE(site.tool().is_active());
     const scoped_range no_tool_is_called(site);
     // A tool that accepts texts need not know domains and registered names.
-    EXPECT_TRUE(detail::the_tool().hears());
+    EXPECT_TRUE(detail::tool_of<detail::ranges>().is_active());
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(SignalRanges, KeepTheThreadsRecordsWheneverTheyAreMade) {
     std::uint64_t made = 1;
     std::uint64_t recorded[2] = {};  // of the thread, of the handler
     std::vector<std::string> open;
-    const auto look = [&] {
+    const auto check = [&] {
         for (const record& r : drain()) {
             const std::string name{where.name_text(r.name)};
             if (r.kind == record_kind::range_push) {
@@ -122,12 +122,12 @@ TEST_F(SignalRanges, KeepTheThreadsRecordsWheneverTheyAreMade) {
             nvtxRangePushA("work");
             nvtxRangePop();
         }
-        look();
+        check();
     }
     const itimerval never{};
     setitimer(ITIMER_REAL, &never, nullptr);
     sigaction(SIGALRM, &before, nullptr);
-    look();
+    check();
     EXPECT_TRUE(open.empty());
     EXPECT_EQ(recorded[0], made);
     EXPECT_EQ(recorded[1] + dropped(drop_cause::signal_handler), static_cast<std::uint64_t>(handled));

@@ -146,26 +146,26 @@ TEST_F(TracerFinalize, WaitsForAThreadThatLeavesItsCallback) {
 
 // It sleeps there, as a thread does that has left CUPTI long ago.
 TEST_F(TracerFinalize, IsSkippedWhileAThreadWaitsInCudaProfilerStart) {
-    static std::atomic<int> heard{0};
+    static std::atomic<int> observed{0};
     static std::atomic<bool> may_go_on{false};
     ASSERT_EQ(tracer
                   .observe_profiler_calls([](bool) noexcept {
-                      ++heard;
-                      heard.notify_all();
+                      ++observed;
+                      observed.notify_all();
                       may_go_on.wait(false);
                   })
                   .message(),
               "");
     ASSERT_EQ(attach(false).message(), "");
     std::thread waiting([] { EXPECT_EQ(cudaProfilerStart(), cudaSuccess); });
-    heard.wait(0);
+    observed.wait(0);
     tracer.detach(true);
     EXPECT_EQ(times_finalized(), 0U);
     EXPECT_EQ(fake_cupti_is_subscribed(), 1) << "it comes back to what that frees, and wants it again";
     may_go_on = true;
     may_go_on.notify_all();
     waiting.join();
-    EXPECT_EQ(heard, 1);
+    EXPECT_EQ(observed, 1);
 
     ASSERT_EQ(attach(false).message(), "");
     tracer.detach(true);

@@ -12,10 +12,10 @@
 namespace prof::watched_ranges_test {
 namespace {
 
-std::string heard;  // 's' a step, '(' and ')' a capture range
+std::string observed;  // 's' a step, '(' and ')' a capture range
 
 bool note(range_use use, bool begins) noexcept {
-    heard += use == range_use::step ? 's' : begins ? '(' : ')';
+    observed += use == range_use::step ? 's' : begins ? '(' : ')';
     return use == range_use::capture && begins;
 }
 
@@ -28,7 +28,7 @@ struct WatchedRanges : testing::Test {
 
     void watch(std::vector<watched_range> ranges) {
         watch_ranges(ranges, where, note);
-        heard.clear();
+        observed.clear();
     }
     void TearDown() override { watch_ranges({}, where, nullptr); }
 };
@@ -67,26 +67,26 @@ TEST_F(WatchedRanges, MatchNameAndDomain) {
     for (const auto& c : cases) {
         watch({{range_use::step, *parse_range_name(c.watched)}});
         EXPECT_FALSE(opens_window(c.domain, c.text));
-        EXPECT_EQ(heard, c.is_observed ? "s" : "") << c.watched << " hears \"" << c.text << "\" in " << c.domain;
+        EXPECT_EQ(observed, c.is_observed ? "s" : "") << c.watched << " hears \"" << c.text << "\" in " << c.domain;
     }
 }
 
 TEST_F(WatchedRanges, MatchEveryEncoding) {
     watch({{range_use::step, range_name("schritt ü")}});
     (void)opens_window(0, L"schritt ü");
-    EXPECT_EQ(heard, "s");
+    EXPECT_EQ(observed, "s");
     nvtxEventAttributes_t event{};
     event.size = sizeof event;
     event.messageType = NVTX_MESSAGE_TYPE_UNICODE;
     event.message.unicode = L"schritt ü";
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(&event));
-    EXPECT_EQ(heard, "ss");
+    EXPECT_EQ(observed, "ss");
     event.size = 8;  // an unknown layout
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(&event));
     (void)opens_window(0, static_cast<const nvtxEventAttributes_t*>(nullptr));
     (void)opens_window(0, static_cast<const char*>(nullptr));
     (void)opens_window(0, nullptr);
-    EXPECT_EQ(heard, "ss");
+    EXPECT_EQ(observed, "ss");
 }
 
 TEST_F(WatchedRanges, TakeStepsFromTheFirstThreadOnly) {
@@ -94,7 +94,7 @@ TEST_F(WatchedRanges, TakeStepsFromTheFirstThreadOnly) {
     (void)opens_window(0, "step");
     std::thread([] { (void)opens_window(0, "step"); }).join();
     (void)opens_window(0, "step");
-    EXPECT_EQ(heard, "ss");
+    EXPECT_EQ(observed, "ss");
 }
 
 TEST_F(WatchedRanges, EndAtThePopOfTheirLevelAndThread) {
@@ -106,22 +106,22 @@ TEST_F(WatchedRanges, EndAtThePopOfTheirLevelAndThread) {
     note_pop(&other, 0, 1);
     note_pop(&opener, 0, 2);
     note_pop(&opener, 3, 1);
-    EXPECT_EQ(heard, "(");
+    EXPECT_EQ(observed, "(");
     note_pop(&opener, 0, 1);
     note_pop(&opener, 0, 1);
-    EXPECT_EQ(heard, "()");
+    EXPECT_EQ(observed, "()");
     ASSERT_TRUE(opens_window(0, "capture"));
     remember_opener(nullptr, 0, -1);  // it was not recorded, and nor will its pop be
-    EXPECT_EQ(heard, "()()");
+    EXPECT_EQ(observed, "()()");
 }
 
 TEST_F(WatchedRanges, ServeTwoUsesOfOneRange) {
     watch({{range_use::step, range_name("step")}, {range_use::capture, range_name("step")}});
     EXPECT_TRUE(opens_window(0, "step"));
-    EXPECT_EQ(heard, "s(");
+    EXPECT_EQ(observed, "s(");
     watch({});
     EXPECT_FALSE(opens_window(0, "step"));
-    EXPECT_EQ(heard, "");
+    EXPECT_EQ(observed, "");
 }
 
 }  // namespace

@@ -102,13 +102,13 @@ class Turn:
             raise SystemExit(f"residue.py: the process '{self.role}' has ended with {self.process.wait()}")
         return line.strip()
 
-    def say(self, line):
+    def request(self, line):
         with contextlib.suppress(BrokenPipeError):  # it has ended, which is reported below
             print(line, file=self.process.stdin, flush=True)
         return self.read()
 
     def window_ms(self, workload, steps, settle):
-        return [float(word) for word in self.say(f"{workload} {steps} {settle}").split()]
+        return [float(word) for word in self.request(f"{workload} {steps} {settle}").split()]
 
     def end(self):
         with contextlib.suppress(BrokenPipeError):
@@ -174,15 +174,15 @@ def evidence(turns, before, seconds, have_ranges):
             woken = count - before[turn.process.pid].get(name, 0)
             entry["threads"][name] = max(entry["threads"].get(name, 0), woken)
         try:
-            entry["subscription"].add(turn.say("subscribe"))
+            entry["subscription"].add(turn.request("subscribe"))
             if have_ranges and turn.role == "idle" and "ranges" not in entry:
-                entry["ranges"] = turn.say("ranges")
+                entry["ranges"] = turn.request("ranges")
         except SystemExit as failure:  # the windows are measured, and are not to be lost
             entry["subscription"].add(str(failure))
     return {role: entry | {"subscription": sorted(entry["subscription"])} for role, entry in result.items()}
 
 
-def tell(found):
+def lines_of(found):
     for role, entry in found.items():
         threads = ", ".join(f"{name} woke up {count} times" for name, count in entry["threads"].items()) or "no thread"
         ranges = f"; ranges a step, with two calls each: {entry['ranges']}" if "ranges" in entry else ""
@@ -198,7 +198,7 @@ def measure(turns, names, rounds, seconds):
     for half in ("before", "after"):
         if half == "after":
             for turn in turns:
-                turn.say("change")
+                turn.request("change")
             switches = {turn.process.pid: wake_ups(turn.process.pid) for turn in turns}
         expect_libprof(turns, half)
         began = time.perf_counter()
@@ -217,9 +217,9 @@ def run_group(options, names, command):
         roles = [role for number in range(options.processes) for role in options.roles.split(",") if number < ROLES[role]]
         turns = [Turn(role, library, folder, command(residue_cost.CHANGES.get(role, "none"))) for role in roles]
         for turn in turns:
-            said = turn.read()
-            if said != "ready":
-                print(said)
+            line = turn.read()
+            if line != "ready":
+                print(line)
                 raise SystemExit(overhead.SKIP)
         print(f"{len(turns)} processes, ready after {time.perf_counter() - began:.0f} s", flush=True)
         results, done = measure(turns, names, options.rounds, options.seconds)
@@ -227,7 +227,7 @@ def run_group(options, names, command):
             turn.end()
     for name in names:
         print("\n".join(residue_cost.report(name, results[name], WORKLOADS[name][0])), flush=True)
-    print("\n".join(["while idle:", *tell(done)]), flush=True)
+    print("\n".join(["while idle:", *lines_of(done)]), flush=True)
     return results | {f"while idle: {','.join(names)}": done}
 
 

@@ -111,7 +111,7 @@ class Coexistence(unittest.TestCase):
         for name, before in (("bare", []), ("profiled", [PROF, "run", "-o", "captures", "--export", "none", "--"])):
             command = [*before, PYTHON, *(argument.format(out=name) for argument in arguments)]
             done = self.run_command(command, given)
-            self.said = [line for line in done.stderr.splitlines() if line.startswith("libprof: ")]
+            self.printed = [line for line in done.stderr.splitlines() if line.startswith("libprof: ")]
             outputs.append(re.sub(r"0x[0-9a-f.]{8,}(?!\d*p)", "ADDRESS", done.stdout))
         self.assertEqual(*outputs)
         capture, = (self.folder / "captures").glob("*.prof")
@@ -163,7 +163,8 @@ class Coexistence(unittest.TestCase):
 
     def test_all_tools_in_use(self):
         self.both(["taken.py"], steps=0)
-        self.assertEqual(self.said, ["libprof: PyTorch's phases are not observed: all tools of sys.monitoring are in use"])
+        self.assertEqual(self.printed,
+                         ["libprof: PyTorch's phases are not observed: all tools of sys.monitoring are in use"])
 
 
 def coverage_folder():

@@ -21,7 +21,7 @@ class Modules(Phases):
         done = self.run_command([phases_test.PROF, "run", "-o", "captures", *options, "--", *command])
         self.assertEqual((done.returncode, done.stdout), (3, bare.stdout), done.stderr)
         self.assertEqual(bare.returncode, 3, bare.stderr)
-        self.said = [line for line in done.stderr.splitlines() if line.startswith("libprof: ")]
+        self.printed = [line for line in done.stderr.splitlines() if line.startswith("libprof: ")]
         return done.stderr
 
     def report(self, *options):
@@ -30,7 +30,7 @@ class Modules(Phases):
 
     def rows(self, case, *options):
         self.run_program("modules_cases.py", [case], "--export", "none", *(options or ["--modules"]))
-        self.assertEqual(self.said, [])
+        self.assertEqual(self.printed, [])
         report = json.loads(self.report("--format", "json", "--no-fold"))
         return {row["path"]: row for row in report["rows"]}
 
@@ -122,9 +122,9 @@ class Modules(Phases):
         self.assertEqual(rows["Tanh"]["calls"], 3000)
 
     def test_table_stands_below_the_summary(self):
-        said = self.run_program("modules_cases.py", ["tree"], "--modules", "--export", "summary")
-        self.assertIn("\nHost time by module", said)
-        self.assertLess(said.index("GPU time by range"), said.index("Host time by module"))
+        printed = self.run_program("modules_cases.py", ["tree"], "--modules", "--export", "summary")
+        self.assertIn("\nHost time by module", printed)
+        self.assertLess(printed.index("GPU time by range"), printed.index("Host time by module"))
 
     def test_switched_off(self):
         self.assertEqual(self.rows("tree", "--pytorch", "ranges"), {})
@@ -136,7 +136,7 @@ class Modules(Phases):
 class WithoutMonitoring(Modules):
     def test_says_that_modules_are_not_observed(self):
         self.run_program("modules_cases.py", ["tree"], "--modules", "--export", "none")
-        self.assertEqual(self.said[0],
+        self.assertEqual(self.printed[0],
                          "libprof: PyTorch's modules are not observed: that needs Python 3.12 or newer")
 
 

@@ -48,15 +48,15 @@ class Phases(unittest.TestCase):
         return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
                               timeout=250)
 
-    def run_case(self, case, *options, said=()):
+    def run_case(self, case, *options, warnings=()):
         """Under prof run: what it prints is to the byte what it prints by itself. The rows of its capture."""
         bare = self.bare_output(case)
         profiled = self.run_command([PROF, "run", "-o", "captures", "--export", "none", *options, "--", PYTHON,
                                      str(HERE / "phases_cases.py"), case])
         self.assertEqual((profiled.returncode, profiled.stdout), (3, bare), profiled.stderr)
         lines = [line for line in profiled.stderr.splitlines() if line.startswith("libprof: ")]
-        self.assertEqual(len(lines), len(said), lines)
-        for line, part in zip(lines, said):
+        self.assertEqual(len(lines), len(warnings), lines)
+        for line, part in zip(lines, warnings):
             self.assertIn(part, line)
         self.stdout = bare
         captures = sorted((self.folder / "captures").glob("*.prof"))
@@ -213,15 +213,16 @@ class Phases(unittest.TestCase):
 class WithoutMonitoring(Phases):
     """Before Python 3.12."""
 
-    SAID = ("there is no phase forward",)
+    WARNINGS = ("there is no phase forward",)
 
     def test_phases_without_modules(self):
-        self.check("plain", {"step": 6, "step/data": 14, "step/backward": 6, "step/optimizer": 6}, said=self.SAID)
+        self.check("plain", {"step": 6, "step/data": 14, "step/backward": 6, "step/optimizer": 6},
+                   warnings=self.WARNINGS)
 
     def test_compiled_modules_have_the_same_graphs(self):
         if not HAS_DYNAMO:
             self.skipTest("a PyTorch before 2")
-        self.run_case("compiled", said=self.SAID)
+        self.run_case("compiled", warnings=self.WARNINGS)
 
 
 def load_tests(loader, _, __):

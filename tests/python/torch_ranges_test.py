@@ -40,7 +40,7 @@ class TorchRanges(unittest.TestCase):
         self.environment.update(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY,
                                 PYTHONDONTWRITEBYTECODE="1", PROF_RINGS=str(rings))
 
-    def run_case(self, case, *options, python=(), said=(), **variables):
+    def run_case(self, case, *options, python=(), warnings=(), **variables):
         """Runs it by itself and under prof run; both must be the same to the byte. Returns its standard output."""
         command = [sys.executable, *python, str(HERE / "torch_cases.py"), case]
         environment = {**self.environment, **variables}
@@ -50,9 +50,9 @@ class TorchRanges(unittest.TestCase):
             for before in ((), (PROF, "run", "-o", "captures", "--export", "none", *options, "--")))
         own_lines = [line for line in profiled.stderr.splitlines() if line and not line.startswith("prof: ")]
         self.assertEqual((profiled.returncode, profiled.stdout), (bare.returncode, bare.stdout), profiled.stderr)
-        for part in said:
+        for part in warnings:
             self.assertIn(part, own_lines[0] if own_lines else "")
-        self.assertEqual(own_lines[len(said):], bare.stderr.splitlines())
+        self.assertEqual(own_lines[len(warnings):], bare.stderr.splitlines())
         return profiled.stdout
 
     def captures(self):
@@ -76,7 +76,7 @@ class TorchRanges(unittest.TestCase):
 
     def test_phases_of_a_training_loop(self):
         lines = [] if hasattr(sys, "monitoring") else ["modules' calls are not observed before Python 3.12"]
-        self.run_case("training", said=lines)
+        self.run_case("training", warnings=lines)
         rows = {row["path"]: row["instances"] for row in self.report()["rows"] if row["observed"]}
         # Two steps without a closure, one whose closure has a backward, with the optimizer before and after.
         expected = {"step": 3, "step/data": 4, "step/backward": 4, "step/optimizer": 4}
@@ -171,13 +171,13 @@ class TorchRanges(unittest.TestCase):
         total = sum(row["self_ops"] for row in self.report()["rows"])
         self.assertEqual(total, 5, "before, between twice, after, and the one launched while no CUDA was recorded")
 
-    def give_cupti_to_proton(self, told_by):
+    def give_cupti_to_proton(self, variable):
         if "FAKE_CUDA" not in os.environ:
             self.skipTest("the simulated GPU was not built")
         own = self.folder / "Proton's own"
         own.mkdir()
         shutil.copy(os.environ["FAKE_CUPTI"], own / "libcupti.so")
-        printed = self.run_case("proton", PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], **{told_by: str(own)})
+        printed = self.run_case("proton", PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], **{variable: str(own)})
         rows = {row["path"]: (row["instances"], row["ops"]) for row in self.report()["rows"] if row["instances"]}
         self.assertEqual(rows, {"before": (1, 1), "between": (1, 1), "beside": (1, 1), "after": (2, 2)})
         self.assertEqual(sum(row["self_ops"] for row in self.report()["rows"]), 5)
@@ -274,8 +274,8 @@ class TorchRanges(unittest.TestCase):
 
     def test_ranges_in_children(self):
         self.run_case("children")
-        heard = sorted(tuple(self.paths(self.report(capture))) for capture in self.captures())
-        self.assertEqual(heard, [("child",), ("parent",)])  # the second child has a PYTHONPATH of its parent's making
+        paths = sorted(tuple(self.paths(self.report(capture))) for capture in self.captures())
+        self.assertEqual(paths, [("child",), ("parent",)])  # the second child has a PYTHONPATH of its parent's making
 
     def test_reason_is_given_when_requested_ranges_are_impossible(self):
         self.run_case("ranges", FAKE_TORCH="no_cuda")

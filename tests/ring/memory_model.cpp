@@ -167,9 +167,9 @@ private:
         if (made.threads.size() > most_threads) throw std::runtime_error("too many threads");
         while (threads_.size() < made.threads.size()) threads_.push_back(std::make_unique<thread_state>());
         for (std::size_t i = 0; i < made.threads.size(); ++i) begin_thread(*threads_[i], made.threads[i]);
-        std::vector<std::size_t> asleep;
+        std::vector<std::size_t> sleeping;
         for (std::size_t i = 0; i < threads_.size() && !given_up_; ++i) resume(i);  // up to its first access
-        while (!given_up_ && step_once(asleep)) {
+        while (!given_up_ && step_once(sleeping)) {
         }
         running_ = none;
         if (!given_up_ && made.end) made.end();
@@ -190,21 +190,21 @@ private:
 
     // Lets one of the threads take its next step. False at the end of the execution, and where all that is left are
     // interleavings that have been explored in another order.
-    bool step_once(std::vector<std::size_t>& asleep) {
-        std::vector<std::size_t> awake;
+    bool step_once(std::vector<std::size_t>& sleeping) {
+        std::vector<std::size_t> runnable;
         for (std::size_t i = 0; i < threads_.size(); ++i) {
-            const bool sleeps = std::find(asleep.begin(), asleep.end(), i) != asleep.end();
-            if (!threads_[i]->ended && !sleeps) awake.push_back(i);
+            const bool sleeps = std::find(sleeping.begin(), sleeping.end(), i) != sleeping.end();
+            if (!threads_[i]->ended && !sleeps) runnable.push_back(i);
         }
-        if (awake.empty()) {
-            given_up_ = !asleep.empty();
+        if (runnable.empty()) {
+            given_up_ = !sleeping.empty();
             return false;
         }
-        const std::size_t taken = choose(awake.size());
-        const std::size_t next = awake[taken];
-        asleep.insert(asleep.end(), awake.begin(), awake.begin() + static_cast<std::ptrdiff_t>(taken));
+        const std::size_t taken = choose(runnable.size());
+        const std::size_t next = runnable[taken];
+        sleeping.insert(sleeping.end(), runnable.begin(), runnable.begin() + static_cast<std::ptrdiff_t>(taken));
         const step done = threads_[next]->next;
-        std::erase_if(asleep, [&](std::size_t i) { return touch(threads_[i]->next, done); });
+        std::erase_if(sleeping, [&](std::size_t i) { return touch(threads_[i]->next, done); });
         resume(next);
         return true;
     }

@@ -69,7 +69,7 @@ void expect_right_and_tight(const std::function<void(scenario&)>& make, const st
 
 // ---- one producer, one consumer
 
-void producer_and_consumer(scenario& made, std::size_t capacity, int writes, int looks) {
+void producer_and_consumer(scenario& made, std::size_t capacity, int writes, int reads) {
     struct shared_state : model_ring {
         using model_ring::model_ring;
         int written = 0;
@@ -84,7 +84,7 @@ void producer_and_consumer(scenario& made, std::size_t capacity, int writes, int
     });
     made.thread([=] {
         model_consumer in{&shared->counters, shared->slots.data(), capacity};
-        for (int i = 0; i < looks; ++i) {
+        for (int i = 0; i < reads; ++i) {
             const auto view = in.peek();
             expect(view.size() <= capacity, "more records than slots");
             for_each_record(view,

@@ -101,6 +101,27 @@ TEST_F(Plugins, LeaveLibprofLoadedWhenItIsClosed) {
     }
 }
 
+// The program used NVTX before. What came first is lost, and the capture has a note about that.
+TEST_F(Plugins, AreRecordedWhereNvtxWasUsedBeforeLibprof) {
+    expect_same_without_preloading("ranges_before_libprof", PROF_TEST_LIBRARY, "");
+    const timeline data = captured(1).front();
+    EXPECT_THAT(range_names(data), ElementsAre(Pair("a new site", 1), Pair("a text", 1), Pair("after", 1)));
+    EXPECT_THAT(kernel_names(data), ElementsAre(Pair("kernel_after", 1)));
+    EXPECT_EQ(data.property("nvtx_notice"),
+              "NVTX was used before libprof was loaded, in the program: its ranges are recorded from then on, but "
+              "domains and registered names from before are not known, and a PROF_RANGE that was entered before is not "
+              "recorded; load libprof before the first range (prof run, LD_PRELOAD, or link it)");
+    EXPECT_TRUE(data.quality.ended);
+}
+
+// Where it came first there is nothing to note, whichever way it came.
+TEST_F(Plugins, HaveNoNoteWhereLibprofCameFirst) {
+    expect_same_without_preloading("closes_libprof", PROF_TEST_LIBRARY, "");
+    expect_same_without_preloading("plugin_with_libprof", "", PROF_TEST_LINKED_PLUGIN);
+    EXPECT_EQ(same_with_and_without("ranges_before_libprof", exited(3), {{"DLOPENED", ""}}), "");
+    for (const timeline& data : captured(3)) EXPECT_EQ(data.property("nvtx_notice"), "");
+}
+
 TEST_F(Plugins, LeaveLibprofLoadedWhenLinkedToIt) {
     expect_same_without_preloading("plugin_with_libprof", "", PROF_TEST_LINKED_PLUGIN);
     const timeline data = captured(1).front();

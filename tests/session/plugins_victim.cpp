@@ -140,6 +140,31 @@ void close_libprof(void* library) {
     if (library != nullptr) expect(dlclose(library) == 0, "libprof is closed");
 }
 
+void range_of_a_site() { PROF_RANGE("a site from before"); }
+
+// NVTX has looked for a tool, and found none, when libprof comes.
+void ranges_before_libprof() {
+    nvtxRangePushA("before");
+    nvtxRangePop();
+    range_of_a_site();
+    nvtxRangePushA("open when it comes");
+    void* const library = open_libprof();
+    if (library != nullptr) {
+        const auto start = reinterpret_cast<decltype(&prof_start)>(dlsym(library, "prof_start"));
+        expect(start != nullptr && start(nullptr) == PROF_OK, "a recording");
+    }
+    nvtxRangePop();
+    nvtxRangePushA("after");
+    expect(fake_cuda_launch("kernel_after", 2'000, nullptr) == 0, "a launch");
+    nvtxRangePop();
+    range_of_a_site();
+    {
+        PROF_RANGE("a new site");
+        const prof::scoped_range range("a text");
+    }
+    wait_for_gpu();
+}
+
 // It is started, and closed while it records.
 void closes_libprof() {
     void* const library = open_libprof();
@@ -173,6 +198,7 @@ int main(int, char** argv) {
                                          {"kernels_that_launch", kernels_that_launch},
                                          {"symbols_at_one_place", symbols_at_one_place},
                                          {"names_at_one_place", names_at_one_place},
+                                         {"ranges_before_libprof", ranges_before_libprof},
                                          {"closes_libprof", closes_libprof},
                                          {"closes_libprof_unused", closes_libprof_unused},
                                          {"plugin_with_libprof", plugin_with_libprof},

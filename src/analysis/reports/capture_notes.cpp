@@ -128,8 +128,8 @@ std::vector<std::string> capture_notes(const timeline& data) {
     const timeline_quality& quality = data.quality;
     std::vector<std::string> out;
     for (const char* key :
-         {"missing", "recording_notice", "cupti_notice", "cuda_graphs_notice", "device_launches_notice", "disk_notice",
-          "windows_notice", "keep_notice", "left_rings_notice"}) {
+         {"missing", "start_notice", "recording_notice", "nvtx_notice", "cupti_notice", "cuda_graphs_notice",
+          "device_launches_notice", "disk_notice", "windows_notice", "keep_notice", "left_rings_notice"}) {
         if (const std::string& notice = data.property(key); !notice.empty()) out.push_back(notice);
     }
     if (const std::string note = left_out(data); !note.empty()) out.push_back(note);

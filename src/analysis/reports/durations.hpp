@@ -6,11 +6,20 @@
 #include <numeric>
 #include <vector>
 
-#include "analysis/reports/kernels.hpp"
 #include "analysis/reports/table.hpp"
 #include "base/statistics.hpp"
 
 namespace prof {
+
+struct duration_statistics {
+    std::uint64_t instances = 0;
+    std::int64_t total_ns = 0;
+    std::int64_t min_ns = 0;
+    double median_ns = 0;
+    double mean_ns = 0;
+    std::int64_t max_ns = 0;
+    double stddev_ns = 0;  // of the sample (n − 1)
+};
 
 // Linear; copies the durations once, for the median. REQUIRES: `durations_ns` is not empty.
 inline duration_statistics summarize(const std::vector<std::int64_t>& durations_ns) {

@@ -6,20 +6,11 @@
 #include <vector>
 
 #include "analysis/projection/op_class.hpp"
+#include "analysis/reports/durations.hpp"
 #include "analysis/reports/kernel_names.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
-
-struct duration_statistics {
-    std::uint64_t instances = 0;
-    std::int64_t total_ns = 0;
-    std::int64_t min_ns = 0;
-    double median_ns = 0;
-    double mean_ns = 0;
-    std::int64_t max_ns = 0;
-    double stddev_ns = 0;  // of the sample (n − 1)
-};
 
 struct kernel_row {
     std::string name;    // in the style asked for; of a CUDA graph recorded as a whole graph_name()

@@ -25,6 +25,8 @@ constexpr report_kind kinds[] = {
     {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", from_table<copies_report>,
      false},
     {"steps", "GPU time a step by range, estimated from the steps that were captured", from_table<steps_report>, false},
+    {"counters", "the values of the program's counters: first, mean, least, largest, last", from_table<counters_report>,
+     false},
     {"death", "how the process ended: ranges still open, launches that did not complete", from_table<death_report>,
      false},
     {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch",

@@ -63,6 +63,7 @@ trace_counts& trace_counts::operator+=(const trace_counts& other) noexcept {
     projected_ranges += other.projected_ranges;
     process_ranges += other.process_ranges;
     instants += other.instants;
+    counters += other.counters;
     flows += other.flows;
     return *this;
 }

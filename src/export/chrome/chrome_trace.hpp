@@ -29,6 +29,7 @@ struct trace_counts {
     std::uint64_t projected_ranges = 0;  // X, gpu_user_annotation
     std::uint64_t process_ranges = 0;    // pairs of b and e
     std::uint64_t instants = 0;          // i
+    std::uint64_t counters = 0;          // C
     std::uint64_t flows = 0;             // pairs of s and f
 
     trace_counts& operator+=(const trace_counts& other) noexcept;

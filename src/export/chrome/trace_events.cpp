@@ -59,6 +59,11 @@ void trace_events::instant(std::string_view category, std::string_view json_name
     put("\"");
 }
 
+void trace_events::counter(std::string_view category, std::string_view json_name, trace_row row, std::int64_t time_ns) {
+    open_event("{\"ph\":\"C\",\"cat\":\"", category, json_name, row);
+    put_time(time_ns);
+}
+
 void trace_events::async_begin(std::string_view category, std::string_view json_name, trace_row row,
                                std::int64_t time_ns, std::uint64_t id) {
     open_event("{\"ph\":\"b\",\"cat\":\"", category, json_name, row);

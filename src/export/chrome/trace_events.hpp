@@ -33,6 +33,8 @@ public:
                   std::int64_t end_ns);
     void instant(std::string_view category, std::string_view json_name, trace_row row, std::int64_t time_ns,
                  char scope);
+    // A value of a counter from then on: the argument that follows. Counters of one pid and name are one track.
+    void counter(std::string_view category, std::string_view json_name, trace_row row, std::int64_t time_ns);
     // A slice that belongs to a process and not to a row. Its begin and end have the same id, category and name.
     void async_begin(std::string_view category, std::string_view json_name, trace_row row, std::int64_t time_ns,
                      std::uint64_t id);

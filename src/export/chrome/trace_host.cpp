@@ -119,6 +119,13 @@ private:
 
     void write_mark(std::uint32_t index, trace_row row) {
         const timeline_mark& mark = data_.marks[index];
+        if (const std::optional<double> value = counter_value(data_, mark); value && std::isfinite(*value)) {
+            events_.counter("user_annotation", names_.name(mark.name), row, mark.time_ns);
+            events_.arg("value", *value);
+            events_.end();
+            ++counts_.counters;
+            return;
+        }
         events_.instant("user_annotation", names_.name(mark.name), row, mark.time_ns, 't');
         annotation_args(mark);
         events_.end();

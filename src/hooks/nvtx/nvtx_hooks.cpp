@@ -272,7 +272,10 @@ void NVTX_API on_end_payload(nvtxDomainHandle_t d, nvtxRangeId_t id, const nvtxP
 
 bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
     const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
-    if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks) return false;
+    return callbacks != nullptr && callbacks->struct_size >= sizeof *callbacks && install_nvtx_hooks(*callbacks);
+}
+
+bool install_nvtx_hooks(const NvtxExportTableCallbacks& callbacks) noexcept {
     const hook core[] = {
         entry(NVTX_CBID_CORE_MarkEx, on_mark_ex),
         entry(NVTX_CBID_CORE_MarkA, on_mark_a),
@@ -312,10 +315,10 @@ bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept {
         entry(NVTX_CBID_CUDART_NameCudaStreamA, on_name_stream_a),
         entry(NVTX_CBID_CUDART_NameCudaStreamW, on_name_stream_w),
     };
-    (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDA, cuda);      // absent if the client
-    (void)fill_table(*callbacks, NVTX_CB_MODULE_CUDART, cudart);  // does not use CUDA naming
-    const bool has_core = fill_table(*callbacks, NVTX_CB_MODULE_CORE, core);
-    const bool has_core2 = fill_table(*callbacks, NVTX_CB_MODULE_CORE2, core2);
+    (void)fill_table(callbacks, NVTX_CB_MODULE_CUDA, cuda);      // absent if the client
+    (void)fill_table(callbacks, NVTX_CB_MODULE_CUDART, cudart);  // does not use CUDA naming
+    const bool has_core = fill_table(callbacks, NVTX_CB_MODULE_CORE, core);
+    const bool has_core2 = fill_table(callbacks, NVTX_CB_MODULE_CORE2, core2);
     return has_core || has_core2;
 }
 
@@ -345,6 +348,7 @@ private:
 };
 constinit own_domain phases{phase_domain};
 constinit own_domain modules{module_domain};
+constinit own_domain counters{counter_domain};
 
 }  // namespace
 
@@ -389,9 +393,35 @@ void pop_module(std::int64_t sequence) noexcept {
     (void)pop_range(modules.number(*where), [&](record& r) { set_sequence(r, sequence); });
 }
 
-bool push_plain(const char* name) noexcept {
+bool push_plain(const nvtxEventAttributes_t& event) noexcept {
     if (installed_region() == nullptr || gate_is_shut()) return false;
-    return push_range(0, message(name), name) >= 0;
+    return push_range(0, attributes(&event), &event) >= 0;
+}
+
+std::uint64_t start_plain(const nvtxEventAttributes_t& event) noexcept {
+    if (installed_region() == nullptr || gate_is_shut()) return 0;
+    return start_range(0, attributes(&event));
+}
+
+bool end_plain(std::uint64_t id) noexcept {
+    if (installed_region() == nullptr || gate_is_shut()) return false;
+    end_range(0, id);
+    return true;
+}
+
+bool mark_plain(const nvtxEventAttributes_t& event) noexcept {
+    if (installed_region() == nullptr || gate_is_shut()) return false;
+    put_mark(0, attributes(&event));
+    return true;
+}
+
+void name_plain_category(std::uint32_t category, const char* name) noexcept { name_category(0, category, name); }
+
+bool count_plain(const nvtxEventAttributes_t& event) noexcept {
+    region* const where = installed_region();
+    if (where == nullptr || gate_is_shut()) return false;
+    put_mark(counters.number(*where), attributes(&event));
+    return true;
 }
 
 void pop_plain() noexcept {

@@ -15,6 +15,8 @@ namespace prof {
 // object that uses NVTX has an instance of its own, so this is called several times, perhaps at once. Returns false if
 // the instance offers no tables.
 bool install_nvtx_hooks(NvtxGetExportTableFunc_t get_export_table) noexcept;
+// The same, with the instance's table of callbacks.
+bool install_nvtx_hooks(const NvtxExportTableCallbacks& callbacks) noexcept;
 
 // Called by NVTX's payload extension, for events whose attributes are extended payloads, and for ranges that end with
 // one. (A plain push may be paired with this pop; NCCL does that.) The first number of bytes in the payloads is kept. A
@@ -38,9 +40,15 @@ void pop_phase() noexcept;
 // The call of a module: a range in the domain "prof.modules". `sequence`: autograd's next number; -1: not known.
 bool push_module(const char* name, std::int64_t sequence) noexcept;
 void pop_module(std::int64_t sequence) noexcept;
-// Like a phase, but in NVTX's default domain.
-bool push_plain(const char* name) noexcept;
+// For the C interface: as if the process had called NVTX, in its default domain. False: it is not recorded.
+bool push_plain(const nvtxEventAttributes_t& event) noexcept;
 void pop_plain() noexcept;
+std::uint64_t start_plain(const nvtxEventAttributes_t& event) noexcept;  // 0: not recorded
+bool end_plain(std::uint64_t id) noexcept;
+bool mark_plain(const nvtxEventAttributes_t& event) noexcept;
+void name_plain_category(std::uint32_t category, const char* name) noexcept;
+// A value of a counter (counter_domain).
+bool count_plain(const nvtxEventAttributes_t& event) noexcept;
 
 // A mark that libprof makes in the domain "prof", recorded as if the process had made it.
 void record_mark(const char* text, std::uint64_t payload) noexcept;

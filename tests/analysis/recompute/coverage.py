@@ -28,7 +28,7 @@ def met(program, attribution):
         found["graph recorded as a whole"] += op.kind == "graph"
     for call in program.calls.values():
         found["launch while ranges are set aside"] += bool(call.ops) and call.own != call.open
-        found["wait while ranges are set aside"] += call.told["waits"] and call.own != call.open
+        found["wait while ranges are set aside"] += call.given["waits"] and call.own != call.open
         found["call that is not seen to return"] += call.end is None
     for r in program.ranges:
         is_cut = r.open_at_end and r.window + 1 < len(program.windows)

@@ -55,13 +55,13 @@ def cuda_gpu_kern_sum(program, style="full"):
 
 
 def cuda_gpu_mem_time_sum(program):
-    return time_summary([(nsight_copy_name(op.told), op.duration) for op in copies(program)], "Count", "Operation")
+    return time_summary([(nsight_copy_name(op.given), op.duration) for op in copies(program)], "Count", "Operation")
 
 
 def cuda_gpu_mem_size_sum(program):
     groups = collections.defaultdict(list)
     for op in copies(program):
-        groups[nsight_copy_name(op.told)].append(op.told["bytes"])
+        groups[nsight_copy_name(op.given)].append(op.given["bytes"])
     return [
         {
             "Total (MB)": sum(values) / 1e6,
@@ -85,7 +85,7 @@ def cuda_kern_exec_sum(program, style="full"):
         waited = [op.start - call.end for call, op in both if op.start > call.end]
         rows.append(
             {
-                "PID": program.told["pid"],
+                "PID": program.given["pid"],
                 "TID": tid,
                 "DevId": device,
                 "Count": len(both),
@@ -186,12 +186,12 @@ def nvtx_gpu_proj_trace(projection, id_of):
         rows.append(
             {
                 "Name": printable(program.nsight_name(r)),
-                "Projected Start (ns)": projection.start(r) - program.told["begin"],
+                "Projected Start (ns)": projection.start(r) - program.given["begin"],
                 "Projected Duration (ns)": projection.duration(r),
-                "Orig Start (ns)": r.start - program.told["begin"],
+                "Orig Start (ns)": r.start - program.given["begin"],
                 "Orig Duration (ns)": r.duration,
                 "Style": STYLE[r.style],
-                "PID": program.told["pid"],
+                "PID": program.given["pid"],
                 "TID": program.threads[r.thread].tid,
                 "NumGPUOps": len(projection.ops[r]),
                 "Lvl": len(projection.stack(r)) - 1,
@@ -221,7 +221,7 @@ def nvtx_kern_sum(projection, style="full"):
         {
             "NVTX Range": name,
             "Style": range_style,
-            "PID": program.told["pid"],
+            "PID": program.given["pid"],
             "TID": tid,
             "NVTX Inst": len({r for r, _ in launched}),
             "Kern Inst": len(launched),

@@ -69,7 +69,7 @@ class Moment:
 
 @dataclasses.dataclass(eq=False)
 class Call(Moment):
-    told: dict = None
+    given: dict = None
     end: int | None = None
     is_captured: bool = False  # a node was made instead of carrying it out
     ops: list = dataclasses.field(default_factory=list)
@@ -86,7 +86,7 @@ class Op:
     stream: int
     call: Call | None
     node: Moment | str | None  # "unseen": of a graph whose capture was not seen
-    told: dict = None
+    given: dict = None
 
     @property
     def duration(self):
@@ -95,12 +95,12 @@ class Op:
     @property
     def order(self):
         """Of two that begin and end together the one of the earlier call comes first, then by device and stream."""
-        return (self.start, self.end, self.told["correlation"], self.device, self.context, self.stream)
+        return (self.start, self.end, self.given["correlation"], self.device, self.context, self.stream)
 
 
 class Thread:
-    def __init__(self, told):
-        self.tid, self.name = told["tid"], told["name"]
+    def __init__(self, given):
+        self.tid, self.name = given["tid"], given["name"]
         self.stack = []  # open push/pop ranges in the order of opening
         self.adoptions = []  # (place, number of the event); a place of None changes nothing
         self.window = 0
@@ -132,19 +132,19 @@ def chain(of):
 
 class Program:
     def __init__(self, path):
-        told = self.told = json.loads(path.read_text())
-        self.domains = [raw(name) for name in told["domains"]]
-        self.threads = [Thread(each) for each in told["threads"]]
-        self.windows = told["windows"]
+        given = self.given = json.loads(path.read_text())
+        self.domains = [raw(name) for name in given["domains"]]
+        self.threads = [Thread(each) for each in given["threads"]]
+        self.windows = given["windows"]
         self.ranges, self.calls, self.marks = [], {}, []
         self.places, self.nodes = {}, {}
         self.graph_begins = []  # (time, thread)
         self.dropped = collections.Counter()
         self._starts = collections.defaultdict(list)
         self._ends = collections.defaultdict(list)
-        self._known_places = {event["place"] for event in told["events"] if event["do"] == "here"}
+        self._known_places = {event["place"] for event in given["events"] if event["do"] == "here"}
         self._node_links = collections.defaultdict(list)  # id → (time, the node it stands for)
-        for number, event in enumerate(told["events"]):
+        for number, event in enumerate(given["events"]):
             self._window_of(event)
             getattr(self, "_" + event["do"].replace(" ", "_"))(self.threads[event["thread"]], event, number)
         self._take_ops()
@@ -152,8 +152,8 @@ class Program:
         for thread in self.threads:
             self._end_open(thread)
         self._pair_starts_and_ends()
-        if told.get("untimed"):
-            self.dropped["cupti_no_timestamp"] = told["untimed"]
+        if given.get("untimed"):
+            self.dropped["cupti_no_timestamp"] = given["untimed"]
 
     # What happened
 
@@ -195,7 +195,7 @@ class Program:
         r.end_thread = r.thread
         r.is_torch = r.payload is not None and r.payload[0] == "torch"
         r.torch_around = thread.torch_ranges()
-        r.is_operator = r.is_torch and self.told["operators"] and is_operator(r)
+        r.is_operator = r.is_torch and self.given["operators"] and is_operator(r)
         r.around, r.open_around = thread.own_ranges(), thread.open_ranges()
         if not r.around:
             r.place = thread.place()
@@ -256,7 +256,7 @@ class Program:
             thread.adoptions.pop()
 
     def _call(self, thread, event, number):
-        call = self.calls[event["call"]] = self._moment(Call, thread, event, told=event)
+        call = self.calls[event["call"]] = self._moment(Call, thread, event, given=event)
         thread.calls.append(call)
         if event["begins_graph_capture"]:
             self.graph_begins.append((event["t"], event["thread"]))
@@ -289,22 +289,22 @@ class Program:
 
     def _take_ops(self):
         self.ops = []
-        for number, told in enumerate(self.told["ops"]):
-            call = None if told["call"] is None else self.calls[told["call"]]
+        for number, given in enumerate(self.given["ops"]):
+            call = None if given["call"] is None else self.calls[given["call"]]
             node = None
-            if told["node"]:
-                node = self._captured_node(told["node"], told["start"] if call is None else call.time)
+            if given["node"]:
+                node = self._captured_node(given["node"], given["start"] if call is None else call.time)
             op = Op(
                 number,
-                told["kind"],
-                told["start"],
-                told["end"],
-                told["device"],
-                told["context"],
-                told["stream"],
+                given["kind"],
+                given["start"],
+                given["end"],
+                given["device"],
+                given["context"],
+                given["stream"],
                 call,
                 node,
-                told,
+                given,
             )
             self.ops.append(op)
         self.ops.sort(key=lambda op: op.order)
@@ -313,8 +313,8 @@ class Program:
                 op.call.ops.append(op)
 
     def _last_moment(self):
-        ends = [event["t"] for event in self.told["events"]] + [op.end for op in self.ops]
-        return max([self.told["last"], *ends, *(window["end"] for window in self.windows)])
+        ends = [event["t"] for event in self.given["events"]] + [op.end for op in self.ops]
+        return max([self.given["last"], *ends, *(window["end"] for window in self.windows)])
 
     # Names
 

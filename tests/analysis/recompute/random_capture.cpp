@@ -157,7 +157,7 @@ void random_capture::step_mark() {
     step_ += one_in(12) ? 2 : 1;
     record r{.ticks = now_, .value = step_, .domain = 1, .kind = record_kind::mark};
     r.flags = flags_of(payload_type::u64);
-    json& event = tell(0, "mark");
+    json& event = add_event(0, "mark");
     event["domain"] = 1;
     event["payload"] = {"u64", step_};
     r.name = capture_.name("step");
@@ -165,7 +165,7 @@ void random_capture::step_mark() {
     put(0, r);
 }
 
-json& random_capture::tell(std::uint32_t thread, const char* what) {
+json& random_capture::add_event(std::uint32_t thread, const char* what) {
     return emitted_["events"].emplace_back(json{{"t", now_}, {"thread", thread}, {"do", what}});
 }
 

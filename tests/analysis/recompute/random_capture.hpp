@@ -69,7 +69,7 @@ private:
     void happen();
 
     // Each adds a record and its description.
-    nlohmann::json& tell(std::uint32_t thread, const char* what);
+    nlohmann::json& add_event(std::uint32_t thread, const char* what);
     void annotate(record& r, nlohmann::json& event, const std::string& name);
     void set_payload(record& r, nlohmann::json& event);
     void push(std::uint32_t thread);

@@ -48,7 +48,7 @@ std::size_t random_capture::enter(std::uint32_t thread, api_class kind, const ch
     const std::size_t call = correlations_.size();
     const std::uint32_t id = ++calls_in_epoch_.back();
     correlations_.push_back(correlation_key(epoch_, id));
-    json& event = tell(thread, "call");
+    json& event = add_event(thread, "call");
     event["call"] = call;
     event["function"] = {called.domain == api_domain::driver ? "driver" : "runtime", called.cbid};
     event["correlation"] = correlations_.back();
@@ -66,7 +66,7 @@ void random_capture::leave_call(std::uint32_t thread, std::size_t call) {
         is_in_call_[thread] = true;
         return;
     }
-    tell(thread, "return")["call"] = call;
+    add_event(thread, "return")["call"] = call;
     put(thread, exit_record(now_, correlations_[call]));
 }
 
@@ -154,7 +154,7 @@ void random_capture::wait(std::uint32_t thread) {
         pass_time();
         const std::size_t inner = enter(thread, api_class::allocation, "allocate in stream");
         ++now_;
-        tell(thread, "return")["call"] = inner;
+        add_event(thread, "return")["call"] = inner;
         put(thread, exit_record(now_, correlations_[inner]));
     }
     leave_call(thread, call);
@@ -177,13 +177,13 @@ void random_capture::capture_node(std::uint32_t thread) {
         ++now_;
     }
     node_id id = (std::uint64_t{7} << 32) + next_id_++;
-    tell(thread, "node")["node"] = id;
+    add_event(thread, "node")["node"] = id;
     put(thread, node_record(now_, id));
     if (is_launch) leave_call(thread, call);
     for (std::uint32_t copies = is_in_call_[thread] ? 0 : below(3); copies > 0; --copies) {
         const node_id copy = (std::uint64_t{9} << 32) + next_id_++;
         pass_time();
-        json& event = tell(thread, "copy node");
+        json& event = add_event(thread, "copy node");
         event["node"] = copy;
         event["of"] = id;
         put(thread, node_record(now_, copy));
@@ -197,7 +197,7 @@ void random_capture::update_node(std::uint32_t thread) {
     const node_id id = any_of(nodes_);
     const node_id by = any_of(nodes_);
     if (id >> 32 != 9 || id == by || by >> 32 != 7) return launch(thread);
-    json& event = tell(thread, "update node");
+    json& event = add_event(thread, "update node");
     event["node"] = id;
     event["of"] = by;
     put(thread, clone_record(now_, id, by, replaces_what_it_was));

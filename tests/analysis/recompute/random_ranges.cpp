@@ -105,7 +105,7 @@ void random_capture::set_payload(record& r, json& event) {
 
 void random_capture::push(std::uint32_t thread) {
     record r{.domain = static_cast<std::uint16_t>(one_in(3) ? below(5) : 0), .kind = record_kind::range_push};
-    json& event = tell(thread, "push");
+    json& event = add_event(thread, "push");
     annotate(r, event, any_of(range_names));
     set_payload(r, event);
     put(thread, r);
@@ -133,7 +133,7 @@ void random_capture::push_operator(std::uint32_t thread) {
 
 void random_capture::push_observed(std::uint32_t thread, const std::string& name, std::int64_t sequence) {
     record r{.ticks = now_, .value = next_id_++, .name = capture_.name(name), .kind = record_kind::range_push};
-    json& event = tell(thread, "push");
+    json& event = add_event(thread, "push");
     event["name"] = name;
     event["domain"] = 0;
     event["payload"] = {"torch", r.value};
@@ -149,7 +149,7 @@ void random_capture::push_observed(std::uint32_t thread, const std::string& name
 void random_capture::pop(std::uint32_t thread) {
     record r{.ticks = now_, .kind = record_kind::range_pop};
     if (one_in(3)) r.domain = static_cast<std::uint16_t>(below(5));
-    json& event = tell(thread, "pop");
+    json& event = add_event(thread, "pop");
     event["domain"] = r.domain;
     if (one_in(10)) {
         r.value = below(5000);
@@ -162,7 +162,7 @@ void random_capture::pop(std::uint32_t thread) {
 void random_capture::start(std::uint32_t thread) {
     record r{.value = next_id_++, .kind = record_kind::range_start};
     if (one_in(3)) r.domain = static_cast<std::uint16_t>(below(5));
-    json& event = tell(thread, "start");
+    json& event = add_event(thread, "start");
     annotate(r, event, any_of(range_names));
     event["id"] = r.value;
     put(thread, r);
@@ -184,7 +184,7 @@ void random_capture::end(std::uint32_t thread) {
         started_.erase(started_.begin() + which);
         ended_.push_back(id);
     }
-    tell(thread, "end")["id"] = id;
+    add_event(thread, "end")["id"] = id;
     put(thread, {.ticks = now_, .value = id, .kind = record_kind::range_end});
 }
 
@@ -194,13 +194,13 @@ void random_capture::idle_ranges(std::uint32_t thread) {
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::string name = i % 3 == 0 ? "idle" : i % 3 == 1 ? "request 1" : "request 2";
         record r{.ticks = now_, .value = next_id_++, .name = capture_.name(name), .kind = record_kind::range_start};
-        json& begin = tell(thread, "start");
+        json& begin = add_event(thread, "start");
         begin["name"] = name;
         begin["domain"] = 0;
         begin["id"] = r.value;
         put(thread, r);
         ++now_;
-        tell(thread, "end")["id"] = r.value;
+        add_event(thread, "end")["id"] = r.value;
         put(thread, {.ticks = now_, .value = r.value, .kind = record_kind::range_end});
         ++now_;
     }
@@ -212,26 +212,26 @@ void random_capture::idle_ranges(std::uint32_t thread) {
 void random_capture::mark(std::uint32_t thread) {
     record r{.kind = record_kind::mark};
     if (one_in(3)) r.domain = static_cast<std::uint16_t>(below(5));
-    json& event = tell(thread, "mark");
+    json& event = add_event(thread, "mark");
     annotate(r, event, any_of(range_names));
     set_payload(r, event);
     put(thread, r);
 }
 
 void random_capture::here(std::uint32_t thread) {
-    tell(thread, "here")["place"] = ++places_;
+    add_event(thread, "here")["place"] = ++places_;
     put(thread, {.ticks = now_, .value = places_, .kind = record_kind::parent_here});
 }
 
 void random_capture::adopt(std::uint32_t thread) {
     const bool is_known = places_ != 0 && !one_in(8);
     const std::uint64_t place = is_known ? 1 + below(static_cast<std::uint32_t>(places_)) : 1'000'000;
-    tell(thread, "adopt")["place"] = place;
+    add_event(thread, "adopt")["place"] = place;
     put(thread, {.ticks = now_, .value = place, .kind = record_kind::adopt_push});
 }
 
 void random_capture::leave(std::uint32_t thread) {
-    tell(thread, "leave");
+    add_event(thread, "leave");
     put(thread, {.ticks = now_, .kind = record_kind::adopt_pop});
 }
 

@@ -41,7 +41,7 @@ def busy(ops):
 
 
 def communicates(op):
-    return op.kind == "kernel" and ("ncclDevKernel" in op.told["name"] or "ncclKernel" in op.told["name"])
+    return op.kind == "kernel" and ("ncclDevKernel" in op.given["name"] or "ncclKernel" in op.given["name"])
 
 
 def instance_columns(sums):
@@ -121,7 +121,7 @@ def projection(attribution):
     waits = collections.Counter()
     total_wait = 0
     for call in program.calls.values():
-        if not call.told["waits"] or call.end is None:
+        if not call.given["waits"] or call.end is None:
             continue
         length = call.end - call.time
         total_wait += length

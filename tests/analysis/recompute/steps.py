@@ -26,8 +26,8 @@ def captured_steps(program):
 
 
 def steps_of_run(program, steps):
-    if "steps" in program.told:
-        return program.told["steps"]
+    if "steps" in program.given:
+        return program.given["steps"]
     if not steps:
         return 0
     starts = {start for start, _, _ in steps}
@@ -132,9 +132,9 @@ def steps(attribution):
 
 def drawn_from(program, window):
     """Without those that the run did not come to."""
-    if "steps" not in program.told or program.told["steps"] <= window["drawn_first"]:
+    if "steps" not in program.given or program.given["steps"] <= window["drawn_first"]:
         return window["drawn_among"]
-    return min(window["drawn_among"], program.told["steps"] - window["drawn_first"])
+    return min(window["drawn_among"], program.given["steps"] - window["drawn_first"])
 
 
 def columns(gpu, instances):

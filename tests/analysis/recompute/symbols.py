@@ -55,24 +55,24 @@ DIRECTION = {
 MEMORY = {1: "Pageable", 2: "Pinned", 3: "Device"}
 
 
-def copy_name(told):
-    if told["kind"] == "memset":
-        return f"Memset ({MEMORY[told['to']]})"
-    return f"Memcpy {DIRECTION[told['direction']][0]} ({MEMORY[told['from']]} -> {MEMORY[told['to']]})"
+def copy_name(given):
+    if given["kind"] == "memset":
+        return f"Memset ({MEMORY[given['to']]})"
+    return f"Memcpy {DIRECTION[given['direction']][0]} ({MEMORY[given['from']]} -> {MEMORY[given['to']]})"
 
 
-def nsight_copy_name(told):
-    return "[CUDA memset]" if told["kind"] == "memset" else f"[CUDA memcpy {DIRECTION[told['direction']][1]}]"
+def nsight_copy_name(given):
+    return "[CUDA memset]" if given["kind"] == "memset" else f"[CUDA memcpy {DIRECTION[given['direction']][1]}]"
 
 
 def function_of(call):
-    return FUNCTION[tuple(call.told["function"])]
+    return FUNCTION[tuple(call.given["function"])]
 
 
 def op_name(op, style="full"):
     if op.kind == "graph":
-        return f"CUDA graph {op.told['graph']}"
-    return KERNEL_NAME[style][op.told["name"]] if op.kind == "kernel" else copy_name(op.told)
+        return f"CUDA graph {op.given['graph']}"
+    return KERNEL_NAME[style][op.given["name"]] if op.kind == "kernel" else copy_name(op.given)
 
 # What a trace may show a driver's call as.
 RUNTIME = {

@@ -28,13 +28,13 @@ def kernels(program, style="full"):
     total = sum(op.duration for ops in groups.values() for op in ops)
     rows = []
     for name, ops in groups.items():
-        symbols = {op.told.get("name", "") for op in ops}
+        symbols = {op.given.get("name", "") for op in ops}
         rows.append(
             {
                 "name": name,
                 "symbol": symbols.pop() if len(symbols) == 1 else "",
                 **durations_columns([op.duration for op in ops], total),
-                "registers_per_thread": ops[0].told.get("registers", 0),
+                "registers_per_thread": ops[0].given.get("registers", 0),
                 "class": "communication" if communicates(ops[0]) else "compute",
             }
         )
@@ -46,11 +46,11 @@ def copies(program):
     groups = collections.defaultdict(list)
     for op in program.ops:
         if op.kind in ("memcpy", "memset"):
-            groups[copy_name(op.told)].append(op)
+            groups[copy_name(op.given)].append(op)
     total = sum(op.duration for ops in groups.values() for op in ops)
     rows = []
     for name, ops in groups.items():
-        sizes, length = [op.told["bytes"] for op in ops], sum(op.duration for op in ops)
+        sizes, length = [op.given["bytes"] for op in ops], sum(op.duration for op in ops)
         rows.append(
             {
                 "operation": name,
@@ -93,7 +93,7 @@ def death(program, attribution, style="full"):
                 }
             )
     unfinished = [
-        call for call in program.calls.values() if call.told["kernel"] and not call.ops and not call.is_captured
+        call for call in program.calls.values() if call.given["kernel"] and not call.ops and not call.is_captured
     ]
     groups = collections.defaultdict(list)
     for call in unfinished:
@@ -111,7 +111,7 @@ def death(program, attribution, style="full"):
                 "before_end_ns": program.end - min(times),
             }
         )
-    totals = {"ended": ENDED[program.told["ending"]], "launches_without_completion": len(unfinished)}
+    totals = {"ended": ENDED[program.given["ending"]], "launches_without_completion": len(unfinished)}
     return rows, totals
 
 
@@ -120,7 +120,7 @@ def thread_columns(program, thread):
 
 
 def op_name_of(call, style):
-    return KERNEL_NAME[style][call.told["kernel"]]
+    return KERNEL_NAME[style][call.given["kernel"]]
 
 
 class Operators:

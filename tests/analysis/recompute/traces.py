@@ -43,7 +43,7 @@ class Trace:
         self.differences, self.attribution = differences, attribution
         self.id_of = self.ids()
         differences.check("External ids", len(self.id_of), len(set(self.id_of.values())))
-        differences.check("baseTimeNanoseconds", self.program.told["begin"], self.base)
+        differences.check("baseTimeNanoseconds", self.program.given["begin"], self.base)
         self._check_ranges()
         self._check_calls()
         self._check_ops()
@@ -80,8 +80,8 @@ class Trace:
         return args
 
     def _range_args(self, r):
-        told = {"domain": r.domain, "category": r.category, "color": r.color, "payload": r.payload}
-        args = {"External id": self.id_of.get(r), **self._annotation(told)}
+        given = {"domain": r.domain, "category": r.category, "color": r.color, "payload": r.payload}
+        args = {"External id": self.id_of.get(r), **self._annotation(given)}
         if r.sequence is not None:
             args["Sequence number"] = r.sequence
         if r.open_at_end:
@@ -109,17 +109,17 @@ class Trace:
     def _check_calls(self):
         expected, actual, unfinished, noted = [], [], [], []
         for call in self.program.calls.values():
-            args = {"cbid": call.told["function"][1], "correlation": trace_correlation(call.told["correlation"])}
+            args = {"cbid": call.given["function"][1], "correlation": trace_correlation(call.given["correlation"])}
             around = self.attribution.kept(call.own)
             if around:
                 args["External id"] = self.id_of.get(around[0])
             if call.end is None:
                 args["returned"] = False
-            kernel = call.told["kernel"]
+            kernel = call.given["kernel"]
             if kernel and not call.ops:
                 args["kernel"] = full_name(kernel)
             end = call.time if call.end is None else call.end
-            category = "cuda_" + call.told["function"][0]
+            category = "cuda_" + call.given["function"][0]
             tid = self.program.threads[call.thread].tid
             expected.append((category, function_of(call), tid, call.time, end, flat(args)))
             if kernel and not call.ops and not call.is_captured:
@@ -149,10 +149,10 @@ class Trace:
     def _check_marks(self):
         expected = []
         for mark in self.program.marks:
-            told = {key: mark.get(key) for key in ("domain", "category", "color", "payload")}
+            given = {key: mark.get(key) for key in ("domain", "category", "color", "payload")}
             name = printable(mark["name"].encode("latin-1") or b"(unnamed)")
             tid = self.program.threads[mark["thread"]].tid
-            expected.append((name, tid, mark["t"], flat(self._annotation(told))))
+            expected.append((name, tid, mark["t"], flat(self._annotation(given))))
         actual = [
             (event["name"], event["tid"] % ROWS, self.at(event), flat(event.get("args", {})))
             for event in self.of("i", "user_annotation")
@@ -182,8 +182,8 @@ class Trace:
 
     def _op_key(self, op):
         category = {"kernel": "kernel", "graph": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}[op.kind]
-        name = copy_name(op.told) if op.kind.startswith("mem") else op_name(op)
-        correlation = trace_correlation(op.told["correlation"])
+        name = copy_name(op.given) if op.kind.startswith("mem") else op_name(op)
+        correlation = trace_correlation(op.given["correlation"])
         return category, name, op.device, op.context, op.stream, op.start, op.end, correlation
 
     def _check_ops(self):
@@ -191,15 +191,15 @@ class Trace:
         for op in self.program.ops:
             verdict = self.attribution.verdicts[op.number]
             more = {"adopted": True} if verdict.is_adopted else {}
-            if op.told["node"]:
-                more["graph node id"] = op.told["node"]  # below 2^53
+            if op.given["node"]:
+                more["graph node id"] = op.given["node"]  # below 2^53
             if op.kind.startswith("mem"):
-                more["bytes"] = op.told["bytes"]
+                more["bytes"] = op.given["bytes"]
                 length = op.duration
-                more["memory bandwidth (GB/s)"] = round(op.told["bytes"] / length, 3) if length else 0
+                more["memory bandwidth (GB/s)"] = round(op.given["bytes"] / length, 3) if length else 0
             if op.kind == "kernel":
-                more["registers per thread"] = op.told["registers"]
-                more["grid"], more["block"] = op.told["grid"], op.told["block"]
+                more["registers per thread"] = op.given["registers"]
+                more["grid"], more["block"] = op.given["grid"], op.given["block"]
             if not verdict.captured and verdict.open:
                 more["External id"] = self.id_of[verdict.open[0]]
             if verdict.captured:

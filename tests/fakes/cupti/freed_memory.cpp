@@ -6,7 +6,7 @@ void runtime_hooks::switch_callback(CUpti_CallbackId cbid, bool on) {
     hook& each = hooks_[cbid];
     if (on) {
         if (each.uses++ == 0) {
-            each.on_since = memory_.current();
+            each.on_since = lifetimes_.current();
         }
     } else if (each.uses != 0 && --each.uses == 0) {
         each.on_since = 0;
@@ -16,7 +16,7 @@ void runtime_hooks::switch_callback(CUpti_CallbackId cbid, bool on) {
 std::uint64_t runtime_hooks::enter(CUpti_CallbackId cbid) {
     hook& each = hooks_[cbid];
     const std::uint64_t lifetime = each.on_since;
-    if (lifetime == 0 || !memory_.use(lifetime)) {
+    if (lifetime == 0 || !lifetimes_.use(lifetime)) {
         return 0;
     }
     ++each.uses;
@@ -24,7 +24,7 @@ std::uint64_t runtime_hooks::enter(CUpti_CallbackId cbid) {
 }
 
 void runtime_hooks::leave(CUpti_CallbackId cbid, std::uint64_t lifetime) {
-    if (lifetime != 0 && memory_.use(lifetime) && hooks_[cbid].uses != 0) {
+    if (lifetime != 0 && lifetimes_.use(lifetime) && hooks_[cbid].uses != 0) {
         --hooks_[cbid].uses;  // at none it stays on: only switching a callback off takes it off
     }
 }

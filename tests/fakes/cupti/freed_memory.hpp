@@ -34,7 +34,7 @@ private:
 // each call under way that found the hook on. A hook that is on and has no uses is not found by cuptiFinalize.
 class runtime_hooks {
 public:
-    explicit runtime_hooks(lifetimes& memory) : memory_(memory) {}
+    explicit runtime_hooks(lifetimes& memory) : lifetimes_(memory) {}
 
     void switch_callback(CUpti_CallbackId cbid, bool on);
     // A call's entry. Its exit is to give the answer to leave(): the lifetime it is counted in, 0 if it is not.
@@ -51,7 +51,7 @@ private:
         std::atomic<std::uint32_t> uses{0};
     };
 
-    lifetimes& memory_;
+    lifetimes& lifetimes_;
     std::array<hook, 1024> hooks_{};
 };
 

@@ -111,10 +111,10 @@ void subscription::dispatch(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, 
     if (subscriber == nullptr || subscriber->callback == nullptr || !is_enabled(domain, cbid)) {
         return;
     }
-    const std::uint64_t lifetime = memory_.current();
+    const std::uint64_t lifetime = lifetimes_.current();
     simulated_gpu::instance().at(FAKE_GPU_IN_CALLBACK);
     subscriber->callback(subscriber->userdata, domain, cbid, data);
-    memory_.use(lifetime);
+    lifetimes_.use(lifetime);
 }
 
 void subscription::clear() {

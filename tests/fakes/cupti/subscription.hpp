@@ -20,7 +20,7 @@ namespace fake {
 
 class subscription {
 public:
-    subscription(lifetimes& memory, runtime_hooks& hooks) : memory_(memory), hooks_(hooks) {}
+    subscription(lifetimes& memory, runtime_hooks& hooks) : lifetimes_(memory), hooks_(hooks) {}
 
     CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* userdata);
     CUptiResult unsubscribe(CUpti_SubscriberHandle handle);
@@ -45,7 +45,7 @@ private:
     bool owns(CUpti_SubscriberHandle handle) const;
     void switch_callback(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on);
 
-    lifetimes& memory_;
+    lifetimes& lifetimes_;
     runtime_hooks& hooks_;
     mutable std::mutex mutex_;  // of changes; a dispatch reads the atomics alone
     std::atomic<CUpti_Subscriber_st*> current_{nullptr};

@@ -40,12 +40,12 @@ struct CUgraphNode_st {
     fake_gpu_operation operation{};
     std::uint64_t duration_ns = 0;
     std::vector<CUgraphNode_st*> dependencies;
-    CUgraphNode_st* original = nullptr;  // an instantiated graph's node: the one it was cloned from
+    CUgraphNode_st* original = nullptr;  // an executable graph's node: the one it was cloned from
 
     std::uint64_t condition = 0;  // the handle
     std::vector<std::unique_ptr<CUgraph_st>> inner;
     std::vector<CUgraph> inner_handles;                // what the client has of them
-    std::vector<std::vector<CUgraphNode_st*>> bodies;  // of an instantiated graph: their nodes have moved out
+    std::vector<std::vector<CUgraphNode_st*>> bodies;  // of an executable graph: their nodes have moved out
     bool is_in_body = false;
 };
 

@@ -67,7 +67,7 @@ void observer::start() {
     for (const CUpti_ActivityKind kind : kinds) {
         expect("enable kind " + text(kind), cupti().cuptiActivityEnable(kind));
     }
-    say("started");
+    print("started");
 }
 
 void observer::stop() {
@@ -77,24 +77,24 @@ void observer::stop() {
     flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     expect("unsubscribe", cupti().cuptiUnsubscribe(subscriber));
     expect("finalize", cupti().cuptiFinalize());
-    say("stopped");
+    print("stopped");
 }
 
 void observer::expect(const std::string& name, CUptiResult result) {
     if (result != CUPTI_SUCCESS) {
-        say_result(name, result);
+        print_result(name, result);
     }
 }
 
-void observer::say(const std::string& line) {
+void observer::print(const std::string& line) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
 }
 
-void observer::say_result(const std::string& name, CUptiResult result) {
+void observer::print_result(const std::string& name, CUptiResult result) {
     const char* spelled = nullptr;
     cupti().cuptiGetResultString(result, &spelled);
-    say(name + ": " + (spelled == nullptr ? text(static_cast<std::uint64_t>(result)) : spelled));
+    print(name + ": " + (spelled == nullptr ? text(static_cast<std::uint64_t>(result)) : spelled));
 }
 
 void observer::name_stream(const std::string& name, cudaStream_t stream) {
@@ -115,25 +115,25 @@ void observer::forget() {
     last_alias_.clear();
 }
 
-void observer::tell_callbacks() {
+void observer::report_callbacks() {
     const std::scoped_lock lock{mutex_};
     for (const std::string& each : callbacks_) {
-        say("callback " + each);
+        print("callback " + each);
     }
 }
 
-void observer::tell_records() {
+void observer::report_records() {
     const std::scoped_lock lock{mutex_};
-    say("records: " + text(records_.size()));
+    print("records: " + text(records_.size()));
     for (const std::string& each : records_) {
-        say("record " + each);
+        print("record " + each);
     }
 }
 
-void observer::tell_buffers() {
+void observer::report_buffers() {
     const std::scoped_lock lock{mutex_};
     for (const std::string& each : buffers_) {
-        say("buffer " + each);
+        print("buffer " + each);
     }
 }
 

@@ -25,9 +25,9 @@ public:
     // All of it in one: disable, flush, unsubscribe, finalize.
     void stop();
 
-    void say(const std::string& line);
+    void print(const std::string& line);
     // "name: CUPTI_SUCCESS"
-    void say_result(const std::string& name, CUptiResult result);
+    void print_result(const std::string& name, CUptiResult result);
     // The same, of a failure alone.
     void expect(const std::string& name, CUptiResult result);
 
@@ -40,10 +40,10 @@ public:
     void forget();
 
     // Writes down what was seen since forget(): callbacks in order, then records in the order they came.
-    void tell_callbacks();
-    void tell_records();
+    void report_callbacks();
+    void report_records();
     // Which threads buffers were asked for on, and returned on.
-    void tell_buffers();
+    void report_buffers();
 
     std::size_t records_seen();
     std::size_t buffers_outstanding();

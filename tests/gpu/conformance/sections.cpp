@@ -67,65 +67,66 @@ workbench start() {
     return bench;
 }
 
-void tell() {
-    seen().tell_callbacks();
-    seen().tell_records();
+void report() {
+    seen().report_callbacks();
+    seen().report_records();
 }
 
 void errors() {
     const cupti_functions& c = cupti();
-    const auto say = [](const char* name, CUptiResult result) { seen().say_result(name, result); };
+    const auto print = [](const char* name, CUptiResult result) { seen().print_result(name, result); };
     CUpti_Activity* record = nullptr;
     const char* name = nullptr;
     std::size_t size = 1;
     std::uint8_t value = 0;
-    say("version to null", c.cuptiGetVersion(nullptr));
-    say("timestamp to null", c.cuptiGetTimestamp(nullptr));
-    say("flush before callbacks are registered", c.cuptiActivityFlushAll(0));
-    say("register null callbacks", c.cuptiActivityRegisterCallbacks(nullptr, nullptr));
-    say("enable kind 0", c.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID));
-    say("enable kind 9999", c.cuptiActivityEnable(static_cast<CUpti_ActivityKind>(9999)));
-    say("disable kind 10, never enabled", c.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
-    say("next record of a null buffer", c.cuptiActivityGetNextRecord(nullptr, 0, &record));
-    say("dropped to null", c.cuptiActivityGetNumDroppedRecords(nullptr, 0, nullptr));
-    say("set attribute from null",
-        c.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, nullptr, nullptr));
-    say("set attribute, too small", c.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size, &value));
-    say("name of result 39", c.cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &name));
-    seen().say(name == nullptr ? "none" : name);
+    print("version to null", c.cuptiGetVersion(nullptr));
+    print("timestamp to null", c.cuptiGetTimestamp(nullptr));
+    print("flush before callbacks are registered", c.cuptiActivityFlushAll(0));
+    print("register null callbacks", c.cuptiActivityRegisterCallbacks(nullptr, nullptr));
+    print("enable kind 0", c.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID));
+    print("enable kind 9999", c.cuptiActivityEnable(static_cast<CUpti_ActivityKind>(9999)));
+    print("disable kind 10, never enabled", c.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    print("next record of a null buffer", c.cuptiActivityGetNextRecord(nullptr, 0, &record));
+    print("dropped to null", c.cuptiActivityGetNumDroppedRecords(nullptr, 0, nullptr));
+    print("set attribute from null",
+          c.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, nullptr, nullptr));
+    print("set attribute, too small",
+          c.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size, &value));
+    print("name of result 39", c.cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &name));
+    seen().print(name == nullptr ? "none" : name);
     for (const std::uint32_t cbid : {0U, 211U, 100'000U}) {
         name = nullptr;
-        say("name of a runtime function", c.cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, cbid, &name));
-        seen().say(name == nullptr ? "none" : name);
+        print("name of a runtime function", c.cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, cbid, &name));
+        seen().print(name == nullptr ? "none" : name);
     }
     name = nullptr;
-    say("name of a driver function", c.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, 307, &name));
-    seen().say(name == nullptr ? "none" : name);
+    print("name of a driver function", c.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, 307, &name));
+    seen().print(name == nullptr ? "none" : name);
     std::uint64_t id = 0;
-    say("pop an external id that is not there",
-        c.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id));
+    print("pop an external id that is not there",
+          c.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id));
 }
 
 void ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
 
 void subscription() {
     const cupti_functions& c = cupti();
-    const auto say = [](const char* name, CUptiResult result) { seen().say_result(name, result); };
+    const auto print = [](const char* name, CUptiResult result) { seen().print_result(name, result); };
     CUpti_SubscriberHandle first = nullptr;
     CUpti_SubscriberHandle second = nullptr;
-    say("subscribe to null", c.cuptiSubscribe(nullptr, ignore, nullptr));
-    say("subscribe", c.cuptiSubscribe(&first, ignore, nullptr));
-    say("subscribe again", c.cuptiSubscribe(&second, ignore, nullptr));
-    say("enable", c.cuptiEnableCallback(1, first, CUPTI_CB_DOMAIN_RUNTIME_API, 211));
+    print("subscribe to null", c.cuptiSubscribe(nullptr, ignore, nullptr));
+    print("subscribe", c.cuptiSubscribe(&first, ignore, nullptr));
+    print("subscribe again", c.cuptiSubscribe(&second, ignore, nullptr));
+    print("enable", c.cuptiEnableCallback(1, first, CUPTI_CB_DOMAIN_RUNTIME_API, 211));
     std::uint32_t is_on = 9;
-    say("state", c.cuptiGetCallbackState(&is_on, first, CUPTI_CB_DOMAIN_RUNTIME_API, 211));
-    seen().say("on: " + std::to_string(is_on));
-    say("enable callback 100000", c.cuptiEnableCallback(1, first, CUPTI_CB_DOMAIN_RUNTIME_API, 100'000));
-    say("enable in domain 99", c.cuptiEnableCallback(1, first, static_cast<CUpti_CallbackDomain>(99), 1));
-    say("enable for nobody", c.cuptiEnableCallback(1, nullptr, CUPTI_CB_DOMAIN_RUNTIME_API, 211));
-    say("unsubscribe", c.cuptiUnsubscribe(first));
-    say("subscribe after that", c.cuptiSubscribe(&second, ignore, nullptr));
-    say("unsubscribe", c.cuptiUnsubscribe(second));
+    print("state", c.cuptiGetCallbackState(&is_on, first, CUPTI_CB_DOMAIN_RUNTIME_API, 211));
+    seen().print("on: " + std::to_string(is_on));
+    print("enable callback 100000", c.cuptiEnableCallback(1, first, CUPTI_CB_DOMAIN_RUNTIME_API, 100'000));
+    print("enable in domain 99", c.cuptiEnableCallback(1, first, static_cast<CUpti_CallbackDomain>(99), 1));
+    print("enable for nobody", c.cuptiEnableCallback(1, nullptr, CUPTI_CB_DOMAIN_RUNTIME_API, 211));
+    print("unsubscribe", c.cuptiUnsubscribe(first));
+    print("subscribe after that", c.cuptiSubscribe(&second, ignore, nullptr));
+    print("unsubscribe", c.cuptiUnsubscribe(second));
 }
 
 void launches() {
@@ -137,7 +138,7 @@ void launches() {
     launch_with_chevrons(bench.b, bench.data, elements);
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    tell();
+    report();
     seen().stop();
 }
 
@@ -163,7 +164,7 @@ void copies() {
     CHECK(cudaMemcpy(bench.data, pinned, 0, cudaMemcpyHostToDevice));
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    tell();
+    report();
     seen().stop();
 }
 
@@ -173,13 +174,13 @@ void flush_waits_for_completion() {
     CHECK(cudaStreamSynchronize(bench.b));
     bench.spin(bench.a, long_spin_ns);
     seen().flush(0);
-    seen().say("while the second kernel runs");
-    tell();
+    seen().print("while the second kernel runs");
+    report();
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    seen().say("after it has ended");
-    seen().tell_records();
-    seen().tell_buffers();
+    seen().print("after it has ended");
+    seen().report_records();
+    seen().report_buffers();
     seen().stop();
 }
 
@@ -187,14 +188,14 @@ void forced_flush() {
     workbench bench = start();
     bench.spin(bench.a, long_spin_ns);
     seen().flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    seen().say("while the kernel runs");
-    seen().tell_records();
-    seen().tell_buffers();
+    seen().print("while the kernel runs");
+    seen().report_records();
+    seen().report_buffers();
     CHECK(cudaDeviceSynchronize());
     seen().flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    seen().say("after it has ended");
-    seen().tell_records();
-    seen().tell_buffers();
+    seen().print("after it has ended");
+    seen().report_records();
+    seen().report_buffers();
     seen().stop();
 }
 
@@ -206,9 +207,9 @@ void full_buffers() {
     }
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    seen().say("records: " + std::to_string(seen().records_seen()));
+    seen().print("records: " + std::to_string(seen().records_seen()));
     seen().stop();
-    seen().say("buffers not returned: " + std::to_string(seen().buffers_outstanding()));
+    seen().print("buffers not returned: " + std::to_string(seen().buffers_outstanding()));
 }
 
 void threads() {
@@ -227,8 +228,8 @@ void threads() {
     seen().flush(0);
     flushed.set_value();
     other.join();
-    tell();
-    seen().tell_buffers();
+    report();
+    seen().report_buffers();
     seen().stop();
 }
 
@@ -246,21 +247,21 @@ void graphs() {
     CHECK(cudaGraphLaunch(exec, bench.b));
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    tell();
+    report();
     seen().stop();
 }
 
 void disable_and_enable() {
     workbench bench = start();
-    seen().say_result("disable", cupti().cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    seen().print_result("disable", cupti().cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
     bench.touch(bench.a);
     CHECK(cudaMemsetAsync(bench.data, 0, data_bytes, bench.a));
     CHECK(cudaDeviceSynchronize());
-    seen().say_result("enable", cupti().cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    seen().print_result("enable", cupti().cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
     bench.touch(bench.a);
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    tell();
+    report();
     seen().stop();
 }
 
@@ -269,16 +270,16 @@ void restart() {
     bench.touch(bench.a);
     CHECK(cudaDeviceSynchronize());
     seen().stop();
-    seen().say("records: " + std::to_string(seen().records_seen()));
+    seen().print("records: " + std::to_string(seen().records_seen()));
     seen().forget();
     bench.touch(bench.a);
     CHECK(cudaDeviceSynchronize());
-    seen().say("buffers not returned: " + std::to_string(seen().buffers_outstanding()));
+    seen().print("buffers not returned: " + std::to_string(seen().buffers_outstanding()));
     seen().start();
     bench.touch(bench.a);
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    tell();
+    report();
     seen().stop();
 }
 
@@ -293,44 +294,44 @@ void dropped_records() {
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
     std::size_t dropped = 0;
-    seen().say_result("dropped", cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped));
-    seen().say("dropped: " + std::to_string(dropped));
-    seen().say_result("dropped", cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped));
-    seen().say("dropped since: " + std::to_string(dropped));
+    seen().print_result("dropped", cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped));
+    seen().print("dropped: " + std::to_string(dropped));
+    seen().print_result("dropped", cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped));
+    seen().print("dropped since: " + std::to_string(dropped));
     seen().gives_buffers = true;
     bench.touch(bench.a);
     CHECK(cudaDeviceSynchronize());
     seen().forget();
     seen().flush(0);
-    seen().tell_records();
+    seen().report_records();
     seen().stop();
 }
 
 void selected_api_records() {
     workbench bench = start();
-    seen().say_result("select", cupti().cuptiActivityEnableRuntimeApi(211, 1));
+    seen().print_result("select", cupti().cuptiActivityEnableRuntimeApi(211, 1));
     bench.touch(bench.a);
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    seen().tell_records();
+    seen().report_records();
     seen().stop();
 }
 
 void external_correlation() {
     workbench bench = start();
-    seen().say_result("enable", cupti().cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
-    seen().say_result("select", cupti().cuptiActivityEnableRuntimeApi(211, 1));
-    seen().say_result("push",
-                      cupti().cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, 42));
+    seen().print_result("enable", cupti().cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
+    seen().print_result("select", cupti().cuptiActivityEnableRuntimeApi(211, 1));
+    seen().print_result("push",
+                        cupti().cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, 42));
     bench.touch(bench.a);
     std::uint64_t last = 0;
-    seen().say_result("pop",
-                      cupti().cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last));
-    seen().say("popped " + std::to_string(last));
+    seen().print_result("pop",
+                        cupti().cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last));
+    seen().print("popped " + std::to_string(last));
     bench.touch(bench.a);
     CHECK(cudaDeviceSynchronize());
     seen().flush(0);
-    seen().tell_records();
+    seen().report_records();
     seen().stop();
 }
 

@@ -123,10 +123,10 @@ def share_in_trace(prof, capture):
 def check(prof, out, program):
     figures, faults = {}, []
     bare = loss_line(run([sys.executable, HERE / "programs.py", program]))
-    loss, capture, said = record(prof, out / "plain", program)
+    loss, capture, error_output = record(prof, out / "plain", program)
     if loss != bare:
         faults.append(f"bare: {bare}; recorded: {loss}")
-    faults += [line for line in said.splitlines() if line.startswith("libprof: ")]
+    faults += [line for line in error_output.splitlines() if line.startswith("libprof: ")]
     unchanged = report(prof, capture)
     (out / f"{program}.txt").write_text(report(prof, capture, "table"))
     figures["steps"] = sum(row["instances"] for row in unchanged["rows"] if row["path"] == "step")
@@ -134,10 +134,10 @@ def check(prof, out, program):
         figures["named"], outside = share_in_trace(prof, capture)
         if figures["named"] < SHARE:
             faults.append(f"{100 * figures['named']:.2f} % in named phases; outside: {', '.join(outside)}")
-    loss, capture, said = record(prof, out / "hand", program, "--hand", modules=True)
+    loss, capture, error_output = record(prof, out / "hand", program, "--hand", modules=True)
     if loss != bare:
         faults.append(f"bare: {bare}; with modules: {loss}")
-    faults += [line for line in said.splitlines() if line.startswith("libprof: ")]
+    faults += [line for line in error_output.splitlines() if line.startswith("libprof: ")]
     rows = report(prof, capture)["rows"]
     figures["modules"] = modules_of(prof, capture, rows)
     (out / f"{program}.modules.txt").write_text(run([prof, "report", "--report", "modules", capture]).stdout)

@@ -17,10 +17,10 @@ library=$(dirname "$(find "$build" -name libprof.so | head -n 1)")
 nvtx=$(find "${CUDA_HOME:-/usr/local/cuda}/include/" "$torch/../nvidia" -path '*/nvtx3/nvToolsExt.h' 2> /dev/null | head -n 1 || true)
 [[ -n $nvtx ]] || { echo "no headers of NVTX"; exit 1; }
 trainer=$out/libtorch_trainer
-g++ -std=c++20 -O2 -DPROF_LINKED -I "$root/include" -I "${nvtx%/nvtx3/nvToolsExt.h}" -I "$torch/include" \
+g++ -std=c++20 -O2 -I "$root/include" -I "${nvtx%/nvtx3/nvToolsExt.h}" -I "$torch/include" \
     -I "$torch/include/torch/csrc/api/include" "$root/examples/libtorch_trainer/main.cpp" -o "$trainer" \
     -L "$library" -L "$torch/lib" -Wl,-rpath,"$library:$torch/lib" -Wl,--allow-shlib-undefined -Wl,--no-as-needed \
-    -lprof -ltorch -ltorch_cuda -ltorch_cpu -lc10_cuda -lc10
+    -Wl,--undefined=prof_autostart_marker -lprof_autostart -lprof -ltorch -ltorch_cuda -ltorch_cpu -lc10_cuda -lc10
 
 record() { # NAME COMMAND...
     rm -rf "${out:?}/$1"

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#if defined(PROF_LINKED)
+#if defined(LIBPROF_IS_LINKED)
 #include <prof/session.hpp>
 #else
 #include <prof/prof.h>
@@ -49,7 +49,7 @@ void throw_and_catch() {
     expect(caught == "step 7, loss 0.125", "the host's exception is caught whole: " + caught);
 }
 
-#if defined(PROF_LINKED)
+#if defined(LIBPROF_IS_LINKED)
 void record() {
     std::string refusal;
     try {
@@ -95,7 +95,7 @@ void record(const char* path) {
 }  // namespace
 
 int main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
-#if defined(PROF_LINKED)
+#if defined(LIBPROF_IS_LINKED)
     record();
 #else
     if (argc != 2) return 2;

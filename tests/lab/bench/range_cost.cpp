@@ -136,33 +136,33 @@ void print_table(std::span<const range_kind> kinds, const std::vector<std::vecto
 
 int measure(const std::string& library, unsigned rounds, unsigned threads) {
     unsetenv("NVTX_INJECTION64_PATH");
-    const auto unheard = load_kinds(PROF_BENCH_UNHEARD_MODULE);
-    first_use(unheard);
+    const auto unobserved = load_kinds(PROF_BENCH_UNOBSERVED_MODULE);
+    first_use(unobserved);
     const test::scratch_directory scratch;
     const session_control session(library, scratch.path);
-    const auto heard = load_kinds(PROF_BENCH_HEARD_MODULE);
-    first_use(heard);
+    const auto observed = load_kinds(PROF_BENCH_OBSERVED_MODULE);
+    first_use(observed);
 
     std::map<std::string, std::uint64_t> expected;
-    for (const range_kind& kind : heard) {
+    for (const range_kind& kind : observed) {
         if (kind.range_name != nullptr) {
             expected[kind.range_name] = std::uint64_t{threads} * pairs_a_burst * (bursts + 1);
         }
     }
 
-    std::vector<std::vector<series>> table(state_count, std::vector<series>(heard.size()));
+    std::vector<std::vector<series>> table(state_count, std::vector<series>(observed.size()));
     const stopwatch whole;
     std::vector<std::array<window, state_count>> results(rounds);
     {
         crew workers(threads);
         session.start();  // faults in the rings' pages, which a thread does once in its life
-        (void)workers.run(heard);
+        (void)workers.run(observed);
         session.stop(expected);
         for (auto& round : results) {
-            round[no_tool] = workers.run(unheard);
-            round[idle] = workers.run(heard);
+            round[no_tool] = workers.run(unobserved);
+            round[idle] = workers.run(observed);
             session.start();
-            round[recording] = workers.run(heard);
+            round[recording] = workers.run(observed);
             session.stop(expected);
         }
     }
@@ -173,12 +173,12 @@ int measure(const std::string& library, unsigned rounds, unsigned threads) {
                 for (double& value : burst_ticks) value *= ns_per_tick;
             }
             const double floor_ns = median(round[s][0]);
-            for (std::size_t k = 0; k < heard.size(); ++k) table[s][k].add_window(round[s][k], floor_ns);
+            for (std::size_t k = 0; k < observed.size(); ++k) table[s][k].add_window(round[s][k], floor_ns);
         }
     }
     std::printf("%u rounds, %u threads on %u processors, %u pairs a burst, %u bursts a window\n", rounds, threads,
                 std::thread::hardware_concurrency(), pairs_a_burst, bursts);
-    print_table(heard, table);
+    print_table(observed, table);
     return 0;
 }
 

@@ -174,7 +174,7 @@ class Residue(unittest.TestCase):
         self.assertEqual(set(found), {"idle", "stopped"})
         self.assertEqual(found["stopped"], {"seconds": 10.0, "threads": {}, "subscription": ["free"]})
         self.assertRegex(found["idle"]["subscription"][1], "'idle' has ended with 0")
-        self.assertEqual(len(list(residue.tell(found))), 2)
+        self.assertEqual(len(list(residue.lines_of(found))), 2)
 
     def test_wake_ups_are_those_of_libprofs_threads(self):
         server = (
@@ -188,7 +188,7 @@ class Residue(unittest.TestCase):
             "time.sleep(1000)\n"
         )
         (turn,) = self.turns(("idle",), server)
-        self.assertEqual(turn.say("50"), "done")
+        self.assertEqual(turn.request("50"), "done")
         found = residue.wake_ups(turn.process.pid)
         turn.process.kill()
         turn.end()

@@ -139,9 +139,9 @@ class Steps:
         self.owner = None
         self.open = None  # "startup", "step"
         self.is_recorded = self.has_begun = False
-        self.are_told = False  # the program marks its steps, so nothing else begins them
+        self.are_marked = False  # the program marks its steps, so nothing else begins them
         self.made, self.cycle = weakref.WeakSet(), weakref.WeakSet()  # optimizers: all; those of each step
-        self.knows_cycle = self.zero_grad_leads = False
+        self.is_cycle_known = self.zero_grad_leads = False
         self.of_evaluation = set()  # ids of datasets
         self.graphs = {}  # id of a CUDA graph -> the ids of the optimizers whose steps were captured in it
         self.capturing = None  # id of the graph that is being captured
@@ -183,7 +183,7 @@ class Steps:
     def make(self, optimizer):
         was_first = not self.made
         self.made.add(optimizer)
-        if was_first and self.has_begun and self.is_owner() and not self.are_told:
+        if was_first and self.has_begun and self.is_owner() and not self.are_marked:
             self.replace("startup")  # what was taken for steps were none
             self.has_begun = False
         else:
@@ -193,20 +193,20 @@ class Steps:
         """Whether all optimizers that step in each step have stepped."""
         if not self.stepped:
             return False
-        waited_for = self.cycle if self.knows_cycle else self.made
+        waited_for = self.cycle if self.is_cycle_known else self.made
         missing = any(id(optimizer) not in self.stepped for optimizer in waited_for)
-        return not missing or max(self.stepped.values()) >= (SAME_AGAIN if self.knows_cycle else 2)
+        return not missing or max(self.stepped.values()) >= (SAME_AGAIN if self.is_cycle_known else 2)
 
     def begin_next(self):
-        if self.stepped and not (self.knows_cycle and self.stepped.keys() == set(map(id, self.cycle))):
+        if self.stepped and not (self.is_cycle_known and self.stepped.keys() == set(map(id, self.cycle))):
             self.cycle = weakref.WeakSet(each for each in self.made if id(each) in self.stepped)
-            self.knows_cycle = True
+            self.is_cycle_known = True
         self.begin(BY_OPTIMIZER)
 
     def fetch(self, iterator, trains):
         if self.owner is None and threading.current_thread() is not threading.main_thread():
             return  # this thread fetches for another one
-        if not self.is_owner() or self.are_told:
+        if not self.is_owner() or self.are_marked:
             return
         dataset = id(getattr(iterator, "_dataset", None))
         if not self.made:
@@ -228,7 +228,7 @@ class Steps:
         self.has_data, self.dataset = True, dataset
 
     def call(self, evaluates):
-        if not self.is_owner() or self.are_told or self.capturing is not None:
+        if not self.is_owner() or self.are_marked or self.capturing is not None:
             return
         if not self.made:
             if self.open != "step" or self.has_called:
@@ -239,21 +239,21 @@ class Steps:
         else:
             self.train()
 
-    def tell(self):
+    def mark(self):
         """The program marks the beginning of a step. The first such mark keeps the current step if that has not trained
         yet."""
         if not self.is_owner() or self.capturing is not None:
             return
-        if self.are_told or self.open != "step" or self.stepped or self.has_called:
+        if self.are_marked or self.open != "step" or self.stepped or self.has_called:
             self.begin(BY_PROFILER)
-        self.are_told = True
+        self.are_marked = True
 
-    def end_telling(self):
+    def end_marking(self):
         if self.is_owner():
-            self.are_told = False
+            self.are_marked = False
 
     def train(self):
-        if not self.are_told:
+        if not self.are_marked:
             if self.open != "step" or (self.is_complete() and (not self.has_data or self.met_end)):
                 self.begin_next()
         self.has_trained = True
@@ -274,7 +274,7 @@ class Steps:
                 self.stepped[optimizer] = self.stepped.get(optimizer, 0) + 1
 
     def zero_grad(self):
-        if not self.made or not self.is_owner() or self.are_told or self.capturing is not None:
+        if not self.made or not self.is_owner() or self.are_marked or self.capturing is not None:
             return
         if not self.has_begun:
             self.zero_grad_leads = True
@@ -354,7 +354,7 @@ class Phases:
                 return  # a part of the backward under way
             kind = call.kind = RECOMPUTE
         elif outer is None:
-            self.tell_steps(kind, subject)
+            self.mark_steps(kind, subject)
         elif outer == OPTIMIZER and kind in IN_CLOSURE:
             if around.is_open:
                 self.library.pop()
@@ -367,7 +367,7 @@ class Phases:
         if push() != self.library.is_good:
             call.is_open = False
 
-    def tell_steps(self, kind, subject):
+    def mark_steps(self, kind, subject):
         if kind == DATA:
             self.steps.fetch(subject, self.trains())
         elif kind in (FORWARD, EVALUATION):
@@ -379,9 +379,9 @@ class Phases:
         if not self.thread.calls:
             self.steps.replay(graph)
 
-    def tell_step(self):
+    def mark_step(self):
         if not self.thread.calls and not self.is_off:
-            self.steps.tell()
+            self.steps.mark()
 
     def begin_step(self, optimizer):
         calls = self.thread.calls
@@ -472,14 +472,14 @@ class Monitor:
 
         def enter_range(frame):
             if frame.f_locals["self"].name.startswith("ProfilerStep#"):
-                phases.tell_step()
+                phases.mark_step()
 
         def step_profiler(frame):
             if not frame.f_locals["self"].record_steps:  # else there is a range of that name
-                phases.tell_step()
+                phases.mark_step()
 
         def stop_profiler(frame):
-            phases.steps.end_telling()
+            phases.steps.end_marking()
 
         optimizer = torch.optim.Optimizer
         self.watch(torch.autograd.graph._engine_run_backward, begin(BACKWARD) if self.modules is None else go_backward)
@@ -600,7 +600,7 @@ def hide_from_dynamo(torch, scope):
                     hide(method.__code__)
 
 
-def wrap(torch, phases, say):
+def wrap(torch, phases, warn):
     """For Pythons without sys.monitoring: wraps functions. If dynamo reaches a wrapper it compiles the original
     function alone."""
     is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
@@ -621,12 +621,12 @@ def wrap(torch, phases, say):
 
         return observed
 
-    has_said = []
+    has_warned = []
 
     def begin_backward(*_):
-        if not has_said:
-            has_said.append(True)
-            say("modules' calls are not observed before Python 3.12: there is no phase forward or evaluation")
+        if not has_warned:
+            has_warned.append(True)
+            warn("modules' calls are not observed before Python 3.12: there is no phase forward or evaluation")
         phases.begin(BACKWARD)
 
     graph = getattr(torch.autograd, "graph", None)
@@ -656,7 +656,7 @@ def wrap(torch, phases, say):
     iterator.__next__ = around(iterator.__next__, lambda self: phases.begin(DATA, self))
 
 
-def start(torch, say, modules=None):
+def start(torch, warn, modules=None):
     """Called once, when torch has been imported. `modules`: the scope of prof_modules.py. Raises if this PyTorch cannot
     be observed.
     """
@@ -665,7 +665,7 @@ def start(torch, say, modules=None):
     try:
         names = modules["names"]()
     except Exception as failure:
-        say("PyTorch's modules are not observed: " + str(failure))
+        warn("PyTorch's modules are not observed: " + str(failure))
     if hasattr(sys, "monitoring"):
         phases = Phases(torch, library)
         monitor = Monitor(torch, phases, names)
@@ -675,4 +675,4 @@ def start(torch, say, modules=None):
             hide_from_dynamo(torch, modules)
         monitor.start(None if names is None else modules["sequence_function"](torch))
     else:
-        wrap(torch, Phases(torch, library), say)
+        wrap(torch, Phases(torch, library), warn)

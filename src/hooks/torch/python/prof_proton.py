@@ -46,11 +46,11 @@ def start_with_shared_cupti(start, arguments, options):
         return start(*arguments, **options)
     before = {}
     try:
-        told = [folder if has_cupti(value) else value for value in arguments]
-        if told == list(arguments):  # Proton may just have set these variables itself
+        replaced = [folder if has_cupti(value) else value for value in arguments]
+        if replaced == list(arguments):  # Proton may just have set these variables itself
             before = {name: os.environ.get(name) for name in CUPTI_FOLDERS}
             os.environ.update(dict.fromkeys(CUPTI_FOLDERS, folder))
-        return start(*told, **options)
+        return start(*replaced, **options)
     finally:
         for name, value in before.items():
             if value is None:

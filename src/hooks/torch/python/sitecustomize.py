@@ -33,7 +33,7 @@ def before_exit(library, ctypes_mode):
         pass
 
 
-def say(line):
+def warn(line):
     """Writes one line to stderr if that does not block, as it would on a full pipe."""
     try:
         import select
@@ -95,7 +95,7 @@ class ModuleWatch:
             self.run(script)["start"](module, self.mode, self.run("prof_recording.py")["Recording"]())
         except Exception as failure:
             if self.was_asked and name == "torch":
-                say("PyTorch's ranges are not observed: " + str(failure).split("\n")[0])
+                warn("PyTorch's ranges are not observed: " + str(failure).split("\n")[0])
         if name == "torch":
             self.observe_phases(module)
 
@@ -104,10 +104,10 @@ class ModuleWatch:
         if asked == "off":
             return
         try:
-            self.run("prof_phases.py")["start"](torch, say, self.run("prof_modules.py"))
+            self.run("prof_phases.py")["start"](torch, warn, self.run("prof_modules.py"))
         except Exception as failure:
             if asked or hasattr(torch, "nn"):  # without torch.nn it is not PyTorch
-                say("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
+                warn("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
 
     def observe_annotations(self, script, profiler):
         asked = os.environ.get("PROF_PHASES", "")
@@ -117,7 +117,7 @@ class ModuleWatch:
             self.run(script)["start"](profiler)
         except Exception as failure:
             if asked:
-                say("JAX's annotations are not observed: " + str(failure).split("\n")[0])
+                warn("JAX's annotations are not observed: " + str(failure).split("\n")[0])
 
     def run(self, script):
         return run(self.folder, script)

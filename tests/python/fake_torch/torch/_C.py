@@ -51,9 +51,9 @@ class Cupti:
     def take(cls):
         cls.library = ctypes.CDLL(os.environ["PROF_CUPTI_LIBRARY"])
         cls.handle = ctypes.c_void_p()
-        heard = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)
-        cls.heard = heard(lambda *_: None)
-        cls.result = cls.library.cuptiSubscribe(ctypes.byref(cls.handle), cls.heard, None)
+        observed = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)
+        cls.observed = observed(lambda *_: None)
+        cls.result = cls.library.cuptiSubscribe(ctypes.byref(cls.handle), cls.observed, None)
 
     @classmethod
     def give_back(cls):

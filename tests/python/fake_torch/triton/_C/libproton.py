@@ -7,7 +7,7 @@ import os
 import types
 
 library = None
-heard = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)(lambda *_: None)
+observed = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)(lambda *_: None)
 handle = ctypes.c_void_p()
 numbers = itertools.count()
 sessions = {}  # number: whether it records by CUPTI
@@ -32,7 +32,7 @@ def load(folder):
 
 def start(name, context, data, backend, mode="", folder=None):
     if backend == "cupti" and not has_cupti():
-        result = library.cuptiSubscribe(ctypes.byref(handle), heard, None) if load(folder) else 39
+        result = library.cuptiSubscribe(ctypes.byref(handle), observed, None) if load(folder) else 39
         if result != 0:
             handle.value = None
             raise RuntimeError(f"[PROTON] Failed to execute cuptiSubscribe with error {result}")

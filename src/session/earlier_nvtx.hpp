@@ -1,0 +1,18 @@
+// NVTX that the program used before libprof was loaded (hooks/nvtx/earlier_instances.hpp). Any thread.
+#pragma once
+
+#include <string>
+
+namespace prof {
+
+// From libprof's constructor.
+void note_time_of_load() noexcept;
+
+// Before a recording begins: attaches to NVTX where that was used before. Does nothing from the second call on, and in
+// a program that was started with libprof.
+void attach_to_earlier_nvtx();
+
+// What is not recorded because of that, for people; "": nothing.
+std::string earlier_nvtx_notice();
+
+}  // namespace prof

@@ -1,0 +1,98 @@
+// When a recording begins by itself: by the way in which libprof came into the process (autostart_victim.cpp).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/reports/capture_notes.hpp"
+#include "support/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+using names = std::set<std::string>;
+
+struct Autostart : testing::Test {
+    scratch_directory scratch;
+
+    // The names of the ranges of each capture that the scene leaves.
+    std::vector<names> captures(const std::string& scene, std::map<std::string, std::string> more = {}) {
+        std::map<std::string, std::string> environment{{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
+                                                       {"PROF_EXPORT", "none"},
+                                                       {"PROF_RINGS", scratch.path},
+                                                       {"LD_PRELOAD", ""},
+                                                       {"CUDA_INJECTION64_PATH", ""},
+                                                       {"NVTX_INJECTION64_PATH", ""}};
+        for (const auto& [name, value] : more) environment[name] = value;
+        const process_result result = run_process({PROF_TEST_VICTIM, scene}, environment, scratch.path);
+        EXPECT_EQ(result.exit_code(), 3) << result.err;
+        EXPECT_EQ(result.err, "");
+        std::vector<names> out;
+        for (const std::string& file : scratch.files(".prof")) {
+            timelines.push_back(load_timeline(file));
+            names& found = out.emplace_back();
+            for (const timeline_range& range : timelines.back().ranges) {
+                found.emplace(timelines.back().name(range.name));
+            }
+        }
+        return out;
+    }
+    std::vector<timeline> timelines;
+};
+
+TEST_F(Autostart, NothingIsRecordedWhereTheProgramOnlyLinksIt) { EXPECT_THAT(captures("range"), IsEmpty()); }
+
+TEST_F(Autostart, AProgramMayAskForIt) { EXPECT_THAT(captures("asks"), ElementsAre(names{"first"})); }
+
+TEST_F(Autostart, AProgramMayAskForItAfterItsFirstRange) {
+    EXPECT_THAT(captures("asks-late"), ElementsAre(names{"late"}));
+}
+
+TEST_F(Autostart, APreloadAsksForIt) {
+    EXPECT_THAT(captures("range", {{"LD_PRELOAD", PROF_TEST_LIBRARY}}), ElementsAre(names{"first"}));
+}
+
+TEST_F(Autostart, AnInjectionAsksForIt) {
+    EXPECT_THAT(captures("range", {{"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}}), ElementsAre(names{"first"}));
+}
+
+TEST_F(Autostart, TheOptionDecidesBeforeAllElse) {
+    EXPECT_THAT(captures("asks", {{"PROF_AUTOSTART", "0"}}), IsEmpty());
+    EXPECT_THAT(captures("range", {{"PROF_AUTOSTART", "0"}, {"LD_PRELOAD", PROF_TEST_LIBRARY}}), IsEmpty());
+    EXPECT_THAT(captures("range", {{"PROF_AUTOSTART", "1"}}), ElementsAre(names{"first"}));
+}
+
+TEST_F(Autostart, ASessionNeedsNone) { EXPECT_THAT(captures("session"), ElementsAre(names{"mine"})); }
+
+// The session's recording is the program's own; the one before is complete, and says why it ended.
+TEST_F(Autostart, ASessionEndsARecordingThatBeganByItself) {
+    EXPECT_THAT(captures("asks-then-session"), UnorderedElementsAre(names{"first", "around"}, names{"mine"}));
+    for (const timeline& data : timelines) {
+        const bool is_first = data.name(data.ranges.front().name) == "first";
+        const auto said = Contains(HasSubstr("ended where the program called prof_start"));
+        EXPECT_THAT(capture_notes(data),
+                    is_first ? testing::Matcher<const std::vector<std::string>&>(said) : Not(said));
+    }
+}
+
+TEST_F(Autostart, ARecordingOfTheProgramsIsNotEnded) {
+    EXPECT_THAT(captures("starts-twice"), ElementsAre(names{"first"}));
+}
+
+TEST_F(Autostart, ChildrenInheritIt) {
+    EXPECT_THAT(captures("child"), IsEmpty());
+    EXPECT_THAT(captures("asks-then-child"), ElementsAre(names{"first"}));
+}
+
+}  // namespace
+}  // namespace prof::test
