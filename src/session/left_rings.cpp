@@ -33,7 +33,7 @@ bool is_dead(pid_t pid) noexcept { return kill(pid, 0) != 0 && errno == ESRCH; }
 // Not by std::filesystem's iterator, which ends the process where there is no memory for a path.
 std::string left_rings_notice(const std::string& own) {
     constexpr std::uint64_t block = 512;
-    constexpr std::uint64_t megabyte = 1U << 20;
+    constexpr std::uint64_t bytes_per_mb = 1U << 20;
     if (own.empty()) return {};
     const std::string directory = own.substr(0, own.rfind('/'));
     const std::unique_ptr<DIR, int (*)(DIR*)> open_directory{opendir(directory.c_str()), closedir};
@@ -51,7 +51,7 @@ std::string left_rings_notice(const std::string& own) {
     }
     if (files == 0) return {};
     return "processes that died have left " + std::to_string(files) + (files == 1 ? " file" : " files") +
-           " of rings with " + std::to_string((bytes + megabyte - 1) / megabyte) + " MB in " + directory +
+           " of rings with " + std::to_string((bytes + bytes_per_mb - 1) / bytes_per_mb) + " MB in " + directory +
            ": `prof seal` of their captures puts them there and frees the memory";
 }
 
