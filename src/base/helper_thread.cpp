@@ -43,11 +43,11 @@ constexpr int signals_of_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, S
 
 // SIGABRT stays blocked: a thread that calls abort() unblocks it itself, and one that is sent to the process is for the
 // program.
-sigset_t silenced_signals() noexcept {
-    sigset_t silenced;
-    sigfillset(&silenced);
-    for (const int number : signals_of_faults) sigdelset(&silenced, number);
-    return silenced;
+sigset_t blocked_signals() noexcept {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int number : signals_of_faults) sigdelset(&blocked, number);
+    return blocked;
 }
 
 struct beginning {
@@ -99,9 +99,9 @@ bool only_ours_are_left() noexcept {
 int create_helper_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept {
     auto* const begun = new (std::nothrow) beginning{run, argument};
     if (begun == nullptr) return ENOMEM;
-    const sigset_t silenced = silenced_signals();
+    const sigset_t blocked = blocked_signals();
     sigset_t before;
-    pthread_sigmask(SIG_SETMASK, &silenced, &before);  // the new thread inherits it
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);  // the new thread inherits it
     const int result = create_elsewhere(thread, begun);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (result != 0) delete begun;

@@ -28,6 +28,6 @@ void forget_helper_threads() noexcept;
 //
 // Two system calls. Each helper thread that may sleep for long calls it from time to time, at the interval below.
 void exit_if_alone() noexcept;
-inline constexpr std::chrono::seconds between_looks_whether_alone{1};
+inline constexpr std::chrono::seconds alone_check_interval{1};
 
 }  // namespace prof

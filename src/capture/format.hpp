@@ -44,10 +44,10 @@ enum class chunk_type : std::uint32_t {
     end = 11,        // end_entry; the capture was closed
     graphs = 12,     // graph_record[]
     windows = 13,    // window_entry[]; a later one of the same epoch replaces
-    earlier = 14,    // as records, but outside any window: the ranges under which graphs were captured
-    key_frame = 15,  // key_frame_entry; everything from before that still holds is repeated after it
-    open = 16,       // as records: what was open on a thread at the key frame; the number is that of its next record
-    known_graphs = 17,  // as earlier: the whole graph history at the key frame
+    graph_context = 14,  // as records, but outside any window: the ranges under which graphs were captured
+    key_frame = 15,      // key_frame_entry; everything from before that still holds is repeated after it
+    open = 16,          // as records: what was open on a thread at the key frame; the number is that of its next record
+    known_graphs = 17,  // as graph_context: the whole graph history at the key frame
 };
 
 inline constexpr std::uint32_t chunk_deflated = 1;  // in chunk_header::flags: the payload is a zlib stream

@@ -38,7 +38,7 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
             return payload.size() == sizeof(format::thread_entry);
         case format::chunk_type::records:
         case format::chunk_type::open:
-        case format::chunk_type::earlier:
+        case format::chunk_type::graph_context:
         case format::chunk_type::known_graphs:
             return is_record_block(payload);
         case format::chunk_type::clocks:
@@ -66,7 +66,7 @@ bool well_formed(format::chunk_type type, std::span<const std::byte> payload) no
 std::uint64_t records_in(format::chunk_type type, std::size_t payload_bytes) noexcept {
     switch (type) {
         case format::chunk_type::records:
-        case format::chunk_type::earlier:
+        case format::chunk_type::graph_context:
             return (payload_bytes - sizeof(std::uint64_t)) / sizeof(record);
         default:
             break;

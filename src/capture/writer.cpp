@@ -315,8 +315,8 @@ void capture_writer::records(std::uint64_t thread_uid, std::uint64_t first_numbe
     state_->write_array(format::chunk_type::records, thread_uid, records, first_number);
 }
 
-void capture_writer::earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
-                             format::chunk_type as) noexcept {
+void capture_writer::graph_context(std::uint64_t thread_uid, std::uint64_t first_number,
+                                   std::span<const record> records, format::chunk_type as) noexcept {
     state_->write_array(as, thread_uid, records, first_number);
 }
 

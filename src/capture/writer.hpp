@@ -74,10 +74,10 @@ public:
     void labels(std::span<const label> entries) noexcept;
     void thread(const format::thread_entry& entry) noexcept;
     void records(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records) noexcept;
-    // As records(), but outside any window. Each section must begin with a window record. `as`: earlier or
+    // As records(), but outside any window. Each section must begin with a window record. `as`: graph_context or
     // known_graphs.
-    void earlier(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
-                 format::chunk_type as = format::chunk_type::earlier) noexcept;
+    void graph_context(std::uint64_t thread_uid, std::uint64_t first_number, std::span<const record> records,
+                       format::chunk_type as = format::chunk_type::graph_context) noexcept;
     // GPU records of one type, or all (capture/gpu_chunks.hpp). `buffer`: the number of the CUPTI buffer from which the
     // records come; 0: none.
     template <typename TRecord>

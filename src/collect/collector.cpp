@@ -35,10 +35,10 @@ bool read_thread_name(std::uint32_t tid, std::array<char, 32>& name) noexcept {
 
 }  // namespace
 
-collector::collector(region& where, const drop_counts& drops_before, graph_history* memory, const keep_limits& limits,
-                     const property_list& said)
+collector::collector(region& where, const drop_counts& drops_before, graph_history* history, const keep_limits& limits,
+                     const property_list& written)
     : region_(where),
-      memory_(memory),
+      history_(history),
       names_(where, [this](std::uint32_t id) { return held_name(id); }),
       recycling_(where),
       names_end_(where.passing().end()),
@@ -46,16 +46,16 @@ collector::collector(region& where, const drop_counts& drops_before, graph_histo
     // Reserved here so that push_back() in a round cannot fail: a ring whose records were written is always released.
     drained_.reserve(where.rings().size());
     if (limits.any()) {
-        retention_ = std::make_unique<retention>(limits, said);
+        retention_ = std::make_unique<retention>(limits, written);
         // Graph captures in the trimmed part are written again in each key frame, so a history is needed.
-        if (memory_ == nullptr) own_memory_ = std::make_unique<graph_history>(where);
-        if (memory_ == nullptr) memory_ = own_memory_.get();
+        if (history_ == nullptr) own_history_ = std::make_unique<graph_history>(where);
+        if (history_ == nullptr) history_ = own_history_.get();
     }
 }
 
 void collector::begin_capture(capture_writer& out) {
     out_ = &out;
-    if (memory_ != nullptr) memory_->begin_capture();
+    if (history_ != nullptr) history_->begin_capture();
     write_drops_before();
     write_clock();
 }
@@ -82,7 +82,7 @@ void collector::window(const format::window_entry& window) {
     out_->window(window);
     if (retention_ != nullptr) retention_->note_window(window);
     is_open_ = window.end_ticks == 0;
-    tells_ = tells_ || is_open_;
+    emits_history_ = emits_history_ || is_open_;
 }
 
 collector::round_result collector::round() {
@@ -117,7 +117,7 @@ void collector::release_rings() {
 }
 
 void collector::forget_thread(std::uint64_t uid) {
-    if (memory_ != nullptr) memory_->end_thread(uid, ticks_now());
+    if (history_ != nullptr) history_->end_thread(uid, ticks_now());
     if (retention_ == nullptr) {
         threads_.erase(uid);
         return;
@@ -132,7 +132,7 @@ void collector::drain(round_result& result) {
         write_labels(label_cursor_);
     }
     drain_rings(result);
-    if (memory_ != nullptr) emit_news();
+    if (history_ != nullptr) emit_history();
     if (out_ != nullptr) drain_gpu(result);
 }
 
@@ -161,33 +161,33 @@ collector::totals collector::so_far() const noexcept {
 
 // A thread may have passed the gate before the window began and write its record afterwards. So this is repeated in
 // each round while a window is open, and after it until nothing is pending.
-void collector::emit_news() {
-    memory_->end_round();
-    if (out_ == nullptr || !tells_) return;
-    tells_ = is_open_ || memory_->expects_news();
-    if (memory_->has_news() && !memory_->expects_news()) tell(format::chunk_type::earlier);
+void collector::emit_history() {
+    history_->end_round();
+    if (out_ == nullptr || !emits_history_) return;
+    emits_history_ = is_open_ || history_->expects_more();
+    if (history_->has_unemitted() && !history_->expects_more()) write_history(format::chunk_type::graph_context);
 }
 
 // Writes what the graph history has and the capture lacks.
-void collector::tell(format::chunk_type as) {
-    memory_->tell([&](const format::thread_entry& thread, std::span<const record> section) {
+void collector::write_history(format::chunk_type as) {
+    history_->emit([&](const format::thread_entry& thread, std::span<const record> section) {
         if (threads_.try_emplace(thread.uid, known_thread{thread, true}).second) out_->thread(thread);
         names_.use(section);
         names_.write(*out_);
         std::uint64_t& number = emitted_[thread.uid];
-        out_->earlier(thread.uid, number, section, as);
+        out_->graph_context(thread.uid, number, section, as);
         number += section.size();
     });
     constexpr std::size_t few = 64;
-    if (emitted_.size() > few + 2 * memory_->thread_count()) {
-        std::erase_if(emitted_, [this](const auto& told) { return !memory_->knows(told.first); });
+    if (emitted_.size() > few + 2 * history_->thread_count()) {
+        std::erase_if(emitted_, [this](const auto& thread) { return !history_->keeps_thread(thread.first); });
     }
 }
 
 // The text of a freed name, from the part that keeps records with it.
 std::string_view collector::held_name(std::uint32_t id) const {
     const std::string_view open = retention_ != nullptr ? retention_->open().held_name(id) : std::string_view{};
-    return open.empty() && memory_ != nullptr ? memory_->held_name(id) : open;
+    return open.empty() && history_ != nullptr ? history_->held_name(id) : open;
 }
 
 // As a share of the free memory for names. The factor 2: at least half of the arena is free after each round.
@@ -202,7 +202,7 @@ double collector::used_up_names() noexcept {
 void collector::free_names() {
     try {
         if (retention_ != nullptr) retention_->open().hold_names(region_, recycling_.to());
-        if (memory_ != nullptr) memory_->hold_names(recycling_.to());
+        if (history_ != nullptr) history_->hold_names(recycling_.to());
     } catch (const std::bad_alloc&) {
         // Out of memory: a text that is not held is counted as names_full when a record needs it.
     }
@@ -221,13 +221,13 @@ void collector::write_labels(std::uint32_t& cursor) {
     cursor = next;
 }
 
-void collector::describe_thread(const ring_header& ring, bool look_again) {
+void collector::describe_thread(const ring_header& ring, bool rereads_name) {
     // acquire: name and tid were written before the uid.
     const std::uint64_t uid = ring.thread_uid.load(std::memory_order_acquire);
     if (uid == 0) return;  // the ring is being claimed right now
     const auto [known, is_new] = threads_.try_emplace(uid);
     known->second.has_ended = false;
-    if (!is_new && !look_again) return;
+    if (!is_new && !rereads_name) return;
     format::thread_entry& entry = known->second.entry;
     const auto before = entry.name;
     entry.uid = uid;
@@ -247,22 +247,23 @@ void collector::describe_thread(const ring_header& ring, bool look_again) {
     }
     if (!is_new && entry.name == before) return;
     if (out_ != nullptr) out_->thread(entry);
-    if (memory_ != nullptr) memory_->describe(entry);
+    if (history_ != nullptr) history_->describe(entry);
 }
 
 // Stretches that are observed only go to the graph history. Of each, the capture gets just the window record at its
 // start.
 void collector::take(std::uint64_t uid, std::uint64_t number, std::span<const record> records) {
-    if (memory_ == nullptr) return write_records(uid, number, records);
+    if (history_ == nullptr) return write_records(uid, number, records);
     const auto is_window = [](const record& r) { return r.kind == record_kind::window; };
-    bool heard = memory_->observed_only(uid);
+    bool observed_only = history_->observed_only(uid);
     while (!records.empty()) {
         const bool begins = is_window(records.front());
-        if (begins) heard = is_observed_only(records.front().value);
+        if (begins) observed_only = is_observed_only(records.front().value);
         const auto end = std::find_if(records.begin() + 1, records.end(), is_window);
         const auto stretch = records.first(static_cast<std::size_t>(end - records.begin()));
-        if (out_ != nullptr && (begins || !heard)) write_records(uid, number, heard ? stretch.first(1) : stretch);
-        memory_->hear(uid, stretch, !heard);
+        if (out_ != nullptr && (begins || !observed_only))
+            write_records(uid, number, observed_only ? stretch.first(1) : stretch);
+        history_->observe(uid, stretch, !observed_only);
         number += stretch.size();
         records = records.subspan(stretch.size());
     }

@@ -30,15 +30,15 @@ class collector {
 public:
     // All arguments must outlive the collector.
     // - `drops_before`: the region's drop counts at the start of this recording.
-    // - `memory`: may be null; observes everything that is drained, and provides what a capture lacks from before it
+    // - `history`: may be null; observes everything that is drained, and provides what a capture lacks from before it
     //   began.
     // - `limits`: if any is set, only the latest part of the capture is kept.
-    // - `said`: the properties that the capture already contains at its start.
-    explicit collector(region& where, const drop_counts& drops_before = {}, graph_history* memory = nullptr,
-                       const keep_limits& limits = {}, const property_list& said = {});
+    // - `written`: the properties that the capture already contains at its start.
+    explicit collector(region& where, const drop_counts& drops_before = {}, graph_history* history = nullptr,
+                       const keep_limits& limits = {}, const property_list& written = {});
 
     // Call before the first round. Without a capture nothing is recorded and the collector only feeds the graph history
-    // (REQUIRES then: `memory` is not null).
+    // (REQUIRES then: `history` is not null).
     void begin_capture(capture_writer& out);
 
     // May be called while the collector runs, since CUDA may be initialised late. Any thread.
@@ -101,8 +101,8 @@ private:
 
     void take(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
     void write_records(std::uint64_t uid, std::uint64_t number, std::span<const record> records);
-    void emit_news();
-    void tell(format::chunk_type as);
+    void emit_history();
+    void write_history(format::chunk_type as);
     std::string_view held_name(std::uint32_t id) const;
     double used_up_names() noexcept;
     void free_names();
@@ -119,14 +119,14 @@ private:
     void write_clock();
     void flush() noexcept;
     void note_totals(std::uint64_t more_records) noexcept;
-    void describe_thread(const ring_header& ring, bool look_again);
+    void describe_thread(const ring_header& ring, bool rereads_name);
 
     region& region_;
     capture_writer* out_ = nullptr;
-    std::unique_ptr<graph_history> own_memory_;
-    graph_history* memory_ = nullptr;  // own_memory_, the process's history, or null
-    bool is_open_ = false;             // a window is open
-    bool tells_ = false;               // the next round emits what the graph history has
+    std::unique_ptr<graph_history> own_history_;
+    graph_history* history_ = nullptr;  // own_history_, the process's history, or null
+    bool is_open_ = false;              // a window is open
+    bool emits_history_ = false;        // the next round emits what the graph history has
     std::atomic<cupti_tracer*> tracer_{nullptr};
     std::uint32_t label_cursor_ = 0;
     std::unordered_map<std::uint64_t, known_thread> threads_;   // key: thread uid

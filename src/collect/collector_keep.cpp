@@ -22,11 +22,11 @@ void collector::settle_rings() {
         // Out of memory, as in a round.
     }
     release_rings();
-    if (memory_ == nullptr) return;
+    if (history_ == nullptr) return;
     // The first call settles what was observed in the previous round, the second settles everything else.
-    memory_->end_round();
-    memory_->end_round();
-    if (memory_->has_news()) tell(format::chunk_type::earlier);
+    history_->end_round();
+    history_->end_round();
+    if (history_->has_unemitted()) write_history(format::chunk_type::graph_context);
 }
 
 void collector::write_key_frame(std::uint64_t now_ns) {
@@ -42,9 +42,9 @@ void collector::write_key_frame(std::uint64_t now_ns) {
     write_labels(labels);
     std::erase_if(threads_, [&](const auto& known) { return known.second.has_ended && !open.contains(known.first); });
     for (const auto& [uid, known] : threads_) out_->thread(known.entry);
-    if (memory_ != nullptr) {
-        memory_->begin_capture();
-        if (memory_->has_news()) tell(format::chunk_type::known_graphs);
+    if (history_ != nullptr) {
+        history_->begin_capture();
+        if (history_->has_unemitted()) write_history(format::chunk_type::known_graphs);
     }
     write_drops(false);
     write_clock();

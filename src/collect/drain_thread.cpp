@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds longest_housekeeping{1024};
 // CUPTI delivers a buffer when it is full or on request, and may hold new records back until then.
 constexpr std::chrono::milliseconds gpu_records_period{500};
 
-constexpr std::chrono::milliseconds between_looks_at_disk{10};
+constexpr std::chrono::milliseconds disk_poll_interval{10};
 
 // How often a write to a full disk is retried.
 constexpr std::chrono::milliseconds room_period{1000};
@@ -67,10 +67,10 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 }  // namespace
 
-drain_thread::drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_history* memory,
-                           const keep_limits& limits, const property_list& said)
-    : make_(std::move(make)), collector_(where, drops_before, memory, limits, said) {
-    making_problem_.reserve(no_memory.size());
+drain_thread::drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_history* history,
+                           const keep_limits& limits, const property_list& written)
+    : make_(std::move(make)), collector_(where, drops_before, history, limits, written) {
+    creation_failure_.reserve(no_memory.size());
     const int result = create_helper_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
 }
@@ -101,23 +101,23 @@ bool drain_thread::make_capture() noexcept {
         }
         if (out_ != nullptr) collector_.begin_capture(*out_);
     } catch (const std::bad_alloc&) {
-        note_making_problem(no_memory);
+        note_creation_failure(no_memory);
     } catch (const std::exception& failure) {
-        note_making_problem(failure.what());
+        note_creation_failure(failure.what());
     }
     const std::lock_guard lock(mutex_);
     is_made_ = true;
     made_.notify_all();
-    return making_problem_.empty();
+    return creation_failure_.empty();
 }
 
 // Without memory for the text, no_memory fits the capacity that was reserved.
-void drain_thread::note_making_problem(std::string_view problem) noexcept {
+void drain_thread::note_creation_failure(std::string_view why) noexcept {
     const std::lock_guard lock(mutex_);
     try {
-        making_problem_ = problem;
+        creation_failure_ = why;
     } catch (const std::bad_alloc&) {
-        making_problem_ = no_memory;
+        creation_failure_ = no_memory;
     }
 }
 
@@ -150,15 +150,15 @@ bool drain_thread::await_capture(std::chrono::milliseconds longest) {
 }
 
 bool drain_thread::await_capture_while_disk_answers(std::chrono::nanoseconds patience) {
-    while (!await_capture(between_looks_at_disk)) {
+    while (!await_capture(disk_poll_interval)) {
         if (disk_.standstill_ns() >= static_cast<std::uint64_t>(patience.count())) return false;
     }
     return true;
 }
 
-std::string drain_thread::making_problem() {
+outcome drain_thread::creation() {
     const std::lock_guard lock(mutex_);
-    return making_problem_;
+    return creation_failure_.empty() ? outcome{} : outcome::failed(creation_failure_);
 }
 
 // REQUIRES: mutex_ is held.
@@ -263,7 +263,7 @@ bool drain_thread::wait_for_disk(std::unique_lock<std::mutex>& lock, std::chrono
         synced_.wait(lock, is_over);
         return true;
     }
-    while (!synced_.wait_for(lock, between_looks_at_disk, is_over)) {
+    while (!synced_.wait_for(lock, disk_poll_interval, is_over)) {
         if (disk_.standstill_ns() >= static_cast<std::uint64_t>(patience.count())) return false;
     }
     return true;
@@ -329,7 +329,7 @@ void drain_thread::dump(const std::string& path, const std::string& reason) {
     const std::lock_guard front(front_);
     collector_.ask_for_gpu_records();
     if (sync() != sync_result::done) throw error("no dump: the disk is full");
-    if (const std::string problem = making_problem(); !problem.empty()) throw error("no dump: " + problem);
+    if (const outcome created = creation(); !created.ok()) throw error("no dump: " + created.message());
     synced_state now;
     {
         const std::lock_guard lock(mutex_);
@@ -366,7 +366,7 @@ bool drain_thread::is_finished(format::end_reason reason, std::chrono::nanosecon
     return wait_for_disk(lock, patience, [&] { return synced_state_.has_end; });
 }
 
-std::string drain_thread::finish(format::end_reason reason) {
+outcome drain_thread::finish(format::end_reason reason) {
     ask_to_finish(reason);
     if (is_relieved_) {
         write_last_words();
@@ -377,33 +377,33 @@ std::string drain_thread::finish(format::end_reason reason) {
     } else {
         pthread_join(thread_, nullptr);
     }
-    return shortcoming();
+    return completeness();
 }
 
-std::string drain_thread::close(format::end_reason reason) {
+outcome drain_thread::close(format::end_reason reason) {
     ask_to_finish(reason);
     {
         std::unique_lock lock(mutex_);
         synced_.wait(lock, [&] { return synced_state_.has_end; });
     }
     pthread_detach(thread_);
-    return shortcoming();
+    return completeness();
 }
 
-// Why the capture is incomplete; "" if it is complete. Call when the thread is at its end.
-std::string drain_thread::shortcoming() {
+// A failure states why the capture is incomplete. Call when the thread is at its end.
+outcome drain_thread::completeness() {
     if (out_ == nullptr) {
         collector_.discard_gpu_records();
-        return making_problem();
+        return creation();
     }
+    if (!out_->failed()) return {};
     std::string line = out_->failure();
-    if (!out_->failed()) return line;
     if (out_->records_lost() != 0) line += ": " + std::to_string(out_->records_lost()) + " records";
     // The counts of these drops did not reach the capture either.
     const std::uint64_t unwritten = collector_.unwritten_drops();
     if (unwritten != 0)
         line += "; and " + std::to_string(unwritten) + " ranges, calls or GPU records found no room in memory";
-    return line;
+    return outcome::failed(std::move(line));
 }
 
 }  // namespace prof

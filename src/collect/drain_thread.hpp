@@ -16,10 +16,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/disk_watch.hpp"
+#include "base/outcome.hpp"
 #include "capture/format.hpp"
 #include "capture/writer.hpp"
 #include "collect/collector.hpp"
@@ -32,9 +34,9 @@ public:
     using capture_maker = std::function<std::unique_ptr<capture_writer>()>;
 
     // Throws prof::error if the thread cannot be created. The other parameters are the collector's. Without `make`
-    // nothing is recorded, and the thread only feeds the graph history (REQUIRES then: `memory` is not null).
-    drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_history* memory = nullptr,
-                 const keep_limits& limits = {}, const property_list& said = {});
+    // nothing is recorded, and the thread only feeds the graph history (REQUIRES then: `history` is not null).
+    drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_history* history = nullptr,
+                 const keep_limits& limits = {}, const property_list& written = {});
     ~drain_thread();  // REQUIRES: finish() or close() was called
     drain_thread(const drain_thread&) = delete;
     drain_thread& operator=(const drain_thread&) = delete;
@@ -47,8 +49,8 @@ public:
     // The same without a time limit; false if one call to the storage has been pending for as long as `patience`. Any
     // thread.
     bool await_capture_while_disk_answers(std::chrono::nanoseconds patience);
-    // Why there is no capture, in one line; "" during its creation and after success. Any thread.
-    std::string making_problem();
+    // Why there is no capture; ok during its creation and after success. Any thread.
+    outcome creation();
 
     // Writes a property to the capture in the next round. Any thread.
     void set_property(const std::string& key, const std::string& value);
@@ -82,9 +84,8 @@ public:
     // libprof's own threads.
     void dump(const std::string& path, const std::string& reason);
 
-    // Drains what is left, closes the capture with `reason`, and ends the thread. Returns why the capture is
-    // incomplete; "" if it is complete.
-    std::string finish(format::end_reason reason);
+    // Drains what is left, closes the capture with `reason`, and ends the thread. Ok if the capture is complete.
+    outcome finish(format::end_reason reason);
     // If the drain thread waits for its next round, the calling thread takes its place: sync_at_last() and finish()
     // then do the work on the calling thread. No other thread may use the object after that. False: nothing has
     // changed.
@@ -95,15 +96,15 @@ public:
     bool is_finished(format::end_reason reason, std::chrono::nanoseconds patience);
     // As finish(), but does not join the thread, which may still be about to end. So the object must not be destroyed.
     // For a caller that must not wait for the allocator: a thread that ends frees memory and may block there.
-    std::string close(format::end_reason reason);
+    outcome close(format::end_reason reason);
 
 private:
     static void* enter(void* self) noexcept;
     void run() noexcept;
     void ask_to_finish(format::end_reason reason);
-    std::string shortcoming();
+    outcome completeness();
     bool make_capture() noexcept;
-    void note_making_problem(std::string_view problem) noexcept;
+    void note_creation_failure(std::string_view why) noexcept;
     void drain_to_the_end();
     bool rounds();
     void write_notes();
@@ -126,8 +127,8 @@ private:
     std::condition_variable wake_;
     std::condition_variable synced_;
     std::condition_variable made_;
-    bool is_made_ = false;  // true also if creation failed
-    std::string making_problem_;
+    bool is_made_ = false;          // true also if creation failed
+    std::string creation_failure_;  // "" unless creation failed
     std::uint64_t syncs_wanted_ = 0;
     std::uint64_t syncs_done_ = 0;
     struct synced_state {

@@ -206,7 +206,7 @@ void control_server::run() {
         take_answers();
         if (is_signalled && handlers_.signalled) handlers_.signalled();
         for (std::size_t i = 0; i < clients_.size(); ++i) {
-            look_at(clients_[i], places[i] == 0 ? short{0} : all[places[i]].revents);
+            serve(clients_[i], places[i] == 0 ? short{0} : all[places[i]].revents);
         }
         if (all[1].revents != 0) accept_client();
     }
@@ -244,7 +244,7 @@ void control_server::accept_client() {
     place->end = steady_clock::now() + patience_;
 }
 
-void control_server::look_at(client& who, short events) {
+void control_server::serve(client& who, short events) {
     const bool has_gone = (events & (POLLHUP | POLLERR)) != 0;
     if (who.state == client_state::asking && (events & (POLLIN | POLLHUP)) != 0) {
         read_request(who);

@@ -77,7 +77,7 @@ private:
     void sleep_without_poll() const noexcept;
     int poll_timeout() const;
     void accept_client();
-    void look_at(client& who, short events);
+    void serve(client& who, short events);
     void read_request(client& who);
     void take_answers();
     void begin_answer(client& who, const control_answer& answer);

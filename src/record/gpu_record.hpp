@@ -87,7 +87,7 @@ struct graph_record {
     std::uint64_t start_ns = 0;
     std::uint64_t end_ns = 0;
     std::uint64_t correlation = 0;  // correlation_key()
-    std::uint32_t graph_id = 0;     // of the instantiated graph
+    std::uint32_t graph_id = 0;     // of the executable graph
     std::uint32_t device = 0;
     std::uint32_t context = 0;
     std::uint32_t stream = 0;

@@ -32,7 +32,7 @@ void background_thread::run() {
     const auto has_task = [&]() PROF_REQUIRES(mutex_) { return !tasks_.empty(); };
     annotated_lock lock(mutex_);
     for (;;) {
-        while (!changed_.wait_for(lock.native(), between_looks_whether_alone, has_task)) {
+        while (!changed_.wait_for(lock.native(), alone_check_interval, has_task)) {
             exit_if_alone();
         }
         const std::function<void()> task = std::move(tasks_.front());

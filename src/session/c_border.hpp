@@ -56,16 +56,18 @@ int controlled(TAction&& action) noexcept {
 // the text's length.
 std::size_t copy_text(std::string_view text, char* buffer, std::size_t size) noexcept;
 
-// Fills a struct of the caller's, who may have been compiled with another version of it: fields are only added, at the
-// end. `first_version`: the size of the first version. `size`: the caller's; one that no version can have is refused.
-template <std::size_t first_version, typename TStruct>
+// Fills a struct of a caller that was compiled with this or another version of it: fields are only added, at the end.
+// `first_version`: the size of the first version. `current`: the size of this one. `size`: the caller's; one that no
+// version can have is refused.
+template <std::size_t first_version, std::size_t current, typename TStruct>
 int fill_struct(const TStruct& from, const char* type, TStruct* out, std::size_t size) {
-    constexpr std::size_t absurd = 4096;
-    static_assert(sizeof(TStruct) >= first_version && sizeof(TStruct) < absurd);
+    constexpr std::size_t largest = 4096;
+    static_assert(sizeof(TStruct) == current && first_version <= current && current <= largest);
     if (out == nullptr) return refuse_null(type);
-    if (size < first_version || size > absurd) {
+    if (size < first_version || size > largest) {
         return fail(PROF_INVALID_ARGUMENT, std::to_string(size) + " is no sizeof(" + type + "); it takes " +
-                                               std::to_string(first_version) + " bytes or more");
+                                               std::to_string(first_version) + " bytes or more" +
+                                               (size > largest ? ", 4096 at most" : ""));
     }
     std::memset(out, 0, size);
     std::memcpy(out, &from, std::min(size, sizeof from));

@@ -15,11 +15,11 @@ std::nullptr_t null_of(int) noexcept { return nullptr; }
 
 named_counts drops_of(const timeline& data) { return {data.quality.dropped.begin(), data.quality.dropped.end()}; }
 
-int hand_out_drop(const named_counts& drops, std::size_t index, prof_drop* out, std::size_t size) {
+int fill_drop(const named_counts& drops, std::size_t index, prof_drop* out, std::size_t size) {
     if (index >= drops.size()) return no_such("cause", index, drops.size());
     const drop_description& known = describe_drop(drops[index].first);
     const prof_drop drop{drops[index].first.c_str(), drops[index].second, known.what.data(), known.remedy.data()};
-    return fill_struct<32>(drop, "prof_drop", out, size);
+    return fill_struct<32, 32>(drop, "prof_drop", out, size);
 }
 
 namespace {
@@ -104,5 +104,5 @@ PROF_EXPORT size_t prof_capture_drop_count(const prof_capture* capture) {
 
 PROF_EXPORT int prof_capture_get_drop(const prof_capture* capture, size_t index, prof_drop* drop, size_t drop_size) {
     if (capture == nullptr) return refuse_null("capture");
-    return caught([&] { return hand_out_drop(capture->drops, index, drop, drop_size); }, int{PROF_FAILED});
+    return caught([&] { return fill_drop(capture->drops, index, drop, drop_size); }, int{PROF_FAILED});
 }

@@ -120,6 +120,6 @@ PROF_EXPORT int prof_describe_option(size_t index, prof_option* out, size_t size
         row.help = texts.help.c_str();
         row.default_value = texts.standard.c_str();
         row.change = public_change(option_table()[index].changes);
-        return fill_struct<48>(row, "prof_option", out, size);
+        return fill_struct<48, 48>(row, "prof_option", out, size);
     });
 }

@@ -2,10 +2,8 @@
 // The objects never change once they are made, so any number of threads may read one.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -62,7 +60,7 @@ int no_such(std::string_view what, std::size_t index, std::size_t count);
 // The same where a pointer is returned.
 std::nullptr_t null_of(int failure) noexcept;
 
-int hand_out_drop(const named_counts& drops, std::size_t index, prof_drop* out, std::size_t size);
+int fill_drop(const named_counts& drops, std::size_t index, prof_drop* out, std::size_t size);
 named_counts drops_of(const timeline& data);
 
 }  // namespace prof

@@ -168,7 +168,7 @@ double real_in(const table_cell& cell) noexcept {
     return static_cast<double>(integer_in(cell));
 }
 
-int hand_out_cell(const table_cell& cell, prof_report_cell* out, std::size_t size) {
+int fill_cell(const table_cell& cell, prof_report_cell* out, std::size_t size) {
     prof_report_cell of{};
     of.type = type_of(cell);
     if (const auto* const text = std::get_if<std::string>(&cell.value)) {
@@ -178,7 +178,7 @@ int hand_out_cell(const table_cell& cell, prof_report_cell* out, std::size_t siz
         of.integer = integer_in(cell);
         of.real = real_in(cell);
     }
-    return fill_struct<40>(of, "prof_report_cell", out, size);
+    return fill_struct<40, 40>(of, "prof_report_cell", out, size);
 }
 
 // Calls `action` with the table; PROF_INVALID_ARGUMENT if there is none.
@@ -290,7 +290,7 @@ PROF_EXPORT int prof_report_get_table(const prof_report* report, size_t table, p
     return with_table(report, table, [&](const read_table& from) {
         const prof_report_table of{from.of->rows_key.c_str(), from.of->heading.c_str(), from.of->rows.size(),
                                    from.columns.size(), from.of->totals.size()};
-        return fill_struct<40>(of, "prof_report_table", out, out_size);
+        return fill_struct<40, 40>(of, "prof_report_table", out, out_size);
     });
 }
 
@@ -300,7 +300,7 @@ PROF_EXPORT int prof_report_get_column(const prof_report* report, size_t table, 
         const table_column& described = from.columns[read.at];
         const prof_report_column of{described.key.c_str(), described.title.c_str(), read.type,
                                     unit_of_quantity(described.holds)};
-        return fill_struct<24>(of, "prof_report_column", out, out_size);
+        return fill_struct<24, 24>(of, "prof_report_column", out, out_size);
     });
 }
 
@@ -308,7 +308,7 @@ PROF_EXPORT int prof_report_get_cell(const prof_report* report, size_t table, si
                                      prof_report_cell* cell, size_t cell_size) {
     return with_column(report, table, column, [&](const prof::table& from, const read_column& read) {
         if (row >= from.rows.size()) return no_such("row", row, from.rows.size());
-        return hand_out_cell(from.rows[row][read.at], cell, cell_size);
+        return fill_cell(from.rows[row][read.at], cell, cell_size);
     });
 }
 
@@ -328,7 +328,7 @@ PROF_EXPORT int prof_report_get_total(const prof_report* report, size_t table, s
     return with_table(report, table, [&](const read_table& from) {
         const auto& totals = from.of->totals;
         if (index >= totals.size()) return no_such("total", index, totals.size());
-        return hand_out_cell(totals[index].second, cell, cell_size);
+        return fill_cell(totals[index].second, cell, cell_size);
     });
 }
 

@@ -56,12 +56,13 @@ using namespace prof;
 PROF_EXPORT int prof_get_status(prof_status* out, size_t size) {
     return guarded([&]() -> int {
         constexpr std::size_t first_version = 64;
-        if (const int usable = fill_struct<first_version>(prof_status{}, "prof_status", out, size); usable != PROF_OK) {
+        if (const int usable = fill_struct<first_version, 64>(prof_status{}, "prof_status", out, size);
+            usable != PROF_OK) {
             return usable;
         }
         const result<session_status> now = present_status();
         if (!now.ok()) return as_result(now.failure());
-        return fill_struct<first_version>(public_status(now.value()), "prof_status", out, size);
+        return fill_struct<first_version, 64>(public_status(now.value()), "prof_status", out, size);
     });
 }
 

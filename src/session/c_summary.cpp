@@ -107,8 +107,8 @@ result<timeline> recorded(recording_session& session) {
     if (synced.code() == outcome_code::wrong_state) return build_timeline({});
     if (!synced.ok()) return synced;
     const std::string path = session.absolute_capture_path();
-    if (const std::string why = too_large_to_read(path, session.options().compress); !why.empty()) {
-        return outcome::failed("no summary is made in the program of " + path + ": " + why +
+    if (const outcome fits = check_size_to_read(path, session.options().compress); !fits.ok()) {
+        return outcome::failed("no summary is made in the program of " + path + ": " + fits.message() +
                                "; `prof report` makes one from it");
     }
     return load_timeline(path);
@@ -168,7 +168,7 @@ PROF_EXPORT int prof_summary_get_row(const prof_summary* summary, size_t index, 
         [&]() -> int {
             const auto& rows = summary->projection.rows;
             if (index >= rows.size()) return no_such("row", index, rows.size());
-            return fill_struct<128>(public_row(rows[index]), "prof_summary_row", row, row_size);
+            return fill_struct<128, 144>(public_row(rows[index]), "prof_summary_row", row, row_size);
         },
         int{PROF_FAILED});
 }
@@ -183,13 +183,13 @@ PROF_EXPORT size_t prof_summary_drop_count(const prof_summary* summary) {
 
 PROF_EXPORT int prof_summary_get_drop(const prof_summary* summary, size_t index, prof_drop* drop, size_t drop_size) {
     if (summary == nullptr) return no_summary();
-    return caught([&] { return hand_out_drop(summary->drops, index, drop, drop_size); }, int{PROF_FAILED});
+    return caught([&] { return fill_drop(summary->drops, index, drop, drop_size); }, int{PROF_FAILED});
 }
 
 PROF_EXPORT int prof_summary_get_steps(const prof_summary* summary, prof_summary_steps* steps, size_t steps_size) {
     if (summary == nullptr) return no_summary();
     return caught(
-        [&] { return fill_struct<56>(public_steps(summary->steps), "prof_summary_steps", steps, steps_size); },
+        [&] { return fill_struct<56, 56>(public_steps(summary->steps), "prof_summary_steps", steps, steps_size); },
         int{PROF_FAILED});
 }
 
@@ -204,7 +204,7 @@ PROF_EXPORT int prof_summary_get_step_row(const prof_summary* summary, size_t in
         [&]() -> int {
             const auto& rows = summary->steps.rows;
             if (index >= rows.size()) return no_such("row", index, rows.size());
-            return fill_struct<48>(public_row(rows[index]), "prof_summary_step_row", row, row_size);
+            return fill_struct<48, 64>(public_row(rows[index]), "prof_summary_step_row", row, row_size);
         },
         int{PROF_FAILED});
 }

@@ -80,14 +80,21 @@ void capture_in_progress::begin() {
     --session_mutexes_held;
 }
 
+bool capture_in_progress::wants_drain() {
+    const session_lock lock(mutex_);
+    return accepts_ && drain_ == nullptr;
+}
+
 // Null if there is one already, or none is wanted.
 std::shared_ptr<drain_thread> capture_in_progress::make_drain() {
+    if (!wants_drain()) return nullptr;
+    const std::string driver = driver_version();  // reads a file, so the lock is not held
     const session_lock lock(mutex_);
     if (!accepts_ || drain_ != nullptr) return nullptr;
     const recording_settings::snapshot options = settings_.options();
     const process_facts facts = settings_.facts();
     region& rings = rings_.memory();
-    property_list properties = capture_properties(*options, facts, rings);
+    property_list properties = capture_properties(*options, facts, rings, driver);
     if (rings_.inherits()) rings_.describe_child(*options, properties);
     if (was_refused_) properties.emplace_back("recording_notice", refused_notice);
     graph_history* const history = observes_idle_graphs(*options) ? rings_.history() : nullptr;
@@ -149,8 +156,8 @@ void capture_in_progress::note_refusal() {
 
 void capture_in_progress::leave_failed() {
     const std::shared_ptr<drain_thread> failed = drain();
-    if (failed == nullptr || failed->making_problem().empty()) return;
-    (void)failed->finish(format::end_reason::none);
+    if (failed == nullptr || failed->creation().ok()) return;
+    failed->finish(format::end_reason::none).ignore();
     const session_lock lock(mutex_);
     drain_ = nullptr;
 }
@@ -203,7 +210,7 @@ void capture_in_progress::introduce_tracer() {
 void capture_in_progress::report_taken_variables(drain_thread& drain) {
     const session_lock lock(mutex_);
     if (!missing_.empty()) return;
-    missing_ = taken_by_others(tracer_ == nullptr && !activities_of(*settings_.options()).is_empty());
+    missing_ = taken_variables_notice(tracer_ == nullptr && !activities_of(*settings_.options()).is_empty());
     if (missing_.empty()) return;
     drain.set_property("missing", missing_);
     warn_once(missing_);

@@ -70,6 +70,7 @@ public:
     void describe(session_status& out, bool is_recording, bool uses_cuda) PROF_EXCLUDES(mutex_);
 
 private:
+    bool wants_drain() PROF_EXCLUDES(mutex_);
     std::shared_ptr<drain_thread> make_drain() PROF_EXCLUDES(mutex_);
     std::unique_ptr<capture_writer> make_capture(const session_options& options, const process_facts& facts,
                                                  const property_list& properties) PROF_EXCLUDES(mutex_);

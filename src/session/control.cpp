@@ -84,10 +84,10 @@ void process_control::open() {
     bool has_socket = false;
     if (options.control != control_use::off) {
         const result<std::string> directory = make_control_directory();
-        const outcome listens = directory.ok() ? server_.listen_in(directory.value(), getpid()) : directory.failure();
-        has_socket = listens.ok();
+        const outcome opened = directory.ok() ? server_.listen_in(directory.value(), getpid()) : directory.failure();
+        has_socket = opened.ok();
         // By default no line is written where there can be no socket.
-        if (!has_socket && options.control == control_use::on) warn_once("control=on: " + listens.message());
+        if (!has_socket && options.control == control_use::on) warn_once("control=on: " + opened.message());
     }
     const int signal = options.control_signal;
     if (!has_socket && signal == 0) return;

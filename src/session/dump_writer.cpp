@@ -74,7 +74,7 @@ result<std::string> dump_writer::dump(const std::shared_ptr<drain_thread>& drain
     if (!drain->await_capture_while_disk_answers(longest_standstill)) {
         return outcome::failed("no dump: the disk of the capture does not answer");
     }
-    if (std::string problem = drain->making_problem(); !problem.empty()) return outcome::failed(std::move(problem));
+    if (outcome created = drain->creation(); !created.ok()) return created;
     if (!wanted_path.empty()) {
         if (outcome usable = check_path(wanted_path); !usable.ok()) return usable;
     }
@@ -122,8 +122,8 @@ void dump_writer::note_step(std::uint64_t ended) {
     latest_ns_ = now;
     --left_;
     exports_.post([this, drain, options, reason = *reason] {
-        (void)drain->sync();                           // until the capture is made it has no name
-        if (!drain->making_problem().empty()) return;  // it is reported already
+        (void)drain->sync();                  // until the capture is made it has no name
+        if (!drain->creation().ok()) return;  // it is reported already
         const std::string path = unused_path(capture_.absolute_path());
         note_ended(path, write(*drain, *options, path, reason));
     });

@@ -26,7 +26,7 @@ struct search {
     bool is_found = false;
 };
 
-_Unwind_Reason_Code look_at(_Unwind_Context* context, void* argument) {
+_Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* argument) {
     auto& state = *static_cast<search*>(argument);
     int is_signal_frame = 0;
     (void)_Unwind_GetIPInfo(context, &is_signal_frame);
@@ -53,11 +53,11 @@ int end_thread::wait_for_a_while() noexcept {
     timespec end{};
 #ifdef PROF_THREAD_SANITIZER
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += between_looks_whether_alone.count();
+    end.tv_sec += alone_check_interval.count();
     return sem_timedwait(&asked_, &end);
 #else
     clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += between_looks_whether_alone.count();
+    end.tv_sec += alone_check_interval.count();
     return sem_clockwait(&asked_, CLOCK_MONOTONIC, &end);
 #endif
 }
@@ -78,7 +78,7 @@ std::uint64_t end_thread::cpu_ns() const noexcept { return clock_ns(clock_); }
 
 bool is_in_signal_handler() noexcept {
     search state;
-    (void)_Unwind_Backtrace(look_at, &state);
+    (void)_Unwind_Backtrace(visit_frame, &state);
     return state.is_found;
 }
 

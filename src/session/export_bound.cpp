@@ -96,28 +96,28 @@ std::uint64_t memory_left(const std::string& root) {
     return left;
 }
 
-std::string too_large_to_read(std::uint64_t stored_bytes, bool is_compressed, std::uint64_t left) {
+outcome check_size_to_read(std::uint64_t stored_bytes, bool is_compressed, std::uint64_t left) {
     const std::uint64_t bytes = is_compressed ? stored_bytes * bytes_for_a_compressed_one : stored_bytes;
     const std::uint64_t wanted = bytes / 2 * memory_for_two_bytes;
     const std::string size = std::to_string(stored_bytes / megabyte) + " MB";
-    if (bytes > largest_capture) return "it has " + size;
+    if (bytes > largest_capture) return outcome::failed("it has " + size);
     if (wanted <= left / share_of_memory) return {};
-    return "it has " + size + ", and " + std::to_string(left / megabyte) + " MB of memory are left";
+    return outcome::failed("it has " + size + ", and " + std::to_string(left / megabyte) + " MB of memory are left");
 }
 
 // By its blocks: a capture of which only the latest part is kept has a hole.
-std::string too_large_to_read(const std::string& capture_path, bool is_compressed) {
+outcome check_size_to_read(const std::string& capture_path, bool is_compressed) {
     constexpr std::uint64_t block = 512;
     struct stat status {};
     if (stat(capture_path.c_str(), &status) != 0) return {};
-    return too_large_to_read(static_cast<std::uint64_t>(status.st_blocks) * block, is_compressed, memory_left());
+    return check_size_to_read(static_cast<std::uint64_t>(status.st_blocks) * block, is_compressed, memory_left());
 }
 
 outcome write_bounded_exports(const session_options& options, const std::string& capture_path, std::string* refusal) {
     if (!options.exports.any()) return {};
-    const std::string why = too_large_to_read(capture_path, options.compress);
-    if (why.empty()) return write_exports(options, capture_path);
-    std::string line = "no exports are made in the program of " + capture_path + ": " + why +
+    const outcome fits = check_size_to_read(capture_path, options.compress);
+    if (fits.ok()) return write_exports(options, capture_path);
+    std::string line = "no exports are made in the program of " + capture_path + ": " + fits.message() +
                        "; `prof export` and `prof report` make them from it";
     warn_once(line);
     if (refusal != nullptr) *refusal = std::move(line);

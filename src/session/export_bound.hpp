@@ -14,10 +14,10 @@ namespace prof {
 // kernel's files under `root`. 2⁶⁴-1 where no file states a limit.
 std::uint64_t memory_left(const std::string& root = "");
 
-// Why a capture of `stored_bytes` on disk is too large where `left` bytes of memory are left; "" if it is not.
-std::string too_large_to_read(std::uint64_t stored_bytes, bool is_compressed, std::uint64_t left);
+// Fails if a capture of `stored_bytes` on disk is too large to be read back where `left` bytes of memory are left.
+outcome check_size_to_read(std::uint64_t stored_bytes, bool is_compressed, std::uint64_t left);
 // The same for the file of a capture.
-std::string too_large_to_read(const std::string& capture_path, bool is_compressed);
+outcome check_size_to_read(const std::string& capture_path, bool is_compressed);
 
 // As write_exports(), unless the capture is too large. Then the command can make the exports, and one line on stderr
 // states that; `refusal` gets it, too, if it is not null.

@@ -13,7 +13,7 @@ void export_thread::post_exports(recording_settings::snapshot options, std::stri
     thread_.post([this, options = std::move(options), path = std::move(path)] {
         std::string refusal;
         const outcome written = write_bounded_exports(*options, path, &refusal);
-        if (!written.ok()) note_problem(written.message());
+        if (!written.ok()) note_failure(written);
         const std::uint64_t number = ++ended_;
         if (!wants_event(PROF_EVENT_EXPORT_ENDED)) return;
         post_event(PROF_EVENT_EXPORT_ENDED, number, path,
@@ -21,24 +21,24 @@ void export_thread::post_exports(recording_settings::snapshot options, std::stri
     });
 }
 
-void export_thread::post_problem(std::string problem) {
-    thread_.post([this, problem = std::move(problem)] { note_problem(problem); });
+void export_thread::post_failure(outcome failure) {
+    thread_.post([this, failure = std::move(failure)] { note_failure(failure); });
 }
 
-std::string export_thread::problem() {
+outcome export_thread::first_failure() {
     const session_lock lock(mutex_);
-    return problem_;
+    return first_failure_;
 }
 
-void export_thread::forget_problem() {
+void export_thread::forget_failure() {
     const session_lock lock(mutex_);
-    problem_.clear();
+    first_failure_ = {};
 }
 
-void export_thread::note_problem(const std::string& problem) {
-    warn_once(problem);
+void export_thread::note_failure(const outcome& failure) {
+    warn_once(failure.message());
     const session_lock lock(mutex_);
-    if (problem_.empty()) problem_ = problem;
+    if (first_failure_.ok()) first_failure_ = failure;
 }
 
 }  // namespace prof

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/outcome.hpp"
 #include "session/background.hpp"
 #include "session/recording_settings.hpp"
 #include "session/session_mutex.hpp"
@@ -21,8 +22,9 @@ class export_thread {
 public:
     // Makes the exports of the capture at `path` that the options ask for.
     void post_exports(recording_settings::snapshot options, std::string path);
-    // Instead, where the capture is not complete: its problem is one of the recording's exports.
-    void post_problem(std::string problem);
+    // Instead, where the capture is not complete: that failure counts as one of the recording's exports. REQUIRES:
+    // !failure.ok().
+    void post_failure(outcome failure);
     // Runs on this thread after all earlier tasks (background.hpp).
     void post(std::function<void()> task) { thread_.post(std::move(task)); }
 
@@ -31,17 +33,17 @@ public:
     // Returns when all tasks are done; false if the thread makes no progress for as long as `standstill`.
     bool wait_while_it_works(std::chrono::milliseconds standstill) { return thread_.wait_while_it_works(standstill); }
 
-    // The first problem of the recording's exports; "": there was none.
-    std::string problem() PROF_EXCLUDES(mutex_);
-    void forget_problem() PROF_EXCLUDES(mutex_);
+    // The first failure of the recording's exports; ok if there was none.
+    outcome first_failure() PROF_EXCLUDES(mutex_);
+    void forget_failure() PROF_EXCLUDES(mutex_);
 
 private:
-    void note_problem(const std::string& problem) PROF_EXCLUDES(mutex_);
+    void note_failure(const outcome& failure) PROF_EXCLUDES(mutex_);
 
     background_thread thread_{"prof-export"};
     std::atomic<std::uint64_t> ended_{0};  // captures whose exports were made, or not
     session_mutex mutex_;
-    std::string problem_ PROF_GUARDED_BY(mutex_);
+    outcome first_failure_ PROF_GUARDED_BY(mutex_);
 };
 
 }  // namespace prof

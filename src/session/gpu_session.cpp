@@ -41,7 +41,7 @@ void gpu_session::make_tracer(const session_options& options) {
     sizes_.toolkits = settings_.toolkits();
     tracer_ = std::make_unique<cupti_tracer>(rings_.memory(), sizes_);
     has_tracer_ = true;
-    if (tracer_->problem().empty()) exit_.register_handler();  // at once: another thread may call exit now
+    if (tracer_->library_opened().ok()) exit_.register_handler();  // at once: another thread may call exit now
 }
 
 // Exit handlers run in reverse. This one has to run before those that libcupti and the driver registered when they were
@@ -55,19 +55,19 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     const recording_settings::snapshot options = settings_.options();
     const activity_set what = activities_of(*options);
     if (what.is_empty() || !may_use_gpu_) return;  // CUPTI is left to others
-    std::string problem;
+    outcome attached;
     try {
         make_tracer(*options);
         // Another thread may have called exit since libcupti was loaded, before libprof's handler stood in front of
         // libcupti's.
         if (exit_.has_begun()) return;
         const bool whole_graphs = options->cuda_graphs == graph_detail::graphs && cuda_is_new;
-        problem = tracer_->attach(epoch, what, whole_graphs, options->api_calls == call_level::runtime).message();
-        if (problem.empty()) put_handler_first();
+        attached = tracer_->attach(epoch, what, whole_graphs, options->api_calls == call_level::runtime);
+        if (attached.ok()) put_handler_first();
     } catch (const std::exception& failure) {
-        problem = failure.what();
+        attached = outcome::failed(failure.what());
     }
-    if (!problem.empty()) return capture_.note_missing("no GPU work is recorded: " + problem);
+    if (!attached.ok()) return capture_.note_missing("no GPU work is recorded: " + attached.message());
     std::string notice;
     if (what.has(activity::kernels)) notice = graphs_notice(*options, cuda_is_new);
     if (!notice.empty()) warn_once(notice);

@@ -60,7 +60,7 @@ void idle_observer::stop() {
         drain = std::move(drain_);
     }
     set_gate(recording_epoch, 0);
-    if (drain != nullptr) (void)drain->finish(format::end_reason::none);
+    if (drain != nullptr) drain->finish(format::end_reason::none).ignore();
 }
 
 }  // namespace prof

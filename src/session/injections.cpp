@@ -87,7 +87,7 @@ void* function_of_first_copy(const char* name) noexcept {
 
 void note_nvtx_attached() noexcept { has_nvtx = true; }
 
-std::string taken_by_others(bool wants_gpu) {
+std::string taken_variables_notice(bool wants_gpu) {
     std::string line;
     const std::string nvtx = has_nvtx ? std::string{} : taken_until_now(nvtx_variable, nvtx_tool());
     if (!nvtx.empty()) line = std::string{"no ranges are recorded: "} + nvtx_variable + " names another tool, " + nvtx;

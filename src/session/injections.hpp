@@ -28,6 +28,6 @@ void note_nvtx_attached() noexcept;
 
 // "" or one line: what is not recorded because a variable names another tool. `wants_gpu`: GPU work was to be recorded,
 // and is not.
-std::string taken_by_others(bool wants_gpu);
+std::string taken_variables_notice(bool wants_gpu);
 
 }  // namespace prof

@@ -116,7 +116,7 @@ const char* process_exit::what_was_given_up() const noexcept {
     if (progress_ == progress::closed) {
         return "the program ended while a call was under way: the capture is complete, its exports may not be";
     }
-    if (disk_is_silent_) {
+    if (disk_stands_still_) {
         return has_capture_ ? "the program ended while the capture's disk did not answer: the capture has no end; prof "
                               "seal puts into it what was kept"
                             : "the program ended while the capture's disk did not answer: there is no capture, all of "

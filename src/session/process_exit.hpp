@@ -62,8 +62,8 @@ public:
     // Whether the file of the latest capture exists.
     void note_capture(bool is_made) noexcept { has_capture_ = is_made; }
     // Whether the capture's disk does not answer; then the end of the process does not wait for it.
-    void note_disk(bool is_silent) noexcept { disk_is_silent_ = is_silent; }
-    bool disk_is_silent() const noexcept { return disk_is_silent_.load(); }
+    void note_disk(bool stands_still) noexcept { disk_stands_still_ = stands_still; }
+    bool disk_stands_still() const noexcept { return disk_stands_still_.load(); }
     // All records made until now are in the capture.
     void note_synced() noexcept;
 
@@ -90,7 +90,7 @@ private:
     std::atomic<bool> is_on_end_thread_{false};
     // Of the recording that ends with the process. Written before progress_ is left_cupti, read after that.
     std::shared_ptr<drain_thread> last_drain_;
-    std::atomic<bool> disk_is_silent_{false};
+    std::atomic<bool> disk_stands_still_{false};
     std::atomic<std::uint64_t> synced_ns_{0};  // CLOCK_MONOTONIC; 0: never
 };
 

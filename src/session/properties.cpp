@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <string>
-
 #include "base/clock.hpp"
 #include "base/short_file.hpp"
 #include "base/version.hpp"
@@ -11,17 +9,14 @@
 #include "session/earlier_nvtx.hpp"
 
 namespace prof {
-namespace {
 
-// "580.159.04", the first line of the kernel module's version file; "" where there is none.
 std::string driver_version() {
     const std::string text = text_of_file("/sys/module/nvidia/version");
     return text.substr(0, text.find('\n'));
 }
 
-}  // namespace
-
-property_list capture_properties(const session_options& options, const process_facts& facts, const region& rings) {
+property_list capture_properties(const session_options& options, const process_facts& facts, const region& rings,
+                                 const std::string& driver) {
     property_list out;
     const auto put = [&](const char* key, const std::string& value) {
         if (!value.empty()) out.emplace_back(key, value);
@@ -39,7 +34,7 @@ property_list capture_properties(const session_options& options, const process_f
     put("cwd", facts.working_directory);
     put("start_realtime_ns", std::to_string(clock_ns(CLOCK_REALTIME)));
     put("tick_source", active_tick_source == tick_source::tsc ? "tsc" : "monotonic_ns");
-    put("driver_version", driver_version());
+    put("driver_version", driver);
     put("rings_path", rings.path());
     put("rings_notice", rings.notice());
     put("nvtx_notice", earlier_nvtx_notice());

@@ -1,6 +1,8 @@
 // The text properties of a capture that describe its process (docs/reference/capture-format.md lists them). Setup code,
-// on the thread that makes a capture's first record: reads a file of /sys, allocates.
+// on the thread that makes a capture's first record. It allocates.
 #pragma once
+
+#include <string>
 
 #include "collect/history/retention.hpp"
 #include "options/options.hpp"
@@ -9,6 +11,11 @@
 
 namespace prof {
 
-property_list capture_properties(const session_options& options, const process_facts& facts, const region& rings);
+// "580.159.04", the first line of the kernel module's version file; "" where there is none. Reads a file of /sys.
+std::string driver_version();
+
+// `driver`: driver_version().
+property_list capture_properties(const session_options& options, const process_facts& facts, const region& rings,
+                                 const std::string& driver);
 
 }  // namespace prof

@@ -25,9 +25,8 @@ recording_session::recording_session()
       idle_(settings_, rings_, exit_, gpu_),
       settling_(capture_),
       dumps_(settings_, capture_, settling_, exports_),
-      windows_({settings_, exit_, rings_, capture_, gpu_, idle_, settling_, exports_, dumps_}, inherited(),
-               session_callbacks::on_watched_range),
-      commands_({settings_, exit_, rings_, capture_, gpu_, idle_, settling_, exports_, windows_}),
+      windows_(parts_, dumps_, inherited(), session_callbacks::on_watched_range),
+      commands_(parts_, windows_),
       preparation_(inherited() != nullptr, session_callbacks::await_preparation) {}
 
 recording_session::~recording_session() = default;

@@ -131,6 +131,7 @@ private:
     settling_thread settling_;
     export_thread exports_;
     dump_writer dumps_;
+    const session_parts parts_{settings_, exit_, rings_, capture_, gpu_, idle_, settling_, exports_};
     window_control windows_;
     recording_commands commands_;
     preparation preparation_;

@@ -29,11 +29,11 @@ constexpr const char* ended_by_program =
 outcome recording_commands::start(const session_options& options, requester who) {
     const session_lock command(mutex_);
     if (who == requester::program && runs_by_itself_) {
-        parts_.windows.keep_text("start_notice", ended_by_program);
+        windows_.keep_text("start_notice", ended_by_program);
         complete(format::end_reason::stopped).ignore();  // it has said what failed
     }
-    const session_lock state(parts_.windows.mutex());
-    outcome begun = parts_.windows.begin(options, who);
+    const session_lock state(windows_.mutex());
+    outcome begun = windows_.begin(options, who);
     if (begun.ok()) runs_by_itself_ = who == requester::itself;
     return begun;
 }
@@ -62,7 +62,7 @@ void recording_commands::complete_at_exit() {
     if (!lock_at_exit()) return;
     const session_lock command(mutex_, std::adopt_lock);
     complete(format::end_reason::exited).ignore();
-    if (parts_.exit.disk_is_silent() || !parts_.exports.is_idle() || !parts_.settling.is_idle()) return;
+    if (parts_.exit.disk_stands_still() || !parts_.exports.is_idle() || !parts_.settling.is_idle()) return;
     parts_.exit.is_in_a_hurry() ? hurry_control() : close_control();
     parts_.exit.note_complete();
 }
@@ -75,9 +75,9 @@ outcome recording_commands::complete(format::end_reason reason) {
     std::uint64_t open_window = 0;
     recording_settings::snapshot options;
     {
-        const session_lock state(parts_.windows.mutex());
-        open_window = parts_.windows.open_window();
-        was_recording = parts_.windows.end(exits);
+        const session_lock state(windows_.mutex());
+        open_window = windows_.open_window();
+        was_recording = windows_.end(exits);
         options = parts_.settings.options();
     }
     waits_for_gpu_ = true;
@@ -95,15 +95,14 @@ outcome recording_commands::complete(format::end_reason reason) {
     if (!is_settled) cupti_tracer::abandon();
     waits_for_gpu_ = false;
     if (exits) {
-        const session_lock state(parts_.windows.mutex());
+        const session_lock state(windows_.mutex());
         parts_.idle.stop();
     }
     outcome completed = complete_recording(was_recording, drain, options, reason, open_window);
-    const session_lock state(parts_.windows.mutex());
-    parts_.windows.note_completed();
+    const session_lock state(windows_.mutex());
+    windows_.note_completed();
     if (was_recording && wants_event(PROF_EVENT_RECORDING_ENDED)) {
-        post_event(PROF_EVENT_RECORDING_ENDED, parts_.windows.steps().begun(), parts_.capture.absolute_path(),
-                   completed);
+        post_event(PROF_EVENT_RECORDING_ENDED, windows_.steps().begun(), parts_.capture.absolute_path(), completed);
     }
     return completed;
 }
@@ -118,19 +117,19 @@ outcome recording_commands::leave_to_settling_thread() {
     return outcome::failed({});
 }
 
-// At exit a disk that does not answer is not waited for (process_exit::disk_is_silent): the capture stays as it is.
+// At exit a disk that does not answer is not waited for (process_exit::disk_stands_still): the capture stays as it is.
 outcome recording_commands::close_capture(drain_thread& drain, format::end_reason reason) {
     do_as_far_as_memory_goes([&] {
-        drain.set_property("steps", std::to_string(parts_.windows.steps().begun()));
+        drain.set_property("steps", std::to_string(windows_.steps().begun()));
         parts_.capture.report_taken_variables(drain);
         parts_.settling.report_skipped_windows(drain);
     });
     const bool exits = reason == format::end_reason::exited;
     parts_.exit.note_disk(exits && !drain.is_finished(reason, longest_standstill));
-    if (parts_.exit.disk_is_silent()) return outcome::failed({});
-    std::string problem = parts_.exit.is_on_end_thread() ? drain.close(reason) : drain.finish(reason);
+    if (parts_.exit.disk_stands_still()) return outcome::failed({});
+    outcome finished = parts_.exit.is_on_end_thread() ? drain.close(reason) : drain.finish(reason);
     parts_.capture.keep_totals(drain);
-    return problem.empty() ? outcome{} : outcome::failed(std::move(problem));
+    return finished;
 }
 
 outcome recording_commands::complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
@@ -140,7 +139,7 @@ outcome recording_commands::complete_recording(bool was_recording, const std::sh
     outcome closed;
     if (drain != nullptr) {
         closed = close_capture(*drain, reason);
-        if (parts_.exit.disk_is_silent()) return closed;
+        if (parts_.exit.disk_stands_still()) return closed;
     }
     if (open_window != 0 && wants_event(PROF_EVENT_WINDOW_ENDED)) {
         post_event(PROF_EVENT_WINDOW_ENDED, open_window, parts_.capture.absolute_path(), closed);
@@ -151,7 +150,7 @@ outcome recording_commands::complete_recording(bool was_recording, const std::sh
         parts_.rings.take_name_off();
         if (!parts_.exit.has_given_up()) parts_.rings.remove_file();
     } else if (was_recording) {
-        const session_lock state(parts_.windows.mutex());
+        const session_lock state(windows_.mutex());
         parts_.idle.begin();
     }
     if (drain != nullptr && closed.ok()) parts_.exports.post_exports(options, parts_.capture.absolute_path());
@@ -163,7 +162,7 @@ outcome recording_commands::complete_recording(bool was_recording, const std::sh
         warn_once(closed.message());
         return closed;
     }
-    std::string problem = parts_.exports.problem();
+    outcome exported = parts_.exports.first_failure();
     if (drain == nullptr) {
         // Nothing was recorded, so there is no file, or all of it is written already.
         if (const std::string missing = parts_.capture.missing(); !missing.empty()) {
@@ -172,19 +171,18 @@ outcome recording_commands::complete_recording(bool was_recording, const std::sh
             warn_once("nothing was recorded; " + notice);
         }
         if (!was_recording) return outcome::wrong_state("no recording is running");
-        return problem.empty() ? outcome{} : outcome::failed(std::move(problem));
+        return exported;
     }
-    if (problem.empty()) return {};
-    warn_once(problem);
-    return outcome::failed(std::move(problem));
+    if (!exported.ok()) warn_once(exported.message());
+    return exported;
 }
 
 outcome recording_commands::sync() {
     const session_lock command(mutex_);
     std::shared_ptr<drain_thread> drain;
     {
-        if (!parts_.windows.lock_settled(longest_standstill)) return outcome::failed(no_answer_from_disk);
-        const session_lock state(parts_.windows.mutex(), std::adopt_lock);
+        if (!windows_.lock_settled(longest_standstill)) return outcome::failed(no_answer_from_disk);
+        const session_lock state(windows_.mutex(), std::adopt_lock);
         parts_.gpu.flush();
         drain = parts_.capture.drain();
     }
@@ -198,7 +196,7 @@ outcome recording_commands::sync_before_exit() {
     if (!parts_.settling.wait_until_idle(longest_standstill)) return outcome::failed(takes_too_long);
     std::shared_ptr<drain_thread> drain;
     {
-        session_mutex& windows = parts_.windows.mutex();
+        session_mutex& windows = windows_.mutex();
         if (!windows.try_lock_for(longest_standstill)) return outcome::failed(takes_too_long);
         const session_lock state(windows, std::adopt_lock);
         if (!parts_.settling.is_idle()) return outcome::failed(takes_too_long);
@@ -217,8 +215,9 @@ outcome recording_commands::bring_in(const std::shared_ptr<drain_thread>& drain)
         return outcome::failed("the capture's disk is full: what was recorded waits in memory for room on it");
     }
     if (!parts_.capture.path().empty()) return {};
-    std::string problem = drain == nullptr ? "" : drain->making_problem();
-    if (!problem.empty()) return outcome::failed(std::move(problem));
+    if (drain != nullptr) {
+        if (outcome created = drain->creation(); !created.ok()) return created;
+    }
     return outcome::wrong_state("nothing was recorded yet");
 }
 

@@ -11,31 +11,18 @@
 
 #include "base/outcome.hpp"
 #include "collect/drain_thread.hpp"
-#include "session/export_thread.hpp"
-#include "session/idle_observer.hpp"
 #include "session/lock_order.hpp"
-#include "session/process_exit.hpp"
 #include "session/session_mutex.hpp"
-#include "session/settling_thread.hpp"
+#include "session/session_parts.hpp"
 #include "session/window_control.hpp"
 
 namespace prof {
 
 class recording_commands {
 public:
-    // The parts of the session that commands use; they outlive it.
-    struct parts {
-        recording_settings& settings;
-        process_exit& exit;
-        session_rings& rings;
-        capture_in_progress& capture;
-        gpu_session& gpu;
-        idle_observer& idle;
-        settling_thread& settling;
-        export_thread& exports;
-        window_control& windows;
-    };
-    explicit recording_commands(const parts& of) noexcept : parts_(of) {}
+    // `windows` outlives this.
+    recording_commands(const session_parts& parts, window_control& windows) noexcept
+        : parts_(parts), windows_(windows) {}
 
     // wrong_state if a recording runs. One that began by itself is completed first, if the program asks.
     outcome start(const session_options& options, requester who) PROF_EXCLUDES(mutex_);
@@ -61,11 +48,12 @@ private:
                                std::uint64_t open_window) PROF_REQUIRES(mutex_);
     outcome bring_in(const std::shared_ptr<drain_thread>& drain) PROF_REQUIRES(mutex_);
 
-    const parts parts_;
+    const session_parts parts_;
+    window_control& windows_;
     session_mutex mutex_ PROF_ACQUIRED_AFTER(lock_order::below_preparation)
         PROF_ACQUIRED_BEFORE(lock_order::below_commands);
     std::atomic<bool> runs_by_itself_{false};  // written under the lock
-    std::atomic<bool> waits_for_gpu_{false};  // the thread that holds the lock
+    std::atomic<bool> waits_for_gpu_{false};   // the thread that holds the lock
 };
 
 }  // namespace prof

@@ -28,15 +28,15 @@ void recording_windows::note_change() noexcept { changed_ns_ = clock_ns(CLOCK_MO
 void recording_windows::begin_plan(bool compares_steps) {
     const recording_settings::snapshot options = parts_.settings.options();
     std::vector<watched_range> watched;
-    if (parts_.steps.by_ranges()) watched.push_back({range_use::step, options->step_range});
+    if (steps_.by_ranges()) watched.push_back({range_use::step, options->step_range});
     if (!options->nvtx_capture.empty()) watched.push_back({range_use::capture, options->nvtx_capture});
     watch_ranges(watched, parts_.rings.memory(), on_range_);
     plan_is_over_ = false;
     opened_ = 0;
     plan_ = make_plan(*options);
-    parts_.steps.set_use(plan_ != nullptr ? step_use::opens_windows
-                         : compares_steps ? step_use::compared
-                                          : step_use::counted);
+    steps_.set_use(plan_ != nullptr ? step_use::opens_windows
+                   : compares_steps ? step_use::compared
+                                    : step_use::counted);
     parts_.idle.set_gate_between_windows(watched.empty() ? 0 : watching_epoch);
     if (!observes_idle_graphs(*options)) set_gate(recording_epoch, parts_.idle.gate());
     observes_profiler_ = options->capture_range == window_trigger::profiler_calls;
@@ -47,7 +47,7 @@ void recording_windows::begin_plan(bool compares_steps) {
 
 void recording_windows::leave_plan() {
     plan_ = nullptr;
-    parts_.steps.set_use(step_use::counted);
+    steps_.set_use(step_use::counted);
     observes_profiler_ = false;
     parts_.idle.set_gate_between_windows(0);
     set_gate(recording_epoch, is_open() ? epoch_ : 0);
@@ -57,7 +57,7 @@ void recording_windows::leave_plan() {
 void recording_windows::apply(plan_event event) {
     if (plan_ == nullptr) return;
     const std::uint64_t since = steady_now_ns();
-    const std::uint64_t step = parts_.steps.current();
+    const std::uint64_t step = steps_.current();
     const plan_action action = plan_->next(event, step, since);
     // The window does not have the step that just begins.
     const bool step_begins = event == plan_event::step;
@@ -116,7 +116,7 @@ void recording_windows::open() {
     }
     parts_.capture.open_window({.epoch = epoch_,
                                 .warmup_calls = warm ? cupti_tracer::last_unrecorded_call() : 0,
-                                .first_step = parts_.steps.current(),
+                                .first_step = steps_.current(),
                                 .drawn_first = drawn.first,
                                 .drawn_among = drawn.count},
                                is_first);
@@ -153,8 +153,8 @@ void recording_windows::end(std::uint64_t last_step, bool ends_with_step, bool c
     if (completes_capture) set_gate(recording_epoch, parts_.idle.gate());  // what is drained last must come to an end
     const std::shared_ptr<drain_thread> drain = completes_capture ? parts_.capture.take() : parts_.capture.drain();
     parts_.settling.note_drain(drain);
-    parts_.settling.post([this, drain, options = parts_.settings.options(), steps = parts_.steps.begun(),
-                          completes_capture, observes_profiler = observes_profiler_, number = opened_] {
+    parts_.settling.post([this, drain, options = parts_.settings.options(), steps = steps_.begun(), completes_capture,
+                          observes_profiler = observes_profiler_, number = opened_] {
         do_as_far_as_memory_goes([&] { parts_.gpu.settle(drain, false); });
         if (completes_capture && drain != nullptr) complete_capture(*drain, options, steps);
         if (wants_event(PROF_EVENT_WINDOW_ENDED)) {
@@ -177,9 +177,9 @@ void recording_windows::complete_capture(drain_thread& drain, recording_settings
         drain.set_property("steps", std::to_string(steps));
         parts_.settling.report_skipped_windows(drain);
     });
-    std::string problem = drain.finish(format::end_reason::stopped);
+    outcome finished = drain.finish(format::end_reason::stopped);
     parts_.capture.keep_totals(drain);
-    if (!problem.empty()) return parts_.exports.post_problem(std::move(problem));
+    if (!finished.ok()) return parts_.exports.post_failure(std::move(finished));
     parts_.exports.post_exports(std::move(options), parts_.capture.absolute_path());
 }
 

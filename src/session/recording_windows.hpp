@@ -13,14 +13,8 @@
 #include "collect/drain_thread.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
 #include "plan/window_plan.hpp"
-#include "session/capture_in_progress.hpp"
-#include "session/export_thread.hpp"
-#include "session/gpu_session.hpp"
 #include "session/heritage.hpp"
-#include "session/idle_observer.hpp"
-#include "session/recording_settings.hpp"
-#include "session/session_rings.hpp"
-#include "session/settling_thread.hpp"
+#include "session/session_parts.hpp"
 #include "session/step_counter.hpp"
 
 namespace prof {
@@ -29,20 +23,10 @@ enum class window_state : std::uint8_t { shut, warming_up, open };
 
 class recording_windows {
 public:
-    // The parts of the session that windows use; they outlive them.
-    struct parts {
-        recording_settings& settings;
-        session_rings& rings;
-        capture_in_progress& capture;
-        gpu_session& gpu;
-        idle_observer& idle;
-        settling_thread& settling;
-        export_thread& exports;
-        step_counter& steps;
-    };
-    // `is_recording`: window_control's. `on_range`: called for watched ranges.
-    recording_windows(const parts& of, const std::atomic<bool>& is_recording, range_observer on_range) noexcept
-        : parts_(of), is_recording_(is_recording), on_range_(on_range) {}
+    // `steps` and `is_recording`: window_control's. `on_range`: called for watched ranges.
+    recording_windows(const session_parts& parts, step_counter& steps, const std::atomic<bool>& is_recording,
+                      range_observer on_range) noexcept
+        : parts_(parts), steps_(steps), is_recording_(is_recording), on_range_(on_range) {}
 
     window_state state() const noexcept { return state_; }
     bool is_open() const noexcept { return state_ == window_state::open; }
@@ -88,7 +72,8 @@ private:
     void leave_warm_up();
     void complete_capture(drain_thread& drain, recording_settings::snapshot options, std::uint64_t steps) const;
 
-    const parts parts_;
+    const session_parts parts_;
+    step_counter& steps_;
     const std::atomic<bool>& is_recording_;
     const range_observer on_range_;
 

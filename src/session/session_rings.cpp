@@ -65,7 +65,7 @@ void session_rings::forget_history() {
     history_ = std::make_unique<graph_history>(memory());
 }
 
-void session_rings::discard_leftovers(bool remembers) {
+void session_rings::discard_leftovers(bool observes) {
     region& rings = memory();
     graph_history& graphs = *history();
     for (ring_header& ring : rings.rings()) {
@@ -74,7 +74,7 @@ void session_rings::discard_leftovers(bool remembers) {
         // relaxed: the thread that wrote these records wrote the uid before.
         const std::uint64_t uid = ring.thread_uid.load(std::memory_order_relaxed);
         for (const std::span<const record> part : {found.view.first, found.view.second}) {
-            if (!part.empty() && remembers) graphs.hear(uid, part, false);
+            if (!part.empty() && observes) graphs.observe(uid, part, false);
         }
         found.consumer.release(found.view.end);
         if (found.state == ring_state::retired) {

@@ -39,8 +39,8 @@ public:
     // From now on it would miss what happens to graphs, so a new one begins. REQUIRES: no drain thread has it.
     void forget_history() PROF_EXCLUDES(mutex_);
     // Releases records that were left in the rings when the last recording ended: a thread was between its check of the
-    // gate and its write. `remembers`: the history gets them. REQUIRES: no drain thread.
-    void discard_leftovers(bool remembers);
+    // gate and its write. `observes`: the history gets them. REQUIRES: no drain thread.
+    void discard_leftovers(bool observes);
 
     // In a forked child: what its capture states about it. The rings keep their name only under `prof run`, which seals
     // captures afterwards, and only in a bounded number of children: rings of a child that is killed stay where they

@@ -24,12 +24,13 @@ constexpr std::chrono::milliseconds longest_wait_in_callback{100};
 
 }  // namespace
 
-window_control::window_control(const parts& of, const heritage* inherited, range_observer on_range)
-    : parts_(of),
+window_control::window_control(const session_parts& parts, dump_writer& dumps, const heritage* inherited,
+                               range_observer on_range)
+    : parts_(parts),
+      dumps_(dumps),
       inherited_(inherited),
       is_recording_(inherited != nullptr && inherited->records),
-      windows_({of.settings, of.rings, of.capture, of.gpu, of.idle, of.settling, of.exports, steps_}, is_recording_,
-               on_range) {}
+      windows_(parts, steps_, is_recording_, on_range) {}
 
 void window_control::make_rings(const session_options& options) {
     if (parts_.rings.are_made()) return;
@@ -69,14 +70,14 @@ outcome window_control::begin(const session_options& options, requester who) {
     is_completing_ = false;
     split_torch_texts(options.pytorch != pytorch_detail::off);
     parts_.settling.forget_skipped_windows();
-    parts_.exports.forget_problem();
+    parts_.exports.forget_failure();
     parts_.capture.reset();
     steps_.begin(!options.step_range.empty());
     parts_.rings.install();
     is_recording_ = true;
     windows_.note_change();
     post_event(PROF_EVENT_RECORDING_BEGAN, 0);
-    windows_.begin_plan(parts_.dumps.begin());
+    windows_.begin_plan(dumps_.begin());
     windows_.leave_to_children();
     return {};
 }
@@ -197,9 +198,9 @@ void window_control::count_observed_step() {
     if (!is_recording()) return;
     const std::uint64_t begun = steps_.count();
     if (windows_.is_open()) {
-        parts_.dumps.note_step(steps_.current() - 1);
+        dumps_.note_step(steps_.current() - 1);
     } else {
-        parts_.dumps.skip_step();
+        dumps_.skip_step();
     }
     windows_.apply(plan_event::step);
     mark_step(begun);

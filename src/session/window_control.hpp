@@ -23,6 +23,7 @@
 #include "session/lock_order.hpp"
 #include "session/recording_windows.hpp"
 #include "session/session_mutex.hpp"
+#include "session/session_parts.hpp"
 #include "session/session_status.hpp"
 
 namespace prof {
@@ -32,20 +33,9 @@ enum class requester : std::uint8_t { program, command, itself };
 
 class window_control {
 public:
-    // The parts of the session that it controls; they outlive it.
-    struct parts {
-        recording_settings& settings;
-        process_exit& exit;
-        session_rings& rings;
-        capture_in_progress& capture;
-        gpu_session& gpu;
-        idle_observer& idle;
-        settling_thread& settling;
-        export_thread& exports;
-        dump_writer& dumps;
-    };
-    // `inherited`: what a forked child has from its parent; else null. `on_range`: calls on_watched_range().
-    window_control(const parts& of, const heritage* inherited, range_observer on_range);
+    // `inherited`: what a forked child has from its parent; else null. `on_range`: calls on_watched_range(). `dumps`
+    // outlives this.
+    window_control(const session_parts& parts, dump_writer& dumps, const heritage* inherited, range_observer on_range);
 
     session_mutex& mutex() PROF_RETURN_CAPABILITY(mutex_) { return mutex_; }
 
@@ -111,7 +101,8 @@ private:
     void mark_step(std::uint64_t begun) const noexcept;
     recording_state state() const PROF_REQUIRES(mutex_);
 
-    const parts parts_;
+    const session_parts parts_;
+    dump_writer& dumps_;
     const heritage* const inherited_;
     step_counter steps_;
     std::atomic<bool> is_recording_{false};  // written with the lock, once a child's recording has begun

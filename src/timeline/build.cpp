@@ -56,7 +56,7 @@ void take_quality(timeline& out, const capture_contents& contents) {
 // Sorted by uid. A thread whose entry was lost is known from its records only.
 void take_threads(timeline& out, const capture_contents& contents) {
     std::map<std::uint64_t, timeline_thread> by_uid;
-    for (const auto* runs : {&contents.runs, &contents.earlier}) {
+    for (const auto* runs : {&contents.runs, &contents.graph_context}) {
         for (const record_run& run : *runs) by_uid[run.thread_uid].name = fmt::format("thread {}", run.thread_uid);
     }
     for (const format::thread_entry& entry : contents.threads) {
@@ -131,7 +131,7 @@ survey survey_records(const std::vector<record_run>& runs, std::size_t first_pla
 
 // Records observed between two windows are not in the capture, except the first one and the next window's.
 bool may_leave_out(const thread_walk& walk, const record_run& next) {
-    return walk.is_earlier() &&
+    return walk.outside_windows() &&
            (next.recovered || next.records.empty() || next.records.front().kind == record_kind::window);
 }
 
@@ -161,7 +161,7 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
         const std::uint64_t seen = next_number - run->first_number;
         for (std::uint64_t i = seen; i < run->records.size(); ++i) {
             walk.visit(run->records[i]);
-            if (!walk.is_earlier()) include(out, walk.now_ns());
+            if (!walk.outside_windows()) include(out, walk.now_ns());
         }
         if (seen < run->records.size()) {
             next_number = run->first_number + run->records.size();
@@ -189,7 +189,8 @@ void sort_runs(std::vector<record_run>& runs) {
 }
 
 // Walks what was observed before the windows. Each section contains its ranges from their beginning.
-void walk_earlier(timeline& out, std::vector<record_run>& runs, graph_node_events& nodes, const tick_clock& clock) {
+void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node_events& nodes,
+                        const tick_clock& clock) {
     sort_runs(runs);
     start_end_events none;
     const parent_places parents = survey_records(runs, out.work_parents.size()).parents;
@@ -289,7 +290,7 @@ timeline build_timeline(capture_contents contents) {
     take_windows(out, contents, clock);
     graph_node_events nodes;
     walk_threads(out, contents.runs, found, nodes, clock);
-    walk_earlier(out, contents.earlier, nodes, clock);
+    walk_graph_context(out, contents.graph_context, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
     for (const timeline_mark& mark : out.marks) grow_domains(out, mark.domain);

@@ -60,8 +60,8 @@ void add_chunk(capture_contents& contents, const chunk& added) {
         case format::chunk_type::records:
             add_records(contents.runs, added);
             break;
-        case format::chunk_type::earlier:
-            add_records(contents.earlier, added);
+        case format::chunk_type::graph_context:
+            add_records(contents.graph_context, added);
             break;
         case format::chunk_type::clocks:
             append(contents.clocks, added.payload);
@@ -86,7 +86,7 @@ void add_chunk(capture_contents& contents, const chunk& added) {
             if (contents.begins && contents.key_frames == 1) add_records(contents.runs, added);
             break;
         case format::chunk_type::known_graphs:
-            if (contents.begins && contents.key_frames == 1) add_records(contents.earlier, added);
+            if (contents.begins && contents.key_frames == 1) add_records(contents.graph_context, added);
             break;
         case format::chunk_type::kernels:
         case format::chunk_type::transfers:

@@ -38,7 +38,7 @@ struct capture_contents : gpu_records {
     std::vector<label> labels;
     std::vector<format::thread_entry> threads;
     std::vector<record_run> runs;
-    std::vector<record_run> earlier;  // from outside any window; each section begins with a window record
+    std::vector<record_run> graph_context;  // from outside any window; each section begins with a window record
     std::vector<clock_snapshot> clocks;
     std::map<std::uint32_t, format::window_entry> windows;  // by epoch
     std::map<std::uint32_t, std::uint64_t> drops;           // drop_cause → count

@@ -29,13 +29,13 @@ struct body_op {
     std::uint64_t* correlation = nullptr;
 };
 
-struct instantiated_graph {
+struct executable_graph {
     std::vector<graph_launch> launches;
     std::vector<body_op> body;
 };
 
 // Key: attach epoch and graph id.
-using graphs_by_key = std::unordered_map<std::uint64_t, instantiated_graph>;
+using graphs_by_key = std::unordered_map<std::uint64_t, executable_graph>;
 
 constexpr std::uint64_t graph_key(std::uint64_t correlation, std::uint32_t graph) noexcept {
     return (correlation >> 32) << 32 | graph;
@@ -94,7 +94,7 @@ struct node_place {
 
 class body_launches {
 public:
-    explicit body_launches(const instantiated_graph& graph) : launches_(graph.launches) {
+    explicit body_launches(const executable_graph& graph) : launches_(graph.launches) {
         for (const body_op& op : graph.body) learn(op);
     }
 

@@ -1,7 +1,7 @@
 // Finds the launches of operations that ran in the bodies of conditional nodes of CUDA graphs.
 //
-// CUPTI gives such an operation no correlation id, only the id of the instantiated graph, as it does for all operations
-// of the graph's launches (docs/lab/cupti-graphs.md). Launches of one instantiated graph do not overlap on the GPU, so
+// CUPTI gives such an operation no correlation id, only the id of the executable graph, as it does for all operations
+// of the graph's launches (docs/lab/cupti-graphs.md). Launches of one executable graph do not overlap on the GPU, so
 // times identify the launch: it is the one whose other operations began last before the operation.
 //
 // An operation between the other operations of two launches belongs to the earlier launch, with one exception. It

@@ -46,7 +46,7 @@ void give_each_name_one_id(capture_contents& contents) {
     const id_map doubles = find_doubles(contents.names);
     if (doubles.empty()) return;
     replace(contents.runs, doubles);
-    replace(contents.earlier, doubles);
+    replace(contents.graph_context, doubles);
     for (kernel_record& kernel : contents.kernels) replace(kernel.name, doubles);
     for (device_record& device : contents.devices) replace(device.name, doubles);
     for (label& l : contents.labels) replace(l.name, doubles);

@@ -60,13 +60,13 @@ void thread_walk::visit(const record& r) {
             close_range(r);
             break;
         case record_kind::range_start:
-            if (!is_earlier_) start_range(r);
+            if (!outside_windows_) start_range(r);
             break;
         case record_kind::range_end:
-            if (!is_earlier_) events_->ends.push_back({r.value, now_ns_, thread_});
+            if (!outside_windows_) events_->ends.push_back({r.value, now_ns_, thread_});
             break;
         case record_kind::mark:
-            if (!is_earlier_) add_mark(r);
+            if (!outside_windows_) add_mark(r);
             break;
         case record_kind::payload:
             if (last_started_ != npos) {
@@ -137,14 +137,14 @@ void thread_walk::open_range(const record& r) {
     if (std::max(open_.size() + operators_open_, torch_open_.size()) >= limit) {
         set_aside(std::min(outermost_kept, limit / 2));
     }
-    const std::uint32_t index = add_range(r, is_earlier_ ? range_style::earlier : range_style::push_pop);
+    const std::uint32_t index = add_range(r, outside_windows_ ? range_style::graph_context : range_style::push_pop);
     timeline_range& range = out_->ranges[index];
     range.payload = r.value;
     range.payload_kind = static_cast<payload_type>(r.flags);
     range.end_thread = thread_;
     if (is_of_modules(range.domain)) return open_module(index);
     range.is_operator = is_operator(range);
-    if (is_earlier_) range.sequence = -1;  // it has no backward node in the recording
+    if (outside_windows_) range.sequence = -1;  // it has no backward node in the recording
     if (is_phase(range)) leave_optimizer();
     range.parent = open_.innermost();
     if (range.is_operator && torch_open_.innermost() != npos) {
@@ -181,7 +181,7 @@ void thread_walk::open_module(std::uint32_t index) {
 
 void thread_walk::close_module(const record& r) {
     if (modules_open_.empty()) {
-        if (!is_earlier_) ++counts_.pops_without_push;
+        if (!outside_windows_) ++counts_.pops_without_push;
         return;
     }
     timeline_range& range = out_->ranges[modules_open_.back()];
@@ -258,7 +258,7 @@ void thread_walk::close_range(const record& r) {
         end_by_pop(aside, r);
         set_aside_[r.domain].pop_back();
         if (torch_open_.innermost() == aside) torch_open_.remove(torch_open_.size() - 1);
-    } else if (!is_earlier_) {
+    } else if (!outside_windows_) {
         ++counts_.pops_without_push;
     }
 }
@@ -292,7 +292,7 @@ void thread_walk::add_mark(const record& r) {
 void thread_walk::enter_api(const record& r) {
     const bool begins_graph_capture = r.flags == static_cast<std::uint8_t>(api_class::begins_graph_capture);
     if (begins_graph_capture) out_->capture_begins.push_back({now_ns_, thread_});
-    if (is_earlier_) return;
+    if (outside_windows_) return;
     timeline_api_call call;
     call.start_ns = now_ns_;
     call.correlation = r.value;
@@ -332,7 +332,7 @@ void thread_walk::add_graph_node(const record& r) {
                                  .open = open_.head(),
                                  .works_for = works_for(),
                                  .graph = static_cast<std::uint32_t>(r.value >> 32),
-                                 .is_earlier = is_earlier_});
+                                 .outside_windows = outside_windows_});
     latest_node_ = static_cast<std::uint32_t>(out_->graph_nodes.size() - 1);
     latest_node_id_ = r.value;
     if (!open_calls_.empty()) out_->api_calls[open_calls_.back()].is_captured = true;
@@ -344,14 +344,14 @@ void thread_walk::note_parent(const record& r) {
               .thread = thread_,
               .open = open_.head(),
               .works_for = works_for(),
-              .is_earlier = is_earlier_};
+              .outside_windows = outside_windows_};
 }
 
 // A place that is not in the capture changes nothing: the work counts as this thread's own.
 void thread_walk::begin_adoption(const record& r) {
     const auto known = parents_->find(r.value);
     if (known == parents_->end()) {
-        if (!is_earlier_) ++counts_.unknown_parents;
+        if (!outside_windows_) ++counts_.unknown_parents;
         adoptions_.push_back({works_for(), false});
         return;
     }
@@ -374,13 +374,13 @@ void thread_walk::skip_hole() {
 // The pops in the time without recording are unknown, so everything open ended with the previous window. Ranges that
 // were only observed end here, since the thread did nothing in between.
 void thread_walk::enter_window(const record& r) {
-    if (is_earlier_) {
+    if (outside_windows_) {
         end_open([&](timeline_range& range) { range.end_ns = now_ns_; });
     } else {
         finish();
     }
     forget_open();
-    is_earlier_ = is_observed_only(r.value);
+    outside_windows_ = is_observed_only(r.value);
 }
 
 void thread_walk::forget_open() noexcept {

@@ -55,7 +55,7 @@ public:
     const walk_counts& counts() const noexcept { return counts_; }
     // The present records are from a time in which nothing was recorded: they only describe graph nodes and the ranges
     // around them.
-    bool is_earlier() const noexcept { return is_earlier_; }
+    bool outside_windows() const noexcept { return outside_windows_; }
     // The time of the latest visited record.
     std::int64_t now_ns() const noexcept { return now_ns_; }
 
@@ -111,7 +111,7 @@ private:
     std::size_t operators_open_ = 0;
     std::vector<std::uint32_t> modules_open_;  // open calls of modules, the innermost last
     bool has_operators_ = false;
-    bool is_earlier_ = false;
+    bool outside_windows_ = false;
     std::vector<adoption_frame> adoptions_;
     std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> set_aside_;  // domain → ranges, the latest last
     std::uint32_t last_started_ = npos;  // the range_start whose payload record may follow

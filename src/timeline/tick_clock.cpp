@@ -42,9 +42,10 @@ bool is_narrow(const clock_snapshot& s) noexcept { return s.spread_ticks <= wide
 // before plus the monotonic distance. Returns by how much it was set in total.
 std::int64_t undo_settings(std::vector<clock_snapshot>& by_ticks) {
     constexpr std::int64_t least_step_ns = 1'000'000;
-    const bool knows = std::all_of(by_ticks.begin(), by_ticks.end(),
-                                   [](const clock_snapshot& s) { return s.monotonic_ns != 0 && s.realtime_ns != 0; });
-    if (!knows || by_ticks.empty()) return 0;
+    const bool has_both_clocks = std::all_of(by_ticks.begin(), by_ticks.end(), [](const clock_snapshot& s) {
+        return s.monotonic_ns != 0 && s.realtime_ns != 0;
+    });
+    if (!has_both_clocks || by_ticks.empty()) return 0;
     // These may wrap: modulo 2^64 they are still distances.
     std::uint64_t set = 0;
     std::uint64_t apart = by_ticks.front().realtime_ns - by_ticks.front().monotonic_ns;

@@ -32,7 +32,7 @@ struct timeline_thread {
 
 // `earlier`: a push/pop range from a time in which nothing was recorded. It exists only because graph nodes were
 // captured in it, and is used for nothing else.
-enum class range_style : std::uint8_t { push_pop, start_end, earlier };
+enum class range_style : std::uint8_t { push_pop, start_end, graph_context };
 
 struct timeline_range {
     std::int64_t start_ns = 0;
@@ -101,7 +101,7 @@ struct work_parent {
     std::uint32_t thread = npos;
     std::uint32_t open = npos;       // index into open_nodes
     std::uint32_t works_for = npos;  // index into work_parents: the place that the thread itself worked for then
-    bool is_earlier = false;         // as in timeline_graph_node
+    bool outside_windows = false;    // as in timeline_graph_node
 };
 
 struct timeline_api_call {
@@ -111,7 +111,7 @@ struct timeline_api_call {
     std::uint32_t thread = npos;
     std::uint32_t kernel_name = 0;  // 0: not a kernel launch, or name unknown
     std::uint32_t cbid = 0;         // CUPTI callback id within `domain`
-    std::uint32_t graph = 0;        // id of the instantiated graph that it launches; 0: none or unknown
+    std::uint32_t graph = 0;        // id of the executable graph that it launches; 0: none or unknown
     // Index into open_nodes: what was open on its thread when it was called, without PyTorch's operators.
     std::uint32_t open = npos;
     // The same including what is set aside while the thread works for another one; follow it with
@@ -130,14 +130,14 @@ struct timeline_api_call {
 };
 
 // A node of a CUDA graph at its creation: captured from a stream, or added by a call. Copies (the nodes of an
-// instantiated graph) have entries too, but operations refer to the captured node.
+// executable graph) have entries too, but operations refer to the captured node.
 struct timeline_graph_node {
     std::int64_t created_ns = 0;
     std::uint32_t thread = npos;
     std::uint32_t open = npos;       // index into open_nodes: what was open on its thread at its creation
     std::uint32_t works_for = npos;  // as in timeline_api_call
     std::uint32_t graph = 0;         // id of the graph in which it was created; 0: unknown, or it is a copy
-    bool is_earlier = false;         // created while nothing was recorded: its ranges have the style `earlier`
+    bool outside_windows = false;    // created while nothing was recorded: its ranges have the style `graph_context`
 };
 
 // A graph capture began on this thread.

@@ -65,12 +65,12 @@ void end_open_ranges(timeline& out) {
     for (timeline_range& range : out.ranges) {
         if (range.end_ns == never_ended) {
             const auto next = window_after(out.windows, range.start_ns);
-            const bool is_earlier = range.style == range_style::earlier && next != out.windows.end();
+            const bool is_graph_context = range.style == range_style::graph_context && next != out.windows.end();
             const std::int64_t latest_ns =
-                is_earlier ? next->start_ns : out.windows[window_at(out.windows, range.start_ns)].end_ns;
+                is_graph_context ? next->start_ns : out.windows[window_at(out.windows, range.start_ns)].end_ns;
             range.end_ns = std::max(range.start_ns, latest_ns);
         }
-        if (range.style == range_style::earlier) range.open_at_end = false;
+        if (range.style == range_style::graph_context) range.open_at_end = false;
         if (range.open_at_end) ++out.quality.ranges_open_at_end;
         if (range.open_at_start) ++out.quality.ranges_open_at_start;
     }

@@ -152,7 +152,7 @@ TEST_F(StepEstimate, UsesTheKnownStepsOfADeadProcess) {
     EXPECT_TRUE(has_part_of_steps(data));
     EXPECT_THAT(steps_table(found).notes,
                 ElementsAre("from 3 of at least 31 steps, in 2 windows chosen at random among 60"));
-    EXPECT_TRUE(estimate_steps(closed, attribute(closed), true).knows_all_steps);
+    EXPECT_TRUE(estimate_steps(closed, attribute(closed), true).step_count_is_known);
 }
 
 // Windows that were not drawn stand for the steps between them, too: the interval of 2 steps of at least 31 is none of

@@ -96,7 +96,7 @@ TEST_F(HostilePayload, RefusesArraysOfBrokenElements) {
     expect_refused(format::chunk_type::thread, {});
     expect_refused(format::chunk_type::records, byte_string(7));
     expect_refused(format::chunk_type::records, byte_string(8 + 33));
-    expect_refused(format::chunk_type::earlier, byte_string(8 + 33));
+    expect_refused(format::chunk_type::graph_context, byte_string(8 + 33));
     expect_refused(format::chunk_type::key_frame, byte_string(64));
     expect_refused(format::chunk_type::open, byte_string(8 + 33));
     expect_refused(format::chunk_type::known_graphs, byte_string(8 + 33));

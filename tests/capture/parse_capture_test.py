@@ -65,8 +65,8 @@ EXPECTED = {
 }
 EXPECTED["kernel_record"].append(dict(EXPECTED["kernel_record"][0], start_ns=5_000_010_000, end_ns=5_000_013_000))
 NOTHING = dict(name=0, color=0, category=0, domain=0, flags=0)
-EARLIER = [dict(NOTHING, ticks=4, value=1 << 31, kind=15), dict(NOTHING, ticks=5, value=0x400000009, kind=9)]
-ELEMENTS = dict(labels="label", thread="format::thread_entry", records="record", earlier="record",
+GRAPH_CONTEXT = [dict(NOTHING, ticks=4, value=1 << 31, kind=15), dict(NOTHING, ticks=5, value=0x400000009, kind=9)]
+ELEMENTS = dict(labels="label", thread="format::thread_entry", records="record", graph_context="record",
                 known_graphs="record", kernels="kernel_record",
                 transfers="transfer_record", graphs="graph_record", clocks="clock_snapshot", devices="device_record",
                 drops="format::drop_entry", windows="format::window_entry",
@@ -142,7 +142,7 @@ class ParseCapture(unittest.TestCase):
         properties, seen = [], set()
         for kind, aux, payload in self.chunks(data):
             seen.add(kind)
-            self.assertEqual(aux, 1 if kind in ("records", "open", "earlier", "known_graphs") else 0)
+            self.assertEqual(aux, 1 if kind in ("records", "open", "graph_context", "known_graphs") else 0)
             if kind == "properties":
                 properties += pairs(payload)
                 continue
@@ -152,7 +152,7 @@ class ParseCapture(unittest.TestCase):
             if kind in ("records", "open"):
                 self.assertEqual(int.from_bytes(payload[:8], "little"), 0 if kind == "records" else 3)
                 payload = payload[8:]
-            if kind in ("earlier", "known_graphs"):
+            if kind in ("graph_context", "known_graphs"):
                 self.assertEqual(int.from_bytes(payload[:8], "little"), 7)
                 payload = payload[8:]
             layout = self.document.structs["prof::" + ELEMENTS[kind]]
@@ -161,7 +161,9 @@ class ParseCapture(unittest.TestCase):
                 self.assertEqual(found[0]["reason"], self.document.enums["prof::format::end_reason"]["exited"])
                 self.assertGreaterEqual(found[0]["realtime_ns"], header["created_realtime_ns"])
             else:
-                expected = EXPECTED["record"][:1] if kind == "open" else EARLIER if kind in ("earlier", "known_graphs") else None
+                expected = EXPECTED["record"][:1] if kind == "open" else None
+                if kind in ("graph_context", "known_graphs"):
+                    expected = GRAPH_CONTEXT
                 self.assertEqual(found, expected or EXPECTED[ELEMENTS[kind]])
         self.assertEqual(properties, [(b"hostname", b"node17"), (b"rank", b"3"), (b"command", b"train \xFF\0\n.py")])
         self.assertEqual(seen, set(self.types.values()))

@@ -133,11 +133,11 @@ TEST_P(CaptureReader, ReadsEveryTypeOfChunk) {
                 EXPECT_EQ(records_of(c.payload).first_number, 0U);
                 EXPECT_TRUE(same_bytes(copy_of(records_of(c.payload).records), given.records));
                 break;
-            case format::chunk_type::earlier:
+            case format::chunk_type::graph_context:
             case format::chunk_type::known_graphs:
                 EXPECT_EQ(c.aux, 1U);
                 EXPECT_EQ(records_of(c.payload).first_number, 7U);
-                EXPECT_TRUE(same_bytes(copy_of(records_of(c.payload).records), given.earlier));
+                EXPECT_TRUE(same_bytes(copy_of(records_of(c.payload).records), given.graph_context));
                 break;
             case format::chunk_type::kernels:
                 EXPECT_TRUE(same_bytes(copy_of(elements<kernel_record>(c.payload)), given.kernels));

@@ -122,8 +122,8 @@ sample make_sample() {
     d.name = 5;
     for (std::uint8_t i = 0; i < 16; ++i) d.uuid[i] = static_cast<std::uint8_t>(0xA0 + i);
     s.devices = {d};
-    s.earlier = {{.ticks = 4, .value = observed_epoch_bit, .kind = record_kind::window},
-                 {.ticks = 5, .value = 0x400000009, .kind = record_kind::graph_node}};
+    s.graph_context = {{.ticks = 4, .value = observed_epoch_bit, .kind = record_kind::window},
+                       {.ticks = 5, .value = 0x400000009, .kind = record_kind::graph_node}};
     s.windows = {{.epoch = 3,
                   .warmup_calls = 4,
                   .begin_ticks = 5,
@@ -161,8 +161,8 @@ void write_sample(capture_writer& writer) {
     writer.key_frame(s.key_frame);
     writer.open(1, 3, std::span{s.records}.first(1));
     writer.window(s.windows.front());
-    writer.earlier(s.thread.uid, 7, s.earlier);
-    writer.earlier(s.thread.uid, 7, s.earlier, format::chunk_type::known_graphs);
+    writer.graph_context(s.thread.uid, 7, s.graph_context);
+    writer.graph_context(s.thread.uid, 7, s.graph_context, format::chunk_type::known_graphs);
     writer.drops(s.drops);
     writer.end(format::end_reason::exited);
 }

@@ -13,7 +13,7 @@ struct sample {
     std::vector<label> labels;
     format::thread_entry thread;
     std::vector<record> records;
-    std::vector<record> earlier;
+    std::vector<record> graph_context;
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
     std::vector<graph_record> graphs;

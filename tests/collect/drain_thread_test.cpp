@@ -58,7 +58,7 @@ TEST_F(DrainThread, HasWrittenEverythingWhenSyncReturns) {
         drain->sync();
         EXPECT_EQ(records_in_file(), 50 * n);
     }
-    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped).message(), "");
 }
 
 // How often the drain thread went to sleep so far.
@@ -95,7 +95,7 @@ TEST_F(DrainThread, RarelyWakesUpWhileIdle) {
     const auto began = std::chrono::steady_clock::now();
     while (sleeps_of_drain_thread() < resting + 40) std::this_thread::yield();
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20)) << "0.8 s, and 40 s while it rests";
-    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped).message(), "");
 }
 
 TEST_F(DrainThread, ServesSeveralWaitingThreads) {
@@ -112,7 +112,7 @@ TEST_F(DrainThread, ServesSeveralWaitingThreads) {
     }
     for (std::thread& each : waiting) each.join();
     EXPECT_EQ(served.load(), 8);
-    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped).message(), "");
     EXPECT_EQ(records_in_file(), 10U);
 }
 
@@ -123,7 +123,7 @@ TEST_F(DrainThread, WritesTheRestAndClosesTheCapture) {
     drain->sync();
     thread.write(100);
     drain->set_property("late", "2");
-    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped).message(), "");
     const capture_contents contents = read_contents(path);
     EXPECT_TRUE(contents.ended);
     EXPECT_EQ(records_in_file(), 100U);
@@ -146,7 +146,7 @@ TEST_F(DrainThread, DumpsEveryRecordMadeBeforeTheCall) {
         EXPECT_EQ(contents.properties.at("dump"), "reason " + std::to_string(n));
         std::filesystem::remove(dump);
     }
-    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped).message(), "");
     EXPECT_FALSE(read_contents(path).properties.contains("dump"));
     drain->dump(dump, "too late");
     EXPECT_EQ(read_bytes(dump), read_bytes(path));
@@ -168,7 +168,7 @@ TEST_F(DrainThread, NeverDumpsOverAnotherFile) {
     }
     EXPECT_EQ(read_bytes(taken), (byte_string{1, 2, 3}));
     EXPECT_EQ(captures(), (std::vector<std::string>{"a.prof", "taken.prof"}));
-    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped).message(), "");
 }
 
 // Written by a thread in bursts that a ring of 128 holds only if it is drained meanwhile: none is lost in silence.
@@ -179,7 +179,7 @@ TEST_F(DrainThread, CountsRecordsThatItCannotKeepUpWith) {
     for (std::uint64_t n = 0; n < bursts; ++n) {
         for (int i = 0; i < 100; ++i) thread.producer.write({.ticks = n, .kind = record_kind::mark});
     }
-    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped).message(), "");
     const capture_contents contents = read_contents(path);
     const auto dropped = contents.drops.find(static_cast<std::uint32_t>(drop_cause::ring_full));
     EXPECT_EQ(records_in_file() + (dropped == contents.drops.end() ? 0 : dropped->second), 100 * bursts);
@@ -204,7 +204,7 @@ TEST_F(DrainThread, RunsNoSignalHandlers) {
         EXPECT_EQ(std::stoull(blocked, nullptr, 16) | 0x1'8004'0100ULL, ~0x4000'04D8ULL | 0x1'8004'0100ULL) << blocked;
     }
     EXPECT_TRUE(found);
-    EXPECT_EQ(drain->finish(format::end_reason::stopped), "");
+    EXPECT_EQ(drain->finish(format::end_reason::stopped).message(), "");
 }
 
 std::atomic<bool> disk_is_full{false};
@@ -224,7 +224,7 @@ TEST_F(DrainThread, ReturnsTheWritersFailureFromFinish) {
     disk_is_full.store(true);
     thread.write(10);
     drain->sync();
-    EXPECT_THAT(drain->finish(format::end_reason::stopped), testing::HasSubstr(path));
+    EXPECT_THAT(drain->finish(format::end_reason::stopped).message(), testing::HasSubstr(path));
     disk_is_full.store(false);
     EXPECT_EQ(records_in_file(), 10U);
 }

@@ -40,27 +40,27 @@ public:
     timeline whole() const { return build_timeline(with_windows(capture_.contents())); }
 
     // A capture of the replays alone, with the history's records.
-    timeline told(const graph_history::limits& bounds) {
+    timeline replayed_only(const graph_history::limits& bounds) {
         region where(small_region());
-        graph_history memory(where, bounds);
-        hear_all(memory);
-        memory.begin_capture();
+        graph_history history(where, bounds);
+        observe_all(history);
+        history.begin_capture();
         capture_contents contents = with_windows(capture_.contents());
         for (record_run& run : contents.runs) {
-            const auto heard = static_cast<std::ptrdiff_t>(before_window_.at(run.thread_uid - 1));
-            run.records.erase(run.records.begin(), run.records.begin() + heard);
+            const auto observed = static_cast<std::ptrdiff_t>(before_window_.at(run.thread_uid - 1));
+            run.records.erase(run.records.begin(), run.records.begin() + observed);
         }
         contents.windows.erase(1);
-        memory.tell([&](const format::thread_entry& thread, std::span<const record> section) {
-            contents.earlier.push_back({thread.uid, 0, {section.begin(), section.end()}});
+        history.emit([&](const format::thread_entry& thread, std::span<const record> section) {
+            contents.graph_context.push_back({thread.uid, 0, {section.begin(), section.end()}});
         });
-        kept = memory.record_count();
-        nodes = memory.node_count();
+        kept = history.record_count();
+        nodes = history.node_count();
         return build_timeline(std::move(contents));
     }
 
     // As far as events could be observed.
-    std::size_t live_nodes() const { return live_.size() + gone_unheard_.size(); }
+    std::size_t live_nodes() const { return live_.size() + gone_unobserved_.size(); }
     std::size_t kept = 0;
     std::size_t nodes = 0;
 
@@ -75,7 +75,7 @@ private:
         if (gone_.empty() || below(2) == 0) return ++last_id_;
         const std::uint64_t id = gone_.back();
         gone_.pop_back();
-        std::erase(gone_unheard_, id);
+        std::erase(gone_unobserved_, id);
         return id;
     }
 
@@ -111,7 +111,7 @@ private:
                 if (live_.empty()) break;
                 const std::size_t which = below(static_cast<std::uint32_t>(live_.size()));
                 if (below(8) == 0) {  // while CUPTI was finalized
-                    gone_unheard_.push_back(live_[which]);
+                    gone_unobserved_.push_back(live_[which]);
                 } else {
                     by.add({.ticks = now, .value = live_[which], .kind = record_kind::graph_node_gone});
                 }
@@ -165,22 +165,22 @@ private:
     }
 
     // Rings are drained one after the other, while the program continues.
-    void hear_all(graph_history& memory) {
-        std::vector<std::size_t> heard(thread_count, 0);
+    void observe_all(graph_history& history) {
+        std::vector<std::size_t> observed(thread_count, 0);
         for (std::uint64_t now = 0; now < window_ + 200; now += 1 + below(30)) {
             std::vector<std::size_t> order{0, 1, 2, 3};
             std::shuffle(order.begin(), order.end(), random_);
             for (const std::size_t t : order) {
                 now += below(4);
                 const std::vector<record>& records = thread(t).records();
-                const std::size_t from = heard[t];
-                while (heard[t] < before_window_[t] && records[heard[t]].ticks <= now) ++heard[t];
-                memory.hear(t + 1, std::span(records).subspan(from, heard[t] - from), false);
-                if (t == retired_ && heard[t] == before_window_[t]) {
-                    memory.end_thread(t + 1, std::min(now, window_ - 5));
+                const std::size_t from = observed[t];
+                while (observed[t] < before_window_[t] && records[observed[t]].ticks <= now) ++observed[t];
+                history.observe(t + 1, std::span(records).subspan(from, observed[t] - from), false);
+                if (t == retired_ && observed[t] == before_window_[t]) {
+                    history.end_thread(t + 1, std::min(now, window_ - 5));
                 }
             }
-            memory.end_round();
+            history.end_round();
         }
     }
 
@@ -189,7 +189,7 @@ private:
     std::vector<std::size_t> before_window_;  // records of each thread
     std::vector<std::uint64_t> live_;
     std::vector<std::uint64_t> gone_;
-    std::vector<std::uint64_t> gone_unheard_;
+    std::vector<std::uint64_t> gone_unobserved_;
     std::uint64_t last_id_ = 0;
     std::uint64_t last_place_ = 0;
     std::uint64_t now_ = 1;
@@ -221,8 +221,8 @@ TEST(GraphHistory, GivesWhatACaptureOfEverythingShows) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         graph_program program(seed);
         const auto expected = captured_paths(program.whole());
-        const timeline told = program.told({.sweep_from = 1 + seed % 40});
-        ASSERT_EQ(captured_paths(told), expected);
+        const timeline replayed_only = program.replayed_only({.sweep_from = 1 + seed % 40});
+        ASSERT_EQ(captured_paths(replayed_only), expected);
         ASSERT_EQ(program.nodes, program.live_nodes());
         nodes += program.live_nodes();
         for (const std::string& path : expected) in_ranges += path.find('@') != std::string::npos ? 1 : 0;
@@ -236,15 +236,15 @@ struct GraphHistoryLimits : testing::Test {
     std::uint64_t ticks = 0;
 
     record made(record_kind kind, std::uint64_t value = 0) { return {.ticks = ++ticks, .value = value, .kind = kind}; }
-    void hear(graph_history& memory, const std::vector<record>& records) {
-        memory.hear(1, records, false);
-        memory.end_round();
+    void observe(graph_history& history, const std::vector<record>& records) {
+        history.observe(1, records, false);
+        history.end_round();
     }
     std::uint64_t dropped() const { return where.drops()[static_cast<std::size_t>(drop_cause::graph_memory_full)]; }
 };
 
 TEST_F(GraphHistoryLimits, StaySmallWithoutGraphCaptures) {
-    graph_history memory(where, {.sweep_from = 64});
+    graph_history history(where, {.sweep_from = 64});
     record other = made(record_kind::range_push);
     for (int i = 0; i < 10'000; ++i) {
         // The ranges of two domains interleave.
@@ -252,63 +252,65 @@ TEST_F(GraphHistoryLimits, StaySmallWithoutGraphCaptures) {
         other.kind = record_kind::range_push;
         other.domain = 1;
         const std::vector<record> some = {made(record_kind::range_push), other, made(record_kind::range_pop)};
-        hear(memory, some);
+        observe(history, some);
         other.ticks = ++ticks;
         other.kind = record_kind::range_pop;
-        hear(memory, {other});
+        observe(history, {other});
     }
-    EXPECT_LE(memory.record_count(), 64U);
-    memory.begin_capture();
-    EXPECT_FALSE(memory.has_news());
+    EXPECT_LE(history.record_count(), 64U);
+    history.begin_capture();
+    EXPECT_FALSE(history.has_unemitted());
 }
 
 // A thread for each request or task, for months, beside a graph that lives.
 TEST_F(GraphHistoryLimits, ForgetEndedThreads) {
     constexpr std::uint64_t threads = 20'000;
-    graph_history memory(where, {.most_records = 4096, .sweep_from = 512});
-    hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, 77), made(record_kind::range_pop)});
+    graph_history history(where, {.most_records = 4096, .sweep_from = 512});
+    observe(history, {made(record_kind::range_push), made(record_kind::graph_node, 77), made(record_kind::range_pop)});
     for (std::uint64_t uid = 2; uid < 2 + threads; ++uid) {
         const auto push = record_kind::range_push;
         const auto pop = record_kind::range_pop;
         const std::vector<record> two_ranges = {made(push), made(pop), made(push), made(pop)};
-        memory.describe({.uid = uid, .tid = static_cast<std::uint32_t>(uid)});
-        memory.hear(uid, two_ranges, false);
-        memory.end_thread(uid, ++ticks);
-        if (uid % 10 == 0) memory.end_round();
-        ASSERT_LE(memory.record_count(), 1200U) << uid;
-        ASSERT_LE(memory.thread_count(), 300U) << uid;
+        history.describe({.uid = uid, .tid = static_cast<std::uint32_t>(uid)});
+        history.observe(uid, two_ranges, false);
+        history.end_thread(uid, ++ticks);
+        if (uid % 10 == 0) history.end_round();
+        ASSERT_LE(history.record_count(), 1200U) << uid;
+        ASSERT_LE(history.thread_count(), 300U) << uid;
     }
-    EXPECT_EQ(memory.node_count(), 1U);
+    EXPECT_EQ(history.node_count(), 1U);
     EXPECT_EQ(dropped(), 0U);
-    EXPECT_FALSE(memory.knows(2));
-    memory.end_round();
-    memory.end_round();
-    memory.begin_capture();
-    std::vector<std::uint64_t> told;
-    memory.tell([&](const format::thread_entry& thread, std::span<const record>) { told.push_back(thread.uid); });
-    EXPECT_EQ(told, std::vector<std::uint64_t>{1});
+    EXPECT_FALSE(history.keeps_thread(2));
+    history.end_round();
+    history.end_round();
+    history.begin_capture();
+    std::vector<std::uint64_t> replayed_only;
+    history.emit(
+        [&](const format::thread_entry& thread, std::span<const record>) { replayed_only.push_back(thread.uid); });
+    EXPECT_EQ(replayed_only, std::vector<std::uint64_t>{1});
 }
 
 TEST_F(GraphHistoryLimits, CountNodesBeyondTheLimit) {
-    graph_history memory(where, {.most_nodes = 10});
-    for (std::uint64_t id = 1; id <= 13; ++id) hear(memory, {made(record_kind::graph_node, id)});
-    hear(memory, {made(record_kind::graph_node_gone, 4)});
-    hear(memory, {made(record_kind::graph_node, 14)});
-    hear(memory, {});
-    EXPECT_EQ(memory.node_count(), 10U);
+    graph_history history(where, {.most_nodes = 10});
+    for (std::uint64_t id = 1; id <= 13; ++id) observe(history, {made(record_kind::graph_node, id)});
+    observe(history, {made(record_kind::graph_node_gone, 4)});
+    observe(history, {made(record_kind::graph_node, 14)});
+    observe(history, {});
+    EXPECT_EQ(history.node_count(), 10U);
     EXPECT_EQ(dropped(), 3U);
 }
 
 TEST_F(GraphHistoryLimits, CountForgottenRanges) {
-    graph_history memory(where, {.most_records = 100, .sweep_from = 16});
+    graph_history history(where, {.most_records = 100, .sweep_from = 16});
     for (std::uint64_t id = 1; id <= 80; ++id) {
-        hear(memory, {made(record_kind::range_push), made(record_kind::graph_node, id), made(record_kind::range_pop)});
+        observe(history,
+                {made(record_kind::range_push), made(record_kind::graph_node, id), made(record_kind::range_pop)});
     }
-    hear(memory, {});
-    hear(memory, {made(record_kind::parent_here, 1)});
+    observe(history, {});
+    observe(history, {made(record_kind::parent_here, 1)});
     EXPECT_GT(dropped(), 0U);
-    EXPECT_EQ(dropped() + memory.node_count(), 80U);
-    EXPECT_LE(memory.record_count(), 200U);
+    EXPECT_EQ(dropped() + history.node_count(), 80U);
+    EXPECT_LE(history.record_count(), 200U);
 }
 
 // The limit of docs/reference/overhead.md holds for any program.
@@ -319,7 +321,7 @@ TEST_F(GraphHistoryLimits, BoundTheMemory) {
     };
     for (const std::uint64_t nodes_a_range : {8U, 100U}) {
         for (const bool copied : {false, true}) {
-            graph_history memory(where);
+            graph_history history(where);
             const std::size_t before = allocated();
             std::size_t most = 0;
             for (std::uint64_t id = 1; id <= 300'000;) {
@@ -336,7 +338,7 @@ TEST_F(GraphHistoryLimits, BoundTheMemory) {
                     }
                     some.push_back(made(record_kind::range_pop));
                 }
-                hear(memory, some);
+                observe(history, some);
                 if (allocated() > before) most = std::max(most, allocated() - before);
             }
             EXPECT_LT(most, 64'000'000U) << nodes_a_range << (copied ? ", copied" : "");
@@ -347,45 +349,46 @@ TEST_F(GraphHistoryLimits, BoundTheMemory) {
 
 // One that was instantiated unheard is known from its first update on; not if there is no room.
 TEST_F(GraphHistoryLimits, HoldForUpdates) {
-    graph_history memory(where, {.most_nodes = 3});
+    graph_history history(where, {.most_nodes = 3});
     const auto update = [&](std::uint64_t id, std::uint32_t by) {
         record r = made(record_kind::graph_clone, id);
         r.name = by;
         r.flags = replaces_what_it_was;
         return r;
     };
-    hear(memory, {made(record_kind::graph_node, 1), made(record_kind::graph_node, 2), update(71, 1), update(72, 99)});
-    hear(memory, {});
-    EXPECT_EQ(memory.node_count(), 3U);
-    hear(memory, {update(71, 2), update(73, 2)});
-    hear(memory, {});
-    EXPECT_EQ(memory.node_count(), 3U);
+    observe(history,
+            {made(record_kind::graph_node, 1), made(record_kind::graph_node, 2), update(71, 1), update(72, 99)});
+    observe(history, {});
+    EXPECT_EQ(history.node_count(), 3U);
+    observe(history, {update(71, 2), update(73, 2)});
+    observe(history, {});
+    EXPECT_EQ(history.node_count(), 3U);
     EXPECT_EQ(dropped(), 1U);
-    hear(memory, {update(71, 98)});
-    hear(memory, {});
-    EXPECT_EQ(memory.node_count(), 2U) << "nobody knows what it stands for";
+    observe(history, {update(71, 98)});
+    observe(history, {});
+    EXPECT_EQ(history.node_count(), 2U) << "nobody knows what it stands for";
 }
 
 TEST_F(GraphHistoryLimits, WriteTheirNoticeOnceACapture) {
-    graph_history memory(where);
-    memory.begin_capture();
+    graph_history history(where);
+    history.begin_capture();
     const std::vector<record> in_capture = {made(record_kind::graph_node, 1)};
-    memory.hear(1, in_capture, true);
-    hear(memory, {made(record_kind::graph_node, 2)});
-    hear(memory, {});
-    std::vector<std::uint64_t> told;
+    history.observe(1, in_capture, true);
+    observe(history, {made(record_kind::graph_node, 2)});
+    observe(history, {});
+    std::vector<std::uint64_t> replayed_only;
     const auto ask = [&] {
-        told.clear();
-        memory.tell([&](const format::thread_entry&, std::span<const record> section) {
-            for (const record& r : section.subspan(1)) told.push_back(r.value);
+        replayed_only.clear();
+        history.emit([&](const format::thread_entry&, std::span<const record> section) {
+            for (const record& r : section.subspan(1)) replayed_only.push_back(r.value);
         });
-        return told;
+        return replayed_only;
     };
-    EXPECT_TRUE(memory.has_news());
+    EXPECT_TRUE(history.has_unemitted());
     EXPECT_EQ(ask(), std::vector<std::uint64_t>{2});
-    EXPECT_FALSE(memory.has_news());
+    EXPECT_FALSE(history.has_unemitted());
     EXPECT_TRUE(ask().empty());
-    memory.begin_capture();
+    history.begin_capture();
     EXPECT_EQ(ask(), (std::vector<std::uint64_t>{1, 2}));
 }
 

@@ -103,7 +103,7 @@ using range_key = std::tuple<std::string, std::string, std::string, std::int64_t
 std::multiset<range_key> ranges_of(const timeline& data, const std::map<std::uint64_t, std::int64_t>& borders) {
     std::multiset<range_key> out;
     for (const timeline_range& r : data.ranges) {
-        if (r.style == range_style::earlier) continue;  // known for graphs' sake
+        if (r.style == range_style::graph_context) continue;  // known for graphs' sake
         const std::uint32_t closer = r.end_thread == npos ? r.thread : r.end_thread;
         const auto border = borders.find(data.threads[closer].uid);
         if (!r.open_at_end && border != borders.end() && r.end_ns <= border->second) continue;
@@ -168,7 +168,7 @@ void check_suffix(const std::string& path, const timeline& whole, const frame_pl
     }
     for (const gpu_op& op : part.ops) {
         const bool is_known = op.graph_node != npos && op.graph_node != graph_capture_unseen;
-        if (is_known && op.launch != npos && part.graph_nodes[op.graph_node].is_earlier) ++met.replayed;
+        if (is_known && op.launch != npos && part.graph_nodes[op.graph_node].outside_windows) ++met.replayed;
     }
     met.open += part.quality.ranges_open_at_start;
     ++met.suffixes;

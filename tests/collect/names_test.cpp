@@ -189,7 +189,7 @@ TEST_F(Names, OfRangesKeptForGraphsOutlastOthers) {
     end();
     const capture_contents contents = read_contents(path);
     bool is_emitted = false;
-    for (const record_run& run : contents.earlier) {
+    for (const record_run& run : contents.graph_context) {
         for (const record& r : run.records) {
             if (r.kind != record_kind::range_push || !contents.names.contains(r.name)) continue;
             is_emitted = is_emitted || contents.names.at(r.name) == "capture of a graph";

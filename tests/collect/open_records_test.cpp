@@ -130,8 +130,8 @@ TEST_F(OpenRecords, EndWithTheWindowOfAThreadThatIsOnlyObserved) {
     follow({push(1), of(record_kind::range_start, 5), of(record_kind::parent_here, 50),
             of(record_kind::window, observed_epoch_bit | 3)});
     open.cut(900);
-    const auto heard = "15:" + std::to_string(observed_epoch_bit | 3);
-    EXPECT_EQ(of_thread(), (texts{"12:50", heard}));
+    const auto observed_window = "15:" + std::to_string(observed_epoch_bit | 3);
+    EXPECT_EQ(of_thread(), (texts{"12:50", observed_window}));
 
     const scratch_directory folder;
     const std::string path = folder / "a.prof";

@@ -86,7 +86,7 @@ pipeline::pipeline(const std::string& path, const drain_plan& plan, const std::v
     tracer_ = std::make_unique<cupti_tracer>(region_, options);
     install_region(&region_, nullptr);
     if (plan.delivery != drain_plan::buffers::as_they_fill) fake_cupti_hold_buffers();
-    listen();
+    open_gate();
     EXPECT_EQ(tracer_->attach(epoch).message(), "");
 }
 
@@ -99,7 +99,7 @@ pipeline::~pipeline() {
 
 void pipeline::become(int thread) { set_this_thread(&threads_[static_cast<std::size_t>(thread)].out); }
 void pipeline::stop_observing() { set_gate(recording_epoch, 0); }
-void pipeline::listen() { set_gate(recording_epoch, epoch); }
+void pipeline::open_gate() { set_gate(recording_epoch, epoch); }
 
 bool pipeline::any_ring_fills() const {
     return std::any_of(threads_.begin(), threads_.end(), [](const virtual_thread& thread) {
@@ -154,7 +154,7 @@ void carry_out(random_program& program, const drain_plan& plan, const std::strin
         way.become(step.thread);
         if (step.what == program_step::act::unseen) way.stop_observing();
         program.ran(step, plays.perform(step));
-        way.listen();
+        way.open_gate();
         way.after_step(i);
         if (testing::Test::HasFatalFailure()) return;
     }

@@ -47,7 +47,7 @@ public:
 
     void become(int thread);  // who calls the hooks from now on
     void stop_observing();    // the gate is shut …
-    void listen();            // … and open
+    void open_gate();         // … and open
     void after_step(std::size_t number);
     void finish();
 

@@ -24,7 +24,7 @@ struct place {
 };
 
 // Which losses are reported, and how many records they may be.
-struct said_losses {
+struct reported_losses {
     std::uint64_t records = 0;
     std::uint64_t gpu_records = 0;
     bool anything = false;  // all may be lost
@@ -66,7 +66,7 @@ private:
             if (path.ends_with(".prof")) load(path);
             // Where there is no memory at the end it comes while a file is being made.
             const bool ends_early = how_.error_output.find("no memory: the capture has no end") != std::string::npos;
-            const bool is_excused = how_.was_killed || how_.unlink_failed || how_.disk_is_silent || ends_early;
+            const bool is_excused = how_.was_killed || how_.unlink_failed || how_.disk_stands_still || ends_early;
             if (path.find(".tmp-") != std::string::npos && !is_excused) {
                 problem("left behind: ", path);
             }
@@ -81,7 +81,7 @@ private:
     void load(const std::string& path) {
         // A process that dies before the header is in the file leaves less than that, and so does one that can neither
         // write it nor remove the file.
-        const bool may_be_cut = how_.was_killed || how_.disk_is_silent || how_.unlink_failed || is_childs(path);
+        const bool may_be_cut = how_.was_killed || how_.disk_stands_still || how_.unlink_failed || is_childs(path);
         if (may_be_cut && fs::file_size(path) < sizeof(format::file_header)) return;
         auto data = std::make_unique<timeline>();
         try {
@@ -91,7 +91,7 @@ private:
         } catch (const std::exception& failure) {
             return problem(path, ": ", failure.what());
         }
-        if (is_childs(path)) return expect_to_say_how_it_ended(*data);
+        if (is_childs(path)) return expect_end_reported(*data);
         // A dump is a copy: what it has stands in its capture, too.
         (path.find(".dump-") == std::string::npos ? captures_ : dumps_).push_back(std::move(data));
     }
@@ -129,7 +129,7 @@ private:
     }
 
     // What became of the rings; one that was sealed with all that was in them need not.
-    void expect_to_say_how_it_ended(const timeline& data) {
+    void expect_end_reported(const timeline& data) {
         if (data.quality.ended || data.quality.died || !data.quality.recovery.empty()) return;
         problem("a capture without an end does not say so");
     }
@@ -138,8 +138,8 @@ private:
     void take(const timeline& data) {
         for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
             const timeline_range& range = data.ranges[i];
-            if (range.payload_kind != payload_type::u64) continue;  // of a handler
-            if (range.style == range_style::earlier) continue;      // of a time in which nothing was recorded
+            if (range.payload_kind != payload_type::u64) continue;    // of a handler
+            if (range.style == range_style::graph_context) continue;  // of a time in which nothing was recorded
             const auto serial = static_cast<std::uint32_t>(range.payload);
             const bool is_new = ranges_.try_emplace(serial, place{&data, i}).second;
             if (!is_new) problem("twice: range ", std::to_string(serial));
@@ -151,41 +151,42 @@ private:
             if (!is_new) problem("twice: kernel ", std::to_string(serial));
         }
         for (const timeline_api_call& call : data.api_calls) launches_ += call.kind == api_class::launch ? 1 : 0;
-        said_.records += dropped(data, {drop_cause::ring_full, drop_cause::enclosing_range_dropped, drop_cause::no_ring,
-                                        drop_cause::domains_full, drop_cause::write_failed});
-        said_.gpu_records += data.quality.launches_without_completion +
-                             dropped(data, {drop_cause::cupti_dropped, drop_cause::cupti_no_buffer,
-                                            drop_cause::cupti_no_timestamp, drop_cause::cupti_unknown_record});
-        said_.names = said_.names || dropped(data, {drop_cause::names_full}) != 0;
+        reported_.records += dropped(data, {drop_cause::ring_full, drop_cause::enclosing_range_dropped,
+                                            drop_cause::no_ring, drop_cause::domains_full, drop_cause::write_failed});
+        reported_.gpu_records += data.quality.launches_without_completion +
+                                 dropped(data, {drop_cause::cupti_dropped, drop_cause::cupti_no_buffer,
+                                                drop_cause::cupti_no_timestamp, drop_cause::cupti_unknown_record});
+        reported_.names = reported_.names || dropped(data, {drop_cause::names_full}) != 0;
         const bool has_no_gpu_work = !data.property("missing").empty() || !data.property("cupti_notice").empty() ||
                                      dropped(data, {drop_cause::cupti_error}) != 0;
-        said_.all_gpu_work = said_.all_gpu_work || has_no_gpu_work;
-        if (data.quality.is_latest_part || !data.property("recording_notice").empty()) said_.anything = true;
-        expect_to_say_how_it_ended(data);
+        reported_.all_gpu_work = reported_.all_gpu_work || has_no_gpu_work;
+        if (data.quality.is_latest_part || !data.property("recording_notice").empty()) reported_.anything = true;
+        expect_end_reported(data);
         const std::string& recovery = data.quality.recovery;
         if (data.quality.ended || (recovery.empty() && data.quality.died)) return;
         const bool is_recovered = recovery.find("were recovered from its rings") != std::string::npos &&
                                   recovery.find(", then ") == std::string::npos;
-        if (!is_recovered) said_.anything = true;
+        if (!is_recovered) reported_.anything = true;
     }
 
     void note_error_output() {
         const std::string& text = how_.error_output;
-        if (how_.cannot_say) said_.anything = true;
+        if (how_.stderr_fails) reported_.anything = true;
         std::smatch found;
-        if (std::regex_search(text, found, std::regex(": ([0-9]+) records"))) said_.records += std::stoull(found[1]);
+        if (std::regex_search(text, found, std::regex(": ([0-9]+) records")))
+            reported_.records += std::stoull(found[1]);
         if (std::regex_search(text, found, std::regex("and ([0-9]+) ranges, calls or GPU records"))) {
-            said_.records += std::stoull(found[1]);
+            reported_.records += std::stoull(found[1]);
         }
-        if (text.find("no GPU work is recorded") != std::string::npos) said_.all_gpu_work = true;
-        if (text.find("another client of CUPTI") != std::string::npos) said_.all_gpu_work = true;
+        if (text.find("no GPU work is recorded") != std::string::npos) reported_.all_gpu_work = true;
+        if (text.find("another client of CUPTI") != std::string::npos) reported_.all_gpu_work = true;
         // Of a capture that is not there.
         for (const char* const phrase : {"nothing is recorded", "all of it is lost", "cannot create capture",
                                          "no drain thread", "cannot make the directory", "no memory for", "control"}) {
-            if (text.find(phrase) != std::string::npos) said_.anything = true;
+            if (text.find(phrase) != std::string::npos) reported_.anything = true;
         }
-        if (how_.output_was_removed && (how_.was_killed || !text.empty())) said_.anything = true;
-        if (captures_.empty() && (how_.was_killed || done_.failed_commands != 0)) said_.anything = true;
+        if (how_.output_was_removed && (how_.was_killed || !text.empty())) reported_.anything = true;
+        if (captures_.empty() && (how_.was_killed || done_.failed_commands != 0)) reported_.anything = true;
     }
 
     struct entry {
@@ -227,20 +228,20 @@ private:
             ++launches;
             ops_missing += ops_.contains(serial) ? 0 : 1;
         }
-        if (said_.anything) return;
-        if (ranges_missing > said_.records) {
+        if (reported_.anything) return;
+        if (ranges_missing > reported_.records) {
             problem(std::to_string(ranges_missing), " ranges are missing (the first: ", std::to_string(first), " of ",
-                    std::to_string(pushed_.size()), "), and ", std::to_string(said_.records), " are said to be");
+                    std::to_string(pushed_.size()), "), and ", std::to_string(reported_.records), " are said to be");
         }
-        if (said_.all_gpu_work) return;
-        const std::uint64_t lost = said_.records - std::min(said_.records, ranges_missing);
+        if (reported_.all_gpu_work) return;
+        const std::uint64_t lost = reported_.records - std::min(reported_.records, ranges_missing);
         if (launches > launches_ + lost) {
             problem(std::to_string(launches - launches_), " launches are missing, and ", std::to_string(lost),
                     " are said to be");
         }
-        if (ops_missing > said_.gpu_records + lost) {
-            problem(std::to_string(ops_missing), " kernels are missing, and ", std::to_string(said_.gpu_records + lost),
-                    " are said to be");
+        if (ops_missing > reported_.gpu_records + lost) {
+            problem(std::to_string(ops_missing), " kernels are missing, and ",
+                    std::to_string(reported_.gpu_records + lost), " are said to be");
         }
     }
 
@@ -257,7 +258,7 @@ private:
             if (is_recorded(made->second.made) == recorded::no)
                 problem("not recorded then: range ", std::to_string(serial));
             const std::string name(at.in->name(at.in->ranges[at.index].name));
-            if (name != range_name_of(serial) && !(name.empty() && (said_.names || said_.anything))) {
+            if (name != range_name_of(serial) && !(name.empty() && (reported_.names || reported_.anything))) {
                 problem("range ", std::to_string(serial), " has the name \"", name, "\"");
             }
         }
@@ -267,7 +268,7 @@ private:
             const std::string name(at.in->kernel_symbol(at.in->ops[at.index]));
             const std::string wanted = serial % 2 == 0 ? "copy_k" : "gemm_k";
             // Out of CUPTI's buffers it has none: that of its launch is taken, if there is one.
-            const bool may_lack_it = said_.names || at.in->ops[at.index].launch == npos;
+            const bool may_lack_it = reported_.names || at.in->ops[at.index].launch == npos;
             if (name.find(wanted) == std::string::npos && !(name.empty() && may_lack_it)) {
                 problem("kernel ", std::to_string(serial), " has the name \"", name, "\"");
             }
@@ -302,7 +303,7 @@ private:
             expect_inside("range", serial, made->second.made, serial_of(*at.in, range.parent));
             const bool is_whole = made->second.was_popped && made->second.popped_after == made->second.made.before &&
                                   is_recorded(made->second.made) == recorded::yes;
-            if (range.open_at_end && is_whole && !said_.anything && said_.records == 0) {
+            if (range.open_at_end && is_whole && !reported_.anything && reported_.records == 0) {
                 problem("range ", std::to_string(serial), " has no end");
             }
         }
@@ -312,7 +313,7 @@ private:
             if (made == launched_.end() || at.in->quality.is_latest_part) continue;
             if (op.launch == npos) {
                 const bool is_sure = is_recorded(made->second.made) == recorded::yes;
-                if (is_sure && !said_.anything && said_.records == 0)
+                if (is_sure && !reported_.anything && reported_.records == 0)
                     problem("kernel ", std::to_string(serial), " has no launch");
                 continue;
             }
@@ -333,7 +334,7 @@ private:
     std::uint64_t launches_ = 0;
     std::map<std::uint32_t, entry> pushed_;
     std::map<std::uint32_t, entry> launched_;
-    said_losses said_;
+    reported_losses reported_;
 };
 
 }  // namespace

@@ -13,9 +13,9 @@ struct circumstances {
     bool was_killed = false;  // or ended without its exit handlers
     bool output_was_removed = false;
     bool unlink_failed = false;
-    bool disk_is_silent = false;  // a call to it never came back
-    bool cannot_say = false;      // libprof cannot write to standard error
-    std::string error_output;     // the program's
+    bool disk_stands_still = false;  // a call to it never came back
+    bool stderr_fails = false;       // libprof cannot write to standard error
+    std::string error_output;        // the program's
 };
 
 // What is wrong with the captures in `directory` of a program that has done what its journal says; nothing if all is

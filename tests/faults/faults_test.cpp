@@ -87,7 +87,7 @@ public:
         report_ = &map_shared<fault_report>(scratch_.path + "/report");
         const outcome with = run(true);
         compare(bare, with);
-        look_at_captures(with);
+        check_captures(with);
         unmount_rings();
         munmap(report_, sizeof *report_);
         return std::move(problems_);
@@ -196,7 +196,7 @@ private:
         }
     }
 
-    void look_at_captures(const outcome& with) {
+    void check_captures(const outcome& with) {
         const std::string folder = scratch_.path + "/captures";
         journal& done = map_journal(scratch_.path + "/with/journal");
         const bool ended_itself = WIFEXITED(with.status) && WEXITSTATUS(with.status) != 5;
@@ -204,8 +204,8 @@ private:
         how.was_killed = !ended_itself;
         how.output_was_removed = was_met(fault_effect::remove_output);
         how.unlink_failed = was_met(faulty_call::unlink) || was_met(faulty_call::rename);
-        how.disk_is_silent = was_met(fault_effect::block);
-        how.cannot_say = was_met(faulty_call::writev);
+        how.disk_stands_still = was_met(fault_effect::block);
+        how.stderr_fails = was_met(faulty_call::writev);
         how.error_output = with.err;
         add(shortcomings(folder, done, how), "");
         std::vector<std::string> paths;

@@ -51,7 +51,7 @@ TEST(Control, StartsAndStopsALiveJob) {
     controlled job;
     EXPECT_FALSE(job.reachable());
     EXPECT_FALSE(std::filesystem::exists(job.scratch.path + "/prof"));  // nothing before the first range
-    job.tell("train 2");
+    job.command("train 2");
     EXPECT_EQ(job.status()["state"], "idle");
     EXPECT_EQ(job.status()["capture"], "");
     for (int recording = 1; recording <= 2; ++recording) {
@@ -60,8 +60,8 @@ TEST(Control, StartsAndStopsALiveJob) {
         job.done("start");
         EXPECT_EQ(job.status()["state"], "recording");
         EXPECT_EQ(job.refused("start"), "a recording is running already");
-        job.tell("step 1");
-        job.tell("train " + std::to_string(3 * recording));
+        job.command("step 1");
+        job.command("train " + std::to_string(3 * recording));
         EXPECT_EQ(job.status()["steps"], 1);
         EXPECT_NE(std::string(job.status()["gpu"]).find("recorded by CUPTI"), std::string::npos);
         const std::string path = job.done("stop");
@@ -69,7 +69,7 @@ TEST(Control, StartsAndStopsALiveJob) {
         const timeline data = load_timeline(path);
         EXPECT_EQ(data.ops.size(), 15U * static_cast<unsigned>(recording));
         EXPECT_TRUE(data.quality.ended);
-        job.tell("train 1");  // not recorded
+        job.command("train 1");  // not recorded
     }
     EXPECT_EQ(job.scratch.files(".prof").size(), 2U);
     EXPECT_EQ(job.refused("stop"), "no recording is running");
@@ -82,7 +82,7 @@ TEST(Control, StartsAndStopsALiveJob) {
 
 TEST(Control, StatusHasTheNumbersOfTheCapture) {
     controlled job(settings{{"PROF_AUTOSTART", "1"}});
-    job.tell("train 100");
+    job.command("train 100");
     EXPECT_EQ(job.status()["state"], "recording");
     const std::string path = job.done("sync");
     EXPECT_EQ(job.status()["capture"], path);
@@ -98,18 +98,18 @@ TEST(Control, StatusHasTheNumbersOfTheCapture) {
 
 TEST(Control, DumpsDuringARecording) {
     const controlled job;
-    job.tell("train 1");
+    job.command("train 1");
     EXPECT_EQ(job.refused("dump"), "no recording is running");
     job.done("start");
     EXPECT_EQ(job.refused("dump"), "nothing was recorded yet");
-    job.tell("train 100");
+    job.command("train 100");
     const std::string dump = job.done("dump");
     // Complete when it is answered, while the recording it is of goes on.
     EXPECT_EQ(kernels_in(dump), 500U);
     EXPECT_TRUE(load_timeline(dump).quality.ended);
     EXPECT_EQ(job.status()["state"], "recording");
     EXPECT_NE(job.done("dump"), dump);
-    job.tell("train 10");
+    job.command("train 10");
     const std::string path = job.done("stop");
     EXPECT_EQ(dump, path.substr(0, path.size() - 5) + ".dump-1.prof");
     EXPECT_EQ(kernels_in(path), 550U);
@@ -117,16 +117,16 @@ TEST(Control, DumpsDuringARecording) {
 
 TEST(Control, PausesAndResumes) {
     const controlled job;
-    job.tell("train 1");
+    job.command("train 1");
     EXPECT_EQ(job.refused("pause"), "no recording is running");
     job.done("start");
-    job.tell("train 1");
+    job.command("train 1");
     job.done("pause");
     EXPECT_EQ(job.status()["state"], "paused");
     EXPECT_EQ(job.refused("pause"), "the recording is paused already");
-    job.tell("train 10");
+    job.command("train 10");
     job.done("resume");
-    job.tell("train 1");
+    job.command("train 1");
     const timeline data = load_timeline(job.done("stop"));
     EXPECT_EQ(data.ops.size(), 10U);
     EXPECT_EQ(data.windows.size(), 2U);
@@ -134,7 +134,7 @@ TEST(Control, PausesAndResumes) {
 
 TEST(Control, SetsOptionsThatMayChange) {
     const controlled job;
-    job.tell("train 1");
+    job.command("train 1");
     job.done("set", {"name=first", "activities=none"});
     EXPECT_NE(job.refused("set", {"memory=32M"}).find("memory is fixed"), std::string::npos);
     EXPECT_NE(job.refused("set", {"autostart=1"}).find("when the program begins"), std::string::npos);
@@ -143,7 +143,7 @@ TEST(Control, SetsOptionsThatMayChange) {
     EXPECT_NE(job.refused("set").find("name=value"), std::string::npos);
     EXPECT_NE(job.refused("start", {"rings=memory"}).find("rings is fixed"), std::string::npos);
     job.done("start", {"activities=all"});
-    job.tell("train 1");
+    job.command("train 1");
     // All or nothing: export would be taken.
     EXPECT_NE(job.refused("set", {"export=trace,summary", "name=second"}).find("stop that first"), std::string::npos);
     job.done("set", {"export=summary"});
@@ -153,14 +153,14 @@ TEST(Control, SetsOptionsThatMayChange) {
     EXPECT_EQ(job.scratch.files(".summary.txt").size(), 1U);  // complete when stop was answered
     EXPECT_EQ(job.scratch.files(".trace.json.gz").size(), 0U);
     job.done("start");
-    job.tell("train 1");
+    job.command("train 1");
     EXPECT_EQ(job.status()["gpu"], "no GPU work is recorded: activities=none");
     EXPECT_EQ(kernels_in(job.done("stop")), 0U);
 }
 
 TEST(Control, RefusesUnknownCommandsAndWords) {
     const controlled job;
-    job.tell("train 1");
+    job.command("train 1");
     EXPECT_NE(job.refused("begin").find("there are status, start"), std::string::npos);
     EXPECT_NE(job.refused("stop", {"now=1"}).find("takes no name=value"), std::string::npos);
 }
@@ -168,7 +168,7 @@ TEST(Control, RefusesUnknownCommandsAndWords) {
 // Two clients at once: a command succeeds for one of them, and both get an answer.
 TEST(Control, RunsCommandsOneAtATime) {
     const controlled job;
-    job.tell("train 1");
+    job.command("train 1");
     int started = 0;
     int stopped = 0;
     std::vector<std::thread> threads;
@@ -192,29 +192,29 @@ TEST(Control, RunsCommandsOneAtATime) {
 
 TEST(Control, LeavesForkedChildrenAlone) {
     const controlled job(settings{{"PROF_CONTROL_SIGNAL", "USR1"}});
-    job.tell("train 1");
-    EXPECT_EQ(job.tell("fork 0"), "exited 0");  // and exit() in the child takes nothing from us
+    job.command("train 1");
+    EXPECT_EQ(job.command("fork 0"), "exited 0");  // and exit() in the child takes nothing from us
     EXPECT_TRUE(job.reachable());
-    EXPECT_EQ(job.tell("fork " + std::to_string(SIGUSR1)), "signal " + std::to_string(SIGUSR1));
+    EXPECT_EQ(job.command("fork " + std::to_string(SIGUSR1)), "signal " + std::to_string(SIGUSR1));
     EXPECT_EQ(job.status()["state"], "idle");
 }
 
 TEST(Control, RestartsAfterExec) {
     const controlled job;
-    job.tell("train 1");
-    EXPECT_EQ(job.tell("exec"), "here");
+    job.command("train 1");
+    EXPECT_EQ(job.command("exec"), "here");
     EXPECT_FALSE(job.reachable());
-    job.tell("train 1");
+    job.command("train 1");
     job.done("start");
-    job.tell("train 1");
+    job.command("train 1");
     EXPECT_EQ(kernels_in(job.done("stop")), 5U);
 }
 
 TEST(Control, EndsWithTheProcess) {
     controlled job;
-    job.tell("train 1");
+    job.command("train 1");
     job.done("start");
-    job.tell("train 1");
+    job.command("train 1");
     const pid_t pid = job.pid;
     job.order("_exit");
     EXPECT_EQ(WEXITSTATUS(job.end()), 5);
@@ -228,9 +228,9 @@ TEST(Control, EndsWithTheProcess) {
 TEST(Control, AnswersWhenTheProcessExits) {
     for (int i = 0; i < 10; ++i) {
         controlled job(settings{{"PROF_EXPORT", "trace"}});
-        job.tell("train 1");
+        job.command("train 1");
         job.done("start");
-        job.tell("train 50");
+        job.command("train 50");
         std::string path;
         std::thread requester([&] {
             try {
@@ -254,16 +254,16 @@ TEST(Control, AnswersWhenTheProcessExits) {
 // left as after a crash, with the records that could be had.
 TEST(Control, DoesNotBlockExit) {
     controlled job;
-    job.tell("train 1");
+    job.command("train 1");
     job.done("start");
-    job.tell("train 1");
-    job.tell("occupy 1000000");
-    std::string heard;
+    job.command("train 1");
+    job.command("occupy 1000000");
+    std::string answer;
     std::thread requester([&] {
         try {
-            heard = "answered: " + job.ask("stop").text;
+            answer = "answered: " + job.ask("stop").text;
         } catch (const error& failure) {
-            heard = failure.what();
+            answer = failure.what();
         }
     });
     while (job.status()["state"] != "completing") {
@@ -271,7 +271,7 @@ TEST(Control, DoesNotBlockExit) {
     job.order("exit");
     EXPECT_EQ(job.end(), 0);
     requester.join();
-    EXPECT_NE(heard.find("ended before it had answered"), std::string::npos) << heard;
+    EXPECT_NE(answer.find("ended before it had answered"), std::string::npos) << answer;
     const auto captures = job.scratch.files(".prof");
     ASSERT_EQ(captures.size(), 1U);
     const timeline data = load_timeline(captures.front());
@@ -282,15 +282,15 @@ TEST(Control, DoesNotBlockExit) {
 // The program goes on launching, in ranges and with prof_step, while CUPTI attaches and detaches.
 TEST(Control, DoesNotBlockLaunches) {
     controlled job;
-    job.tell("train 1");
-    job.tell("storm");
+    job.command("train 1");
+    job.command("storm");
     for (int i = 0; i < 50; ++i) {
         job.done("start");
         job.done("stop");
     }
-    RecordProperty("longest_us", job.tell("calm"));  // between two launches; no figure for a test to insist on
+    RecordProperty("longest_us", job.command("calm"));  // between two launches; no figure for a test to insist on
     job.done("start");
-    job.tell("train 1");
+    job.command("train 1");
     EXPECT_EQ(kernels_in(job.done("stop")), 5U);
     job.order("exit");
     EXPECT_EQ(job.end(), 0);
@@ -300,17 +300,17 @@ TEST(Control, DoesNotBlockLaunches) {
 
 // While the command waits for CUPTI its program's steps go on.
 void expect_steps_go_on_during(const controlled& job, const std::string& command) {
-    job.tell("hold");
+    job.command("hold");
     control_answer answered;
     std::thread requester([&] { answered = job.ask(command); });
-    while (job.tell("held") == "no") {
+    while (job.command("held") == "no") {
     }
-    const unsigned long long before = std::stoull(job.tell("launches"));
+    const unsigned long long before = std::stoull(job.command("launches"));
     const auto end = std::chrono::steady_clock::now() + patience;
     unsigned long long now = before;
-    while (now < before + 100 && std::chrono::steady_clock::now() < end) now = std::stoull(job.tell("launches"));
+    while (now < before + 100 && std::chrono::steady_clock::now() < end) now = std::stoull(job.command("launches"));
     EXPECT_GE(now, before + 100) << command;
-    job.tell("release");
+    job.command("release");
     requester.join();
     EXPECT_EQ(answered.result, control_result::done) << answered.text;
 }
@@ -321,14 +321,14 @@ TEST(Control, StartsAndResumesWhileStepsGoOn) {
     ranges["PROF_STEP_RANGE"] = "storm";
     for (const settings& options : {settings{}, slow_steps, ranges}) {
         const controlled job(options);
-        job.tell("train 1");
-        job.tell("storm");
+        job.command("train 1");
+        job.command("storm");
         expect_steps_go_on_during(job, "start");
         job.done("pause");
         job.done("sync");
         expect_steps_go_on_during(job, "resume");
-        job.tell("calm");
-        job.tell("train 1");
+        job.command("calm");
+        job.command("train 1");
         EXPECT_GE(kernels_in(job.done("stop")), 5U);
     }
 }
@@ -337,18 +337,18 @@ TEST(Control, StartsAndResumesWhileStepsGoOn) {
 // and end windows.
 TEST(Control, StopsWhileStepsGoOn) {
     const controlled job(settings{{"PROF_SCHEDULE", "wait=1,active=1000000000"}});
-    job.tell("train 1");
+    job.command("train 1");
     job.done("start");
-    job.tell("storm");
+    job.command("storm");
     while (job.status()["state"] != "recording") {
     }
-    job.tell("occupy 3000");
+    job.command("occupy 3000");
     control_answer stopped;
     std::thread requester([&] { stopped = job.ask("stop"); });
     while (job.status()["state"] == "recording") {
     }
     std::vector<unsigned long long> launches;
-    while (job.status()["state"] == "completing") launches.push_back(std::stoull(job.tell("launches")));
+    while (job.status()["state"] == "completing") launches.push_back(std::stoull(job.command("launches")));
     requester.join();
     EXPECT_EQ(stopped.result, control_result::done) << stopped.text;
     ASSERT_GE(launches.size(), 3U);
@@ -357,13 +357,13 @@ TEST(Control, StopsWhileStepsGoOn) {
 
 TEST(ControlSignal, StartsAndStops) {
     controlled job(settings{{"PROF_CONTROL_SIGNAL", "USR2"}, {"PROF_CONTROL", "off"}});
-    job.tell("train 1");
+    job.command("train 1");
     EXPECT_FALSE(job.reachable());
     const auto captures = [&] { return job.scratch.files(".prof"); };
-    job.tell("raise " + std::to_string(SIGUSR2));
-    while (captures().empty()) job.tell("train 1");
-    job.tell("raise " + std::to_string(SIGUSR2));
-    while (!load_timeline(captures().front()).quality.ended) job.tell("train 1");
+    job.command("raise " + std::to_string(SIGUSR2));
+    while (captures().empty()) job.command("train 1");
+    job.command("raise " + std::to_string(SIGUSR2));
+    while (!load_timeline(captures().front()).quality.ended) job.command("train 1");
     job.order("exit");
     EXPECT_EQ(job.end(), 0);
     EXPECT_EQ(job.errors(), "");
@@ -371,16 +371,16 @@ TEST(ControlSignal, StartsAndStops) {
 
 TEST(ControlSignal, LeavesTheProgramsHandlerAlone) {
     controlled job(settings{{"PROF_CONTROL_SIGNAL", "USR1"}});
-    job.tell("handler " + std::to_string(SIGUSR1));
-    job.tell("train 1");
-    EXPECT_EQ(job.tell("raise " + std::to_string(SIGUSR1)), "1");
+    job.command("handler " + std::to_string(SIGUSR1));
+    job.command("train 1");
+    EXPECT_EQ(job.command("raise " + std::to_string(SIGUSR1)), "1");
     EXPECT_EQ(job.status()["state"], "idle");
     EXPECT_NE(job.errors().find("control_signal=USR1: the program has a handler of its own"), std::string::npos);
 }
 
 TEST(Control, CanBeSwitchedOff) {
     const controlled job(settings{{"PROF_CONTROL", "off"}});
-    job.tell("train 1");
+    job.command("train 1");
     EXPECT_FALSE(job.reachable());
     EXPECT_FALSE(std::filesystem::exists(job.scratch.path + "/prof"));
 }

@@ -71,7 +71,7 @@ public:
         }
         return line.substr(0, line.size() - 1);
     }
-    std::string tell(const std::string& text) const {
+    std::string command(const std::string& text) const {
         order(text);
         return answer();
     }

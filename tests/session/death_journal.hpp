@@ -16,7 +16,7 @@
 
 namespace prof::test {
 
-enum class said : std::uint64_t {
+enum class journal_event : std::uint64_t {
     pushed = 1,    // a range; a = its payload
     popped = 2,    //
     launched = 3,  // a kernel
@@ -24,7 +24,7 @@ enum class said : std::uint64_t {
 };
 
 struct journal_entry {
-    said what{};
+    journal_event what{};
     std::uint64_t a = 0;
     std::uint64_t b = 0;
     bool operator==(const journal_entry&) const = default;
@@ -36,7 +36,7 @@ struct journal_area {
     std::array<journal_entry, capacity> entries{};
 
     bool is_full() const noexcept { return count.load(std::memory_order_relaxed) == capacity; }
-    void add(said what, std::uint64_t a = 0, std::uint64_t b = 0) noexcept {
+    void add(journal_event what, std::uint64_t a = 0, std::uint64_t b = 0) noexcept {
         const std::uint64_t at = count.load(std::memory_order_relaxed);
         if (at == capacity) return;
         entries[at] = {what, a, b};

@@ -59,7 +59,7 @@ struct Dump : testing::Test {
     }
 };
 
-bool says_dump(const timeline& data) {
+bool is_dump(const timeline& data) {
     const auto notes = capture_notes(data);
     return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
         return note == "a dump of a recording that went on: it was asked for";
@@ -98,7 +98,7 @@ TEST_F(Dump, HasEveryRecordMadeBeforeTheCall) {
         const auto steps = steps_of(*dump);
         // Where the recording was stopped before the copy was made, that is a copy of the whole.
         EXPECT_TRUE(dump->properties.contains("dump") || steps.size() == 3 * count);
-        EXPECT_EQ(dump->properties.contains("dump"), says_dump(*dump));
+        EXPECT_EQ(dump->properties.contains("dump"), is_dump(*dump));
         EXPECT_GE(steps.size(), calls * count);
         EXPECT_EQ(steps.front(), 1U);
         EXPECT_EQ(steps.back(), steps.size());
@@ -109,7 +109,7 @@ TEST_F(Dump, HasEveryRecordMadeBeforeTheCall) {
         ++calls;
     }
     for (const timeline_range& range : whole.ranges) EXPECT_FALSE(range.open_at_end);
-    EXPECT_FALSE(says_dump(whole));
+    EXPECT_FALSE(is_dump(whole));
     for (const char* end :
          {".dump-1.trace.json.gz", ".dump-1.summary.txt", "named.trace.json.gz", "named.summary.txt"}) {
         EXPECT_GT(std::filesystem::file_size(file(end)), 100U);

@@ -64,7 +64,7 @@ private:
     steady::duration longest_{0};
 };
 
-void say(int result) { std::printf("%d %s\n", result, prof_last_error()); }
+void print_result(int result) { std::printf("%d %s\n", result, prof_last_error()); }
 
 std::string capture_path() {
     char path[4096];
@@ -87,7 +87,7 @@ bool has_dump(const std::string& number) {
     return access((capture.substr(0, capture.rfind(".prof")) + ".dump-" + number + ".prof").c_str(), F_OK) == 0;
 }
 
-void tell_disk(const char* function) {
+void call_disk(const char* function) {
     if (void* const found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<void (*)()>(found)();
 }
 
@@ -115,9 +115,9 @@ void slow_down(trainer& job) {
 int main(int argc, char** argv) {
     const std::string scene = argc > 1 ? argv[1] : "";
     if (scene == "refused") {
-        say(prof_dump(nullptr));  // autostart is off
+        print_result(prof_dump(nullptr));  // autostart is off
         if (prof_start(nullptr) != PROF_OK) return 3;
-        say(prof_dump(nullptr));
+        print_result(prof_dump(nullptr));
     }
     trainer job;
     if (scene == "dumps" && argc == 4) {
@@ -133,20 +133,21 @@ int main(int argc, char** argv) {
     } else if ((scene == "latest" || scene == "held") && argc == 3) {
         std::uint64_t count = 0;
         for (; !front_is_gone(); count += 1000) job.steps(1000);
-        if (scene == "held") tell_disk("slow_disk_block_copies");
+        if (scene == "held") call_disk("slow_disk_block_copies");
         if (prof_dump(argv[2]) != PROF_OK) return 8;
         if (scene == "held") {
-            tell_disk("slow_disk_await_writer");
+            call_disk("slow_disk_await_writer");
             grow_capture(job, 16 << 20);
             if (prof_sync() != PROF_OK) return 9;
-            tell_disk("slow_disk_release");
+            call_disk("slow_disk_release");
         } else {
             job.steps(count);
         }
         std::printf("%llu\n", static_cast<unsigned long long>(count));
     } else if (scene == "refused") {
         job.steps(10);
-        for (const char* path : {"dump.txt", ".prof", "/nowhere/at/all/a.prof", "taken.prof"}) say(prof_dump(path));
+        for (const char* path : {"dump.txt", ".prof", "/nowhere/at/all/a.prof", "taken.prof"})
+            print_result(prof_dump(path));
     } else if (scene == "slow" && argc == 3) {
         do slow_down(job);
         while (!has_dump(argv[2]));
@@ -155,7 +156,7 @@ int main(int argc, char** argv) {
         job.steps(10);
         const pid_t child = fork();
         if (child == 0) {
-            say(prof_dump(nullptr));
+            print_result(prof_dump(nullptr));
             std::fflush(stdout);
             _exit(0);
         }
@@ -163,6 +164,6 @@ int main(int argc, char** argv) {
         if (prof_dump(nullptr) != PROF_OK) return 6;
     }
     if (prof_stop() != PROF_OK) return 7;
-    if (scene == "refused") say(prof_dump(nullptr));
+    if (scene == "refused") print_result(prof_dump(nullptr));
     return 0;
 }

@@ -16,15 +16,16 @@ constexpr std::uint64_t mb = 1U << 20;
 constexpr std::uint64_t much = 1ULL << 40;
 
 TEST(ExportBound, LimitsSizeAndShareOfFreeMemory) {
-    EXPECT_EQ(too_large_to_read(256 * mb, false, much), "");
-    EXPECT_EQ(too_large_to_read(257 * mb, false, much), "it has 257 MB");
-    EXPECT_EQ(too_large_to_read(25 * mb, true, much), "");
-    EXPECT_EQ(too_large_to_read(26 * mb, true, much), "it has 26 MB");
+    EXPECT_EQ(check_size_to_read(256 * mb, false, much).message(), "");
+    EXPECT_EQ(check_size_to_read(257 * mb, false, much).message(), "it has 257 MB");
+    EXPECT_EQ(check_size_to_read(25 * mb, true, much).message(), "");
+    EXPECT_EQ(check_size_to_read(26 * mb, true, much).message(), "it has 26 MB");
     // Two and a half bytes for one, in a quarter of the rest.
-    EXPECT_EQ(too_large_to_read(100 * mb, false, 1000 * mb), "");
-    EXPECT_EQ(too_large_to_read(101 * mb, false, 1000 * mb), "it has 101 MB, and 1000 MB of memory are left");
-    EXPECT_EQ(too_large_to_read(20 * mb, true, 1000 * mb), "it has 20 MB, and 1000 MB of memory are left");
-    EXPECT_EQ(too_large_to_read(0, false, 0), "");
+    EXPECT_EQ(check_size_to_read(100 * mb, false, 1000 * mb).message(), "");
+    EXPECT_EQ(check_size_to_read(101 * mb, false, 1000 * mb).message(),
+              "it has 101 MB, and 1000 MB of memory are left");
+    EXPECT_EQ(check_size_to_read(20 * mb, true, 1000 * mb).message(), "it has 20 MB, and 1000 MB of memory are left");
+    EXPECT_EQ(check_size_to_read(0, false, 0).message(), "");
 }
 
 struct MemoryLeft : testing::Test {

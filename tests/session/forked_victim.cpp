@@ -132,7 +132,7 @@ void open_ranges() {
     nvtxRangePop();
 }
 
-void silent_child() {
+void idle_child() {
     ranges("parent's", 1);
     wait_for(child_that(
         [] {
@@ -320,7 +320,7 @@ int main(int argc, char** argv) {
     return play(argc > 1 ? argv[1] : "", {
                                              {"handles", handles},
                                              {"open_ranges", open_ranges},
-                                             {"silent_child", silent_child},
+                                             {"silent_child", idle_child},
                                              {"grandchildren", grandchildren},
                                              {"several_threads", several_threads},
                                              {"ends_in_other_ways", [&] { ends_in_other_ways(argv[0]); }},

@@ -24,11 +24,11 @@ struct SessionIdleGraphs : testing::Test {
     scratch_directory scratch;
 
     // Returns what the program printed.
-    std::string run(const std::string& scene, bool listens, const std::map<std::string, std::string>& more = {}) {
+    std::string run(const std::string& scene, bool observes, const std::map<std::string, std::string>& more = {}) {
         std::map<std::string, std::string> environment = {{"PROF_OUTPUT_DIR", scratch.path},
                                                           {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
                                                           {"PROF_AUTOSTART", "0"},
-                                                          {"PROF_IDLE_GRAPH_NODES", listens ? "1" : "0"},
+                                                          {"PROF_IDLE_GRAPH_NODES", observes ? "1" : "0"},
                                                           {"PROF_RINGS", "memory"},
                                                           {"PROF_MEMORY", "4G"},
                                                           {"PROF_EXPORT", "none"},
@@ -39,20 +39,20 @@ struct SessionIdleGraphs : testing::Test {
         const bool is_killed = scene == "killed";
         EXPECT_EQ(result.exit_code(), is_killed ? -1 : 0) << result.err;
         EXPECT_EQ(result.signal(), is_killed ? SIGKILL : 0) << result.err;
-        said = result.err;
+        printed = result.err;
         return result.out;
     }
 
-    std::vector<timeline> record(const std::string& scene, bool listens,
+    std::vector<timeline> record(const std::string& scene, bool observes,
                                  const std::map<std::string, std::string>& more = {}) {
-        EXPECT_EQ(run(scene, listens, more), "done\n");
+        EXPECT_EQ(run(scene, observes, more), "done\n");
         std::vector<timeline> captures;
         for (const std::string& file : scratch.files(".prof")) captures.push_back(load_timeline(file));
         std::sort(captures.begin(), captures.end(),
                   [](const timeline& a, const timeline& b) { return a.start_ns < b.start_ns; });
         return captures;
     }
-    std::string said;
+    std::string printed;
 };
 
 // Sum of what ran under each kernel's name.
@@ -101,7 +101,7 @@ void expect_nothing_of_the_time_between(const timeline& data) {
         const bool in_window = std::any_of(data.windows.begin(), data.windows.end(), [&](const timeline_window& w) {
             return w.start_ns <= range.start_ns && range.start_ns <= w.end_ns;
         });
-        EXPECT_EQ(range.style != range_style::earlier, in_window) << data.name(range.name);
+        EXPECT_EQ(range.style != range_style::graph_context, in_window) << data.name(range.name);
     }
 }
 
@@ -119,7 +119,7 @@ TEST_F(SessionIdleGraphs, SplitAsTheEagerStep) {
     expect_split(replayed[0], 0, 3);
     expect_nothing_of_the_time_between(replayed[0]);
     EXPECT_EQ(sums_by_name(replayed[0]), of_eager);
-    EXPECT_EQ(said, "");
+    EXPECT_EQ(printed, "");
     std::swap(scratch.path, other.path);
 }
 
@@ -165,16 +165,16 @@ TEST_F(SessionIdleGraphs, AreUnknownBetweenTwoWindowsWithoutIdleGraphNodes) {
 }
 
 TEST_F(SessionIdleGraphs, AreKnownInTheNextRecording) {
-    for (const bool listens : {false, true}) {
-        SCOPED_TRACE(listens);
+    for (const bool observes : {false, true}) {
+        SCOPED_TRACE(observes);
         const scratch_directory own;
-        const auto data = record("in_first", listens, {{"PROF_OUTPUT_DIR", own.path}});
+        const auto data = record("in_first", observes, {{"PROF_OUTPUT_DIR", own.path}});
         std::vector<std::string> files = own.files(".prof");
         std::sort(files.begin(), files.end(),
                   [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
         ASSERT_EQ(files.size(), 2U);
         const timeline second = load_timeline(files[0].size() > files[1].size() ? files[0] : files[1]);
-        if (!listens) {
+        if (!observes) {
             EXPECT_EQ(project(second).ops_of_unseen_captures, 3 * kernels_a_step);
             continue;
         }
@@ -184,10 +184,10 @@ TEST_F(SessionIdleGraphs, AreKnownInTheNextRecording) {
 }
 
 TEST_F(SessionIdleGraphs, AreKnownInTheNextWindow) {
-    for (const bool listens : {false, true}) {
-        SCOPED_TRACE(listens);
+    for (const bool observes : {false, true}) {
+        SCOPED_TRACE(observes);
         const scratch_directory own;
-        record("in_first_window", listens, {{"PROF_OUTPUT_DIR", own.path}});
+        record("in_first_window", observes, {{"PROF_OUTPUT_DIR", own.path}});
         const auto files = own.files(".prof");
         ASSERT_EQ(files.size(), 1U);
         expect_split(load_timeline(files[0]), 0, 3);
@@ -275,7 +275,7 @@ TEST_F(SessionIdleGraphs, MayBeMadeBeforeCudaProfilerStart) {
              {"PROF_CAPTURE_RANGE", "cudaProfilerApi"},
              {"PROF_CAPTURE_RANGE_END", "repeat"},
              {"PROF_EXPORT_EACH", each}});
-        EXPECT_EQ(said, "");
+        EXPECT_EQ(printed, "");
         const auto files = own.files(".prof");
         ASSERT_EQ(files.size(), each == "run" ? 1U : 3U);
         for (const std::string& file : files) {
@@ -359,15 +359,15 @@ TEST_F(SessionIdleGraphs, AreKnownAfterADeath) {
 
 TEST_F(SessionIdleGraphs, LeaveNoFilesWithoutARecording) {
     EXPECT_TRUE(record("not_started", true).empty());
-    EXPECT_EQ(said, "");
+    EXPECT_EQ(printed, "");
     EXPECT_TRUE(scratch.files(".rings").empty());
 }
 
 TEST_F(SessionIdleGraphs, ReportAMissingCuptiOnce) {
     const auto data = record("before", true, {{"PROF_CUPTI_LIBRARY", "/nowhere/libcupti.so"}});
     ASSERT_EQ(data.size(), 1U);
-    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
-    EXPECT_NE(said.find("/nowhere/libcupti.so"), std::string::npos) << said;
+    EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1) << printed;
+    EXPECT_NE(printed.find("/nowhere/libcupti.so"), std::string::npos) << printed;
     EXPECT_TRUE(data[0].ops.empty());
 }
 

@@ -118,13 +118,13 @@ TEST_F(Processes, ReportInjectionVariablesOfAnotherTool) {
 
 TEST_F(Processes, ReportInjectionVariablesThatTheySetThemselves) {
     const std::string other = PROF_TEST_OTHER_TOOL;
-    const auto said = [&](const char* variable, const char* name) {
+    const auto warning_of = [&](const char* variable, const char* name) {
         return same_with_and_without("takes_variable", exited(3),
                                      {{"TAKEN", variable}, {"OTHER_TOOL", other}, {"PROF_NAME", name}});
     };
-    EXPECT_EQ(said("CUDA_INJECTION64_PATH", "a"),
+    EXPECT_EQ(warning_of("CUDA_INJECTION64_PATH", "a"),
               "libprof: no GPU work is recorded: CUDA_INJECTION64_PATH names another tool, " + other + "\n");
-    EXPECT_EQ(said("NVTX_INJECTION64_PATH", "b"),
+    EXPECT_EQ(warning_of("NVTX_INJECTION64_PATH", "b"),
               "libprof: no ranges are recorded: NVTX_INJECTION64_PATH names another tool, " + other + "\n");
     const std::vector<timeline> captures = captured(2);
     EXPECT_EQ(captures[0].ranges.size(), 4U * ranges_a_step);

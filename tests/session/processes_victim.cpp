@@ -175,9 +175,9 @@ void closes_all_files() {
             char text[5] = {};
             const bool is_whole = fstat(file, &status) == 0 && status.st_size == 4 && pread(file, text, 4, 0) == 4 &&
                                   std::strcmp(text, "mine") == 0;
-            if (!is_whole) say("a file of its own was changed or closed");
+            if (!is_whole) print_line("a file of its own was changed or closed");
         }
-        say("its files were looked at");
+        print_line("its files were looked at");
     });
     train(2);
     // What was recorded until now is in the capture when this comes back.
@@ -224,7 +224,7 @@ void threads_outlive_main() {
         const int before = rounds.load();
         while (rounds.load() < before + 100) std::this_thread::yield();
         std::thread([] { train_step(); }).join();
-        say("the handler ran");
+        print_line("the handler ran");
     });
     start_endless_threads();
 }
@@ -244,7 +244,7 @@ void end_main_before(void (*last)()) {
             PROF_RANGE("without main");
         }
         last();
-        say("without main");
+        print_line("without main");
     }).detach();
     pthread_exit(nullptr);
 }
@@ -298,20 +298,20 @@ struct at_destruction {
 void ranges_in_handlers() {
     std::atexit([] {
         train(1);
-        say("a handler from before");
+        print_line("a handler from before");
     });
     static const at_destruction before_first_use;
     train(1);
     static const at_destruction after_first_use;
     std::atexit([] {
         train(1);
-        say("a handler from after");
+        print_line("a handler from after");
     });
 }
 
 void quick() {
     train(3);
-    say("quick");
+    print_line("quick");
     std::quick_exit(6);
 }
 
@@ -361,7 +361,7 @@ void starts_second_copy() {
 void exit_there(fake_gpu_place place) {
     const bool is_recorded = of_libprof<decltype(prof_stop)>("prof_stop") != nullptr;
     fake_gpu_interrupt(is_recorded ? place : FAKE_GPU_IN_LAUNCH, [] {
-        say("the handler exits");
+        print_line("the handler exits");
         std::exit(13);
     });
 }

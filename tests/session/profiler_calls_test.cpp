@@ -45,13 +45,13 @@ TEST(ProfilerCalls, AreSafeRightAfterTheEndOfAWindow) {
 
 // As when the start comes while CUPTI is being detached: a window is missing, and libprof must report it.
 TEST(ProfilerCalls, ReportAMissedStart) {
-    constexpr const char* said = "cudaProfilerStop without a cudaProfilerStart";
+    constexpr const char* warning = "cudaProfilerStop without a cudaProfilerStart";
     const scratch_directory whole;
     EXPECT_EQ(record(whole, {"profiler", "0", "1", "profiler", "3", "4", "patient"}).err, "");
     const scratch_directory scratch;
     const auto result = record(scratch, {"profiler", "0", "1", "profiler", "99", "4", "patient"});
     EXPECT_EQ(result.exit_code(), 0) << result.out;
-    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(warning), std::string::npos) << result.err;
     const scratch_directory never;
     EXPECT_EQ(record(never, {"profiler", "99", "4"}).err, "");
 }

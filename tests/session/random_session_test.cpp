@@ -14,7 +14,7 @@
 #include "collect/actor.hpp"
 #include "collect/random_program.hpp"
 #include "fakes/fake_gpu.h"
-#include "session/told_thread.hpp"
+#include "session/task_thread.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof::test {
@@ -72,8 +72,8 @@ TEST(RandomSessions, AreReportedAsTheyRan) {
         std::mt19937 random{seed};
 
         ASSERT_EQ(start(nullptr), PROF_OK) << last_error();
-        std::vector<std::unique_ptr<told_thread>> threads;
-        for (const std::string& name : program.threads) threads.push_back(std::make_unique<told_thread>(name));
+        std::vector<std::unique_ptr<task_thread>> threads;
+        for (const std::string& name : program.threads) threads.push_back(std::make_unique<task_thread>(name));
         for (const captured_graph& graph : program.graphs) {
             (*threads[static_cast<std::size_t>(graph.thread)])([&] { plays.capture(graph); });
         }

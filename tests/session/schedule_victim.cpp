@@ -110,17 +110,17 @@ void iterate(const program& wanted, int i, cudaStream_t stream) {
     if (wanted.mark == "end" || wanted.mark == "both") prof_step();
 }
 
-bool hears_profiler_calls() {
+bool observes_profiler_calls() {
     auto* const is_enabled =
         of_the_fake_cupti<decltype(fake_cupti_callback_is_enabled)>("fake_cupti_callback_is_enabled");
     return is_enabled(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart) != 0;
 }
 
 // CUPTI was finalized `windows` times, and has a subscriber again. Gives up after a while: then the test fails.
-void wait_until_heard_again(std::size_t windows) {
+void wait_until_observed_again(std::size_t windows) {
     auto* const calls = of_the_fake_cupti<decltype(fake_cupti_calls)>("fake_cupti_calls");
     for (int i = 0; i < 10'000; ++i) {
-        if (calls("cuptiFinalize") >= windows && hears_profiler_calls()) return;
+        if (calls("cuptiFinalize") >= windows && observes_profiler_calls()) return;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }
@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
         for (const auto& [first, last] : wanted.profiler) {
             if (i != last) continue;
             (void)cudaProfilerStop();
-            if (wanted.patient && first <= last) wait_until_heard_again(++stopped);
+            if (wanted.patient && first <= last) wait_until_observed_again(++stopped);
         }
         if (wanted.measure && i == wanted.iterations / 2) print_growth("middle");
     }
@@ -237,7 +237,7 @@ int main(int argc, char** argv) {
     if (wanted.measure) print_growth("end");
     launch("teardown", stream);
     (void)cudaDeviceSynchronize();
-    if (wanted.free && (prof_sync() != PROF_OK || hears_profiler_calls())) return 14;
+    if (wanted.free && (prof_sync() != PROF_OK || observes_profiler_calls())) return 14;
     if (prof_pause() != PROF_WRONG_STATE || prof_resume() != PROF_WRONG_STATE) return 12;
     if (!wanted.settings.empty() && prof_stop() != PROF_OK) {
         std::puts(prof_last_error());

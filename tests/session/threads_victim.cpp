@@ -22,13 +22,13 @@
 #include "fakes/fake_gpu.h"
 #include "hooks/nvtx_event.hpp"
 #include "session/scenes.hpp"
-#include "session/told_thread.hpp"
+#include "session/task_thread.hpp"
 
 namespace {
 
 using prof::test::event_of;
 using prof::test::expect;
-using prof::test::told_thread;
+using prof::test::task_thread;
 
 cudaStream_t new_stream() {
     cudaStream_t stream = nullptr;
@@ -52,7 +52,7 @@ void push_in(nvtxDomainHandle_t domain, const char* name) {
 }
 
 void parents() {
-    told_thread worker("worker");
+    task_thread worker("worker");
     worker([] {
         push("worker loop");
         launch("worker loop");
@@ -82,9 +82,9 @@ void parents() {
 
 void trainers() {
     const cudaStream_t stream = new_stream();
-    told_thread first("trainer a");
-    told_thread second("trainer b");
-    told_thread autograd("pt_autograd_0");
+    task_thread first("trainer a");
+    task_thread second("trainer b");
+    task_thread autograd("pt_autograd_0");
     first([&] {
         push("step");
         launch("step", stream);
@@ -112,9 +112,9 @@ void trainers() {
 void two_streams() {
     const cudaStream_t one = new_stream();
     const cudaStream_t other = new_stream();
-    told_thread first("trainer a");
-    told_thread second("trainer b");
-    told_thread autograd("pt_autograd_0");
+    task_thread first("trainer a");
+    task_thread second("trainer b");
+    task_thread autograd("pt_autograd_0");
     first([&] {
         push("step");
         launch("step", one);
@@ -140,8 +140,8 @@ void backward() {
     const cudaStream_t stream = new_stream();
     const cudaStream_t reductions = new_stream();
     const nvtxDomainHandle_t nccl = nvtxDomainCreateA("NCCL");
-    told_thread trainer("python");
-    told_thread autograd("pt_autograd_0");
+    task_thread trainer("python");
+    task_thread autograd("pt_autograd_0");
     trainer([&] {
         push("iteration 1");
         push("forward");
@@ -222,7 +222,7 @@ void calls() {
 }
 
 void outcomes() {
-    told_thread worker("worker");
+    task_thread worker("worker");
     push("before the recording");
     const nvtxRangeId_t early = nvtxRangeStartA("started before");
     expect(prof_start(nullptr) == PROF_OK, "start");

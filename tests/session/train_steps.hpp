@@ -30,7 +30,7 @@ inline void train(int steps) {
     expect(cudaDeviceSynchronize() == cudaSuccess, "the GPU ends its work");
 }
 
-inline void say(const char* text) {
+inline void print_line(const char* text) {
     std::puts(text);
     std::fflush(stdout);
 }

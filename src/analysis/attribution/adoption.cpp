@@ -18,7 +18,7 @@ void insert_sorted(std::vector<std::uint32_t>& set, std::uint32_t value) {
 }  // namespace
 
 adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes,
-                             bool with_earlier)
+                             bool with_graph_context)
     : works_for_others_(data.threads.size(), 0), states_(data.threads.size()) {
     if (pattern.empty()) return;
     bool any = false;
@@ -29,7 +29,7 @@ adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, s
     }
     if (!any) return;
     find_launchers(data);
-    record_states(data, extra_nodes, with_earlier);
+    record_states(data, extra_nodes, with_graph_context);
 }
 
 void adoption_rule::find_launchers(const timeline& data) {
@@ -49,13 +49,13 @@ void adoption_rule::find_launchers(const timeline& data) {
 // The open ranges at a moment follow from the ranges' times: those that have begun and not ended, in the order of
 // beginning. Exception: a step is below the ranges that were put into it. Of several states within one nanosecond the
 // last counts.
-void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_earlier) {
+void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_graph_context) {
     std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
         const bool ever_open = range.start_ns < range.end_ns && range.takes_part();
         const bool counts =
-            range.style == range_style::push_pop || (with_earlier && range.style == range_style::earlier);
+            range.style == range_style::push_pop || (with_graph_context && range.style == range_style::graph_context);
         if (counts && range.works_for == npos && ever_open &&
             std::binary_search(launchers_.begin(), launchers_.end(), range.thread)) {
             opened[range.thread].push_back(i);

@@ -32,10 +32,10 @@ struct adoption {
 class adoption_rule {
 public:
     // Threads whose system name matches `pattern` work for others; "" matches none. The states of the other threads
-    // become nodes in `extra_nodes`, numbered after the timeline's own. `with_earlier`: ranges from times in which
-    // nothing was recorded count as open too.
+    // become nodes in `extra_nodes`, numbered after the timeline's own. `with_graph_context`: ranges from times in
+    // which nothing was recorded count as open too.
     adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes,
-                  bool with_earlier = false);
+                  bool with_graph_context = false);
 
     bool works_for_others(std::uint32_t thread) const noexcept { return works_for_others_[thread] != 0; }
 
@@ -52,7 +52,7 @@ private:
     using thread_set = std::vector<std::uint32_t>;  // sorted
 
     void find_launchers(const timeline& data);
-    void record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_earlier);
+    void record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_graph_context);
     // For one thread, whose push/pop ranges are `opened`.
     static std::vector<state> states_of(const timeline& data, const std::vector<std::uint32_t>& opened,
                                         std::vector<open_node>& extra_nodes);

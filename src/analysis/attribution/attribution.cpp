@@ -26,9 +26,9 @@ class attributor {
 public:
     attributor(const timeline& data, const attribution_options& options)
         : data_(data), domains_(options.domains), rule_(data, options.adopt_pattern, out_.extra_nodes) {
-        const bool any_earlier = std::any_of(data.graph_nodes.begin(), data.graph_nodes.end(),
-                                             [](const timeline_graph_node& node) { return node.is_earlier; });
-        if (any_earlier) earlier_rule_.emplace(data, options.adopt_pattern, out_.extra_nodes, true);
+        const bool any_outside = std::any_of(data.graph_nodes.begin(), data.graph_nodes.end(),
+                                             [](const timeline_graph_node& node) { return node.outside_windows; });
+        if (any_outside) context_rule_.emplace(data, options.adopt_pattern, out_.extra_nodes, true);
     }
 
     attribution run() {
@@ -47,7 +47,8 @@ public:
         if (out_.hidden.any()) pass_over_hidden_ranges();
         graph_ranges captured{data_, out_};
         captured.add([&](const timeline_graph_node& node, const gpu_op& first) {
-            const target to = choose({node.open, node.thread, node.works_for, node.created_ns, node.is_earlier}, first);
+            const target to =
+                choose({node.open, node.thread, node.works_for, node.created_ns, node.outside_windows}, first);
             return captured_at{node.open, to.adopted_open, to.is_ambiguous};
         });
         return std::move(out_);
@@ -60,7 +61,7 @@ private:
         std::uint32_t thread = npos;
         std::uint32_t works_for = npos;
         std::int64_t time_ns = 0;
-        bool is_earlier = false;  // while nothing was recorded
+        bool outside_windows = false;  // while nothing was recorded
     };
     // The place to which the work goes.
     struct target {
@@ -80,8 +81,8 @@ private:
     }
 
     // Recorded work must not hang under a range from a time in which nothing was recorded.
-    const adoption_rule& rule(bool is_earlier) const noexcept {
-        return is_earlier && earlier_rule_ ? *earlier_rule_ : rule_;
+    const adoption_rule& rule(bool outside_windows) const noexcept {
+        return outside_windows && context_rule_ ? *context_rule_ : rule_;
     }
 
     // Builds the tree of each thread. Parents opened on the same thread before their children.
@@ -173,14 +174,14 @@ private:
         if (!may_be_adopted(range)) return {};
         const auto [found, is_new] = adopted_roots_.try_emplace(root);
         if (!is_new) return found->second;  // a cycle of places (a damaged capture) counts as "not adopted"
-        const bool is_earlier = range.style == range_style::earlier;
+        const bool outside_windows = range.style == range_style::graph_context;
         adoption choice;
         if (range.works_for != npos) {
             choice = declared(range.works_for, range.start_ns);
         } else if (first_work_[root] == nullptr) {
-            choice = rule(is_earlier).decide(range.start_ns);
+            choice = rule(outside_windows).decide(range.start_ns);
         } else {
-            choice = rule(is_earlier).decide(range.start_ns, *first_work_[root]);
+            choice = rule(outside_windows).decide(range.start_ns, *first_work_[root]);
         }
         return adopted_roots_[root] = choice;
     }
@@ -213,7 +214,7 @@ private:
         } else if (parent.works_for != npos) {
             whole = declared(parent.works_for, parent.time_ns);
         } else if (parent.thread != npos && rule_.works_for_others(parent.thread)) {
-            whole = rule(parent.is_earlier).decide(parent.time_ns);
+            whole = rule(parent.outside_windows).decide(parent.time_ns);
         }
         --descent_;
         return places_[place] = whole;
@@ -226,7 +227,7 @@ private:
         if (given.works_for != npos) {
             choice = declared(given.works_for, given.time_ns);
         } else if (rule_.works_for_others(given.thread)) {
-            choice = rule(given.is_earlier).decide(given.time_ns, first);
+            choice = rule(given.outside_windows).decide(given.time_ns, first);
         }
         switch (choice.kind) {
             case adoption::outcome::none:
@@ -366,7 +367,7 @@ private:
     const domain_filter& domains_;
     attribution out_;
     adoption_rule rule_;
-    std::optional<adoption_rule> earlier_rule_;  // for graph nodes that were captured while nothing was recorded
+    std::optional<adoption_rule> context_rule_;  // for graph nodes that were captured while nothing was recorded
     std::vector<std::uint32_t> root_;            // by range: its root on its own thread
     std::vector<const gpu_op*> first_work_;      // by root; null: none
     std::unordered_map<std::uint32_t, adoption> adopted_roots_;

@@ -27,7 +27,7 @@ bool is_number_format(std::string_view word, std::string_view bits) {
 }
 
 // Whether the digits text[begin, end) are part of a kind's name, and do not count something.
-bool tells_kinds_apart(std::string_view text, std::size_t begin, std::size_t end) {
+bool distinguishes_kinds(std::string_view text, std::size_t begin, std::size_t end) {
     constexpr std::size_t longest_word = 5;
     const bool has_letter_before = begin > 0 && is_letter(text[begin - 1]);
     const bool has_letter_behind = end < text.size() && is_letter(text[end]);
@@ -73,7 +73,7 @@ std::string fold_digits(std::string_view text) {
             folded += text[at++];
             continue;
         }
-        if (tells_kinds_apart(text, at, end)) {
+        if (distinguishes_kinds(text, at, end)) {
             folded += text.substr(at, end - at);
         } else {
             folded += '#';

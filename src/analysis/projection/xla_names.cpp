@@ -390,9 +390,9 @@ xla_operation read_xla_operation(std::string_view name) {
         if (is_backward && out.phase != xla_phase::recompute) out.phase = xla_phase::backward;
         if (part.has_jvp && out.phase == xla_phase::none) out.phase = xla_phase::forward;
         // transpose(jvp(block))/jvp(block): a checkpoint, which appears twice
-        const bool is_said_again = part.has_jvp && !is_backward && !transposed.empty() && part.inner == transposed;
+        const bool is_repeated = part.has_jvp && !is_backward && !transposed.empty() && part.inner == transposed;
         transposed = is_backward ? part.inner : std::string_view{};
-        if (part.inner.empty() || is_said_again) continue;
+        if (part.inner.empty() || is_repeated) continue;
         if (is_last && !part.is_transformed && has(operations, part.inner)) {
             out.operation = part.inner;
             continue;

@@ -331,7 +331,7 @@ private:
             timeline_range& range = data_.ranges[i];
             range.parent = shown_parent(i);
             range.depth = range.parent == npos ? 0 : data_.ranges[range.parent].depth + 1;
-            if (fates_[i] == fate::hidden || only_for_nodes_[i] != 0) range.style = range_style::earlier;
+            if (fates_[i] == fate::hidden || only_for_nodes_[i] != 0) range.style = range_style::graph_context;
             if (fates_[i] != fate::row) continue;
             const bool is_phase = places_[i].module != npos && places_[i].module != i;
             if (is_phase) range.end_ns = range.start_ns + added_host_ns_[i];

@@ -111,7 +111,7 @@ std::string windows_line(const timeline& data) {
     }
     const bool is_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
     return fmt::format("recorded {} of {}{} steps, {}: step{} {}", std::min(recorded, steps),
-                       knows_all_steps(data) ? "" : "at least ", steps, windows, is_one ? "" : "s", listed(ranges));
+                       step_count_is_known(data) ? "" : "at least ", steps, windows, is_one ? "" : "s", listed(ranges));
 }
 
 std::string capture_title(const timeline& data) {

@@ -206,7 +206,7 @@ private:
         if (op.graph_node != npos) {
             // A replay has the module of the capture.
             const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
-            if (node.is_earlier) return tree.node_of(unknown_name);
+            if (node.outside_windows) return tree.node_of(unknown_name);
             thread = node.thread;
             time_ns = node.created_ns;
         }

@@ -91,7 +91,7 @@ private:
         result_.captured_steps = steps_.size();
         result_.windows = captured.size();
         result_.all_steps = steps_of_run(data_);
-        result_.knows_all_steps = knows_all_steps(data_);
+        result_.step_count_is_known = step_count_is_known(data_);
         bool all_drawn = !captured.empty();
         for (const auto& [window, steps] : captured) {
             place_of_[window] = windows_.size();
@@ -109,7 +109,7 @@ private:
 
     // Without those that the run did not come to.
     std::uint64_t steps_drawn_from(const timeline_window& window) const {
-        if (!result_.knows_all_steps || result_.all_steps <= window.drawn_first) return window.drawn_among;
+        if (!result_.step_count_is_known || result_.all_steps <= window.drawn_first) return window.drawn_among;
         return std::min(window.drawn_among, result_.all_steps - window.drawn_first);
     }
 
@@ -239,7 +239,7 @@ table steps_table(const step_estimate& of) {
         return out;
     }
     add(of.total, "total", {}, {});
-    const std::string from = std::to_string(of.captured_steps) + (of.knows_all_steps ? " of " : " of at least ") +
+    const std::string from = std::to_string(of.captured_steps) + (of.step_count_is_known ? " of " : " of at least ") +
                              std::to_string(of.all_steps) + " steps, in " + std::to_string(of.windows) +
                              (of.windows == 1 ? " window" : " windows");
     if (of.stood_for != 0) {

@@ -30,7 +30,7 @@ struct step_estimate {
     std::uint64_t captured_steps = 0;     // whole steps
     std::uint64_t windows = 0;            // that contain whole steps
     std::uint64_t all_steps = 0;          // of the run; 0 if none were counted
-    bool knows_all_steps = true;          // else there may have been more: the process died
+    bool step_count_is_known = true;      // else there may have been more: the process died
     std::uint64_t stood_for = 0;          // steps from which the windows were chosen at random; 0: they were not
     std::vector<step_estimate_row> rows;  // as projection::rows, rows without any operation and instance left out
     step_estimate_row total;              // all GPU work

@@ -42,7 +42,7 @@ std::uint64_t steps_of_run(const timeline& data) {
     return steps.empty() ? 0 : std::max(steps.back().number + 1, data.windows.back().first_step);
 }
 
-bool knows_all_steps(const timeline& data) { return data.number("steps").has_value(); }
+bool step_count_is_known(const timeline& data) { return data.number("steps").has_value(); }
 
 bool has_part_of_steps(const timeline& data) {
     const std::uint64_t all = steps_of_run(data);

@@ -23,10 +23,10 @@ bool begins_step(const timeline& data, const timeline_mark& mark);
 std::vector<captured_step> find_captured_steps(const timeline& data);
 
 // The number of steps of the whole run, captured or not (the last one may be cut by the run's end); 0 if steps were not
-// counted. If the process died without closing its capture, only the steps known to the capture: knows_all_steps() is
-// then false.
+// counted. If the process died without closing its capture, only the steps known to the capture: step_count_is_known()
+// is then false.
 std::uint64_t steps_of_run(const timeline& data);
-bool knows_all_steps(const timeline& data);
+bool step_count_is_known(const timeline& data);
 
 // Whether only a part of the steps was captured: more are missing than one or two at the ends.
 bool has_part_of_steps(const timeline& data);

@@ -23,7 +23,7 @@ std::uint32_t word_at(std::span<const std::byte> bytes, std::size_t offset) noex
 template <typename TPositionOf>
 std::vector<recovered_name> walk(std::span<const std::byte> arena, std::size_t begin, TPositionOf&& position_of) {
     std::vector<recovered_name> names;
-    std::uint64_t looked_at = 0;
+    std::uint64_t bytes_read = 0;
     for (std::size_t offset = begin; offset + sizeof(name_entry_header) < arena.size();) {
         const std::uint32_t length = word_at(arena, offset + offsetof(name_entry_header, length_plus_one)) - 1;
         const std::uint32_t hash = word_at(arena, offset + offsetof(name_entry_header, hash));
@@ -32,8 +32,8 @@ std::vector<recovered_name> walk(std::span<const std::byte> arena, std::size_t b
         if (length > std::min(arena.size() - offset, longest_text)) continue;  // also if there is none: 0 - 1 wraps
         // At most one torn name per thread is normal. If most entries are torn, each place may claim a megabyte that is
         // read for nothing.
-        looked_at += length;
-        if (looked_at > 64 * longest_text + 2 * arena.size()) throw error("its names are damaged");
+        bytes_read += length;
+        if (bytes_read > 64 * longest_text + 2 * arena.size()) throw error("its names are damaged");
         const std::string_view text{reinterpret_cast<const char*>(arena.data()) + offset, length};
         if (static_cast<std::uint32_t>(hash_name(text)) != hash) continue;
         names.push_back({static_cast<std::uint32_t>(position / sizeof(name_entry_header)), position, text});

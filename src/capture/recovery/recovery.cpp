@@ -169,7 +169,7 @@ void rings_file::unwritten(recovery_basis& contents, recovery& found) {
         const std::uint64_t records = records_in(added.type, added.payload.size());
         if (added.type == format::chunk_type::records) {
             records_ += records;
-        } else if (added.type != format::chunk_type::earlier) {
+        } else if (added.type != format::chunk_type::graph_context) {
             gpu_records_ += records;
         }
         keep(std::move(made), found);

@@ -108,10 +108,10 @@ struct process_of_capture {
 process_of_capture read_process(const std::string& path) {
     capture_reader reader(path);
     const format::file_header& header = reader.header();
-    const property_map said = opening_properties(reader);
+    const property_map properties = opening_properties(reader);
     const auto value = [&](const char* key) {
-        const auto found = said.find(key);
-        return found == said.end() ? std::string() : found->second;
+        const auto found = properties.find(key);
+        return found == properties.end() ? std::string() : found->second;
     };
     return {header.id, header.pid, header.created_realtime_ns, value("hostname"), value("rings_path")};
 }

@@ -34,18 +34,18 @@ void sort_unique(std::vector<std::uint64_t>& values) {
 // --- observing ------------------------------------------------------------------------------------------------------
 
 // Out of memory: everything is forgotten and counted, and the program goes on.
-void graph_history::hear(std::uint64_t uid, std::span<const record> records, bool in_capture) try {
+void graph_history::observe(std::uint64_t uid, std::span<const record> records, bool in_capture) try {
     thread_log& log = threads_[uid];
     log.facts.uid = uid;
     const std::size_t before = log.records.size();
-    for (const record& r : records) hear(log, uid, r, in_capture);
+    for (const record& r : records) observe(log, uid, r, in_capture);
     records_ += log.records.size() - before;  // wraps modulo 2^64 if the log has shrunk
     log.settled = std::min(log.settled, log.records.size());
 } catch (const std::bad_alloc&) {
     forget_all();
 }
 
-void graph_history::hear(thread_log& log, std::uint64_t uid, const record& r, bool in_capture) {
+void graph_history::observe(thread_log& log, std::uint64_t uid, const record& r, bool in_capture) {
     observed_record kept{.r = r, .emitted_in = in_capture ? capture_ : 0};
     switch (traits_of(r.kind).role) {
         case record_role::graph_node:
@@ -77,16 +77,16 @@ void graph_history::hear(thread_log& log, std::uint64_t uid, const record& r, bo
 }
 
 void graph_history::observe_node(thread_log& log, std::uint64_t uid, const record& r, std::uint32_t emitted_in) {
-    event heard{r, 0, uid, emitted_in};
+    event seen{r, 0, uid, emitted_in};
     if (r.kind == record_kind::graph_node) {
-        heard.serial = next_serial_++;
-        log.records.push_back({r, heard.serial, emitted_in});
+        seen.serial = next_serial_++;
+        log.records.push_back({r, seen.serial, emitted_in});
     } else if (r.kind == record_kind::graph_clone && r.flags != replaces_what_it_was && !log.records.empty()) {
         // CUPTI reported the copy as a plain node just before.
         const record& latest = log.records.back().r;
         if (latest.kind == record_kind::graph_node && latest.value == r.value) log.records.pop_back();
     }
-    events_.push_back(heard);
+    events_.push_back(seen);
     latest_ticks_ = std::max(latest_ticks_, r.ticks);
 }
 
@@ -111,7 +111,7 @@ void graph_history::add_node(const event& made) {
     }
     nodes_[made.r.value] = {
         .serial = made.serial, .ticks = made.r.ticks, .thread = made.thread, .emitted_in = made.emitted_in};
-    has_news_ = has_news_ || !is_emitted(made.emitted_in);
+    has_unemitted_ = has_unemitted_ || !is_emitted(made.emitted_in);
 }
 
 void graph_history::add_copy(const event& made) {
@@ -136,7 +136,7 @@ void graph_history::add_copy(const event& made) {
                       .thread = made.thread,
                       .emitted_in = made.emitted_in,
                       .is_copy = true};
-    has_news_ = has_news_ || !is_emitted(made.emitted_in);
+    has_unemitted_ = has_unemitted_ || !is_emitted(made.emitted_in);
 }
 
 void graph_history::hold_names(std::uint64_t end) {
@@ -186,21 +186,21 @@ bool graph_history::observed_only(std::uint64_t uid) const {
     return found != threads_.end() && found->second.observed_only;
 }
 
-wanted_records graph_history::what_matters(bool only_news) const {
+wanted_records graph_history::what_matters(bool only_unemitted) const {
     wanted_records wanted;
-    if (only_news) wanted.emitted_capture = capture_;
+    if (only_unemitted) wanted.emitted_capture = capture_;
     for (const auto& [id, n] : nodes_) {
-        if (!only_news || !is_emitted(n.emitted_in)) wanted.serials.push_back(n.serial);
+        if (!only_unemitted || !is_emitted(n.emitted_in)) wanted.serials.push_back(n.serial);
     }
     for (const event& each : events_) {
-        if (!only_news && each.serial != 0) wanted.serials.push_back(each.serial);
+        if (!only_unemitted && each.serial != 0) wanted.serials.push_back(each.serial);
     }
     sort_unique(wanted.serials);
     // Places that threads have adopted, and recent places that threads may still adopt.
     for (const auto& [uid, log] : threads_) {
         for (const observed_record& each : log.records) {
-            const bool is_recent =
-                each.r.kind == record_kind::parent_here && each.r.value + recent_places > latest_place_ && !only_news;
+            const bool is_recent = each.r.kind == record_kind::parent_here &&
+                                   each.r.value + recent_places > latest_place_ && !only_unemitted;
             if (each.r.kind == record_kind::adopt_push || is_recent) wanted.places.push_back(each.r.value);
         }
     }
@@ -245,10 +245,10 @@ std::size_t graph_history::sweep() {
 
 void graph_history::begin_capture() noexcept {
     ++capture_;
-    has_news_ = !nodes_.empty();
+    has_unemitted_ = !nodes_.empty();
 }
 
-bool graph_history::expects_news() const noexcept {
+bool graph_history::expects_more() const noexcept {
     return std::any_of(events_.begin(), events_.end(), [&](const event& each) {
         return each.r.kind != record_kind::graph_node_gone && !is_emitted(each.emitted_in);
     });
@@ -299,8 +299,8 @@ std::vector<record> graph_history::section_of(thread_log& log, const wanted_reco
     return section;
 }
 
-void graph_history::tell(const listener& to) try {
-    has_news_ = false;
+void graph_history::emit(const section_sink& to) try {
+    has_unemitted_ = false;
     const wanted_records wanted = what_matters(true);
     const auto copies = emit_copies();
     for (auto& [uid, log] : threads_) {

@@ -38,7 +38,7 @@ public:
     graph_history(region& where, const limits& bounds) : region_(where), limits_(bounds) {}
 
     // Observes the thread's next records, in their order. `in_capture`: they are also written to the present capture.
-    void hear(std::uint64_t uid, std::span<const record> records, bool in_capture);
+    void observe(std::uint64_t uid, std::span<const record> records, bool in_capture);
     // Whether the thread's records, up to its next window record, are only observed: they belong to no window.
     bool observed_only(std::uint64_t uid) const;
     // The thread's name and tid, as far as they are known now.
@@ -49,13 +49,13 @@ public:
 
     // A new capture begins; it contains none of the history yet.
     void begin_capture() noexcept;
-    bool has_news() const noexcept { return has_news_; }
+    bool has_unemitted() const noexcept { return has_unemitted_; }
     // More will be ready to emit after the next round. Emit both together, so that no range is written twice.
-    bool expects_news() const noexcept;
+    bool expects_more() const noexcept;
     // Calls `to` with what the present capture lacks: for each thread that has any, one section of records that begins
     // with a window record. Afterwards these records count as emitted.
-    using listener = std::function<void(const format::thread_entry& thread, std::span<const record> section)>;
-    void tell(const listener& to);
+    using section_sink = std::function<void(const format::thread_entry& thread, std::span<const record> section)>;
+    void emit(const section_sink& to);
 
     // Call before the names of ranges at positions below `end` are freed. Throws std::bad_alloc.
     void hold_names(std::uint64_t end);
@@ -63,7 +63,7 @@ public:
     std::string_view held_name(std::uint32_t id) const noexcept { return held_.text(id); }
 
     // Whether records of the thread are kept. If not, none of them will be emitted any more.
-    bool knows(std::uint64_t uid) const { return threads_.contains(uid); }
+    bool keeps_thread(std::uint64_t uid) const { return threads_.contains(uid); }
     std::size_t thread_count() const noexcept { return threads_.size(); }
     std::size_t node_count() const noexcept { return nodes_.size(); }
     std::size_t record_count() const noexcept { return records_; }
@@ -97,14 +97,14 @@ private:
         std::uint32_t emitted_in = 0;
     };
 
-    void hear(thread_log& log, std::uint64_t uid, const record& r, bool in_capture);
+    void observe(thread_log& log, std::uint64_t uid, const record& r, bool in_capture);
     void observe_node(thread_log& log, std::uint64_t uid, const record& r, std::uint32_t emitted_in);
     void settle_events();
     void add_node(const event& made);
     void add_copy(const event& made);
     void forget_all();
     std::size_t sweep();
-    wanted_records what_matters(bool only_news) const;
+    wanted_records what_matters(bool only_unemitted) const;
     void add_holds(wanted_records& wanted) const;
     bool is_emitted(std::uint32_t emitted_in) const noexcept { return emitted_in == capture_ && capture_ != 0; }
     std::vector<record> section_of(thread_log& log, const wanted_records& wanted, std::span<const record> copies);
@@ -120,7 +120,7 @@ private:
     std::uint64_t next_serial_ = 1;
     std::uint64_t latest_place_ = 0;
     std::uint32_t capture_ = 0;
-    bool has_news_ = false;
+    bool has_unemitted_ = false;
     std::size_t records_ = 0;  // in all logs
     std::size_t sweep_at_ = 0;
     held_names held_;

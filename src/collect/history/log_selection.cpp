@@ -143,12 +143,12 @@ void log_selection::keep_outlived() {
 
 // A window record marks the end of what came before it. With nothing kept before it, it is redundant.
 void log_selection::drop_idle_windows() {
-    bool says_nothing = true;
+    bool section_is_empty = true;
     for (std::size_t i = 0; i < records_.size(); ++i) {
         if (kept_[i] == 0) continue;
         const bool is_window = records_[i].r.kind == record_kind::window;
-        if (is_window && says_nothing && is_settled(i)) kept_[i] = 0;
-        says_nothing = is_window;
+        if (is_window && section_is_empty && is_settled(i)) kept_[i] = 0;
+        section_is_empty = is_window;
     }
 }
 

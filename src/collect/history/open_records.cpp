@@ -127,11 +127,12 @@ void open_records::enter_window(thread_state& at, const record& r) {
     std::erase_if(at.open, [](const record& o) { return o.kind != record_kind::parent_here; });
     at.left_out.clear();
     at.wait = {};
-    at.heard = is_observed_only(r.value) ? r : record{};
+    at.observed_window = is_observed_only(r.value) ? r : record{};
 }
 
 void open_records::start(std::uint64_t thread, thread_state& at, const record& r) {
-    if (ended_early_.erase(r.value) != 0 || r.ticks < cut_ticks_ || at.heard.kind != record_kind::none) return;
+    if (ended_early_.erase(r.value) != 0 || r.ticks < cut_ticks_ || at.observed_window.kind != record_kind::none)
+        return;
     if (started_.size() >= most_started) started_.erase(started_.begin());
     started_[r.value] = {thread, r, {}};
     at.last_started = r.value;
@@ -163,7 +164,7 @@ open_by_thread open_records::all() const {
     }
     for (const auto& [id, early] : ended_early_) add(early.thread, early.end);
     // Last, since what follows these window records belongs to no window.
-    for (const auto& [thread, at] : threads_) add(thread, at.heard);
+    for (const auto& [thread, at] : threads_) add(thread, at.observed_window);
     for (auto& [thread, open] : out) {
         if (const auto known = threads_.find(thread); known != threads_.end()) {
             open.next_number = known->second.next_number;

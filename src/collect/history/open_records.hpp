@@ -59,7 +59,7 @@ private:
         std::uint64_t next_number = 0;
         std::vector<record> open;        // in their order
         record wait;                     // an api_enter, or none
-        record heard;                    // its window record while the thread is observed only, or none
+        record observed_window;          // its window record while the thread is observed only, or none
         std::uint64_t last_started = 0;  // range id; the next payload record belongs to it
         std::unordered_map<std::uint16_t, std::uint64_t> left_out;  // number of open pushes not kept; by domain
     };

@@ -4,9 +4,9 @@
 
 namespace prof {
 
-retention::retention(const keep_limits& limits, const property_list& said)
+retention::retention(const keep_limits& limits, const property_list& written)
     : frames_(limits, clock_ns(CLOCK_MONOTONIC)) {
-    for (const auto& [key, value] : said) properties_[key] = value;
+    for (const auto& [key, value] : written) properties_[key] = value;
 }
 
 void retention::note_records(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records) {

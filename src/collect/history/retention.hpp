@@ -20,8 +20,8 @@ using property_list = std::vector<std::pair<std::string, std::string>>;
 
 class retention {
 public:
-    // `said`: the properties that the capture already contains.
-    retention(const keep_limits& limits, const property_list& said);
+    // `written`: the properties that the capture already contains.
+    retention(const keep_limits& limits, const property_list& written);
 
     void note_property(const std::string& key, const std::string& value) { properties_[key] = value; }
     void note_window(const format::window_entry& window) {

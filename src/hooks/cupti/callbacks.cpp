@@ -44,13 +44,13 @@ producer* joined_producer(bool counts) noexcept {
 
 // True if the call was one of profiler_calls.
 bool observe_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept {
-    auto* const heard = callbacks.heard.load();
-    if (heard == nullptr || domain != api_domain::driver) return false;
+    auto* const profiler_observer = callbacks.profiler_observer.load();
+    if (profiler_observer == nullptr || domain != api_domain::driver) return false;
     for (const profiler_call& call : profiler_calls) {
         if (call.cbid != cbid) continue;
         if (data.callbackSite == CUPTI_API_ENTER) {
-            const counted one(callbacks.hearing);
-            heard(call.starts);
+            const counted one(callbacks.in_profiler_observer);
+            profiler_observer(call.starts);
         }
         return true;
     }

@@ -27,9 +27,9 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetGraphId)> graph_id{nullptr};
     std::atomic<CUptiResult (*)(CUgraphExec, std::uint32_t*)> graph_exec_id{nullptr};
     std::atomic<std::uint32_t> last_unrecorded_call{0};
-    std::atomic<void (*)(bool) noexcept> heard{nullptr};
-    // Threads inside `heard`. They may be waiting for the thread that detaches from CUPTI.
-    std::atomic<std::uint32_t> hearing{0};
+    std::atomic<void (*)(bool) noexcept> profiler_observer{nullptr};
+    // Threads inside `profiler_observer`. They may be waiting for the thread that detaches from CUPTI.
+    std::atomic<std::uint32_t> in_profiler_observer{0};
     // Threads in a part that may take long: the first record creates the capture, a module is read.
     std::atomic<std::uint32_t> joining{0};
     std::atomic<bool> is_left{false};             // abandon()

@@ -73,7 +73,7 @@ constexpr bool is_recorded(launch_kind kind, activity_set what) noexcept {
 }
 
 // Whether observe_graphs() enables this call's callback, which then runs while nothing is recorded, too.
-constexpr bool tells_of_graphs(launch_kind kind) noexcept {
+constexpr bool defines_graph(launch_kind kind) noexcept {
     return kind == launch_kind::capture || kind == launch_kind::instantiation;
 }
 

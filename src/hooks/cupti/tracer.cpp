@@ -40,7 +40,7 @@ constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_t
 
 cupti_tracer::cupti_tracer(region& where, const tracer_options& options)
     : region_(where), buffers_(where, options.buffer_bytes, options.buffer_count) {
-    problem_ = open_cupti(options.library, options.toolkits, cupti_).message();
+    library_opened_ = open_cupti(options.library, options.toolkits, cupti_);
 }
 
 outcome cupti_tracer::failed(const char* what, CUptiResult result) const {
@@ -83,7 +83,7 @@ CUptiResult cupti_tracer::switch_call(const launch_call& call, bool on) noexcept
 }
 
 // Every runtime call in the list makes a driver call that is also in the list.
-bool cupti_tracer::hears(const launch_call& call) const noexcept {
+bool cupti_tracer::observes_domain_of(const launch_call& call) const noexcept {
     return runtime_calls_ || call.domain == api_domain::driver;
 }
 
@@ -94,22 +94,22 @@ void cupti_tracer::switch_graph_nodes(bool on) noexcept {
 }
 
 outcome cupti_tracer::observe_graphs() noexcept {
-    if (!problem_.empty()) return outcome::failed(problem_);
+    if (!library_opened_.ok()) return library_opened_;
     if (callbacks.is_left) return outcome::failed(process_ends);
     if (outcome subscribed = subscribe(); !subscribed.ok()) return subscribed;
     observes_graphs_ = true;
     for (const launch_call& call : launch_calls) {
-        if (tells_of_graphs(call.kind) && call.domain == api_domain::driver) (void)switch_call(call, true);
+        if (defines_graph(call.kind) && call.domain == api_domain::driver) (void)switch_call(call, true);
     }
     switch_graph_nodes(true);
     return {};
 }
 
 outcome cupti_tracer::observe_profiler_calls(void (*on_call)(bool starts) noexcept) noexcept {
-    if (!problem_.empty()) return outcome::failed(problem_);
+    if (!library_opened_.ok()) return library_opened_;
     if (callbacks.is_left) return outcome::failed(process_ends);
     if (outcome subscribed = subscribe(); !subscribed.ok()) return subscribed;
-    callbacks.heard.store(on_call);
+    callbacks.profiler_observer.store(on_call);
     for (const profiler_call& call : profiler_calls) {
         const CUptiResult result = switch_callback(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, true);
         if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
@@ -118,7 +118,7 @@ outcome cupti_tracer::observe_profiler_calls(void (*on_call)(bool starts) noexce
 }
 
 outcome cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs, bool runtime_calls) noexcept {
-    if (!problem_.empty()) return outcome::failed(problem_);
+    if (!library_opened_.ok()) return library_opened_;
     if (callbacks.is_left) return outcome::failed(process_ends);
     if (attached_) return {};
     if (outcome subscribed = subscribe(); !subscribed.ok()) return subscribed;
@@ -173,18 +173,18 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
     CUptiResult refusal = CUPTI_SUCCESS;
     bool any = false;
     for (const launch_call& call : launch_calls) {
-        if (!is_recorded(call.kind, what_) || !hears(call)) continue;
+        if (!is_recorded(call.kind, what_) || !observes_domain_of(call)) continue;
         const CUptiResult result = switch_call(call, true);
         any = any || result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS) refusal = result;
     }
     if (what_.has(activity::graph_nodes)) switch_graph_nodes(true);
-    bool tells_of_unloading = true;
+    bool reports_unloading = true;
     for (const CUpti_CallbackIdResource event : unloading) {
-        tells_of_unloading =
-            tells_of_unloading && switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, true) == CUPTI_SUCCESS;
+        reports_unloading =
+            reports_unloading && switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, true) == CUPTI_SUCCESS;
     }
-    symbol_generation = tells_of_unloading ? 1 : 0;  // 1: producers of the new epoch have no symbols yet
+    symbol_generation = reports_unloading ? 1 : 0;  // 1: producers of the new epoch have no symbols yet
     (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, module_loaded, true);
     return any ? CUPTI_SUCCESS : refusal;
 }
@@ -245,27 +245,27 @@ void cupti_tracer::stop_recording() noexcept {
 }
 
 void cupti_tracer::stop_observing_profiler_calls() noexcept {
-    if (callbacks.heard.exchange(nullptr) == nullptr) return;
+    if (callbacks.profiler_observer.exchange(nullptr) == nullptr) return;
     for (const profiler_call& call : profiler_calls) {
         (void)switch_callback(CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, false);
     }
 }
 
 void cupti_tracer::disable() noexcept {
-    if (subscriber_ == nullptr || callbacks.is_left || is_silent_) return;
+    if (subscriber_ == nullptr || callbacks.is_left || is_disabled_) return;
     stop_observing_profiler_calls();
     stop_recording();
     stream_key_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
-        const bool is_observed = observes_graphs_ && tells_of_graphs(call.kind);
-        if ((is_recorded(call.kind, what_) || is_observed) && hears(call)) (void)switch_call(call, false);
+        const bool is_observed = observes_graphs_ && defines_graph(call.kind);
+        if ((is_recorded(call.kind, what_) || is_observed) && observes_domain_of(call)) (void)switch_call(call, false);
     }
     if (what_.has(activity::graph_nodes) || observes_graphs_) switch_graph_nodes(false);
     for (const CUpti_CallbackIdResource event : unloading) {
         (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, false);
     }
     (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, module_loaded, false);
-    is_silent_ = true;
+    is_disabled_ = true;
     const std::lock_guard lock(asking_);
     flush_alone(true);
     count_dropped_alone();
@@ -273,12 +273,12 @@ void cupti_tracer::disable() noexcept {
 
 // Whether no thread sleeps in a callback, or is about to return to CUPTI from such a sleep.
 bool cupti_tracer::nobody_sleeps_in_callback() noexcept {
-    return callbacks.hearing.load() == 0 && callbacks.joining.load() == 0;
+    return callbacks.in_profiler_observer.load() == 0 && callbacks.joining.load() == 0;
 }
 
 // A thread that is still in CUPTI's part of a callback, before libprof's code or after it, would use memory that
-// finalizing frees. Threads counted in `joining` are waited for. Threads in `heard` are not, since they may wait for
-// this one.
+// finalizing frees. Threads counted in `joining` are waited for. Threads in `profiler_observer` are not, since they may
+// wait for this one.
 bool cupti_tracer::callbacks_are_left() noexcept {
     using namespace std::chrono;
     constexpr timespec between_checks{0, 200'000};
@@ -305,11 +305,12 @@ void cupti_tracer::detach(bool finalize) noexcept {
     attached_ = false;
     // Finalizing also ends the subscription.
     const bool is_final = may_finalize && !met_another_client() && finalize_alone();
-    // Unsubscribing also frees memory. The subscription is kept for a thread that is in `heard` and may need it next.
+    // Unsubscribing also frees memory. The subscription is kept for a thread that is in `profiler_observer` and may
+    // need it next.
     const bool is_kept = finalize && !is_final && !nobody_sleeps_in_callback();
     if (!is_final && !is_kept) (void)cupti_.unsubscribe(subscriber_);
     if (!is_kept) subscriber_ = nullptr;
-    is_silent_ = false;
+    is_disabled_ = false;
     is_left_.reset();
     observes_graphs_ = false;
     whole_graphs_ = false;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/outcome.hpp"
@@ -34,7 +35,7 @@ struct tracer_options {
 
 class cupti_tracer {
 public:
-    // Opens libcupti. If that fails, problem() is not empty and the tracer does nothing.
+    // Opens libcupti. If that fails, library_opened() is the failure and the tracer does nothing.
     cupti_tracer(region& where, const tracer_options& options);
     ~cupti_tracer() = default;  // REQUIRES: detached
     cupti_tracer(const cupti_tracer&) = delete;
@@ -124,7 +125,7 @@ public:
     // Whether a module whose kernels can launch kernels was loaded while a tracer of this process was attached.
     static bool kernels_may_launch() noexcept;
 
-    const std::string& problem() const noexcept { return problem_; }
+    const outcome& library_opened() const noexcept { return library_opened_; }
     const cupti_library& library() const noexcept { return cupti_; }
     // Reads all clocks, including CUPTI's while it is attached. Any thread.
     clock_snapshot snapshot() noexcept;
@@ -133,7 +134,7 @@ private:
     outcome subscribe() noexcept;
     CUptiResult switch_callback(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool on) noexcept;
     CUptiResult switch_call(const launch_call& call, bool on) noexcept;
-    bool hears(const launch_call& call) const noexcept;
+    bool observes_domain_of(const launch_call& call) const noexcept;
     void switch_graph_nodes(bool on) noexcept;
     void stop_observing_profiler_calls() noexcept;
     static bool nobody_sleeps_in_callback() noexcept;
@@ -151,13 +152,13 @@ private:
     region& region_;
     cupti_library cupti_;
     activity_buffers buffers_;
-    std::string problem_;
+    outcome library_opened_;
     CUpti_SubscriberHandle subscriber_ = nullptr;  // null: not subscribed
     std::uint32_t epoch_ = 0;
     std::uint64_t since_ns_ = 0;         // when it was attached, on CUPTI's clock
     std::atomic<bool> attached_{false};  // set by the session, read by the drain thread
     bool observes_graphs_ = false;       // observe_graphs() was called since the subscription
-    bool is_silent_ = false;             // disable() was called since the subscription
+    bool is_disabled_ = false;           // disable() was called since the subscription
     std::optional<bool> is_left_;        // the result of wait_until_left() since then
     // Held while CUPTI is flushed or detached from. The drain thread then skips its call and never waits.
     std::mutex asking_;

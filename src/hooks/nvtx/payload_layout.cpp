@@ -98,7 +98,7 @@ extent extent_of(const nvtxPayloadSchemaEntry_t& entry) noexcept {
     return {has_length ? size * entry.arrayOrUnionDetail : size, std::max<std::uint64_t>(size, 1)};
 }
 
-bool says_bytes(const char* name) noexcept {
+bool names_bytes(const char* name) noexcept {
     constexpr std::string_view word = "bytes";
     const std::string_view text = name == nullptr ? std::string_view{} : std::string_view{name};
     const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b; };
@@ -190,7 +190,7 @@ payload_layout layout_of(const nvtxPayloadSchemaAttr_t& schema) noexcept {
         end = own.size == 0 || offset == UINT64_MAX ? UINT64_MAX : offset + own.size;
         if (offset == UINT64_MAX) continue;
         const whole_number number = number_of_type(entry.type);
-        if (out.bytes_width == 0 && number.width != 0 && entry.flags == 0 && says_bytes(entry.name)) {
+        if (out.bytes_width == 0 && number.width != 0 && entry.flags == 0 && names_bytes(entry.name)) {
             out.bytes_offset = offset;
             out.bytes_width = number.width;
             out.bytes_is_signed = number.is_signed;

@@ -14,11 +14,11 @@ struct range_watch {
         range_use use = range_use::step;
         std::string name;
         bool in_any_domain = true;
-        std::uint32_t domain = 0;                          // if not in_any_domain
-        std::atomic<const void*> heard_first_on{nullptr};  // a thread, as the address of its this_thread
+        std::uint32_t domain = 0;                        // if not in_any_domain
+        std::atomic<const void*> first_thread{nullptr};  // a thread, as the address of its this_thread
     };
     std::deque<entry> entries;
-    range_observer listener = nullptr;
+    range_observer observer = nullptr;
     const range_watch* before = nullptr;  // never freed: a hook may be reading it
 };
 
@@ -42,12 +42,12 @@ std::atomic<const range_watch*> all_watches{nullptr};
 bool is_on_its_thread(range_watch::entry& entry) noexcept {
     const void* const here = &this_thread;
     const void* first = nullptr;
-    return entry.heard_first_on.compare_exchange_strong(first, here) || first == here;
+    return entry.first_thread.compare_exchange_strong(first, here) || first == here;
 }
 
 }  // namespace
 
-void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_observer listener) {
+void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_observer observer) {
     window_opened_by.thread.store(nullptr);
     if (ranges.empty()) {
         active_watch.store(nullptr);
@@ -55,7 +55,7 @@ void watch_ranges(const std::vector<watched_range>& ranges, region& where, range
         return;
     }
     auto* const watch = new range_watch;
-    watch->listener = listener;
+    watch->observer = observer;
     for (const watched_range& watched : ranges) {
         range_watch::entry& entry = watch->entries.emplace_back();
         entry.use = watched.use;
@@ -74,7 +74,7 @@ bool observe_push(range_watch& watch, std::uint32_t domain, std::string_view tex
     for (range_watch::entry& entry : watch.entries) {
         if (!is_named(text, entry.name) || (!entry.in_any_domain && entry.domain != domain)) continue;
         if (entry.use == range_use::step && !is_on_its_thread(entry)) continue;
-        opened = watch.listener(entry.use, true) || opened;
+        opened = watch.observer(entry.use, true) || opened;
     }
     return opened;
 }
@@ -119,7 +119,7 @@ void remember_opener(const producer* thread, std::uint32_t domain, int level) no
 
 void observe_last_pop() noexcept {
     window_opened_by.thread.store(nullptr, std::memory_order_relaxed);
-    if (range_watch* const watch = active_watch.load()) (void)watch->listener(range_use::capture, false);
+    if (range_watch* const watch = active_watch.load()) (void)watch->observer(range_use::capture, false);
 }
 
 }  // namespace prof

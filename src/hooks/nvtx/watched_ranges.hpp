@@ -33,7 +33,7 @@ using range_observer = bool (*)(range_use use, bool begins) noexcept;
 
 // Replaces the watched ranges. One thread at a time. The replaced ones are never freed, since a hook may be reading
 // them.
-void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_observer listener);
+void watch_ranges(const std::vector<watched_range>& ranges, region& where, range_observer observer);
 
 struct range_watch;
 inline std::atomic<range_watch*> active_watch{nullptr};

@@ -1,7 +1,7 @@
-// Other clients of CUPTI in the program, one scene a run, for clients_test.cpp. What a scene prints is what the other
-// client got; what libprof did to CUPTI goes to the file "calls".
+// Other clients of CUPTI in the program, one scene a run, for cupti_clients_test.cpp. What a scene prints is what the
+// other client got; what libprof did to CUPTI goes to the file "calls".
 //
-//   clients_victim SCENE
+//   cupti_clients_victim SCENE
 #include <cupti.h>
 #include <dlfcn.h>
 
@@ -98,7 +98,7 @@ private:
 // A client that subscribes first, as Nsight and Kineto do.
 class subscribed_client {
 public:
-    subscribed_client() : result_(CUPTI(cuptiSubscribe)(&handle_, heard, nullptr)) {
+    subscribed_client() : result_(CUPTI(cuptiSubscribe)(&handle_, calls_seen, nullptr)) {
         if (result_ == CUPTI_SUCCESS) activity_client::begin();
     }
     ~subscribed_client() {
@@ -112,7 +112,7 @@ public:
     subscribed_client& operator=(const subscribed_client&) = delete;
 
 private:
-    static void CUPTIAPI heard(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+    static void CUPTIAPI calls_seen(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
 
     CUpti_SubscriberHandle handle_ = nullptr;
     CUptiResult result_;
@@ -123,15 +123,15 @@ private:
 class proton_client {
 public:
     proton_client() {
-        expect(CUPTI(cuptiSubscribe)(&handle_, heard, this) == CUPTI_SUCCESS, "subscribe");
+        expect(CUPTI(cuptiSubscribe)(&handle_, calls_seen, this) == CUPTI_SUCCESS, "subscribe");
         activity_client::want_kernels();
         activity_client::bring_buffers();
-        hear(1);
+        on_call(1);
     }
     ~proton_client() {
         expect(CUPTI(cuptiActivityFlushAll)(0) == CUPTI_SUCCESS, "flush");
         activity_client::end();
-        hear(0);
+        on_call(0);
         expect(CUPTI(cuptiUnsubscribe)(handle_) == CUPTI_SUCCESS, "unsubscribe");
         expect(CUPTI(cuptiFinalize)() == CUPTI_SUCCESS, "finalize");
         std::printf("launches: %d, kernels: %zu\n", launches_.load(), activity_client::kernels());
@@ -140,12 +140,12 @@ public:
     proton_client& operator=(const proton_client&) = delete;
 
 private:
-    void hear(std::uint32_t on) {
+    void on_call(std::uint32_t on) {
         expect(CUPTI(cuptiEnableCallback)(on, handle_, CUPTI_CB_DOMAIN_RUNTIME_API,
                                           CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000) == CUPTI_SUCCESS,
                "callbacks");
     }
-    static void CUPTIAPI heard(void* self, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+    static void CUPTIAPI calls_seen(void* self, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
         if (static_cast<const CUpti_CallbackData*>(data)->callbackSite != CUPTI_API_EXIT) return;
         static_cast<proton_client*>(self)->launches_.fetch_add(1);
     }

@@ -1,5 +1,5 @@
 // The flight recorder (docs/guide/flight-recorder.md): a recording of which only the latest part is kept, in a whole
-// program on the simulated GPU (flight_victim.cpp).
+// program on the simulated GPU (flight_recorder_victim.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -89,45 +89,45 @@ void expect_latest(const timeline& data, std::uint64_t step) {
 }
 
 TEST_F(FlightRecorder, BoundsItsStorageOverALongRun) {
-    const auto said = run({"steps", "400000"}, "8M");
+    const auto printed = run({"steps", "400000"}, "8M");
     const timeline data = load_timeline(only_capture());
     expect_sound(data);
-    expect_latest(data, said.at("steps"));
+    expect_latest(data, printed.at("steps"));
     EXPECT_TRUE(data.quality.ended);
     // A round may bring all that the rings and CUPTI's buffers hold: 16 MB at most with this memory. What two brought
     // may be there.
-    EXPECT_LE(said.at("largest"), (8U + 2 * 16U) * 1024);
-    EXPECT_GT(said.at("largest"), 5U * 1024);
+    EXPECT_LE(printed.at("largest"), (8U + 2 * 16U) * 1024);
+    EXPECT_GT(printed.at("largest"), 5U * 1024);
     struct stat status {};
     ASSERT_EQ(stat(only_capture().c_str(), &status), 0);
     EXPECT_GT(status.st_size, 40 << 20);
     std::printf("%ju KiB of storage at most; the file ends at %jd KiB\n",
-                static_cast<std::uintmax_t>(said.at("largest")), static_cast<std::intmax_t>(status.st_size / 1024));
+                static_cast<std::uintmax_t>(printed.at("largest")), static_cast<std::intmax_t>(status.st_size / 1024));
 }
 
 // Where the file system makes no holes, the file itself stays small: what is kept, as much again, and what two rounds
 // bring.
 TEST_F(FlightRecorder, BoundsItsFileLengthWithoutHoles) {
     const std::string libraries = std::string(PROF_TEST_NO_HOLES) + ":" + PROF_TEST_LIBRARY;
-    const auto said = run({"steps", "400000"}, "8M", {{"LD_PRELOAD", libraries}});
+    const auto printed = run({"steps", "400000"}, "8M", {{"LD_PRELOAD", libraries}});
     const timeline data = load_timeline(only_capture());
     expect_sound(data);
-    expect_latest(data, said.at("steps"));
+    expect_latest(data, printed.at("steps"));
     EXPECT_FALSE(data.properties.contains("keep_notice"));
-    EXPECT_LE(said.at("largest"), (2U * 8 + 2 * 16) * 1024);
+    EXPECT_LE(printed.at("largest"), (2U * 8 + 2 * 16) * 1024);
     EXPECT_LE(std::filesystem::file_size(only_capture()), (2U * 8 + 2 * 16) << 20);
 }
 
 TEST_F(FlightRecorder, KeepsTheLatestSeconds) {
-    const auto said = run({"seconds", "5"}, "2s");
+    const auto printed = run({"seconds", "5"}, "2s");
     const timeline data = load_timeline(only_capture());
     expect_sound(data);
-    expect_latest(data, said.at("steps"));
+    expect_latest(data, printed.at("steps"));
     // Two of the five seconds, and up to one more until the next key frame; of a drain thread that waits for its turn,
     // more.
     const std::vector<std::uint64_t> steps = steps_of(data);
-    EXPECT_GT(steps.size(), said.at("steps") / 10);
-    EXPECT_LT(steps.size(), said.at("steps"));
+    EXPECT_GT(steps.size(), printed.at("steps") / 10);
+    EXPECT_LT(steps.size(), printed.at("steps"));
 }
 
 // PROF_DEATHS: how many processes die (1).

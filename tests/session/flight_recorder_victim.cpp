@@ -1,9 +1,9 @@
 // A program that would run for ever, on the simulated GPU, while only the latest part of its recording is kept. Its
 // steps are numbered (the payload of their range), so that the test knows which are there.
 //
-//   flight_victim steps N       so many steps
-//   flight_victim seconds N     as many as that takes, and until something was let go
-//   flight_victim for_ever      until it is killed; prints a line once what is kept has been renewed
+//   flight_recorder_victim steps N       so many steps
+//   flight_recorder_victim seconds N     as many as that takes, and until something was let go
+//   flight_recorder_victim for_ever      until it is killed; prints a line once what is kept has been renewed
 //
 // Prints "steps N", and "largest N": the most storage in KiB that the capture ever took.
 #include <cuda_runtime_api.h>

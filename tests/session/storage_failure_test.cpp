@@ -1,5 +1,5 @@
-// Storage that fails a recording (storage_victim.cpp): the program's outcome is what it is without libprof, what was
-// captured stays readable, and what was lost is counted or said in one line.
+// Storage that fails a recording (storage_failure_victim.cpp): the program's outcome is what it is without libprof,
+// what was captured stays readable, and what was lost is counted or said in one line.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -219,13 +219,13 @@ TEST_F(Storage, EndsTheCaptureWhenTheDiskIsFull) {
     const auto whole = scratch.files(".prof");
     ASSERT_EQ(whole.size(), 1U);
     // A range or call that found no room has two records.
-    std::smatch told;
+    std::smatch counts;
     const std::regex line(
         ".* is not kept: ([0-9]+) records(; and ([0-9]+) ranges, calls or GPU records found no room in "
         "memory)?\n");
-    ASSERT_TRUE(std::regex_match(result.err, told, line)) << result.err;
-    const std::uint64_t pairs = told[3].matched ? std::stoull(told[3]) : 0;
-    EXPECT_EQ(records_in(whole.front()), kept + std::stoull(told[1]) + 2 * pairs) << result.err;
+    ASSERT_TRUE(std::regex_match(result.err, counts, line)) << result.err;
+    const std::uint64_t pairs = counts[3].matched ? std::stoull(counts[3]) : 0;
+    EXPECT_EQ(records_in(whole.front()), kept + std::stoull(counts[1]) + 2 * pairs) << result.err;
 }
 
 // Writing is tried again while the program goes on. Nothing is lost if the records made meanwhile fit into memory.

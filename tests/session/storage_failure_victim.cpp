@@ -1,6 +1,7 @@
 // A program that records more than its storage may take, on the simulated GPU:
 //
-//   storage_victim STEPS [remove-output | block-disk | block-disk-first | fill-disk | fill-rings | told | make-room |
+//   storage_failure_victim STEPS [remove-output | block-disk | block-disk-first | fill-disk | fill-rings | told |
+//   make-room |
 //                         kill]
 //
 // Each step has three ranges and two launches. remove-output: after the first step the output directory is removed,
@@ -53,7 +54,7 @@ void step(cudaStream_t stream) {
     launch(stream);
 }
 
-void tell_disk(const char* function) {
+void call_disk(const char* function) {
     if (void* const found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<void (*)()>(found)();
 }
 
@@ -77,7 +78,7 @@ private:
         std::unique_lock lock(mutex_);
         if (changed_.wait_for(lock, std::chrono::seconds(60), [this] { return is_over_; })) return;
         std::puts("the program was held up");
-        tell_disk("slow_disk_release");
+        call_disk("slow_disk_release");
     }
 
     std::mutex mutex_;
@@ -99,7 +100,7 @@ void ask_without_file() {
     if (of_libprof<decltype(prof_pause)>("prof_pause")() != PROF_OK) std::puts("no pause");
 }
 
-void expect_told(const char* function) {
+void expect_failure_reported(const char* function) {
     const auto called = of_libprof<int()>(function);
     if (called == nullptr) return;
     const bool failed = called() == PROF_FAILED;
@@ -115,11 +116,11 @@ void make_room() {
 }
 
 void make_room_and_step(cudaStream_t stream) {
-    tell_disk("slow_disk_await_refusals");
+    call_disk("slow_disk_await_refusals");
     if (void* const found = dlsym(RTLD_DEFAULT, "prof_sync")) {
         if (reinterpret_cast<int (*)()>(found)() != PROF_FAILED) std::puts("a capture was written to a full disk");
     }
-    tell_disk("slow_disk_release");
+    call_disk("slow_disk_release");
     if (void* const found = dlsym(RTLD_DEFAULT, "prof_sync")) {
         while (reinterpret_cast<int (*)()>(found)() != PROF_OK) std::this_thread::yield();
     }
@@ -154,7 +155,7 @@ int main(int argc, char** argv) {
     const auto is_asked = [&](const char* word) { return argc > 2 && std::strcmp(argv[2], word) == 0; };
     std::optional<patience> held_up;
     if (is_asked("block-disk-first")) {
-        tell_disk("slow_disk_block");
+        call_disk("slow_disk_block");
         held_up.emplace();
     }
     fake_gpu_register_kernel(reinterpret_cast<const void*>(work_k), "work_k", 1'000);
@@ -164,20 +165,20 @@ int main(int argc, char** argv) {
         step(stream);
         if (i != 0) continue;
         if (is_asked("remove-output")) std::filesystem::remove_all(std::getenv("PROF_OUTPUT_DIR"));
-        if (is_asked("block-disk")) tell_disk("slow_disk_block");
+        if (is_asked("block-disk")) call_disk("slow_disk_block");
         if (is_asked("make-room")) make_room();
         if (is_asked("fill-rings")) {
             fill_file_system_of_rings();
-            tell_disk("slow_disk_block");
+            call_disk("slow_disk_block");
         }
-        if (is_asked("fill-disk")) tell_disk("slow_disk_fill");
+        if (is_asked("fill-disk")) call_disk("slow_disk_fill");
     }
     if (is_asked("fill-disk")) make_room_and_step(stream);
     (void)cudaStreamSynchronize(stream);
     if (is_asked("block-disk-first")) ask_without_file();
     if (is_asked("told")) {
-        expect_told("prof_sync");
-        expect_told("prof_stop");
+        expect_failure_reported("prof_sync");
+        expect_failure_reported("prof_stop");
     }
     if (is_asked("kill")) {
         if (const auto sync = of_libprof<decltype(prof_sync)>("prof_sync")) (void)sync();
@@ -186,6 +187,6 @@ int main(int argc, char** argv) {
     held_up.reset();
     std::puts("done");
     std::fflush(stdout);
-    tell_disk("slow_disk_release");
+    call_disk("slow_disk_release");
     return 3;
 }

@@ -24,6 +24,23 @@ heritage of_parent() {
     return left;
 }
 
+TEST(OptionsOfChild, HaveWhatAChildInherits) {
+    session_options parents;
+    for (const char* const setting :
+         {"schedule=wait=1,active=1", "step_range=a", "capture_range=nvtx", "nvtx_capture=b", "steps=1-2",
+          "capture_range_end=repeat", "budget=1%", "dump_on_slow_step=3", "export_each=window", "idle_graph_nodes=1",
+          "name=trainer", "keep=30s", "pytorch=ops", "export=trace", "activities=kernels"}) {
+        ASSERT_TRUE(set_from_text(parents, setting).ok()) << setting;
+    }
+    const session_options on_gpu = options_of_child(parents, true);
+    session_options expected;
+    for (const char* const setting : {"name=trainer", "keep=30s", "pytorch=ops", "export=none", "activities=kernels"}) {
+        ASSERT_TRUE(set_from_text(expected, setting).ok()) << setting;
+    }
+    EXPECT_EQ(on_gpu, expected);
+    EXPECT_EQ(text_of(options_of_child(parents, false), "activities"), "none");
+}
+
 TEST(RecordingSettings, KeepASnapshotWhenOptionsChange) {
     recording_settings settings(nullptr, true);
     const recording_settings::snapshot before = settings.options();

@@ -1,6 +1,6 @@
 // Works on the simulated GPU until it dies, and says what it has done in a journal of its own.
 //
-//   death_victim JOURNAL WAY ENTRIES: dies by itself when its first thread has made so many entries.
+//   process_death_victim JOURNAL WAY ENTRIES: dies by itself when its first thread has made so many entries.
 //   WAY: segv, abort, _exit, throw, terminate; wait: until somebody kills it.
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -22,24 +22,24 @@ namespace {
 
 using prof::test::death_journal;
 using prof::test::journal_area;
-using prof::test::said;
+using prof::test::journal_event;
 
 void main_k() {}
 void other_k() {}
 
 void push(journal_area& journal, std::uint64_t serial) {
     prof::test::push_numbered("work", serial);
-    journal.add(said::pushed, serial);
+    journal.add(journal_event::pushed, serial);
 }
 
 void pop(journal_area& journal) {
     nvtxRangePop();
-    journal.add(said::popped);
+    journal.add(journal_event::popped);
 }
 
 void launch(journal_area& journal, void (*kernel)(), cudaStream_t stream) {
     (void)cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(1), dim3(32), nullptr, 0, stream);
-    journal.add(said::launched);
+    journal.add(journal_event::launched);
 }
 
 [[noreturn]] void terminate_on_a_thread() {
@@ -82,7 +82,7 @@ void work(journal_area& journal, void (*kernel)(), std::uint64_t serial, std::ui
         for (auto each = running.begin(); each != running.end();) {
             fake_gpu_operation operation{};
             const bool has_ended = fake_gpu_journal_entry(*each, &operation) == 1 && operation.end_ns <= now;
-            if (has_ended) journal.add(said::ran, operation.start_ns, operation.end_ns);
+            if (has_ended) journal.add(journal_event::ran, operation.start_ns, operation.end_ns);
             each = has_ended ? running.erase(each) : std::next(each);
         }
     }

@@ -25,16 +25,18 @@ namespace prof::test {
 namespace {
 
 using format::chunk_type;
-using said_chunk = std::tuple<chunk_type, std::uint64_t, std::string>;
+using chunk_facts = std::tuple<chunk_type, std::uint64_t, std::string>;
 
 std::string number_of(chunk_type type) { return std::to_string(static_cast<int>(type)); }
 
 struct reading {
-    std::vector<said_chunk> chunks;
+    std::vector<chunk_facts> chunks;
     std::size_t recovered = 0;
     capture_damage damage;
 
-    bool has(const said_chunk& wanted) const { return std::find(chunks.begin(), chunks.end(), wanted) != chunks.end(); }
+    bool has(const chunk_facts& wanted) const {
+        return std::find(chunks.begin(), chunks.end(), wanted) != chunks.end();
+    }
 };
 
 reading read_chunks(const std::string& path) {
@@ -70,22 +72,22 @@ struct TornWrite : testing::Test {
     }
 
     // What the torn write was to write, but for the end that the process did not come to.
-    std::vector<said_chunk> chunks_of_write(const std::string& capture) const {
+    std::vector<chunk_facts> chunks_of_write(const std::string& capture) const {
         const std::string header = read_file(capture).substr(0, sizeof(format::file_header));
         const std::string path = scratch.path + "/written";
         std::ofstream(path, std::ios::binary) << header << read_file(copy);
-        std::vector<said_chunk> chunks;
-        for (said_chunk& each : read_chunks(path).chunks) {
+        std::vector<chunk_facts> chunks;
+        for (chunk_facts& each : read_chunks(path).chunks) {
             if (std::get<chunk_type>(each) != chunk_type::end) chunks.push_back(std::move(each));
         }
         std::filesystem::remove(path);
         return chunks;
     }
 
-    void expect_all(const std::string& capture, const std::vector<said_chunk>& wanted) const {
+    void expect_all(const std::string& capture, const std::vector<chunk_facts>& wanted) const {
         const reading found = read_chunks(capture);
         EXPECT_EQ(found.damage.bytes + found.damage.chunks + found.damage.cut_off_bytes, 0U) << found.damage.first;
-        for (const said_chunk& each : wanted) {
+        for (const chunk_facts& each : wanted) {
             EXPECT_TRUE(found.has(each)) << "a chunk of type " << number_of(std::get<chunk_type>(each)) << " is lost";
         }
     }
@@ -94,7 +96,7 @@ struct TornWrite : testing::Test {
         const auto captures = scratch.files(".prof");
         ASSERT_EQ(captures.size(), 1U);
         const std::string& capture = captures.front();
-        const std::vector<said_chunk> wanted = chunks_of_write(capture);
+        const std::vector<chunk_facts> wanted = chunks_of_write(capture);
         const reading before = read_chunks(capture);
         EXPECT_GT(before.recovered, 0U);
         expect_all(capture, wanted);
@@ -124,16 +126,18 @@ TEST_P(TornChunk, IsRecovered) {
     EXPECT_GT(std::filesystem::file_size(copy), 0U);
     expect_nothing_lost();
 }
-INSTANTIATE_TEST_SUITE_P(
-    Each, TornChunk,
-    testing::Values(torn_chunk{"FirstProperties", chunk_type::properties, 2},
-                    torn_chunk{"WindowsBegin", chunk_type::windows, 1},
-                    torn_chunk{"WindowsEnd", chunk_type::windows, 2},
-                    torn_chunk{"LateProperties", chunk_type::properties, 3},
-                    torn_chunk{"Thread", chunk_type::thread, 1}, torn_chunk{"EarlierGraphs", chunk_type::earlier, 1},
-                    torn_chunk{"Clock", chunk_type::clocks, 2}, torn_chunk{"Records", chunk_type::records, 1},
-                    torn_chunk{"Kernels", chunk_type::kernels, 1}, torn_chunk{"End", chunk_type::end, 1}),
-    [](const auto& each) { return std::string(each.param.what); });
+INSTANTIATE_TEST_SUITE_P(Each, TornChunk,
+                         testing::Values(torn_chunk{"FirstProperties", chunk_type::properties, 2},
+                                         torn_chunk{"WindowsBegin", chunk_type::windows, 1},
+                                         torn_chunk{"WindowsEnd", chunk_type::windows, 2},
+                                         torn_chunk{"LateProperties", chunk_type::properties, 3},
+                                         torn_chunk{"Thread", chunk_type::thread, 1},
+                                         torn_chunk{"EarlierGraphs", chunk_type::graph_context, 1},
+                                         torn_chunk{"Clock", chunk_type::clocks, 2},
+                                         torn_chunk{"Records", chunk_type::records, 1},
+                                         torn_chunk{"Kernels", chunk_type::kernels, 1},
+                                         torn_chunk{"End", chunk_type::end, 1}),
+                         [](const auto& each) { return std::string(each.param.what); });
 
 // A reader that finds the file's header finds the rings, too: both come with the first write, which no kill cuts.
 TEST_F(TornWrite, CannotCutTheFirstWrite) {

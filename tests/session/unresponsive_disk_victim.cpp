@@ -1,6 +1,6 @@
 // A program whose capture's disk stops to answer (slow_disk.cpp, preloaded), and stays so:
 //
-//   silence_victim exit | exit-first | exit-in-stop | exit-paused | before-exit | resume | steps | exports
+//   unresponsive_disk_victim exit | exit-first | exit-in-stop | exit-paused | before-exit | resume | steps | exports
 //
 // Each step has a range and a launch. exit: half of 40 steps are taken in, then the disk is silent, and the program
 // ends. exit-first: it is silent from the beginning on. exit-in-stop: another thread is in prof_stop when the program
@@ -37,7 +37,7 @@ void steps(cudaStream_t stream, int count) {
     for (int i = 0; i < count; ++i) step(stream);
 }
 
-void tell_disk(const char* function) {
+void call_disk(const char* function) {
     if (void* const found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<void (*)()>(found)();
 }
 
@@ -60,7 +60,7 @@ void pause_and_resume(cudaStream_t stream) {
     const auto begin = clock_type::now();
     expect(prof_resume() == PROF_FAILED, "prof_resume fails while the disk is silent");
     expect(clock_type::now() - begin < std::chrono::seconds(5), "prof_resume does not wait for the disk");
-    tell_disk("slow_disk_release");
+    call_disk("slow_disk_release");
     while (prof_resume() != PROF_OK) std::this_thread::yield();
     steps(stream, 20);
 }
@@ -70,10 +70,10 @@ void go_through_windows(cudaStream_t stream) {
     for (int i = 1; i <= 40; ++i) {
         if (i == 10) {
             await_disk();
-            tell_disk("slow_disk_block");
+            call_disk("slow_disk_block");
         }
         if (i == 30) {
-            tell_disk("slow_disk_release");
+            call_disk("slow_disk_release");
             await_disk();
         }
         const auto begin = clock_type::now();
@@ -88,7 +88,7 @@ void go_through_windows(cudaStream_t stream) {
 
 int main(int, char** argv) {
     const std::string_view mode = argv[1];
-    if (mode == "exit-first") tell_disk("slow_disk_block");
+    if (mode == "exit-first") call_disk("slow_disk_block");
     fake_gpu_register_kernel(reinterpret_cast<const void*>(work_k), "work_k", 1'000);
     cudaStream_t stream = nullptr;
     (void)cudaStreamCreate(&stream);
@@ -97,9 +97,9 @@ int main(int, char** argv) {
     } else {
         steps(stream, 20);
         if (mode != "exit-first") await_disk();
-        tell_disk(mode == "exports" ? "slow_disk_block_exports" : "slow_disk_block");
+        call_disk(mode == "exports" ? "slow_disk_block_exports" : "slow_disk_block");
         steps(stream, 20);
-        if (mode != "exports") tell_disk("slow_disk_await_writer");
+        if (mode != "exports") call_disk("slow_disk_await_writer");
         if (mode == "resume") pause_and_resume(stream);
     }
     if (mode == "exit-in-stop") stop_on_another_thread();

@@ -49,10 +49,10 @@ struct recorded_thread {
     std::vector<journal_entry> story() const {
         std::vector<journal_entry> out;
         for (const auto& [number, r] : by_number) {
-            if (r.kind == record_kind::range_push) out.push_back({said::pushed, r.value, 0});
-            if (r.kind == record_kind::range_pop) out.push_back({said::popped, 0, 0});
+            if (r.kind == record_kind::range_push) out.push_back({journal_event::pushed, r.value, 0});
+            if (r.kind == record_kind::range_pop) out.push_back({journal_event::popped, 0, 0});
             if (r.kind == record_kind::api_enter && static_cast<api_class>(r.flags) == api_class::launch) {
-                out.push_back({said::launched, 0, 0});
+                out.push_back({journal_event::launched, 0, 0});
             }
         }
         return out;
@@ -77,12 +77,13 @@ std::vector<recorded_thread> read_threads(const std::string& path) {
     return out;
 }
 
-void expect_told(const journal_area& journal, const std::vector<recorded_thread>& threads, std::uint64_t first_serial) {
+void expect_recorded(const journal_area& journal, const std::vector<recorded_thread>& threads,
+                     std::uint64_t first_serial) {
     const std::uint64_t count = journal.count.load();
     if (count == 0) return;
     for (const recorded_thread& thread : threads) {
         const std::vector<journal_entry> story = thread.story();
-        if (story.empty() || story.front() != journal_entry{said::pushed, first_serial, 0}) continue;
+        if (story.empty() || story.front() != journal_entry{journal_event::pushed, first_serial, 0}) continue;
         ASSERT_GE(story.size(), count) << "the end of it is missing";
         ASSERT_LE(story.size(), count + 1);
         for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(story[i], journal.entries[i]) << "entry " << i;
@@ -154,7 +155,7 @@ struct Death : testing::Test {
         } else {
             EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 5);
         }
-        const bool counts = look(folder, journal);
+        const bool counts = check(folder, journal);
         unmap_journal(journal);
         return counts;
     }
@@ -197,7 +198,7 @@ struct Death : testing::Test {
         expect_all(seal_capture(path, ended_by_signal(9)));
     }
 
-    bool look(const std::string& folder, const death_journal& journal) {
+    bool check(const std::string& folder, const death_journal& journal) {
         const auto captures = scratch.files(".prof");
         EXPECT_EQ(captures.size(), 1U);
         if (captures.size() != 1) return true;
@@ -207,8 +208,8 @@ struct Death : testing::Test {
             EXPECT_FALSE(data.quality.ended);
             EXPECT_TRUE(data.quality.dropped.empty());
             const auto threads = read_threads(captures.front());
-            expect_told(journal.threads[0], threads, 1);
-            expect_told(journal.threads[1], threads, (std::uint64_t{1} << 32) + 1);
+            expect_recorded(journal.threads[0], threads, 1);
+            expect_recorded(journal.threads[1], threads, (std::uint64_t{1} << 32) + 1);
             expect_gpu_work(journal.gpu, data);
             expect_seal(captures.front(), data);
             if (data.quality.recovery.find("GPU records") != std::string::npos) ++recovered_gpu_work;

@@ -1,5 +1,5 @@
 // Another client of CUPTI in the program, before libprof, with it and after it: who gets what, and that CUPTI is never
-// finalized under it (clients_victim.cpp).
+// finalized under it (cupti_clients_victim.cpp).
 #include <gmock/gmock.h>
 
 #include <string>

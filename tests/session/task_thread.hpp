@@ -11,15 +11,15 @@
 
 namespace prof::test {
 
-class told_thread {
+class task_thread {
 public:
-    explicit told_thread(const std::string& name) : thread_([this, name] { obey(name); }) {}
-    ~told_thread() {
+    explicit task_thread(const std::string& name) : thread_([this, name] { obey(name); }) {}
+    ~task_thread() {
         (*this)([this] { ended_ = true; });
         thread_.join();
     }
-    told_thread(const told_thread&) = delete;
-    told_thread& operator=(const told_thread&) = delete;
+    task_thread(const task_thread&) = delete;
+    task_thread& operator=(const task_thread&) = delete;
 
     // Returns when it is done.
     void operator()(const std::function<void()>& what) {

@@ -1,5 +1,5 @@
-// A disk that stops to answer and stays so (silence_victim.cpp): nobody waits for it, the end of the process included,
-// and what it did not take can be had from the rings.
+// A disk that stops to answer and stays so (unresponsive_disk_victim.cpp): nobody waits for it, the end of the process
+// included, and what it did not take can be had from the rings.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -15,7 +15,7 @@
 namespace prof::test {
 namespace {
 
-struct Silence : testing::Test {
+struct UnresponsiveDisk : testing::Test {
     struct run {
         scratch_directory scratch;
         std::string mode;
@@ -59,7 +59,7 @@ struct Silence : testing::Test {
     }
 };
 
-TEST_F(Silence, DoesNotBlockTheEndOfTheProcess) {
+TEST_F(UnresponsiveDisk, DoesNotBlockTheEndOfTheProcess) {
     for (const char* const mode : {"exit", "exit-in-stop", "before-exit", "exit-first", "exports"}) begin(mode);
     begin("exit-paused", {{"PROF_EXPORT_EACH", "window"}});
     for (const std::string mode : {"exit", "exit-in-stop", "before-exit", "exit-paused"}) {
@@ -89,7 +89,7 @@ TEST_F(Silence, DoesNotBlockTheEndOfTheProcess) {
     EXPECT_TRUE(runs.at("exports").scratch.files(".rings").empty());
 }
 
-TEST_F(Silence, DoesNotBlockAResume) {
+TEST_F(UnresponsiveDisk, DoesNotBlockAResume) {
     begin("resume", {{"PROF_EXPORT", "none"}});
     EXPECT_EQ(end("resume").err, "");
     const timeline data = captured("resume");
@@ -99,7 +99,7 @@ TEST_F(Silence, DoesNotBlockAResume) {
 }
 
 // A step that begins while the window before cannot be taken in gets no window. Later steps do.
-TEST_F(Silence, DoesNotBlockAStepThatOpensAWindow) {
+TEST_F(UnresponsiveDisk, DoesNotBlockAStepThatOpensAWindow) {
     begin("steps", {{"PROF_EXPORT", "none"}, {"PROF_SCHEDULE", "wait=1,warmup=1,active=2"}});
     EXPECT_EQ(end("steps").err,
               "libprof: a window was passed over: the capture's disk did not answer while the one before was taken "

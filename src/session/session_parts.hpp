@@ -1,0 +1,27 @@
+// The parts of the session below window_control (session/recording.hpp lists them all). Each class above them has these
+// references, and uses some. The parts outlive it. Any thread.
+#pragma once
+
+#include "session/capture_in_progress.hpp"
+#include "session/export_thread.hpp"
+#include "session/gpu_session.hpp"
+#include "session/idle_observer.hpp"
+#include "session/process_exit.hpp"
+#include "session/recording_settings.hpp"
+#include "session/session_rings.hpp"
+#include "session/settling_thread.hpp"
+
+namespace prof {
+
+struct session_parts {
+    recording_settings& settings;
+    process_exit& exit;
+    session_rings& rings;
+    capture_in_progress& capture;
+    gpu_session& gpu;
+    idle_observer& idle;
+    settling_thread& settling;
+    export_thread& exports;
+};
+
+}  // namespace prof
