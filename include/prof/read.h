@@ -7,7 +7,8 @@
  *
  * Threads: any thread may call any function. An object never changes. So several threads may read the same one at once,
  * without a lock, until one of them closes it. No function may be called from a signal handler, except those that say
- * so, nor from a callback of CUPTI or NVTX.
+ * so, nor from a callback of CUPTI or NVTX. All but prof_summary_open are *readers*: callbacks and the log sink of the
+ * program may call them, too (prof.h).
  *
  * Null: a null object, a null output and an index that does not exist are errors and no crash. A function that returns
  * int then returns PROF_INVALID_ARGUMENT, one that returns a pointer NULL, one that returns a count or a time 0.
@@ -73,7 +74,7 @@ typedef struct prof_drop {
     const char* cause;  /* "ring_full": a stable name (docs/guide/notes.md); lives as long as the object */
     uint64_t count;     /* at least 1 */
     const char* what;   /* was dropped, and why: "records: the drain thread came too late" */
-    const char* remedy; /* what to do: "more memory, fewer ranges, a free core"; "" if there is nothing to do */
+    const char* remedy; /* what to do: "more memory, fewer ranges, a free core" */
 } prof_drop;
 
 /* By cause, in the order of the names. */

@@ -103,11 +103,10 @@ int report_command::operator()() const {
         return exit_ok;
     }
     if (files_.empty()) throw usage_error("FILE is required");
-    report_settings settings{.deepest = depth_};
+    report_settings settings{.deepest = depth_, .rows = options_.rows};
     settings.projected.fold_digits = !no_fold_;
     settings.projected.attribution = flags_.options();
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
-    settings.rows = options_.rows;
 
     const report_format& format = *find_report_format(format_);
     std::vector<const report_kind*> kinds;

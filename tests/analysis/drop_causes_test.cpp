@@ -14,9 +14,16 @@
 namespace prof::drop_causes_test {
 namespace {
 
-std::string without_code(std::string text) {
-    std::erase(text, '`');
-    return text;
+// Without code marks and the targets of links.
+std::string plain(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text.compare(i, 2, "](") == 0)
+            i = text.find(')', i);
+        else if (text[i] != '`' && text[i] != '[')
+            out += text[i];
+    }
+    return out;
 }
 
 struct documented {
@@ -40,7 +47,7 @@ std::map<std::string, documented> table_of_the_guide() {
         std::getline(cells, row.remedy, '|');
         std::istringstream each(causes);
         for (std::string cause; std::getline(each >> std::ws, cause, ',');) {
-            out[without_code(cause)] = {without_code(row.what), row.remedy == " " ? "" : without_code(row.remedy)};
+            out[plain(cause)] = {plain(row.what), plain(row.remedy)};
         }
     }
     return out;

@@ -9,7 +9,7 @@ namespace prof {
 struct drop_description {
     std::string_view cause;   // as in timeline_quality::dropped
     std::string_view what;    // was dropped, and why
-    std::string_view remedy;  // what to do; "" if there is nothing to do
+    std::string_view remedy;  // what to do
 };
 
 // `cause` is that of a timeline. A cause of a newer libprof has a description, too.
