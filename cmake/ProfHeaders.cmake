@@ -88,11 +88,11 @@ target_compile_features(prof_headers INTERFACE cxx_std_17)
 target_include_directories(prof_headers INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# The folder is joined to the option, since a path may have spaces. nvcc hands its compiler's options on, clang compiles
-# CUDA itself.
+# The folder is joined to the option, since a path may have spaces. nvcc hands its compiler's options to a shell; clang
+# compiles CUDA itself.
 target_compile_options(prof_headers INTERFACE
     "$<$<COMPILE_LANGUAGE:C,CXX>:-idirafter${nvtx}>"
     "$<$<COMPILE_LANG_AND_ID:CUDA,Clang>:-idirafter${nvtx}>"
-    "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-idirafter${nvtx}>")
+    "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=\"-idirafter${nvtx}\">")
 # NVTX opens its tool with dlopen.
 target_link_libraries(prof_headers INTERFACE ${CMAKE_DL_LIBS})
