@@ -69,7 +69,7 @@ unpack_sources() { # FOLDER
     mkdir -p "$1"
     if [[ -e $source_tree/.git ]]; then
         (cd "$source_tree" && git ls-files -z --cached --others --exclude-standard | xargs -0 -r ls -d 2> /dev/null \
-            | tar -c -T - --no-recursion) | tar -x -C "$1"
+            | tar -c --no-recursion -T -) | tar -x -C "$1"
     else
         tar -c -C "$source_tree" --exclude=./build . | tar -x -C "$1"
     fi
