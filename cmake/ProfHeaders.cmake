@@ -59,7 +59,9 @@ function(prof_find_cuda_headers)
 endfunction()
 
 prof_find_cuda_headers()
-if(PROF_NVTX_HEADER_DIR)
+if(PROF_HEADERS_ONLY AND PROF_NVTX_HEADER_DIR)
+    message(STATUS "NVTX headers: ${PROF_NVTX_HEADER_DIR}")
+elseif(PROF_NVTX_HEADER_DIR)
     message(STATUS "CUPTI and CUDA headers: ${PROF_CUDA_HEADER_DIRS}; NVTX: ${PROF_NVTX_HEADER_DIR}")
 else()
     message(STATUS "NVTX: no headers found; the compiler's include path must have nvtx3/nvToolsExt.h")
@@ -88,11 +90,11 @@ target_compile_features(prof_headers INTERFACE cxx_std_17)
 target_include_directories(prof_headers INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# The folder is joined to the option, since a path may have spaces. nvcc hands its compiler's options on, clang compiles
-# CUDA itself.
+# The folder is joined to the option, since a path may have spaces. nvcc hands its compiler's options to a shell; clang
+# compiles CUDA itself.
 target_compile_options(prof_headers INTERFACE
     "$<$<COMPILE_LANGUAGE:C,CXX>:-idirafter${nvtx}>"
     "$<$<COMPILE_LANG_AND_ID:CUDA,Clang>:-idirafter${nvtx}>"
-    "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-idirafter${nvtx}>")
+    "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=\"-idirafter${nvtx}\">")
 # NVTX opens its tool with dlopen.
 target_link_libraries(prof_headers INTERFACE ${CMAKE_DL_LIBS})

@@ -65,7 +65,7 @@ function(prof_install)
     write_basic_package_version_file(${PROJECT_BINARY_DIR}/prof-config-version.cmake
         COMPATIBILITY SameMajorVersion)
     foreach(component IN LISTS components)
-        install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/THIRD_PARTY_NOTICES
+        install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/cmake/licences/THIRD_PARTY_NOTICES
             COMPONENT prof_${component} ${exclude} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/licenses/prof)
         if(NOT component STREQUAL "runtime")
             install(EXPORT prof-${component}-targets NAMESPACE prof:: COMPONENT prof_${component} ${exclude}

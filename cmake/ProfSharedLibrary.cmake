@@ -38,8 +38,8 @@ function(prof_shared_library)
     # The archive's one object calls prof_autostart when the program is loaded, and so needs libprof.so. A program that
     # uses NVTX alone refers to nothing in libprof, and --as-needed drops a library that nothing refers to. The linker
     # takes the object for the option's sake. No part of it is left to link-time optimisation, which might drop it.
-    add_library(prof_autostart STATIC ${PROJECT_SOURCE_DIR}/src/session/autostart/autostart.c)
-    target_compile_options(prof_autostart PRIVATE -Wall -Wextra -fno-lto)
+    add_library(prof_autostart STATIC ${PROJECT_SOURCE_DIR}/src/session/autostart/autostart.cpp)
+    target_compile_options(prof_autostart PRIVATE -Wall -Wextra -fno-lto -fno-exceptions)
     target_link_libraries(prof_autostart PUBLIC prof)
     set_target_properties(prof_autostart PROPERTIES
         EXPORT_NAME autostart

@@ -58,14 +58,14 @@ private:
 };
 
 // {{"output_dir", "/tmp/run"}, {"export", "trace"}}. Of one name the last holds.
-class session_options {
+class setting_list {
 public:
-    session_options() = default;
-    session_options(std::initializer_list<setting> settings) : settings_(settings) {}
-    explicit session_options(std::vector<setting> settings) : settings_(std::move(settings)) {}
+    setting_list() = default;
+    setting_list(std::initializer_list<setting> settings) : settings_(settings) {}
+    explicit setting_list(std::vector<setting> settings) : settings_(std::move(settings)) {}
 
     template <typename TName, typename TValue>
-    session_options& set(const TName& name, const TValue& value) {
+    setting_list& set(const TName& name, const TValue& value) {
         settings_.emplace_back(name, value);
         return *this;
     }
@@ -74,6 +74,7 @@ public:
 private:
     std::vector<setting> settings_;
 };
+using session_options = setting_list;
 
 // The fields of prof_summary_row (read.h).
 struct summary_row {

@@ -54,7 +54,8 @@ class Readme(unittest.TestCase):
 
     def test_links_lead_somewhere(self):
         """To files that are there, and to headings of them."""
-        for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md",
+                         *(ROOT / "docs").rglob("*.md")]:
             for target, anchor in re.findall(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", document.read_text()):
                 if "://" in target:
                     continue

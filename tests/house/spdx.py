@@ -17,13 +17,13 @@ LINE = "SPDX-License-Identifier: Apache-2.0"
 COMMENTS = {
     ("// ", ""): (".cpp", ".hpp", ".cu", ".cuh", ".inc", ".inl", ".js", ".go", ".rs"),
     ("/* ", " */"): (".c", ".h", ".css"),  # C89 has no other comments
-    ("# ", ""): (".py", ".sh", ".cmake", ".txt", ".map", ".pc", ".toml", ".yml", ".yaml", ".cfg", ".ini", ".ld", ".supp",
-                 ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".dict", "ci/run"),
+    ("# ", ""): (".py", ".sh", ".cmake", ".txt", ".map", ".pc", ".toml", ".yml", ".yaml", ".cfg", ".ini", ".supp",
+                 ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".dict", ".abignore", "ci/run"),
     ("<!-- ", " -->"): (".md", ".html", ".xml"),
 }
 # These have no comments, are made by a program, or are read byte for byte by a test; or they are licences.
 WITHOUT = ("*.json", "*.svg", "*.png", "*.csv", "*.log", "*.prof", "*.abi", "*.gz",
-           "LICENSE", "THIRD_PARTY_NOTICES", "cmake/licences/*")
+           "LICENSE", "cmake/licences/*")
 # A line that has to be the first one of its file.
 FIRST_LINES = ("#!", "<?xml", "<!DOCTYPE", "<!doctype")
 

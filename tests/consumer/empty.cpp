@@ -1,0 +1,1 @@
+// The main function is in the library that the program links.
