@@ -162,7 +162,7 @@ void event_queue::end_thread(void* self) noexcept {
 program_functions event_queue::take() noexcept {
     const auto has_work = [&]() PROF_REQUIRES(mutex_) { return count_ != 0 && !is_closed.load(); };
     annotated_lock lock(mutex_);
-    while (!changed_.wait_for(lock.native(), between_looks_whether_alone, has_work)) {
+    while (!changed_.wait_for(lock.native(), alone_check_interval, has_work)) {
         exit_if_alone();
     }
     current_ = std::exchange(ring_[first_], {});
