@@ -79,8 +79,8 @@ target_include_directories(prof_nvtx_headers SYSTEM INTERFACE ${PROF_NVTX_INCLUD
 add_library(prof_cuda_headers INTERFACE)
 target_include_directories(prof_cuda_headers SYSTEM INTERFACE ${PROF_CUDA_HEADER_DIRS})
 
-# prof::headers, the annotation headers alone: nothing to link. The NVTX headers are a last resort (-idirafter): whatever
-# NVTX the user's own include path has wins.
+# prof::headers, the annotation headers alone: nothing to link. The NVTX headers are a last resort (-idirafter): an NVTX
+# of the user's own include path wins.
 set(PROF_NVTX_INSTALL_DIR ${CMAKE_INSTALL_INCLUDEDIR}/prof/third_party)
 set(nvtx "$<BUILD_INTERFACE:${PROF_NVTX_INCLUDE_DIR}>$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${PROF_NVTX_INSTALL_DIR}>")
 add_library(prof_headers INTERFACE)

@@ -2,11 +2,12 @@
 #
 #   prof_runtime       libprof.so.N, which a program needs to run
 #   prof_headers       the headers, with NVTX's, and CMake's prof::headers
-#   prof_development   what linking needs beside these two: libprof.so, libprof_autostart.a, CMake's prof::prof, pkg-config
+#   prof_development   what linking needs beside these two: libprof.so, libprof_autostart.a, CMake's prof::prof,
+#                      pkg-config's files
 #   prof_tools         the prof command and its Python files; `prof run` needs prof_runtime, too
 #
-# Each has the licences of what is in it. With PROF_INSTALL=OFF they are installed only if they are asked for by name. The
-# rules exist all the same: a library that links prof::headers cannot be exported otherwise.
+# Each has the licences of what is in it. With PROF_INSTALL=OFF they are installed only if they are asked for by name.
+# The rules exist all the same: a library that links prof::headers cannot be exported otherwise.
 include_guard(GLOBAL)
 
 include(CMakePackageConfigHelpers)

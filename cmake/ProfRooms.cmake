@@ -31,8 +31,9 @@ target_compile_features(prof_build_flags INTERFACE cxx_std_20)
 target_link_options(prof_build_flags INTERFACE -pthread)
 target_compile_options(prof_build_flags INTERFACE
     -pthread
-    # libprof throws and uses types at run time, also in a project that is compiled without.
-    $<$<COMPILE_LANGUAGE:CXX>:-fexceptions> $<$<COMPILE_LANGUAGE:CXX>:-frtti>
+    # libprof throws and uses types at run time, also in a project that is compiled without. And in one with link-time
+    # optimisation: with it the linker would show arc4random (glibc_2_35.cpp) to the whole process.
+    $<$<COMPILE_LANGUAGE:CXX>:-fexceptions> $<$<COMPILE_LANGUAGE:CXX>:-frtti> -fno-lto
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow
     # GCC 12 takes std::string's own code for overlapping copies (GCC bug 105651) and for out of bounds.
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds>"

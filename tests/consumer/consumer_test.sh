@@ -4,8 +4,8 @@
 #   consumer_test.sh <consumer> <build tree> <work folder>
 #
 #   find_package, pkg_config, header_only_cxx17, cuda, components
-#       use an installation of the build tree in a folder of their own, which was moved after it was made, and whose path
-#       has a space. Nothing of this checkout can help them there.
+#       use an installation of the build tree in a folder of their own, which was moved after it was made, and whose
+#       path has a space. Nothing of this checkout can help them there.
 #   add_subdirectory    builds the library inside another project, from a source archive: without .git
 #   guest               configures another project with libprof inside; headers only, builds and installs it
 set -euo pipefail
@@ -34,7 +34,7 @@ configure() { # NAME ARGUMENTS...
     quietly cmake -S "$here/$1" -B "$build" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" "${@:2}"
 }
 needs_libprof() { readelf -d "$1" | grep -q 'NEEDED.*\[libprof\.so'; }
-# The file, and none but it, that NAME in the installation means.
+# The files of an installation.
 files_of() { (cd "$1" && find . -type f -o -type l | LC_ALL=C sort); }
 
 # Runs PROGRAM in a folder of its own; its captures are in $captures.
@@ -90,6 +90,7 @@ case $consumer in
     pkg_config)
         mkdir "$build"
         # Without exceptions and types at run time, which the headers do not need. pkg-config escapes for a shell.
+        flags=() libs=()
         eval "flags=($(pkg-config --cflags prof)) libs=($(pkg-config --libs prof))"
         quietly "${CXX:-c++}" -std=c++17 -Wall -Wextra -Werror -fno-exceptions -fno-rtti "${flags[@]}" "$here/app.cpp" \
             -o "$build/app" -Wl,--as-needed "${libs[@]}" "-Wl,-rpath,$PKG_CONFIG_PATH/.."
@@ -136,7 +137,8 @@ case $consumer in
         expect "found:1 headers"
         expect "found:1 headers headers=TRUE" -DCOMPONENTS=headers
         expect "found:0 headers headers=TRUE tools=FALSE" "-DCOMPONENTS=headers;tools"
-        tr -s '\n ' ' ' < "$work/log" | grep -q 'not installed in .*: tools' || fail "the missing component is not named: $(cat "$work/log")"
+        tr -s '\n ' ' ' < "$work/log" | grep -q 'not installed in .*: tools' \
+            || fail "the missing component is not named: $(cat "$work/log")"
         expect "found:1 headers headers=TRUE tools=FALSE" -DCOMPONENTS=headers -DOPTIONAL=tools
         expect "found:0 headers pictures=FALSE" -DCOMPONENTS=pictures
         expect "found:0" -DVERSION=1.0
@@ -144,7 +146,8 @@ case $consumer in
             && fail "headers has more than headers"
         install runtime
         files_of "$prefix" > "$work/runtime"
-        grep -v '/libprof\.so\.[0-9.]*$\|/share/licenses/prof/' "$work/runtime" && fail "runtime has more than the library"
+        grep -v '/libprof\.so\.[0-9.]*$\|/share/licenses/prof/' "$work/runtime" \
+            && fail "runtime has more than the library"
         grep -q '/libprof\.so\.[0-9]*$' "$work/runtime" || fail "runtime has no library"
         install headers development
         expect "found:1 headers"
@@ -201,6 +204,9 @@ case $consumer in
             -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON
         quietly cmake --build "$build" --target app
         run_recorded "$build/app"
+        shown=$(nm -D --defined-only "$build"/prof/lib*/libprof.so \
+            | awk '$3 !~ /^(prof_|PROF_|Initialize)/ { print $3 }')
+        [[ -z $shown ]] || fail "libprof.so shows $shown"
         ! readelf -d "$build"/prof/lib*/libprof.so | grep 'NEEDED.*libz' || fail "libprof.so needs a shared zlib"
         ;;
     *) fail "no such consumer" ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A program that links prof stays linked to libprof.so, whatever linker drops what it takes for unused. With --as-needed,
-# each of {bfd, gold, lld, mold} x {gcc, clang} x {plain, link-time optimisation, --gc-sections} links three programs: one
-# that only includes <prof/prof.h>, one with PROF_RANGE, one with NVTX alone.
+# A program that links prof stays linked to libprof.so, although linkers drop what they take for unused. With
+# --as-needed, each of {bfd, gold, lld, mold} x {gcc, clang} x {plain, link-time optimisation, --gc-sections} links three
+# programs: one that only includes <prof/prof.h>, one with PROF_RANGE, one with NVTX alone.
 #
 #   linkers_test.sh <build tree> <work folder>
 #
@@ -18,6 +18,7 @@ cmake --install "$build_tree" --prefix "$work/prefix of it" > "$work/log"
 PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix of it" -name prof.pc)")
 export PKG_CONFIG_PATH
 # pkg-config escapes for a shell.
+recording=() on_demand=()
 eval "recording=($(pkg-config --cflags --libs prof)) on_demand=($(pkg-config --cflags --libs prof-on-demand))"
 
 cd "$work/programs"
@@ -49,10 +50,10 @@ for compiler in gcc ${clang:+"$(basename "$clang")"}; do
             use=lld-${compiler#clang-}
         fi
         for mode in plain lto gc-sections; do
-            flags=("-fuse-ld=$use" -O2 -Wl,--as-needed)
+            flags=("-fuse-ld=$use" -O2 "-Wl,--as-needed")
             case $mode in
                 lto) flags+=(-flto) ;;
-                gc-sections) flags+=(-ffunction-sections -fdata-sections -Wl,--gc-sections) ;;
+                gc-sections) flags+=(-ffunction-sections -fdata-sections "-Wl,--gc-sections") ;;
             esac
             if ! "$compiler" "${flags[@]}" empty.c -o empty 2> empty.log; then
                 echo "SKIPPED: $compiler $linker $mode: $(head -n 1 empty.log)"

@@ -21,7 +21,8 @@ GCC = "libstdc++ and libgcc"
 OWNERS = ((r"/fmt/[\w-]+\.h$", "fmt"), (r"/nlohmann/", "nlohmann_json"), (r"/CLI/\w+\.hpp$", "CLI11"),
           (r"/(zlib|zconf)\.h$|/libz\.a$", "zlib"), (r"/nvtx3/", "NVTX"), (r"/c\+\+/|/lib/gcc/|/lib/clang/", GCC),
           (r"^/usr/include/([\w-]+-linux-gnu/)?(bits|sys|gnu|asm|asm-generic|linux|arpa|net|netinet)/", None),
-          (r"^/usr/include/(poll|syscall)\.h$", None), (r"^-l(dl|m|pthread|rt|c)$|/lib(dl|m|pthread|rt)\.(so|a)$", None))
+          (r"^/usr/include/(poll|syscall)\.h$", None),
+          (r"^-l(dl|m|pthread|rt|c)$|/lib(dl|m|pthread|rt)\.(so|a)$", None))
 
 
 def owner(path):
