@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # As a part of another project, libprof leaves no cache variables but PROF_* there: where CMake's modules found fmt, or
 # the folders of an installation, is the other project's to decide.
 include_guard(GLOBAL)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Where the CUPTI, CUDA and NVTX headers are: targets prof_cuda_headers and prof_nvtx_headers.
 #
 # Taken from PROF_CUDA_INCLUDE_DIRS if given, else from a CUDA toolkit, else from the folder that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Install rules: library, headers, command, the CMake package prof, and pkg-config's prof.pc and prof-on-demand.pc.
 #
 #   prof_runtime       libprof.so.N, which a program needs to run

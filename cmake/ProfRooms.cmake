@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The two ways to add code to libprof: a room of the library, and a test of it.
 include_guard(GLOBAL)
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a program links:
 #
 #   prof::on_demand   libprof.so (target prof): the session room's objects, and whatever of the other rooms they reach.

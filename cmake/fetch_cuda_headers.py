@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Fetch the CUDA, CUPTI and NVTX headers from NVIDIA's wheels on PyPI.
 
 For machines without a CUDA toolkit: libprof needs the headers to build and nothing else of CUDA.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // {fmt} 9, compiled once for all files that use it (target prof_fmt): the functions that its headers only declare.
 #include <fmt/format-inl.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a machine needs before libprof can be built. For bash, to be sourced by examples/quickstart.sh and tests/run.sh.
 #
 #   need_packages build|tests|lint|frameworks...   install what is missing of Debian's packages; without root, name it and exit

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # From a fresh clone to a profile: installs what the build needs, builds libprof, the prof command and the C++ trainer,
 # and profiles the trainer. Without a GPU the trainer runs on the CPU, and the GPU's table comes from a recorded run.
 set -euo pipefail

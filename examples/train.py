@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small GPT with plain PyTorch and torch.cuda.nvtx ranges.
 
 Nothing here knows of libprof. Run it by itself, or profile it as it is:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libstdc++.a as built for a newer glibc refers to arc4random (glibc 2.36), by way of std::random_device, which libprof
 // never uses. Defined here and kept local, it does not make libprof.so need that glibc.
 #include <sys/random.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds libprof and runs its tests. Installs what is missing (Debian packages; Python packages in build/venv).
 #
 #   tests/run.sh          the build and every test that is not slow
@@ -9,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source cmake/setup.sh
 
-usage() { sed -n '2,7s/^# \{0,1\}//p' tests/run.sh; }
+usage() { sed -n '3,8s/^# \{0,1\}//p' tests/run.sh; }
 
 all=0
 case $* in

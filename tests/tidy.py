@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy over the files of a build, and not again over those that were found clean.
 
     tidy.py BUILD_FOLDER JOBS [CLANG_TIDY_OPTION...]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One transformer block, pre-norm, with a hand-written backward pass:
 //   x += attention(layernorm(x));  x += mlp(layernorm(x))
 #pragma once

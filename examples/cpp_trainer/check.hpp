@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is the arithmetic right? The hand-written backward pass against finite differences on the CPU,
 // and the GPU's losses and gradients against the CPU's.
 #pragma once

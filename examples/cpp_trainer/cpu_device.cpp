@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference: plain loops, sums in double, nothing clever. What the GPU computes is checked
 // against this, and it runs the example where there is no GPU.
 #include <algorithm>

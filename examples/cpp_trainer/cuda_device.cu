@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPU: cuBLAS for the matrix products, our own kernels for the rest, all on one stream.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>

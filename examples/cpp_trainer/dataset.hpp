@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A made-up task that a transformer can learn: each sequence belongs to one class, each of its
 // frames is the class's pattern drowned in noise, and every frame is to name the class. One frame
 // alone says little; attention over the sequence finds the pattern.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training step needs of a processor: memory, and the operations the model is made of. The
 // model is written once, against this; cpu_device.cpp and cuda_device.cu each do the arithmetic.
 //

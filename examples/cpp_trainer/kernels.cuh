@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trainer's own kernels. Those that work on rows give each row to one warp: a row of a few
 // hundred to a few thousand floats is read in coalesced strides and reduced by shuffles alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two layers everything is built from, each with its parameters and its backward pass.
 #pragma once
 

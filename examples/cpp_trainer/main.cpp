@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small but complete training loop with the phases and ranges an engineer would put into it.
 #include <chrono>
 #include <cstdio>

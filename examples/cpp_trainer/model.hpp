@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole network: a linear embedding of the input frames, the blocks, and a normed linear head
 // with cross-entropy loss on every frame.
 #pragma once

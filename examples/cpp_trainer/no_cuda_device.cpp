@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for cuda_device.cu where the example was built without a CUDA toolkit.
 #include <stdexcept>
 

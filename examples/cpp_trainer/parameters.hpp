@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model's parameters, each with its gradient and AdamW's two moments. All values lie in one
 // piece of device memory, all gradients in another, so that one memset clears the gradients.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same training loop twice: with a PROF_PHASE around each part, and without any, where PyTorch is observed.
 #include <torch/torch.h>
 

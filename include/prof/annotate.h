@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libprof's C interface: annotations. Ranges, marks, counters and phases of programs in C and in languages that call C
  * functions, and work that one thread does for another. C++ programs use range.hpp instead, which needs no link to
  * libprof. For results and threads see prof.h. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libprof's C interface: starts, stops and reads a recording from inside the process. For C, C++ (see session.hpp),
  * ctypes, and for programs that libprof was injected into (dlsym).
  *

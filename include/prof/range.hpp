@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libprof: ranges, marks and counters for C++ and CUDA C++ sources. Header-only, C++17, over NVTX 3.
 //
 //     #include <prof/range.hpp>

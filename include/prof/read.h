@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libprof's C interface: reads what was recorded, from the running recording and from capture files. For results see
  * prof.h.
  *

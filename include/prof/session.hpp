@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libprof: control of a recording from C++. Header-only over the C interface (prof.h), C++17; link prof::prof.
 //
 //     prof::session session{{{"output_dir", "/tmp/run"}}};   // starts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libprof: the phases of a LibTorch program that has no ranges (docs/guide/cpp.md). Header-only, C++17, over the C
 // interface; link prof::prof and LibTorch. libprof itself does not depend on LibTorch: this header is compiled as part
 // of the program.

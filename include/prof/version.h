@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libprof's version, and what all of its C headers share: results and attributes. For C and C++; see prof.h. */
 #ifndef PROF_VERSION_H
 #define PROF_VERSION_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // std::mutex and its lock as clang's thread-safety analysis follows them (thread_annotations.hpp). Costs nothing beside
 // them. `native()` is for a std::condition_variable: to the analysis, a wait leaves the lock held.
 #pragma once

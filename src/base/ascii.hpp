@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Classes of characters, independent of the process's locale. Pure functions.
 #pragma once
 

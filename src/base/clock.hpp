@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host clock of every record, and the snapshots that map it to the GPU's clock.
 //
 // ticks_now() is the one clock read of a hook. It reads the invariant time stamp counter if the processor has one

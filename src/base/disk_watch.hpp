@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how long a libprof thread has been in a call to the storage, so that other threads need not wait for a disk
 // that does not answer. Code that calls the storage holds a disk_call meanwhile. On a thread without a watch that costs
 // one check.

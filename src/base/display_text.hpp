@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text as people read it: its width in a terminal, a shorter form, numbers with separators. Pure functions; any thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exception of setup and offline code: one line with what went wrong, where, and what to do. Never thrown on the
 // hot path, and never across the border of libprof.so.
 #pragma once

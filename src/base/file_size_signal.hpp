@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Guards a write against signals that the kernel sends to the writing thread along with an error, and whose default
 // action ends the process: SIGXFSZ when the process's limit on file sizes is reached, and SIGPIPE when a pipe has no
 // reader. libprof writes inside another program, so it guards its writes.

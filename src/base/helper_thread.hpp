@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads of libprof's own inside another program: their creation, and the end of a process that has no others left.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns names into text for people and for JSON, without losing a byte.
 //
 // A name comes from the profiled process and may be any bytes. Valid UTF-8 is kept. A byte that is not part of valid

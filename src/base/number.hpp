@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses decimal numbers, with bounds. Only digits are accepted, and a minus sign for signed types; for floating types
 // also what std::from_chars accepts. No blanks, no plus sign, no locale's separators. Pure functions; no allocation.
 #pragma once

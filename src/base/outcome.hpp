@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The outcome of a function that may fail. libprof reports a failure in one of two ways:
 //
 //   outcome, result<T>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors that libprof owns inside another program. A program may close all descriptors that it did not open, as
 // daemons do; the next file that it opens may then get libprof's number. So before each use one fstat checks that the
 // number still refers to libprof's file.

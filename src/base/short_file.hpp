@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads short files, such as those of /proc. Blocks as long as the file system does; not for the hot path. Any thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Order and spread of durations. Pure functions. A vector that is reordered is passed by value.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text that consists of parts. Pure functions; no allocation.
 #pragma once
 

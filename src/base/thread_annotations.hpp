@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which lock guards a field, which locks a function requires, and the order in which locks are taken: checked by clang
 // (-Wthread-safety), empty for other compilers.
 //

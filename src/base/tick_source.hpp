@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the time stamp counters of all processors can serve as one clock. Called once, when the library is loaded.
 #pragma once
 

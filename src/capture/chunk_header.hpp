@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and checks chunk headers, in a capture file or in the buffer in which a writer assembled chunks.
 #pragma once
 

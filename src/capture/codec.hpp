@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checksum and compression of chunks, by zlib. A deflater allocates memory when it is constructed, inflate_exactly() in
 // each call.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layout of the capture file: a header, then chunks to the end of the file. docs/reference/capture-format.md
 // describes every byte.
 //

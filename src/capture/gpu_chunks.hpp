@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a capture stores each type of GPU record: one row for each. Writer, reader and recovery use these rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a regular file at any position, through one read-ahead buffer. Results are views into that buffer.
 //
 // The file is read, not mapped: with a mapping, a file that shrinks or a disk error would raise a signal. Used by one

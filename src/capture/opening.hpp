@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The properties at the beginning of a capture, which describe the process before anything that it recorded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file under a capture_writer. It is created anew and written front to end, by one thread at a time. Any thread may
 // read what has been written.
 //

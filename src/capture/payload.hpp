@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views the payloads of chunks from a capture_reader as typed values. Nothing is copied: all results point into the
 // payload.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a capture file as a sequence of intact chunks. A damaged, truncated or unknown chunk is skipped and counted.
 // Each delivered payload is well_formed() for its type; capture/payload.hpp reads it as typed values.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "capture/trimmable_file.hpp"
 
 #include <unistd.h>

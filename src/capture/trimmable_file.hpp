@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file of a capture, whose front can be trimmed in one of two ways:
 // - By punching a hole: this frees the storage, and everything else keeps its place.
 // - By a copy without the front that replaces the file, if the file system cannot punch holes or the file has become

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory in which a capture_writer assembles chunks, and where they stay until write(2) has put them into the file.
 //
 // It lies in the rings' mapping if possible (ring/region_layout.hpp: writing_header), else in memory of its own. The

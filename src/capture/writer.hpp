@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a capture file, chunk by chunk. Used by one thread at a time, normally the drain thread. Nothing throws after
 // construction, since this runs inside the profiled program. After a failed write it stops writing, keeps the reason,
 // and counts the records that it is given.

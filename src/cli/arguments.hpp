@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of a command line: each command describes its options here. They are parsed by CLI11, whose headers only
 // arguments.cpp includes: they take a compiler longer than all of a command's own code. One thread.
 #pragma once

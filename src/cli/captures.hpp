@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The captures that one `prof run` left in its output directory. Reads the first chunks of each file there. One thread.
 #pragma once
 

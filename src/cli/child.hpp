@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the user's command as if `prof run` were not there: the same terminal, standard streams and process group. The
 // command gets the signals that are sent to `prof run`, and its end is reported exactly.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the commands of `prof`: exit codes, the one-line complaint, the terminal's width. One thread.
 #pragma once
 

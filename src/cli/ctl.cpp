@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `prof ctl`: sends a command to a running process, or asks for its status (control/client.hpp). One thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `prof export`: a capture as a trace for viewers. Memory is that of the timeline. One thread.
 #pragma once
 

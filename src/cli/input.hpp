@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `prof report` and `prof export` have in common: captures, and flags that are rows of the options' table. One
 // thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds libprof.so for `prof run`, and tries it before the user's command gets it: the loader kills a program whose
 // preloaded library needs a newer libc, and ignores one of another machine type with a line of its own. One thread.
 #pragma once

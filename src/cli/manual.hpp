@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command's manual pages, which are also its --help. One thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the file that `prof report` or `prof export` is to write. One thread.
 #pragma once
 

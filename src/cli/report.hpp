@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `prof report`: tables of one capture or several, on stdout or in a file. Reads one capture after another; memory is
 // that of the largest timeline, plus the text. One thread.
 #pragma once

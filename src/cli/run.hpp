@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `prof run`: runs a command under libprof, and reports on it when it has ended. Blocks as long as the command runs. On
 // the main thread.
 #pragma once

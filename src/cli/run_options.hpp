@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of a recording as flags of `prof run`: one for each row of the options' table that has one, --output-dir
 // for output_dir, with the values that the environment's PROF_OUTPUT_DIR takes. One thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `prof seal`: closes captures whose processes died (capture/recovery/seal.hpp). One thread.
 #pragma once
 

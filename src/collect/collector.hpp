@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drains the rings and CUPTI's completed buffers into the capture, one round at a time. Used by one thread at a time:
 // the drain thread, or a test. Functions marked "any thread" are the exception.
 //

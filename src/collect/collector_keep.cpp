@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the collector for captures of which only the latest part is kept: key frames and trimming.
 #include <new>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "collect/drain_thread.hpp"
 
 #include <fcntl.h>

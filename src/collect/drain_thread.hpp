@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libprof's own thread that owns the recording's capture: it creates the file, then drains in rounds until finish() is
 // called. The pause between rounds follows the load. The thread blocks every signal that is sent from outside
 // (base/helper_thread.hpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which names go into a capture. A name is written just before the first record that uses it; after a key frame
 // every name counts as new. So each part of a capture that begins with a key frame contains exactly the names that it
 // needs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "control/client.hpp"
 
 #include <dirent.h>

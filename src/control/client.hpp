@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requesting side of the control socket. Used by one thread, which may block.
 #pragma once
 

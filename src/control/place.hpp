@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The places of control sockets: <directory>/<pid>.sock in a directory that only the user can enter. For setup; any
 // thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protocol of the control socket (docs/guide/control.md).
 //
 // A request is one line: "prof-control 1", a command and its words, separated by one blank. In a word, '%' and each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answering side of the control socket: one of libprof's own threads, which sleeps in poll() until a request comes.
 //
 // Only the user and root can connect. Even so, no client can block the server, crash it, or make it grow: requests are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that appears as a whole or not at all.
 //
 // It is written as `<path>.tmp-<pid>` (mode 0600) in the same directory, and commit() renames it to `path`. A file that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The destination of an export: bytes in order, from one thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX names streams by their handles, CUPTI's records by ids. The tracer converts a handle to the id while CUPTI is
 // attached; otherwise the pointer is null. Any thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of the options nvtx_domain_include, nvtx_domain_exclude. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The option `keep`: how much of a recording its capture holds at most (docs/guide/flight-recorder.md).
 #pragma once
 

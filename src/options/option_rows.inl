@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of a recording: this is their one table. options.hpp makes the members of session_options of it, and
 // options.cpp the rows that option_table() has. A row is
 //

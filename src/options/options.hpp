@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of a recording. All ways to set one go through one table (option_rows.inl): PROF_ variables, the settings
 // of prof_start and `prof ctl` ("output_dir=..."), and the flags of the command. Tests check docs/ against it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From options to the plan that opens and ends the windows of a recording.
 #pragma once
 

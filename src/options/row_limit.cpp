@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "options/row_limit.hpp"
 
 #include <cstdint>

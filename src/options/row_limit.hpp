@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The value of the option `rows`: how many rows a table for people has at most. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of value that an option may have. A kind is a struct of three static functions:
 //
 //   parse(text)   the value, or none for a text that is not accepted

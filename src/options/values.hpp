@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types of the options' values (option_rows.inl). A forked child copies them with session_options: each is a value
 // that refers to no other object.
 #pragma once

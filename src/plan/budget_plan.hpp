@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens windows as often as a share of the run's time allows (option budget).
 //
 // The steps are divided into *strata*. A stratum is a run of steps with one window, at a random place. So no periodic

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens windows by step numbers: torch.profiler's schedule, or one run of steps "N to M".
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds slow steps: those that take `dump_on_slow_step` times as long as the median of the steps before. One thread at
 // a time.
 #pragma once

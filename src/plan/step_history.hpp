@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lengths of a program's latest steps, and predictions of how long a step should have been. The prediction comes
 // from plain steps before it: steps that are neither captured nor right after a window.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens windows by capture ranges, as `nsys profile --capture-range` does: a window opens where the program marks it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates what windows cost the program, from the lengths of its steps. Captured steps and the steps after a window
 // are compared with the predictions from plain steps. Since steps vary, trimmed means of many steps are compared. The
 // time that opening and closing a window held the program up is known exactly, and is subtracted from the steps first.

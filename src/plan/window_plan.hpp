@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides when the windows of a recording open and end. The session calls a plan with each event of the program, one
 // call at a time, and the plan returns the action to take. A plan has no side effects and reads no clock.
 #pragma once

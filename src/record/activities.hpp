@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a recording contains besides its ranges: the option `activities`, and the capture's property of that name. Plain
 // values and pure functions.
 #pragma once

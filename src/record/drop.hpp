@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why data could not be kept. Each cause has a counter, in the rings' shared mapping while the process runs, and in the
 // capture afterwards. Any thread counts, without a lock (region::count_drop). A new cause is added at the end.
 #pragma once

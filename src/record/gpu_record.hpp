@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPU work, taken from CUPTI's activity records: kernels, transfers (copies and sets), and CUDA graphs that were
 // recorded as one operation each.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of a recording the flight recorder keeps: the option `keep`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labels: names that the process gave to NVTX domains, categories, threads and streams. Also the domains and categories
 // with a meaning of their own in libprof. Constants and plain data.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The name table: stores every distinct string of the process once, under a 32-bit id.
 //
 // It lies in memory that the caller provides (the rings' shared mapping), so it survives the process. Any number of

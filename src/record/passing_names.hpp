@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of ranges. A program may invent such texts without end ("iteration 1", "iteration 2", …), so they are
 // stored in memory of a fixed size that is reused.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The name of a range that the user of libprof has chosen: the options step_range and nvtx_capture. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The record that every hook writes: 32 bytes, of fixed size, plain data.
 //
 // The producers are the host's own threads, each with its own ring; the consumer is the drain thread. A record is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each kind of record is: one row a kind. Code that treats several kinds alike reads these rows. Code that
 // interprets kinds has a switch without a default, so that the compiler points to it where a kind is added. Constant.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gate: one word that every hook reads to decide whether to record. 0 means that nothing is recorded. Otherwise it
 // is the epoch of the open window (1, 2, …), an epoch in which ranges and graph nodes are only observed
 // (observed_epoch_bit), or one of the special values below. A thread whose producer belongs to an older epoch attaches

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread's cache of texts by their address, in front of the name table.
 //
 // A lookup reads one byte of the index and one entry. Entries are stored in the order in which their texts first came

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frees the names of ranges that no thread and no ring uses any more (record/passing_names.hpp). Belongs to the drain
 // thread.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The writing end of one thread: its ring, and the state between a push and its pop that keeps records paired.
 //
 // Used by its own thread only. A write costs one copy and one release store. In a training step microseconds of other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creates and owns the shared mapping (ring/region_layout.hpp), and hands out rings, labels and domains in it.
 //
 // One thread creates it once per process, at the first NVTX or CUDA use. Any thread may call claim_ring() (once per

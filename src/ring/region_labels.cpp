@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The labels in the mapping, and the domains, whose names are labels.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layout of the shared mapping, which survives the process. It holds the rings, the name tables, the label table,
 // the drop counters and the chunks that are being written to the capture. Offsets are in bytes from the start of the
 // mapping; all numbers are little-endian. docs/reference/capture-format.md describes every byte. A change of the layout

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of region that handles the names in the mapping.
 #include "ring/region.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the region of a forked child takes over from its parent's. The parent goes on running and adds to its region.
 // What it adds after the fork may or may not be taken over.
 #include <algorithm>

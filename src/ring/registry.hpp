@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a hook gets the producer of its thread.
 //
 //     if (const recording_scope out{}) out->write(…);

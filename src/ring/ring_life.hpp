@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The states of a ring: free, claimed by a thread, retired when that thread ends, and free again once it is drained.
 //
 // Threads claim and retire rings; the consumer glances at them and frees them. Templates, so that the tests can run the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A single-producer single-consumer ring in shared memory: a power-of-two array of slots and two counters that only
 // grow. The counters wrap with their type. The tests run the ring with 8-bit counters, and with the atomics of a memory
 // model.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On which file systems the rings may lie, and whether there is room.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a recording begins by itself, at the process's first range or use of CUDA, or only by prof_start. The option
 // autostart decides, where the environment sets it. Else a recording begins by itself where libprof was preloaded or
 // injected, and where the program has called prof_autostart (as one that links prof::prof does).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread for work that would hold up the program: to wait for the GPU at the end of a window, to make exports. Tasks
 // run one after the other, in the order in which they were posted. The thread blocks every signal, so that no handler
 // of the program ever runs on it. It is made by the first task.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C interface for annotations: ranges, marks, counters and phases (prof/annotate.h). Hot path: no lock, no
 // allocation but a thread's first, no error text.
 #include <prof/annotate.h>

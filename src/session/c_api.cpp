@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C interface over the session: control of a recording (prof/prof.h). Nothing throws across it.
 #include <prof/prof.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the functions of the C interface (prof/prof.h) share: results, the thread's last error, and the border that
 // no exception crosses.
 #pragma once

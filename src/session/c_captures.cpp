@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Capture files through the C interface (prof/read.h). Nothing throws across it.
 #include "analysis/reports/capture_notes.hpp"
 #include "analysis/reports/drop_causes.hpp"

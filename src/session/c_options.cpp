@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C interface of the options of recordings (prof/prof.h). Nothing throws across it.
 #include <prof/prof.h>
 

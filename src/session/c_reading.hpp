@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the functions of prof/read.h share: the objects behind its handles, and the checks of what a caller hands in.
 // The objects never change once they are made, so any number of threads may read one.
 #pragma once

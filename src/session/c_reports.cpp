@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports of a capture through the C interface (prof/read.h): tables of typed cells, and texts. Nothing throws across
 // it.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C interface by which the state of the recording is read (prof/prof.h). Nothing throws across it.
 #include <prof/prof.h>
 

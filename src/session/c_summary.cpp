@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The summary through the C interface (prof/read.h). Nothing throws across it.
 #include <cmath>
 

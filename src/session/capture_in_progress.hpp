@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The capture that is being recorded, and its drain thread: from the first record of a recording, or of a window with a
 // capture of its own, to the moment when it is taken out to be completed.
 //

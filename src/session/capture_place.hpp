@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a capture is made: its directory, and a path that is free. Setup code: system calls on the calling thread,
 // which wait for a disk that does not answer. Any thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports of a capture, as `prof report` and prof_report_open (prof/read.h) make them: the settings of both, and the
 // one function that turns them into a document. Reads one file; no process is needed. Any thread.
 #pragma once

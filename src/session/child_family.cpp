@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "session/child_family.hpp"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process and all its forked descendants count together what the children leave on disk and in memory, in a page that
 // they share. Lock-free; where there is no page, nothing is counted.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control of the running process from outside, as docs/guide/control.md describes: `prof ctl` over a private socket
 // (control/server.hpp), and a signal that starts and stops.
 //

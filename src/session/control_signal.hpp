@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A signal that starts the recording, or stops it (option control_signal). The handler runs on any thread of the
 // program; it only wakes the control thread (control_server::raise), which does the work.
 #pragma once

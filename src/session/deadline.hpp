@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of a wait that must not last for ever. It uses the steady clock: if the system's clock were set back, "five
 // seconds at most" would become hours.
 #pragma once

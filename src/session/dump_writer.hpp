@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dumps: copies of what a recording has, made while it goes on (docs/guide/flight-recorder.md), because the program
 // asks for one, or because a step was slow. The export thread makes the copy, and what has to be waited for, so a
 // thread that asks for a dump does not wait for a file.

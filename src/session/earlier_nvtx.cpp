@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "session/earlier_nvtx.hpp"
 
 #include <algorithm>

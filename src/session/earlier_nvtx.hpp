@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX that the program used before libprof was loaded (hooks/nvtx/earlier_instances.hpp). Any thread.
 #pragma once
 

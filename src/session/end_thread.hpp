@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end thread, "prof-end". It sleeps until the process ends, and then completes the recording if the exiting thread
 // must not do that itself. A signal handler that exits may have interrupted anything, even the allocator while it held
 // its locks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry points: the constructor (linked, LD_PRELOAD), and the functions that CUDA's driver and NVTX search for.
 // However many of them are called, there is one session per process.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libprof passes to functions of the program: events, to the callback of prof_set_callback, and lines about what
 // went wrong, to the sink of prof_set_log (prof/prof.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How large a capture may be to be read back inside the program. That takes memory and time in proportion to its size,
 // and a job that has done its work must not die for want of memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks a function of libprof.so that programs may call: C linkage, and visible.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "session/export_thread.hpp"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thread that makes exports and dumps, so that the program does not wait for them: they take as long as reading and
 // writing the capture does. When the program ends it waits for them as long as they make progress.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a recording leaves beside its capture when it ends: a trace and a summary, where the options have them.
 // The caller waits for the files; any thread.
 #pragma once

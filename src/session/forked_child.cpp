@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A forked child. It has copies of its parent's session, threads, locks and file, but it does not use them: it makes a
 // session of its own. That begins at the child's first range, or at its first use of CUDA where its parent had not used
 // it. A child without either costs nothing and leaves nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The session's use of CUPTI: whether CUDA is in the process, and when to attach to CUPTI and detach from it.
 //
 // One thread at a time uses CUPTI. No lock enforces that, since a thread that uses CUPTI may wait for the GPU, and the

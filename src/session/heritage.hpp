@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a session leaves to children that are forked from now on. It is complete at any moment: a fork may happen in the
 // middle of anything, and a child must not wait for a lock of its parent's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is observed while nothing is recorded, before a recording and between windows: ranges that are watched, and,
 // with the option idle_graph_nodes, the nodes of CUDA graphs.
 //

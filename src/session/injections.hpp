@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The environment variables by which NVTX and CUDA's driver find the tool that they load: libprof, unless a variable
 // names another tool.
 #pragma once

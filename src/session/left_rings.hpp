@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the files of rings that dead processes have left. Such a file is mostly in memory (/dev/shm), and is removed
 // only when its capture is sealed. Setup code: reads the directory. Any thread; no exception but std::bad_alloc.
 #pragma once

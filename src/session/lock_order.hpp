@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which a thread takes the session's locks, from the first to the last. Each lock is annotated with the
 // levels around it, and clang refuses a function that takes two of them the wrong way round.
 //

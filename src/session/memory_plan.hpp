@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Divides the option `memory` among the buffers that libprof has in the process while it records. Of 64 parts:
 //
 //   24  rings: 8 in the large, 8 in the medium, 8 in the small class

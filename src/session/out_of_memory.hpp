@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For work that must go on after a failure: what is left to be done at the end of a recording.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "session/own_status.hpp"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The status of this process: what `prof ctl PID status` and prof_get_status give.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the session waits for what may never answer.
 #pragma once
 

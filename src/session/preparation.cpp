@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "session/preparation.hpp"
 
 #include "hooks/cupti/library.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prepares the session once, on the first thread that calls run(). In a forked child, begins its recording once.
 //
 // A second thread that calls run() meanwhile waits; otherwise its first ranges would find the gate shut. It waits five

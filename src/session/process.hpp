@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about the process that libprof is in: its name, rank and command.
 // Setup code: reads /proc. Any thread, except where a function reads the environment.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of the process: completes the recording, and gives up where that might hang.
 //
 // run() is the exit handler. It chooses one of three ways:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text properties of a capture that describe its process (docs/reference/capture-format.md lists them). Setup code,
 // on the thread that makes a capture's first record. It allocates.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "session/python_calls.hpp"
 
 #include <prof/prof.h>

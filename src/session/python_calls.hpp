@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface between libprof.so and libprof's Python files (hooks/torch/python), which exchange these structs by
 // ctypes. The functions in them are called by Python without ctypes, since each is called thousands of times a step. No
 // header of Python's is needed: objects are addresses, and the Python files provide the interpreter's functions.

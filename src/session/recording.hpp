@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The session: one per process. It connects the hooks, the drain thread, the options and the plan. Everything that
 // starts, stops or outlives a recording is in this room; none of it is on the hot path.
 //

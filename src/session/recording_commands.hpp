@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands that may take long: to start and to stop a recording, to bring in what was recorded, and to complete the
 // recording when the process ends.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of the session and facts about its process: what the environment contained at first, what was set since,
 // and what the present recording uses.
 //

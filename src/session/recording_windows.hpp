@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The windows of a recording, and the plan that opens and ends them by steps and ranges (window_plan.hpp). Each window
 // is opened and ended here, with the gate, the capture and CUPTI in the right order.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the session that hooks, exit handlers and threads call by a plain function pointer. Each gets the
 // process's session first, since a forked child has another one.
 #pragma once

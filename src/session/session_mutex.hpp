@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A mutex of the session. It counts how many of them the calling thread holds or waits for: a signal's handler that
 // exits on such a thread must not wait for what the thread holds itself. Counting costs a thread-local addition.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the session below window_control (session/recording.hpp lists them all). Each class above them has these
 // references, and uses some. The parts outlive it. Any thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that hooks write to, with the name of its file, and what is kept about CUDA graphs from the records in it.
 //
 // Made once, and never unmapped: hooks may be in it until the last instruction of the process. Any thread, unless a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a process's recording, for people and scripts: `prof ctl PID status`. Any thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thread that settles windows which have ended: it waits for the GPU, brings in the window's last records, and
 // detaches from CUPTI (gpu_session::settle). A window is opened only when it has nothing to do.
 //

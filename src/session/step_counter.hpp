@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a recording. prof_step begins one, or a range that the option step_range names. Atomics: any thread, no
 // lock, and a step that only counts costs an addition.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one line that libprof writes to stderr, or passes to the program's sink.
 #pragma once
 

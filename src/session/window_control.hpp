@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of the recording: whether one runs, and its windows and plan (recording_windows.hpp).
 //
 // Its lock guards all of it. A step, a watched range or CUDA's start may wait for it on a thread of the program. So a

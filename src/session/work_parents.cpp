@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C interface by which a thread declares whose work it does (prof/prof.h). Hot path: a clock read and a ring write
 // each; no lock, no allocation but a thread's first, no error text.
 #include <prof/prof.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes C++ names from symbols. Reason for an own demangler: the C library's refuses symbols beyond a kilobyte, which
 // kernels of templates usually exceed, and runs without bounds on others. Time and memory of this one are bounded.
 #pragma once

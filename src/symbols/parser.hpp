@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses a symbol of the Itanium C++ ABI, the mangling of GCC, Clang and nvcc. Covers the names of functions: all names
 // and types, and the expressions that occur in templates. demangle() uses it, and bounds the symbol's length. Time and
 // memory are linear in that length. One thread.

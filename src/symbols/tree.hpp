@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tree of a mangled C++ symbol, made by the parser (symbols/parser.hpp) and read by the printer. Nodes are shared
 // where the symbol refers back to itself, so a tree is never larger than its symbol. Only printing may expand it, and
 // that is limited. One thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second half of load_timeline(): makes a timeline from the contents of a capture. One thread. Linear in the
 // records, except for sorts of what is nearly in order (nearly_sorted.hpp).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contents of a capture, collected chunk by chunk and not yet interpreted: the input of build_timeline().
 //
 // Chunks may come in any order: names after the records that use them, a thread's records out of order. A plain value;

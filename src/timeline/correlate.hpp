@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the GPU operations of a timeline, and links them with the API calls that launched them: a step of
 // build_timeline(). One thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the launches of operations that ran in the bodies of conditional nodes of CUDA graphs.
 //
 // CUPTI gives such an operation no correlation id, only the id of the executable graph, as it does for all operations

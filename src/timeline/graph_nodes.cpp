@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "timeline/graph_nodes.hpp"
 
 #include <algorithm>

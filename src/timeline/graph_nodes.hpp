@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the captured node of a CUDA graph by the node id that an operation of a replay carries.
 //
 // A launch runs copies: instantiating a graph copies its nodes, and so does cloning it or making it another graph's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes over the names that the program gave to domains, categories, threads and streams: a step of build_timeline().
 // One thread; linear in labels and threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stable sort for elements that are nearly in order. Records of threads and GPUs are: each source is in order of time
 // except for a few late elements. The elements are split into sorted sequences, which are then merged in pairs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes name ids comparable. In a capture one text may have several ids, one after the other
 // (docs/reference/capture-format.md); afterwards each text has one id.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The push/pop ranges that are open on one thread while its records are walked, and the open_nodes that represent them.
 //
 // NVTX keeps a stack per domain: a pop closes the latest range of its domain, which need not be the thread's latest.

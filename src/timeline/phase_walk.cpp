@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of thread_walk for phases among a program's own ranges (docs/guide/phases.md). A phase begins where its
 // beginning is observed, which may be inside a range that the program opened before.
 #include <string_view>

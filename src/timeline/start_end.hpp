@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matches start/end ranges, which are process-wide, have an id, and may be ended by any thread: a step of
 // build_timeline(). One thread; O(n log n) in their starts and ends.
 #pragma once

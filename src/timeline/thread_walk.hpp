@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walks one thread's records in the order of writing, and adds its ranges, marks and API calls to a timeline under
 // construction. What is open follows from that order alone: times are never compared.
 //

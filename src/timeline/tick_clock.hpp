@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts host ticks to nanoseconds in CUPTI's clock, piecewise linear between the capture's clock snapshots.
 //
 // Immutable; to_ns() never decreases as ticks grow. Cost: one multiplication, plus a binary search when the ticks leave

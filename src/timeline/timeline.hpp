@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A capture read back as correlated, immutable data: threads, the range tree, API calls, GPU operations.
 //
 // load_timeline() makes it. Nothing changes it afterwards, so any number of threads may read it. Entities refer to

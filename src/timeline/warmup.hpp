@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removes GPU work that was launched before the recording of launches began.
 #pragma once
 

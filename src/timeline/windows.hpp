@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts the windows of a recording on its timeline, and ends open ranges at the end of their window. One thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Works the examples of docs/reference/attribution.md again: each ```scenario is run, and the ```result after it must
 // be what comes out, to the character. Times are taken as they stand.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a process ended, what was open and which launches had no completion, on captures worked by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

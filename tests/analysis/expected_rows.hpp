@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle's verdicts as the rows of a projection, and their comparison with the library's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that declare whose work they do. What comes out was worked out by hand from docs/reference/attribution.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where replayed work goes, on programs worked by hand. Each captures kernels a, b … as nodes 1, 2 … and launches them
 // as nodes 101, 102 … of the instantiated graph.
 #include "analysis/attribution/graph_ranges.hpp"

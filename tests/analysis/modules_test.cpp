@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPU and host time of modules, by timelines worked by hand and by laws that hold for any.
 #include "analysis/reports/modules.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nsight's reports on captures worked by hand: its definitions are in docs/reference/reports.md.
 #include <cmath>
 

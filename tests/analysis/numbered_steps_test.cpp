@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/steps/numbered_steps.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second opinion for the property test: a little program of pushes, pops and launches, and what its GPU work belongs
 // to, worked out from the written rules by the shortest road, whatever it costs. Shares no code with the library.
 #pragma once

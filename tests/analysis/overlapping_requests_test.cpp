@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Start/end ranges of one name that overlap as they like, against sums made one by one.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs made at random, judged by the library and by the oracle. The seeds are fixed: a failure names its own.
 #include <algorithm>
 #include <array>

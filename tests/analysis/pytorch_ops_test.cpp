@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table by operator, worked by hand.
 #include "analysis/reports/pytorch_ops.hpp"
 

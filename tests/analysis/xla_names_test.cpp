@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The texts of XLA's ranges: real ones (xla_names.txt), and those that nobody should write.
 #include "analysis/projection/xla_names.hpp"
 

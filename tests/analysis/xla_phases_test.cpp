@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XLA's ranges as steps, phases and compilation, by timelines worked by hand.
 #include "analysis/projection/xla_phases.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers in text: what is accepted, and what of the text is taken.
 #include "base/number.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of and with capture files: files as bytes, captures as lists of chunks.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/reference/capture-format.md as data: its struct and enumeration tables, its example and what that prints.
 
 As a program (format_document.py DOCUMENT OUTPUT) it writes a C++ file that asserts every table against the headers.

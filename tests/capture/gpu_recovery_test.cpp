@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffers as CUPTI may leave them when its process dies: written by hand, at NVIDIA's offsets.
 #include "capture/recovery/gpu_recovery.hpp"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the sample capture with nothing but Python and the tables of docs/reference/capture-format.md, and runs the
 document's own example on it.
 

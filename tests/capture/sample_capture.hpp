@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small capture with every type of chunk in it; docs/reference/capture-format.md shows what its example prints of it.
 #pragma once
 

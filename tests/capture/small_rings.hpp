@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rings small enough to fill, with the two ends of each in one hand.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A capture whose front was trimmed: the storage that the writer frees, and what a reader finds.
 #include <fcntl.h>
 #include <gtest/gtest.h>

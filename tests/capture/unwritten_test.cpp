@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What had been put together for a capture and was not, or not all, in its file when the process died.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // write_sample_capture FILE [deflate]: the sample capture as a file, for other readers than libprof's.
 #include <cstdio>
 #include <exception>

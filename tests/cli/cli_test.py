@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The prof command as a user meets it: prof's path and the stub library's come first on the command line."""
 import contextlib
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """prof ctl over the real libprof.so, on a trainer on the simulated GPU: what it prints, and its exit status.
 
     ctl_test.py PROF LIBPROF FAKE_CUPTI TRAINER ENVIRONMENT_WATCH

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """prof run, report and export over the real libprof.so, on a trainer on the simulated GPU.
 
     end_to_end_test.py PROF FAKE_CUPTI TRAINER

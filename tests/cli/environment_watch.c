@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Preloaded before libprof: says on stderr who of libprof's threads asks for a variable of the environment, which the
 // program may be changing at that moment.
 #define _GNU_SOURCE

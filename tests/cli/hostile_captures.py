@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captures made to cost a reader dear: each is valid to the last checksum, and as large as is asked for.
 
 Written from docs/reference/capture-format.md alone. HOSTILE has a function for each kind: size in bytes -> the

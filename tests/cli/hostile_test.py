@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What hostile captures cost: each kind of hostile_captures.py through every report and the trace, within limits.
 
     hostile_test.py PROF [KIND...]

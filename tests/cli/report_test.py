@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """prof report and prof export as a user meets them; the arguments are those of cli_test.py."""
 import csv
 import gzip

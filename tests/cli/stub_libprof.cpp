@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for libprof.so in tests of `prof run`: whatever program it is loaded into leaves a small capture, as a
 // recorded one would. STUB_LIBPROF=abort, nothing: what it does instead.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out the steps of a random program on the simulated GPU, through the real NVTX client and CUDA's functions.
 // Any thread may call it, one at a time.
 #pragma once

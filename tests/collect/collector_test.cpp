@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collector by itself: what a round moves, in which order, and when a ring gets its slots back.
 #include "collect/collector.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The drain thread: what its callers may rely on.
 #include "collect/drain_thread.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A capture with the graph history, compared with a capture of everything: live nodes have the same attribution,
 // however the threads' records reached the history and however often it swept.
 #include "collect/history/graph_history.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A capture that begins with a key frame gives exactly what the whole capture gives of the part after it: random
 // programs are recorded with key frames, and the file is read from each of them on.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When key frames are due and what is trimmed, with numbers worked by hand.
 #include "collect/history/key_frames.hpp"
 

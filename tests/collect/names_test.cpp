@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names that a program makes up without end, from its ranges into captures: none is lost, and what is kept of a
 // recording has no more of them than it needs. PROF_NAMES=10000000 in the environment makes it so many.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which records are open, for records written by hand.
 #include "collect/history/open_records.hpp"
 

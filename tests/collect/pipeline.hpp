@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole way of a recording in one process and on one thread, without libprof.so: NVTX and CUPTI hooks, rings,
 // collector, capture. The program's threads are producers that take turns. The plan decides when each ring is drained,
 // and in which order CUPTI's buffers come.

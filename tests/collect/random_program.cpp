@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "collect/random_program.hpp"
 
 #include <gtest/gtest.h>

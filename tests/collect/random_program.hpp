@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Little training programs made at random: threads (some of them autograd's), ranges of several domains, launches of
 // every kind, captured graphs and their replays. A program is a list of steps in one order over all threads, so that
 // what its GPU work belongs to follows from the list alone; the oracle is given the list and never a timeline.

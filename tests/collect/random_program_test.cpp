@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random programs through hooks, rings, collector, capture and reader, in this process. The projection equals the
 // oracle's of the program and the simulated GPU's journal, to the nanosecond, however the rings and CUPTI's buffers
 // were drained. A failure names its seed and plan; PROF_RANDOM_SEED=N PROF_RANDOM_PROGRAMS=1 runs that program alone.

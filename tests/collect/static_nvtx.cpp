@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes libprof's hooks the NVTX tool of the program that this is linked into, without a library to load: NVTX looks at
 // this pointer of its own when nothing else names a tool.
 #include "hooks/nvtx/nvtx_hooks.hpp"

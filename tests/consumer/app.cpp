@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every consumer builds: a program that uses the macro and nothing else of libprof.
 #include <cstdio>
 #include <prof/range.hpp>

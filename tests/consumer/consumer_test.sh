@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds one consumer of libprof as its user would, runs it, and checks the result.
 #
 #   consumer_test.sh <consumer> <build tree> <work folder>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CUDA source with a range. Only its host part is compiled where the compiler has no CUDA of its own.
 #include <prof/range.hpp>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The LibTorch trainer of the examples and what <prof/torch.hpp> observes, built by CMake on an installed libprof and the
 LibTorch inside PyTorch's wheel. Each operator of PyTorch's launches a kernel on the simulated GPU.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A program that links prof stays linked to libprof.so, although linkers drop what they take for unused. With
 # --as-needed, each of {bfd, gold, lld, mold} x {gcc, clang} x {plain, link-time optimisation, --gc-sections} links three
 # programs: one that only includes <prof/prof.h>, one with PROF_RANGE, one with NVTX alone.

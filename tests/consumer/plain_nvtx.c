@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A program that uses NVTX and refers to nothing in libprof.
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What README.md shows works: its C++ compiles, its commands and options are the prof command's, its links lead
 somewhere (those of CONTRIBUTING.md and docs/ too).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The line that tells which steps were recorded.
 #include "analysis/reports/capture_notes.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures for the tests of traces and reports, worked by hand: every kind of event once or more, at times whose
 // consequences can be told with pencil and paper.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example traces for the checks in this folder: written by the program named on the command line."""
 import subprocess
 import sys

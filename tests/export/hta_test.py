@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holistic Trace Analysis reads the traces, and its numbers are those worked out by hand.
 
 The capture (example_captures.cpp, hta_capture), in microseconds:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Perfetto's own importer reads the traces: no error, every slice and arrow that was written, at its very nanosecond,
 each arrow from its call to its operation."""
 import csv

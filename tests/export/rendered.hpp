@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the renderers make of a projection, a table or a capture, piece by piece, for tests.
 #pragma once
 

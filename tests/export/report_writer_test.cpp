@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Documents of one or several captures in every format that there is.
 #include "export/report/report_writer.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layouts of the host's and the GPU's rows, on captures made to collide.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

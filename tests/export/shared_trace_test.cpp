@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several captures in one Chrome trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

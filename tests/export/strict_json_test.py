@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The traces are JSON as the standard has it: no NaN, no key twice, no comma too many, valid UTF-8; plain and
 compressed they say the same."""
 import gzip

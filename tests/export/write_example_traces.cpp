@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the example captures as traces for the checks by other people's programs:
 //     write_example_traces DIRECTORY
 // eventful, dense, graphs, edges and steps, and several captures in one as shared, each as .json and .json.gz, with a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CUPTI client for tests of the fake itself: collects callbacks and records. One test at a time.
 #pragma once
 

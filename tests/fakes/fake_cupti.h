@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Control of libcupti_fake.so, for tests (C). See fake_gpu.h for the GPU behind it; fake_gpu_reset() resets both.
  * Any thread may call any function. */
 #ifndef FAKE_CUPTI_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cuptiFinalize is dangerous for in the fake, as in the real one: hooks in the runtime, and threads that are in
 // the middle of a callback.
 #include "fakes/cuda/fake_cuda.h"

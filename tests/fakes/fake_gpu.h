@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Control of the simulated GPU behind libfake_cuda.so and libcupti_fake.so, for tests (C, so that ctypes can call it).
  *
  * The GPU is a set of streams on one clock. An operation launched at host time t starts when its stream is free, but

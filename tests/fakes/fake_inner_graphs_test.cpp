@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs inside graphs: the simulated CUPTI reports of them what the real one was measured to
 // (docs/lab/cupti-graphs.md).
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated driver and the process: injection, fork.
 #include <sys/wait.h>
 #include <unistd.h>

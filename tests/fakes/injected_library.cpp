@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the simulated driver loads in fake_process_test: counts its initialisations in FAKE_INJECTED.
 #include <cstdlib>
 #include <string>

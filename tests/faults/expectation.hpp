@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must hold for a program that met faults: no record is lost unless the loss is reported.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fault: which call of libprof's to the C library goes wrong, and how. In text, as it is handed to the program:
 //
 //   write@5+3=fail:28     the 5th write and the two after it fail, with errno 28

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws faults from a seed, has a program meet them with libprof in it, and compares with the program alone: its
 // output, status and length are the same, the captures have what they should, and what they lack is said. By the
 // environment:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a call of libprof's to the C library meets (faulty_libc.cpp stands in front of each).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loaded before libprof, it stands between it and the C library, and has libprof's calls meet the faults of the
 // variable FAULTS (fault.hpp). Calls of the program and of other libraries are handed on as they are. What happened is
 // counted in the file that FAULTS_REPORT names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that works on the simulated GPU, and what it does goes by a number alone: the same output and status each
 // time, whatever becomes of libprof in it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the program that meets faults writes down of its own work, in a file that it maps: an entry stands there when
 // the thing that it is of is done.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one seed draws: the options of a recording, and the faults that it meets.
 #pragma once
 

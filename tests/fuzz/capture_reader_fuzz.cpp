@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a capture: as they are, and with every checksum made right, so that what lies behind the checksums is
 // reached too. Whatever is delivered must have the form of its type.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A mutator for what is mostly zero: the words that are not are its numbers.
 #pragma once
 

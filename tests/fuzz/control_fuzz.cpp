@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a request's line and as an answer: refused and nothing changed, or understood, and then what is made of
 // it is understood as the same again.
 #include <cstddef>

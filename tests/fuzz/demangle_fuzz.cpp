@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a symbol: a name of bounded length, or none.
 #include <cstddef>
 #include <cstdint>

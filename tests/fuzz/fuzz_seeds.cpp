@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fuzz_seeds FOLDER: what the fuzzers start from, each kind in a folder of its own that is made anew: a whole capture,
 // a deflated one, one whose front was trimmed, the rings of a running process, names, symbols, settings.
 #include <cstdio>

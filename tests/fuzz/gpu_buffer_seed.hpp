@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A buffer of CUPTI's with a kernel and a copy that have ended, as a process that dies may leave it: full to its last
 // byte (record/cupti/cupti_layout.hpp).
 #pragma once

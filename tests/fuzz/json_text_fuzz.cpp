@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a name: JSON that another library reads back to the same bytes, and text that moves no cursor.
 #include <cstddef>
 #include <cstdint>

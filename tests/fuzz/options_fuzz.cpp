@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any "name=value" as a setting. One that is accepted is accepted again, and its printed text makes the same value. One
 // that is refused changes nothing, and the line names what is accepted.
 #include <cstddef>

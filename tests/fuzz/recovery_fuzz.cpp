@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the rings of a process that died, behind a header that is accepted.
 #include <array>
 #include <cstddef>

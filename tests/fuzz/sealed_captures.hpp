@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For fuzzers: any bytes made into a capture whose magics and checksums are right, so that what lies behind them is
 // reached; and a mutator that changes a capture chunk by chunk.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A capture, changed chunk by chunk, through all that is made of captures: timeline, attribution, every report in every
 // format, the trace. What comes out must be whole: JSON that another library reads, self times that add up.
 #include <cstddef>

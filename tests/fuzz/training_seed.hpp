@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A capture for the fuzzers to start from that has something of all that a timeline is made of: adopted work, a CUDA
 // graph and its replays, waits, start/end ranges, explicit parents, PyTorch's ranges, two windows, GPU work of every
 // kind.

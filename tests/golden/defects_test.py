@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The checks of this folder object to traces with a defect: each is seeded in a good trace, and must be found."""
 import copy
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holistic Trace Analysis reads the recorded captures' traces, and its numbers are libprof's.
 
 Each of its analyses that a trace of one rank without framework operators can answer is run. Where an analysis gives

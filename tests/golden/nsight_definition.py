@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nsight Systems' projection of NVTX ranges (its report nvtx_gpu_proj_sum), from nothing but an exported trace.
 
 An operation counts for a range if the CUDA call that launched it lies within the range in time, on the same thread.

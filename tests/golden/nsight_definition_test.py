@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The report nvtx_gpu_proj_sum of the recorded captures, computed again from their traces by Nsight's definition; and
 what that definition misses, which gpu-projection has."""
 import math

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Perfetto's importer sees of the recorded captures' traces exactly what was written, without an error, and every arrow
 goes from its call to its operation."""
 import collections

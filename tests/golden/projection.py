@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The GPU projection once more, from nothing but the exported trace: what was open when a kernel was launched is read
 off the times of slices on a thread's rows, where libprof goes by the order of its records.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every number of the recorded captures' GPU projection, computed again from their traces; and each nanosecond of GPU
 work in exactly one row."""
 from projection import figures, project

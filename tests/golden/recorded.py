@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The captures that the repository ships, as the prof command exports and reports them.
 
 Every check of this folder is called with the prof command and, if wanted, a folder of captures:

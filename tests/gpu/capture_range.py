@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """capture_range=cudaProfilerApi on a GPU, with each way in which a program can call it.
 
     capture_range.py --prof BUILD/bin/prof [--json VERDICT.json]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares what libprof reports of tests/gpu/truth/device_launches with what its kernels know of themselves.
 
     check_device_launches.py --journal J.json --projection P.json --kernels K.json --summary S.txt

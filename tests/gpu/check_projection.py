@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks a GPU projection of one of the examples' training runs.
 
     check_projection.py PROJECTION.json [--adopted] [--ranges NAME…]

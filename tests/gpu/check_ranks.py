@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the captures of a DDP run (train_ddp.py), one for each rank.
 
     check_ranks.py DIR [--ranks N] [--steps N]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares what libprof reports of the truth program with what the program knows of itself.
 
     check_truth.py --journal JOURNAL.json --projection P.json --kernels K.json --copies C.json [--json VERDICT.json]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares libprof's kernel table of a run with torch.profiler's of the same run made again.
 
     compare_torch.py --prof KERNELS.json --torch TORCH.json [--json VERDICT.json]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whether a second copy of CUPTI's library can be used in a process after the first was finalized.
 
     cupti_copies.py FIRST SECOND        two different files, as …/nvidia/cu13/lib/libcupti.so.13

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How PyTorch programs with a thread that pins memory end, with libprof and without, on a loaded machine.
 
     exits.py PROF [--exits 500] [--at-once 32] [--limit SECONDS] [--work DIR] [--json FILE]

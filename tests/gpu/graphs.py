@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """CUDA graphs of PyTorch on a GPU: does a replayed step split as the same step does eagerly?
 
     graphs.py [--prof BUILD/bin/prof] [--work DIR] [--json VERDICT.json] [--only RUN]…

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """CUDA graphs that were captured at another time than they are replayed, on a GPU; and what listening for them costs.
 
     idle_graphs.py [--prof BUILD/bin/prof] [--work DIR] [--json VERDICT.json] [--only RUN]…

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks a jitted JAX training step under `prof run`: its ranges and its kernels.
 
     jax_step.py PROF PUSH_LIBRARY

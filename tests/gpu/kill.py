@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How much of a GPU-bound run survives its death.
 
     kill.py PROF [--kills 20] [--work DIR] [--json FILE]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A program that uses another profiler itself, under `prof run` on a GPU: what each records, and libprof's message.
 
     profiler_beside.py --prof BUILD/bin/prof [--profiler torch|proton] [--work DIR] [--json VERDICT.json]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks what `prof run` records of PyTorch by itself: a training run with record_function ranges and no NVTX.
 
     pytorch_ranges.py PROF [--json FILE]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains the model of examples/train.py with DistributedDataParallel: one rank for each GPU.
 
     prof run -- python3 -m torch.distributed.run --standalone --nproc-per-node 2 train_ddp.py

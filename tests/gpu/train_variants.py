@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains the model of examples/train.py in the ways that profilers find hard.
 
     train_variants.py --variant eager|amp|compile|reduce-overhead|graph|streams

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks the C++ trainer's GPU arithmetic against its CPU reference. Exits with 77 if there is no GPU.
 #
 #   tests/gpu/trainer_check.sh CPP_TRAINER

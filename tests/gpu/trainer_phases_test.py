@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The phases of the C++ trainer, on the CPU: rows below the step, and the steps that count.
 
     trainer_phases_test.py PROF CPP_TRAINER

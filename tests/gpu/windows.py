@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hundreds of windows in a program that keeps launching: it must survive, and the capture must have each step whole.
 
     windows.py --library libprof.so --prof PROF --seconds 30

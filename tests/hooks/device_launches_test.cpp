@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules whose kernels can launch kernels: ELF files made here, as nvcc makes them in what matters, whole and cut
 // short.
 #include "hooks/cupti/device_launches.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of graphs: from a kernel's node id alone they give the captured node.
 #include <gtest/gtest.h>
 

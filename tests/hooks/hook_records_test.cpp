@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records that NVTX's calls become: the same on the short way, which nearly all take, and on the long one, which is
 // that of every push while some range is watched.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program of which a part was compiled with PROF_DISABLE: that part has no ranges, and the other all of its own.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module of kernels, as far as it matters whether they can launch others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX events as the tests' programs send them.
 #pragma once
 

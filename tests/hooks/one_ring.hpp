@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The least region that hooks can write to: one ring, and no room for CUPTI's buffers.
 #pragma once
 

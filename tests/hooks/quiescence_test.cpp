@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // other_threads_are_quiescent() for threads that sleep, run, starve, are suspended and end.
 #include "hooks/cupti/quiescence.hpp"
 

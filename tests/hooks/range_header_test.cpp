@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What <prof/range.hpp> passes to the tool, and when: to libprof while it records, to any other tool always.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges in a process without a tool.
 #include <gtest/gtest.h>
 

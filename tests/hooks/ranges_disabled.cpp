@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of mixed_ranges_test that was compiled without ranges.
 #define PROF_DISABLE
 #include <prof/range.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges that a signal's handler makes on the thread that it interrupts.
 #include <gtest/gtest.h>
 #include <nvtx3/nvToolsExt.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that neither runs nor sleeps, at a place of the test's choosing and for as long as it wants: to the kernel
 // it is in uninterruptible sleep, as a thread is that has a child by vfork. It stands in for one that is ready to run
 // and gets no processor, which no test can have at will.

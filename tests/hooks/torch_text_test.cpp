@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removing PyTorch's suffixes from names, compared with a regular expression, on misleading names.
 #include "hooks/nvtx/torch_text.hpp"
 

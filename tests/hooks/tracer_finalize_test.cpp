@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When the tracer finalizes CUPTI: never while a thread would go on with memory of CUPTI's that is freed by that, which
 // the fake counts.
 #include <cuda_profiler_api.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tracer asks of CUPTI, and when: against the fake, which dies where the real one crashes.
 #include "hooks/cupti/tracer.hpp"
 

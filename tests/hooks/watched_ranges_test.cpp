@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which pushes match, by name, domain and thread. tests/session/schedule_test.cpp tests what follows from a match.
 #include "hooks/nvtx/watched_ranges.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the hooks have written, taken from all rings of a region.
 #pragma once
 

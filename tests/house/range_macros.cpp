@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every macro of <prof/range.hpp>, in every kind of function. range_macros_test.py compiles it with ranges and without.
 #include <prof/range.hpp>
 

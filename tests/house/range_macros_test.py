@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The macros of <prof/range.hpp> as compilers see them: with and without ranges, right and wrong uses.
 
 Usage: range_macros_test.py <include folder of NVTX> <compiler>...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arrows between the rooms of src/: which room may include which.
 
 `python3 room_includes.py <src>` lists every include that follows no arrow, and exits with their number.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rooms' includes go one way, and the check that says so notices when one does not."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """<prof/session.hpp> as compilers and linkers see it.
 
 Usage: session_header_test.py <libprof.so> <include folder of NVTX> <compiler>...

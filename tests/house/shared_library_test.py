@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libprof.so as the dynamic linker sees it: what it needs, what it shows, how it is loaded.
 
 Usage: shared_library_test.py <libprof.so> <folder with the rooms' archives>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All rooms share the namespace prof, so a type's name stands in one header only.
 
 Two definitions in two headers compile as long as no source sees both; the linker then keeps the inline functions of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No wait in the program's process goes by the system's clock: set back, it would make "five seconds at most" hours."""
 
 import pathlib

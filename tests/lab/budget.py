@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures what a run under `budget=1%` loses, and whether its estimates are right, in one process.
 
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none PROF_OUTPUT_DIR=DIR \\

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a budget costs a run, from the time of each of its steps.
 
 Whole stretches of a launch-bound training, with and without libprof, differ by more than a budget of 1 %. So comparing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chunks of a capture that was closed in good order, read as docs/reference/capture-format.md has it."""
 
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How fast a trace is written: torch.profiler's export_chrome_trace beside `prof export`, on one core of one machine.
 
     export_speed.py --prof PROF --reader SCALE_BENCH --steps 60

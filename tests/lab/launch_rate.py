@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What profilers cost a step, against how often it launches.
 
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none \\

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures libprof on one GPU: every way in, train.py with and without AMP, the same runs under
 # torch.profiler, what CUPTI itself does, and what it all costs a step. Needs a build of this tree,
 # PyTorch and a GPU; takes about nine minutes.
@@ -18,7 +19,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 gpu=$root/tests/gpu
 if [ $# -lt 1 ]; then
-    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,16s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then

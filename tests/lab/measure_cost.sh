@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures what libprof costs on one GPU, beside others. Needs a build of this tree, PyTorch and a GPU.
 #
 #   tests/lab/measure_cost.sh OUTDIR [STAGE…]     stages: launchbound gpubound graphs residue
@@ -12,7 +13,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -lt 1 ]; then
-    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures what profilers cost a training step, in one process with their windows interleaved.
 
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none \\

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the Markdown table of the documentation from the projections of examples/train.py.
 
     report_table.py DIR > table.md

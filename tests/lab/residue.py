@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures what a profiler leaves in a step's time that cannot be taken out of the process again.
 
     residue.py --library libprof.so --client-library libdiscarding_client.so --launch-turns launch_turns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a role takes beside another, from the windows of processes that took turns (residue.py)."""
 
 import statistics

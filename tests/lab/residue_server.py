@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A PyTorch process that takes turns, for residue.py: a line in, a line out. launch_cost/turns.cpp does the same in C++.
 
     residue_server.py CHANGE WORKLOAD,… LIBPROF CLIENT_LIBRARY      CHANGE: none, join, start-stop, torch

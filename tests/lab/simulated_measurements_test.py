@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """residue.py and budget.py on the simulated GPU, from beginning to end: what they find, not how long it took.
 
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none PROF_CUPTI_LIBRARY=… \\

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Starts and stops libprof many times in one process: how long both take, and what grows.
 
     LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none start_stop.py --cycles 100

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holds of every row of the options' table, whichever options there are. docs/ is checked against the table here,
 // the help of the command in tests/cli/cli_test.py.
 #include <gmock/gmock.h>

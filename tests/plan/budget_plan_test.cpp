@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan behind the option budget, on simulated jobs (simulated_job.hpp).
 #include "plan/budget_plan.hpp"
 

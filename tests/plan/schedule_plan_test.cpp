@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules and capture ranges as pure policy: which steps are recorded, in which window. The expected lines are worked
 // out by hand from torch.profiler.schedule's documentation.
 #include "plan/schedule_plan.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which steps are slow, with lengths worked by hand.
 #include "plan/slow_steps.hpp"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program annotated with NVIDIA's nvtx package, which writes down what it annotates.
 
     annotated.py LOG

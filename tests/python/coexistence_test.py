@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tools that watch a Python program have under `prof run`, with phases, the results that they have without; and the
 phases are there.
 

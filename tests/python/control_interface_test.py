@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control from inside by ctypes: status, options, callbacks and the log (prof/prof.h), and NVTX used before libprof.
 
 Usage: control_interface_test.py <prof> <libprof.so> <nvtx_push.so>

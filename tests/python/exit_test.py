@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a Python program under `prof run`: a daemon thread that comes back from a blocking call must not meet a longer
 end than without libprof (exit_window.cpp), and what the GPU did is kept, however the process ends.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A daemon thread's blocking call, and the time in which its return ends the process. When Python ends, a thread of a
 // daemon's that comes back from such a call is ended by pthread_exit, and where a function on its stack is noexcept, as
 // a C++ destructor is, that is an abort.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers of multiprocessing's, forked while their parent has a range open: some make ranges, one does not, one is killed,
 and all of a pool's do. Prints what each has made: "pid ranges", in the order of their numbers.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forked workers of a Python program, recorded through LD_PRELOAD and under prof run: each worker's capture has the ranges
 that it made. Needs no GPU.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a JAX program does with annotations. Prints what must not depend on whether a profiler observes it."""
 import functools
 import sys

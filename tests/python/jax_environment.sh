@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a Python environment with a real JAX that computes on the CPU, under build/, once for each list of packages;
 # prints its interpreter.
 #

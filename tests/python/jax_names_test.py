@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of operations in HLO, as XLA prints it: which it leaves out, and what they have in common."""
 import pathlib
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Annotations of a real JAX on the CPU: they are ranges under `prof run`, and the program does not change.
 
 Usage: jax_test.py <prof> <version of Python> <version of JAX>

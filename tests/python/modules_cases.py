@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs whose modules are known by hand, for modules_test.py. What they print does not depend on libprof."""
 import sys
 import time

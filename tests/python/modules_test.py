@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules of real PyTorch programs on the CPU: their names and calls by hand, their backward by functions that take a known
 time, and that the program does not change.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVIDIA's own nvtx package, with LD_PRELOAD and under prof run: the capture's report and trace equal what the
 annotated program wrote down itself. Needs no GPU.
 

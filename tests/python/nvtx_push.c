@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the stand-in for torch has in C: nvtxRangePushA and nvtxRangePop, since NVTX is a header and NVIDIA's Python
  * package calls other functions of it than PyTorch does; and the profiler state of a thread, which is looked at when
  * the thread has ended, later than anything that Python knows of. */

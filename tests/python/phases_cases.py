@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch programs without ranges of their own, for phases_test.py. They print what must be the same with libprof and
 without: losses to the last bit, what was caught, dynamo's counters.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What observing phases costs on the CPU, as ratios to the same without: a nested module's call, and a step.
 
     prof run --name with -- PYTHON phases_cost.py; prof run --phases off -- PYTHON phases_cost.py

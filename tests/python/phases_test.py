@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phases of real PyTorch programs on the CPU: what is observed, counted by hand, and that the program does not change.
 
 Usage: phases_test.py <prof> <version of Python, or debian>

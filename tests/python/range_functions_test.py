@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """prof_range_push, prof_phase_push and prof_keep_text, by ctypes.
 
 Usage: range_functions_test.py <prof>

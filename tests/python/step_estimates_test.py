@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The estimates of a step's costs as docs/guide/budget.md shows how to have them in Python: its code, in a program whose
 numbers are worked out by hand, and beside what `prof report` says. Needs neither a GPU nor PyTorch.
 

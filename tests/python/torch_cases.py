@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that use PyTorch's record_function; each is to behave the same with and without `prof run`.
 
     torch_cases.py CASE

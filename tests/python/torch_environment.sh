@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a Python environment with a real PyTorch that computes on the CPU, under build/, once for each list of packages;
 # prints its interpreter. Of PyTorch's CUDA libraries those of the machine's toolkit are used: all that it asks for
 # would be 5.4 GB, and this is 1.8.

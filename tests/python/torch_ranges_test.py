@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's record_function ranges and operators under `prof run`, with a stand-in for torch: what is recorded, and
 that the program is unchanged. Needs neither a GPU nor PyTorch.
 

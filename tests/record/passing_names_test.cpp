@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of ranges' names by itself: whose id means which text, and for how long.
 #include "record/passing_names.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ring/known_texts.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explores all executions of a few threads under the release/acquire part of the C++ memory model: not only all
 // interleavings, but also all values that a load may return besides the latest.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checker itself, on small programs whose outcomes are known from the standard.
 #include "ring/memory_model.hpp"
 

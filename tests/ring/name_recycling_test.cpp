@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When names of ranges are freed: not while a thread is at one, nor while one is in a ring.
 #include "ring/name_recycling.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ring, its life and the gate on all executions that release and acquire allow, within small bounds: the code of
 // src/ring with the atomics of a memory model. That each of its orders is needed is shown by taking them away in turn.
 #include <gtest/gtest.h>

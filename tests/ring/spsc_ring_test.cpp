@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ring/spsc_ring.hpp"
 
 #include <gtest/gtest.h>

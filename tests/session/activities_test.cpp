@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recordings of a part of what a program does on the GPU. The trainer's step has 9 kernels, a copy and a set
 // (plain_victim.cpp); its names say to which range each kernel belongs.
 #include <gtest/gtest.h>

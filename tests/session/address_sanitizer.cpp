@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What clang 16's address sanitizer lacks in a program that forks while its threads allocate. It does not lock its
 // allocator around a fork (later versions do): a lock that another thread holds at that moment is never released in
 // the child, and a child that allocates waits for it for ever.

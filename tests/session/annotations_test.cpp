@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program in C annotates (annotations_victim.c), as its capture has it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program in C that annotates and controls itself by libprof's C interface alone; for annotations_test.cpp. */
 #include <prof/prof.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // api_calls in a program on the simulated GPU: the driver's calls find the same work in the same ranges as the
 // runtime's.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a recording begins by itself: by the way in which libprof came into the process (autostart_victim.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

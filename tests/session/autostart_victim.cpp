@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that links libprof on demand; one scene a run, for autostart_test.cpp.
 //
 //   autostart_victim range | asks | asks-late | session | asks-then-session | starts-twice | child | asks-then-child

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs scenes of a victim without libprof and with it: status and output are to be the same.
 #pragma once
 

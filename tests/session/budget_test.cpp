@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The option budget in a whole program on the simulated GPU (schedule_victim.cpp).
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control from inside the process by the C interface: status, options, callbacks and the log (callbacks_victim.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that controls libprof and is called back by it; one scene a run, for callbacks_test.cpp.
 //
 //   callbacks_victim SCENE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job that is controlled from outside while it runs (control_victim.cpp), by the code that `prof ctl` runs.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainer on the simulated GPU that does what it is told, a line at a time, so that a test knows what it has done
 // when it asks `prof ctl`'s questions of it. Answers each order with a line.
 //

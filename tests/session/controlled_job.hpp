@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that does what it is told (control_victim.cpp), and is asked as `prof ctl` asks.
 #pragma once
 

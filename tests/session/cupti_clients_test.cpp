@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Another client of CUPTI in the program, before libprof, with it and after it: who gets what, and that CUPTI is never
 // finalized under it (cupti_clients_victim.cpp).
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other clients of CUPTI in the program, one scene a run, for cupti_clients_test.cpp. What a scene prints is what the
 // other client got; what libprof did to CUPTI goes to the file "calls".
 //

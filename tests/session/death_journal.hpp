@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program that is about to die says of itself, in a file that it maps: an entry is written when the thing that
 // it tells of is done, so libprof has had its chance. Written by one thread for each area, read by the test afterwards
 // and, the counts, meanwhile.

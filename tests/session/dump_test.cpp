@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dumps (docs/guide/flight-recorder.md#dumps): what a recording has, written out while it goes on (dump_victim.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

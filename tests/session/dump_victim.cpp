@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program on the simulated GPU that dumps its recording while it goes on. Its steps are numbered: the payload of
 // their range, and prof_step's.
 //

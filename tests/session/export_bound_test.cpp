@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How large a capture is read back in the program (session/export_bound.hpp).
 #include "session/export_bound.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens while a program's first range makes libprof start (first_range_victim.cpp). NVTX has whoever makes a
 // range in that time wait for its end.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes its first range, with which NVTX loads libprof and libprof starts to record (in_start.cpp, preloaded, says
 // when), and something else happens meanwhile:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flight recorder (docs/guide/flight-recorder.md): a recording of which only the latest part is kept, in a whole
 // program on the simulated GPU (flight_recorder_victim.cpp).
 #include <gmock/gmock.h>

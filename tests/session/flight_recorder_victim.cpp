@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that would run for ever, on the simulated GPU, while only the latest part of its recording is kept. Its
 // steps are numbered (the payload of their range), so that the test knows which are there.
 //

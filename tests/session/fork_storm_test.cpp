@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forks at any moment of whatever else libprof is asked to do (fork_storm_victim.cpp): nobody hangs or crashes, no
 // capture is damaged, and a child that ends in good order has all that it recorded.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that launch and make ranges, threads that start, stop, pause, resume, sync, step and dump, and threads that
 // fork children and grandchildren of them, which do the same, for some time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Children that are forked while their parent records: each has a capture of its own, from its first range on. Scenes
 // of forked_victim.cpp, each run without libprof and with it.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Children that are forked while their parent records, one scene a run, for forked_children_test.cpp. What a scene
 // prints is the same with libprof in it and without, but for what it says of libprof's functions.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs that were captured while nothing was recorded, or in an earlier recording of the process: whole programs on
 // the simulated GPU (idle_graphs_victim.cpp). Each kernel's name says which row it belongs to, so what is checked comes
 // from the program alone.

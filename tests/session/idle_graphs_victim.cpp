@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that captures its step as a CUDA graph at one time and replays it at another, one scene a run, for
 // idle_graphs_test.cpp. A kernel's name is the path below its iteration of the row that is to own it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For programs that are run with it preloaded: while libprof starts a recording and asks for the host's name, the
 // program's function in_start() is called, once.
 #include <dlfcn.h>

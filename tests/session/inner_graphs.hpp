@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs inside graphs, and updated ones, for victims.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What crosses libprof.so's border: rows of the summary, and messages in NVTX's payloads (interface_victim.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What programs hand to libprof, and get from it, through its own headers and NVTX's; one scene a run, for
 // interface_test.cpp.
 //

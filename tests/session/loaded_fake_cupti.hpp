@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For programs under test: the simulated CUPTI that libprof has opened in them.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """clang refuses an access without the lock and a wrong order of locks (base/thread_annotations.hpp): the builds of the
 sanitizers rely on that. Skipped where there is no clang."""
 

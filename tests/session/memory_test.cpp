@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libprof takes of a process's memory while it records: the same program is run with it and without it
 // (memory_victim.cpp), and what the kernel says of its anonymous memory is compared. The rings are in anonymous memory
 // for it (PROF_RINGS=memory).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program whose memory is looked at, on the simulated GPU, with libprof or without it. One scene a run:
 //
 //   memory_victim crowd THREADS     so many threads at once, each with ranges, names of its own, launches

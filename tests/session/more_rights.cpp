@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded, it has a program believe that it was made set-user-id.
 #include <dlfcn.h>
 #include <sys/auxv.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file system that makes no holes, for programs that are run with it preloaded.
 #include <fcntl.h>
 #include <linux/falloc.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small trainer on the simulated GPU, for the session's tests: what it launches under which range is known, since a
 // kernel's name says the range that it belongs to ("forward_k" under "forward").
 //

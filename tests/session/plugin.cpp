@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin of plugins_victim.cpp, which loads it, has it work, and lets it go. It is built several times, each with
 // another PLUGIN: all of its names then differ in that letter only, and stand at the same places.
 #include <cuda_runtime_api.h>

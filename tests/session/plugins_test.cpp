@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared objects that are closed, with names in them or with libprof: each scene of plugins_victim.cpp is run without
 // libprof and with it.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared objects that come and go, one scene a run, for plugins_test.cpp. What a scene prints and its status are to be
 // the same with libprof in it and without.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More than libprof can keep, or than CUPTI can do (pressure_victim.cpp): what is kept is right, and the rest is
 // counted.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that asks more of libprof than one may, on the simulated GPU:
 //
 //   pressure_victim flood THREADS RANGES    so many threads push and pop so many ranges each, as fast as they can

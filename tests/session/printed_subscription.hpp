@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What CUPTI is asked to tell, printed by a victim.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that dies, however and wherever, leaves what it has recorded: every range and launch that its own journal
 // tells of, in order, and every kernel of which CUPTI had been told. The moment of death is chosen by how much is in
 // the journal by then. PROF_DEATHS: how many processes die (20).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Works on the simulated GPU until it dies, and says what it has done in a journal of its own.
 //
 //   process_death_victim JOURNAL WAY ENTRIES: dies by itself when its first thread has made so many entries.

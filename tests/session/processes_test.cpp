@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Children, daemons, files closed behind libprof's back, threads and handlers that outlive main: each scene of
 // processes_victim.cpp is run without libprof and with it; status and output are to be the same, and the captures are
 // to have what the scene says.

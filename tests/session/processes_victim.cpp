@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes and their ends, one scene a run, for processes_test.cpp. What a scene prints and its status are to be the
 // same with libprof in it and without.
 //

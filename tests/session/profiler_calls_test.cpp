@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cudaProfilerStart and cudaProfilerStop in quick succession, in a whole program on the simulated GPU
 // (schedule_victim.cpp).
 #include <gtest/gtest.h>

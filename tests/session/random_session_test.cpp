@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random programs through libprof.so as it is shipped, on threads of their own and one recording after the other in one
 // process. What stands in each capture is what the oracle and the simulated GPU's journal say. PROF_RANDOM_SEED and
 // PROF_RANDOM_PROGRAMS as in tests/collect.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures of a few records through the C interface (prof/read.h), worked by hand. reading_test.py compares what other
 // captures have with what the command prints.
 #include <prof/prof.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What another language reads through libprof.so (prof/read.h), by ctypes alone, against what the prof command prints.
 
     reading_test.py LIBPROF PROF WRITE_RANDOM_CAPTURES [unittest's arguments]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What programs need that are run as victims scene by scene. Those that are not linked to libprof may have it all the
 // same.
 #pragma once

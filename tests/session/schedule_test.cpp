@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules and capture ranges in a whole program on the simulated GPU (schedule_victim.cpp): exactly the iterations
 // that were asked for are in the capture, and nothing of the others.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program of numbered iterations, for the tests of what is recorded when. Iteration i launches three kernels named
 // "iteration_<i>"; before the first "setup" is launched, after the last "teardown", and between iterations nothing.
 //

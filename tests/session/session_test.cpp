@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libprof.so in a program on the simulated GPU: what comes out is compared with the GPU's own journal and with the
 // program's naming of its kernels (victim.cpp).
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a session that stand alone: settings, steps, locks, places.
 #include <gtest/gtest.h>
 #include <sys/stat.h>

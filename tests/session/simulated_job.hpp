@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training job as a plan sees it: steps whose lengths come from a model, and what windows add to them. Simulated
 // time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A disk that does not answer, for programs that are run with it preloaded: between slow_disk_block() and
 // slow_disk_release() no write to a file whose name ends in ".prof" comes back, and none is made.
 // slow_disk_await_writer() returns when a thread is in one. Or one that is full: after slow_disk_fill() the first of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For programs that are run with it preloaded: the host takes its time to say its name, and so whoever starts a
 // recording, who asks for it, is at it for a while.
 #include <dlfcn.h>

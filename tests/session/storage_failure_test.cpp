@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Storage that fails a recording (storage_failure_victim.cpp): the program's outcome is what it is without libprof,
 // what was captured stays readable, and what was lost is counted or said in one line.
 #include <gtest/gtest.h>

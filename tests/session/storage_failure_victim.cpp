@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that records more than its storage may take, on the simulated GPU:
 //
 //   storage_failure_victim STEPS [remove-output | block-disk | block-disk-first | fill-disk | fill-rings | told |

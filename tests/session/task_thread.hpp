@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread with a name that does what it is told, one thing after the other.
 #pragma once
 

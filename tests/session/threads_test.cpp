@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who works for whom, and what becomes of ranges that are opened and closed in unusual ways: libprof.so in a program on
 // the simulated GPU that names each kernel by the row that is to own it (threads_victim.cpp).
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads, domains and calls on the simulated GPU, one scene a run, for threads_test.cpp. A kernel's name is the path
 // of the row that is to own it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded before libprof: a write to a capture (*.prof) that is cut short because the process is killed in it.
 //
 //   TORN_AT=N        the N-th write, or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that is killed in the middle of a write (torn_write.cpp): what was to be written is read all the same, also
 // what is nowhere else (properties, windows' ends, what graphs were captured under). PROF_TORN_WRITES: how many writes
 // are drawn (6).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of a program on the simulated GPU, and children of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A disk that stops to answer and stays so (unresponsive_disk_victim.cpp): nobody waits for it, the end of the process
 // included, and what it did not take can be had from the rings.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program whose capture's disk stops to answer (slow_disk.cpp, preloaded), and stays so:
 //
 //   unresponsive_disk_victim exit | exit-first | exit-in-stop | exit-paused | before-exit | resume | steps | exports

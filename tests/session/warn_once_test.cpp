@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libprof's line on stderr (session/warn_once.hpp), wherever that leads: it never ends the program, and never holds it
 // up.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recording that is paused and resumed, in a whole program on the simulated GPU (windows_victim.cpp).
 #include <gtest/gtest.h>
 

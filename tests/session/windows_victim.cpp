@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that pauses and resumes its recording in the middle of its work, with the GPU behind it, for the tests of
 // windows. Kernels launched while it records are "recorded_k", those launched while it does not "unrecorded_k".
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one way in which tests put captures together: what threads did and what the GPU did, at times in nanoseconds.
 //
 //     capture_builder capture;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a program with an environment that the test gives, and returns its exit status and its output.
 #pragma once
 

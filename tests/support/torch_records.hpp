@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records of PyTorch's NVTX observer, for captures worked by hand.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides for which thread a thread that matches the adoption pattern works at a given moment. It is the one other
 // thread that fulfils three conditions; docs/reference/attribution.md has the reasons.
 // - The moment lies in its annotated time, from its first range to its last.

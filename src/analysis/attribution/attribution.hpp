@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides to which ranges each GPU operation belongs:
 // - the ranges that were open on the launching thread;
 // - if that thread works for another one (autograd's threads, and those that declare it), the ranges that adopt the

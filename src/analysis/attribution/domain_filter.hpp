@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects the NVTX domains that are shown. Ranges of a hidden domain have no rows and no self time: their work goes to
 // the next enclosing range that is kept. Pure functions; one pattern match for each domain and pattern.
 #pragma once

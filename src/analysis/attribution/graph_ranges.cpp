@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/attribution/graph_ranges.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places the ranges under which nodes of CUDA graphs were captured under each launch of the graph.
 //
 // Of the ranges that were open at a node's capture, these count:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the names that folding merges into one row. Distinguishes counters from kinds: a counter has many names or few
 // instances of each, whereas a few names that recur often are different things.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The purpose of a GPU operation: computing, communicating with other GPUs, or moving memory.
 //
 // Kernels are classified by name, as HTA does: NCCL's (ncclDevKernel_…, ncclKernel_…, ncclSymk…) are communication. All

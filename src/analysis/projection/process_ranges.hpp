@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of start/end ranges, which belong to the process and not to any thread's tree.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPU projection by range path: what each range cost on the GPU. docs/reference/attribution.md defines every column.
 #pragma once
 

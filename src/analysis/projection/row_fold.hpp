@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses which rows of a projection a printed table shows, and sums up the others.
 //
 // A table with few rows is shown whole. Of a larger one, the rows with the most GPU time are kept (ties: the most host

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tree of the projection's rows. Ranges with equal folded names under the same parent row share one row. Ranges
 // that were open at a CUDA graph's capture have separate rows. Linear in the ranges.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text that represents a range in a path. Pure functions.
 #pragma once
 

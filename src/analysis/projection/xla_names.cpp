@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/projection/xla_names.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the texts of ranges that XLA pushes in the NVTX domain TSL, and the names that JAX gives to operations (HLO's
 // op_name). Pure functions; linear in the text, even for hostile input.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns the ranges that XLA pushes for a JAX program in the NVTX domain TSL into phases (rules: docs/guide/jax.md).
 // Ranges that represent phases move to the domain of phases. Ranges of no use to a user are removed from attribution:
 // the compiler's passes, containers of operations, and all operations of a phase but the first.

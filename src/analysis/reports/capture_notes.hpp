@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines about a capture itself that every report and trace has: which process it was, and what a reader should know
 // before trusting the numbers. One line each, as plain text (names in it not yet escaped). Pure functions.
 #pragma once

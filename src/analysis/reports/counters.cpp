@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of the program's counters (PROF_COUNTER, prof_counter), by name.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the process of a capture ended. A pure function; the report `death` is declared in reports.hpp.
 #pragma once
 

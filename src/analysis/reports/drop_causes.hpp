@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each cause of dropped records means: the table of docs/guide/notes.md, for programs. Pure functions.
 #pragma once
 

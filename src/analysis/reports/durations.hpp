@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The statistics of a set of durations, and the columns that tables by name have for them. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/reports/gpu_projection.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report gpu-projection: GPU time by range, with what other threads launched for it, and what a step takes.
 // docs/reference/attribution.md defines every column. A pure function of a timeline.
 #pragma once

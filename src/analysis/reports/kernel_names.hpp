@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How kernels are called in reports: as C++ wrote them, by their function's name alone, or by their symbol.
 // Pure functions.
 #pragma once

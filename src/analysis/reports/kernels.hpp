@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables by kernel name and by kind of transfer. Pure functions of a timeline.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which call of a module was under way on a thread at a moment, and which call made a node of autograd's: prof.modules'
 // ranges (record/label.hpp), and those of PyTorch's observer for backward nodes, put in order. docs/guide/modules.md
 // has the rules. A pure function of a timeline; memory linear in its ranges.

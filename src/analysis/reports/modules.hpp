@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the modules of a PyTorch program cost on the host and on the GPU, as the tree that their attribute paths make,
 // for each phase in which modules work. docs/guide/modules.md defines every column. A pure function of a
 // timeline; linear in its ranges and operations, but for the depth of the tree.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The columns and cells that Nsight Systems' reports have in common; docs/reference/reports.md describes each report.
 // Pure functions for the makers of these reports. They throw std::bad_alloc only.
 #pragma once

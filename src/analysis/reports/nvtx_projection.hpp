@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges projected on the GPU as Nsight Systems defines it: an operation counts for a range if the call that launched
 // it was made inside, on the range's own thread. No adoption. Pure functions; linear in launches times open ranges.
 #pragma once

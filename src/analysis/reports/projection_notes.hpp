@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes about the rows of a GPU projection: rows that are left out, rows that stand for several things, work that has
 // no range. Pure functions.
 #pragma once

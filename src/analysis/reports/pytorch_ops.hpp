@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table that torch.profiler's key_averages() gives: by name, what PyTorch's operators, backward nodes and
 // record_function ranges took on the CPU and on the GPU; and beside each operator what its backward took.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reports of one capture as a value: the headline, each report with its tables, and the notes. Makers (reports.hpp)
 // return it, and export/report/ renders it in every format. Plain data. Names from the process are stored byte for
 // byte, and the renderer escapes them, unless a comment here states otherwise.

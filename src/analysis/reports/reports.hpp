@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every report by name: libprof's own, and those that users know from Nsight Systems, with its columns and definitions
 // (docs/reference/reports.md). Pure functions of a timeline; Nsight's reports do not apply adoption.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a step of the run costs on the GPU, range by range, estimated from the steps that were captured. The rows are
 // those of the GPU projection, with adoption. A pure function of a timeline; docs/guide/budget.md describes the method.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of a step as tables, for programs that read tables only. A pure function.
 #pragma once
 

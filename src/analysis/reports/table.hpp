@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table as a value: columns, each with the kind of its values, and rows of cells. A report makes it, and every
 // renderer of export/report/ shows the same one: text and Markdown for people, CSV and JSON for programs. Plain data.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The moment at which traces and reports begin.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/steps/captured_steps.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps that are completely in a capture, and the windows in which they were captured. Steps are recognised by the
 // marks of prof_step or of the range that counts them. Pure functions of a timeline.
 #pragma once

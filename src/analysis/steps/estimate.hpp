@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates a mean over all steps of a run from the captured ones, with a confidence interval. docs/guide/budget.md
 // derives the formulae. Pure functions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a capture as traces number them, whole or cut: ProfilerStep#N, as in torch.profiler. A pure function of
 // a timeline; linear in its ranges and marks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time that a step takes on the host and on the GPU, and the phases that use its GPU time. docs/guide/phases.md
 // defines each figure. A pure function of a timeline; linear in its ranges and operations.
 #pragma once

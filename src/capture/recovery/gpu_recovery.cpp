@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "capture/recovery/gpu_recovery.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the records from a buffer that CUPTI had not handed back when the process died. The number of records is
 // unknown, and the last one may be half written. So everything that can be a finished record is taken.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the names from an arena in the rings' mapping. The arena may be damaged, and its process may still be running.
 #pragma once
 

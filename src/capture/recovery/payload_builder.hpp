@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assembles the payload of a recovered chunk, part by part. Used by recovery.cpp, on one thread. Memory: the payload's.
 #pragma once
 

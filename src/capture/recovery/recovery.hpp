@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recovers what a dead process left in its rings and in CUPTI's buffers (ring/region_layout.hpp). The result is chunks
 // that follow those of its capture.
 //

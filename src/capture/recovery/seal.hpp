@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seals the capture of a process that died: appends what its rings and CUPTI's buffers still hold, and an end chunk.
 // Then it removes the rings' file, and unfinished copies, dumps and traces beside the capture. Afterwards the capture
 // needs nothing else: it can be copied, and the machine may be switched off.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads from the rings' file the chunks that a process was writing, or was about to write, when it died
 // (capture/write_buffer.hpp). They continue where the capture's file ends, and are treated as hostile input.
 #pragma once

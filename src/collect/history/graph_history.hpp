@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA graphs of the process, over all its recordings and the time between them: each living node, and the ranges
 // that were open when it was captured into its graph. Each new capture gets what it lacks of this, so that it explains
 // replays of graphs that were captured before it began.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of the texts of range names that are about to be freed (record/passing_names.hpp), for the records that the
 // drain thread keeps for long: open ranges, and ranges around the nodes of CUDA graphs.
 //

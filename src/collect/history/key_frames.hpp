@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides when a capture gets a key frame, and up to which key frame the capture may be trimmed. The limits are those
 // of the option `keep`: in time, or in bytes of the file. Reads no clock and does no I/O. Used by the drain thread
 // only.

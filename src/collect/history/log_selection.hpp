@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects the records of one thread that matter to living graph nodes. The graph history uses it in a sweep and to fill
 // a new capture. Pushes and pops are paired by their order alone; whether a range encloses a node is decided by time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is open on each thread after the records written so far, expressed as records. A reader that begins at a key
 // frame visits these first, and then finds the partner of each later closing record (format::chunk_type::open).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "collect/history/retention.hpp"
 
 #include <system_error>

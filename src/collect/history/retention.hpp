@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state that a capture with limits must repeat in each key frame, beside records: properties, windows, devices, the
 // clock and what is open. Such a capture keeps only its latest part. Used by the drain thread only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Written by src/export/chrome/generate_api_names.py from CUPTI's headers; do not edit.
 #include "export/chrome/api_names.hpp"
 

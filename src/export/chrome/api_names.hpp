@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The name of a CUDA API call, by CUPTI's callback id. It is the name that the programmer wrote: without the suffixes
 // for the version or the default stream of an entry point (`_v7000`, `_ptsz`), and without the compiler's leading
 // underscores. The trace also has the callback id, which distinguishes these variants. Ids have the same meaning in all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes timelines as a Chrome trace, in the dialect of torch.profiler (Kineto), which Perfetto, Chrome and Holistic
 // Trace Analysis read. docs/reference/chrome-trace.md describes every event and argument. Several captures may share
 // one trace.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes src/export/chrome/api_names.cpp: CUPTI's callback ids and the names of their CUDA API calls.
 
     src/export/chrome/generate_api_names.py <folder with cupti_runtime_cbid.h and cupti_driver_cbid.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of a kernel's event that depend only on its launch shape, as finished text: registers, shared memory,
 // occupancy, grid, block, cluster. A training run launches few shapes again and again, so the latest ones are cached.
 // One thread; memory is bounded, about 1 MB.

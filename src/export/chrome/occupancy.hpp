@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates from a launch's shape how full the GPU was: the three figures that Kineto's traces give for every kernel.
 // The estimate follows from resource limits (threads, blocks, registers, shared memory), as in NVIDIA's occupancy
 // calculator; nothing is measured. Unlike Kineto's, it allows a kernel shared memory beyond 48 KB: since the kernel

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps a driver call to the CUDA runtime function that makes it, the name by which tools recognise a launch, copy, set,
 // wait or allocation. The runtime calls such a driver function only from the function named here, or from a rarer one
 // (`cudaMemcpyToSymbol` also uses `cuMemcpyHtoD`).

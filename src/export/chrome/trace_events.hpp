@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the events of a Chrome trace as text, one a line. Begin an event, add arguments, then call end(). The text
 // goes to the sink in pieces of a quarter of a megabyte, which stay in the processor's cache. Names and texts are
 // passed as finished JSON strings (base/json_text.hpp), so that each is escaped once. One thread; about 100 ns an

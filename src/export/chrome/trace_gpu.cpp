@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPU part of a Chrome trace: the operations of each stream, and the ranges projected on it.
 #include "analysis/reports/kernels.hpp"
 #include "base/json_text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a Chrome trace before its events: the circumstances of each capture, and what it lacks. One thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host part of a Chrome trace: ranges, calls and marks of each thread, and the ranges of the process.
 #include <bit>
 #include <cmath>

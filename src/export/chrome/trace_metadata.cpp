@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metadata of a Chrome trace: names, labels and order of its processes and rows.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names as JSON strings, made once for each name id, however many events use it. One thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a Chrome trace that have their own source files, and what they share; export/chrome/chrome_trace.hpp
 // writes the whole. One thread; functions throw what the sink throws.
 #pragma once

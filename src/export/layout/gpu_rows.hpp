@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lays out the GPU side of a trace: the operations of each stream, and the ranges projected on it.
 //
 // Row 0 of a stream holds operations, and ranges that fit beside them. The range rows that follow hold ranges that

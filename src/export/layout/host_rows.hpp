@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lays out the host side of a trace: the activity of each thread, on rows whose slices nest.
 //
 // Row 0 is the thread's own. Ranges of two domains may interleave. A range that would partly overlap another goes to a

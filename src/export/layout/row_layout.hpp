@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lays out intervals on rows so that viewers show all of them. The slices of a viewer's row must be disjoint or nested;
 // Perfetto drops one of two slices that partly overlap. So an interval that does not fit goes to a spill row. If
 // `most_rows` are used up, which no viewer could show and only a damaged capture needs, the last row takes the rest.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cells of a table as text for people, in any format. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports as CSV (RFC 4180: CRLF, quotes where need be) with a header line. Times in ns, names byte for byte.
 // Pure functions.
 #pragma once

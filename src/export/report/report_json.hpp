@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports as JSON. Times in ns; names as printable() makes them (json_text.hpp), so nothing of a name is lost.
 // Pure functions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports as GitHub's Markdown, for pages and for the summaries of a CI: the same rows and notes as in text, without a
 // width. Of the columns it has those that matter most, and long names are shortened: CSV and JSON have all.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports for people: text for a terminal of `width` cells, ASCII but for names. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Report documents in one format, and the formats there are. One thread; offline.
 //
 // To add a format: a writer in a file of its own, the declaration of its maker here, a row in report_writer.cpp, and

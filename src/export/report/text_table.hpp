@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Aligned text for a terminal: columns of cells, as many of them as fit. One thread; offline.
 #pragma once
 

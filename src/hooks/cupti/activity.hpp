@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts CUPTI's activity records to libprof's. Runs on the drain thread.
 #pragma once
 

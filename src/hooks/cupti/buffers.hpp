@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUPTI's activity buffers: a bounded pool of them, and the queue of completed ones.
 //
 // Threads: take() runs on the application's threads, since CUPTI requests a buffer in the middle of a launch.

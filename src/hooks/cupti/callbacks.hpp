@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that CUPTI calls back: at CUDA calls, on the threads that make them; and with buffers, on any thread.
 // CUPTI's buffer callbacks get no pointer of libprof's, so the state of all of them is global, one per process. This is
 // the hot path: one clock read and one ring write at the entry and at the exit of each launching call, and for each new

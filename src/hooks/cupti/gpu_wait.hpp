@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for the GPU, like cudaDeviceSynchronize, from a thread that may have no CUDA context of its own.
 #pragma once
 

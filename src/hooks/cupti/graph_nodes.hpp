@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records when nodes of CUDA graphs are made and destroyed. The analysis later derives from these events under which
 // ranges a node was captured.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes of graphs inside another graph (child graphs, bodies of conditional nodes), while the calling thread
 // instantiates the outer graph.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The API calls for which libprof enables a CUPTI callback. They put work on a GPU, wait for it, allocate or free
 // memory (where the host may wait, too), begin the capture of a graph, or instantiate one.
 #pragma once

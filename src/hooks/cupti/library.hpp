@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcupti, opened at run time. It is never linked, so libprof also loads on a machine without it.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes src/hooks/cupti/launch_calls.inc: the API calls that put work on a GPU, wait for it, allocate and free
 memory, begin the capture of a graph or instantiate one, from CUPTI's headers.
 

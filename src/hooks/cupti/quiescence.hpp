@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Detects when the program's threads have left the CUPTI code that they were in.
 #pragma once
 

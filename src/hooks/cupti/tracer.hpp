@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libprof's one CUPTI client: it owns the subscription, the callbacks at CUDA calls and the activity records.
 //
 // Threads: one thread at a time calls attach(), flush() and detach(). It never calls them from a CUPTI callback, and

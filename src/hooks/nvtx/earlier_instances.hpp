@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX in programs that used it before libprof was loaded. An instance of NVTX (each shared object has its own) looks
 // for a tool once, at its first call. One that found none calls no tool for the rest of the process, unless the tool
 // finds the instance. That is done here: the instance's static data begins with a fixed sequence of sizes, a version

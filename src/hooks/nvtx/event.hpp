@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts NVTX's event attributes to a record. Used by the NVTX hooks only. The cost is that of reading the fields,
 // and of interning the message unless it is a registered string.
 #pragma once

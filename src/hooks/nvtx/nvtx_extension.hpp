@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVTX's extension interface. Clients of NVTX 3.2.0 and 3.2.1 call nvtxDomainIsEnabled first, and pass nothing to a
 // tool that does not return 1. Supported are schemas of extended payloads (hooks/nvtx/payload_schemas.hpp), and events
 // that consist of such payloads or end with one (hooks/nvtx/nvtx_hooks.hpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hooks/nvtx/nvtx_hooks.hpp"
 
 #include <atomic>

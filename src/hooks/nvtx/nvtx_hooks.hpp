@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tool side of NVTX: turns the process's range calls into records. NVTX calls these functions on the thread that
 // makes the range. They are noexcept, take no lock and do not allocate; only the first call on a thread does, because
 // it attaches the thread to a ring. Cost: one clock read and one ring write.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the recorded fields in an NVTX payload: a number of bytes, and the event's message.
 //
 // A client describes its structs entry by entry. Of a layout two entries are kept: the first integer whose name

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layouts of NVTX's extended payloads, as registered by clients, in a table of fixed size.
 //
 // A client registers the layout of its structs once, and then passes pointers to them with its ranges. NCCL does this

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits the texts of PyTorch's NVTX observer. The observer appends numbers to each name, which makes every text
 // unique:
 //

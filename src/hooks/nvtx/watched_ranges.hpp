@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges by which the program controls the session: "a step begins", "record from here to there". They are also
 // observed while nothing is recorded, if the gate has the value `watching_epoch`.
 //

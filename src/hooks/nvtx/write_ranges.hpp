@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the records behind each NVTX hook, to the ring of the calling thread.
 //
 // While nothing is recorded a hook compares two words that are in the cache. While a recording runs nearly every range

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the fields of CUPTI's activity records are, as offsets in bytes from the start of the record.
 //
 // Records grow at their end from version to version, and no field has ever moved (checked over the headers of 17

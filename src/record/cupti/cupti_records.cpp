@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "record/cupti/cupti_records.hpp"
 
 #include <cstring>

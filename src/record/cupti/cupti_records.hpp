@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts CUPTI's activity records to libprof's, by the layout of their CUPTI version. Pure functions of the bytes:
 // the drain thread uses them for completed buffers, recovery for the buffers of a dead process.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which ranges a GPU operation belongs to, by the rules of docs/reference/attribution.md."""
 import collections
 import dataclasses

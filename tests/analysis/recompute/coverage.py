@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often the captures met each rule: a test that never meets one proves nothing about it."""
 import collections
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nsight Systems' reports, as docs/reference/reports.md defines them. Each is a list of rows (columns by name), in no
 order."""
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A random program as its generator describes it: what was open where, and what each call led to.
 
 All is worked out from the events in the order in which they happened, by the written rules

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A random program: what its threads and GPUs did, as records for a capture and as JSON for somebody else to work out
 // what the reports must say. The JSON is what was made up, not what the records became.
 #pragma once

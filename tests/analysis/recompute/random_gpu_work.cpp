@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the threads of a random program launch, and when the GPUs carry it out; and the file of it all.
 #include "analysis/recompute/random_capture.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the threads of a random program say of themselves: ranges, marks, and for whom they work.
 #include "analysis/recompute/random_capture.hpp"
 

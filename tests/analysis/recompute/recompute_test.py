@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every report of the prof command, and the trace, of captures made at random, against what the generator's own list of
 events comes to (program.py and its neighbours).
 

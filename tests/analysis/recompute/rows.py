@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of the projection (docs/reference/attribution.md, "Columns"), out of which ranges each operation counts
 for."""
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report `steps`: GPU time a step, estimated from the steps that were captured (docs/guide/budget.md, "The
 estimate")."""
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of what the generator uses: kernels by c++filt, CUDA's functions by the enumerations of CUPTI's headers."""
 
 FULL_NAME = {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libprof's own reports beside gpu-projection: kernels, copies, death, pytorch_ops. Rows in no order."""
 import collections
 import statistics

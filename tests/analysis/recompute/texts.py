@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text of gpu-projection: which rows a table of at most so many has, and what those that are folded come to
 (docs/reference/reports.md, "gpu-projection"); and what a step takes (docs/guide/phases.md, "What a step takes")."""
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Chrome trace against the program that it shows: docs/reference/chrome-trace.md."""
 import collections
 

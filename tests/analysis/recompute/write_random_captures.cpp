@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // write_random_captures FOLDER FIRST LAST: for each seed FOLDER/SEED.prof and, in SEED.json, what is in it.
 #include <cstdio>
 #include <exception>

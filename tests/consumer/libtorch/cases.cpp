@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What <prof/torch.hpp> observes of programs other than the trainer of the examples. libtorch_test.py says what it is.
 #include <torch/torch.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded: each call of an operator of PyTorch's launches a kernel of its name and 1 us on the simulated GPU, whose
 // library FAKE_CUDA names, beside the CUDA that PyTorch has loaded. Their number is the last line on standard error.
 #include <ATen/record_function.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libfake_cuda.so exports a part of the CUDA runtime API under its real names and signatures (<cuda_runtime_api.h>),
  * and one function beside it, for callers that have no kernels and cannot pass a dim3 (ctypes). Any thread. */
 #ifndef FAKE_CUDA_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every function of the simulated CUDA runtime does around its driver calls.
 #pragma once
 

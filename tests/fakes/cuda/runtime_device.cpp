@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuda*: devices, errors, streams, events.
 #include <cstring>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuda*: kernel launches.
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/cuda/runtime.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tool that libcupti_fake.so attaches to the simulated driver: it turns the driver's events into callbacks and
 // records for the client. Any thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcupti's questions about the driver's objects, and fake_cupti.h.
 #include "fakes/cupti/activity.hpp"
 #include "fakes/cupti/entry.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcupti's callback API, and what belongs to the whole library.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client's activity buffers: records are reserved in them in order of launch, completed as operations end, and
 // handed back when all of a buffer's records are complete.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names as CUPTI spells them, from the enumerations of its headers (generated at configure time). Null if unknown.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every exported CUPTI function goes through: call counts, failures on demand, the thread's last error, and the
 // refusal to run in a forked child, where the real library's worker thread is gone.
 #pragma once

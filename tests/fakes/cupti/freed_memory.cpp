@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fakes/cupti/freed_memory.hpp"
 
 namespace fake {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of the real CUPTI that cuptiFinalize frees, and its later uses, which corrupt the program's heap. Here such
 // uses are counted (fake_cupti_freed_uses). As found with CUPTI 13.0. Any thread, no lock.
 #pragma once

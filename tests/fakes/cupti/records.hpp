@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activity records as the emulated version lays them out. Pure functions.
 #pragma once
 

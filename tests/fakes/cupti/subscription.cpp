@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fakes/cupti/subscription.hpp"
 
 #include "fakes/cupti/entry.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one subscriber, the callbacks it has enabled, and their dispatch. Any thread; dispatching takes no lock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fakes/gpu/api_call.hpp"
 
 #include "fakes/gpu/driver.hpp"

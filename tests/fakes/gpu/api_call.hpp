@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call of a runtime or driver function, as tools see it: entered on construction, exited by finish().
 //
 // Calls nest on a thread (a runtime function calls driver functions): the outermost draws the correlation id and the

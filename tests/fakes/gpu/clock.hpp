@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated GPU's clock, which is also the host's and CUPTI's: see fake_gpu.h for its two modes. Any thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the driver keeps for the process and for each thread, beside the GPU itself.
 #pragma once
 

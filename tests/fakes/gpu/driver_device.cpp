@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cu*: initialisation, devices, contexts, streams, events.
 #include <cupti.h>
 

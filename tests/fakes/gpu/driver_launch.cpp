@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cu*: modules, kernel launches.
 #include <cupti.h>
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cu*: memory, copies, sets. A "device" allocation is host memory, and its bytes really are copied, at launch.
 #include <cupti.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // simulated_gpu: launches of graphs.
 #include <algorithm>
 #include <cstdio>

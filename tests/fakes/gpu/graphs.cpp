@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // simulated_gpu: graphs, as they are made and destroyed. The reported events and their order are what was measured
 // (docs/lab/cupti-graphs.md, "What CUPTI reports of graphs inside graphs").
 #include <algorithm>

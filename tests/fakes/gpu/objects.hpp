@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the driver's opaque handles point to: CUDA's headers declare these types and leave them to the driver.
 //
 // Fields that change are guarded by simulated_gpu's lock; the rest is constant after creation.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // simulated_gpu: launching, the passing of time and the journal.
 #include <unistd.h>
 

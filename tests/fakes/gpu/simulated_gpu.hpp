@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated GPUs of the process: streams, graphs, the schedule and the journal. The driver API is written on it.
 //
 // One instance for the process, never destroyed, so that it outlives every other library's exit code. Thread-safe,

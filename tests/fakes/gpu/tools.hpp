@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface by which the simulated driver reports events to the one attached tool, libcupti_fake.so. The driver
 // calls it on the thread of the event, and holds none of its locks unless a comment states otherwise.
 #pragma once

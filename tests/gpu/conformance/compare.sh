@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs cupti_conformance on the simulated GPU and compares its log with the one recorded on a GPU.
 #
 #   compare.sh PROGRAM LIBCUPTI OUTDIR PYTHON

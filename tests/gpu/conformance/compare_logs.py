@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compare two logs of cupti_conformance, section by section: a recording from a GPU, and the simulated GPU's.
 
 Prints a verdict for each section, and the lines that differ. Exit status 0 if all agree, 1 if one differs, and 77, said

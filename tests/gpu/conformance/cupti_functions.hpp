@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcupti's functions, found at run time as libprof finds them, so that one program runs on the real library and on
 // the stand-in. load_cupti() once, at the start; ends the process with a message if it fails.
 #pragma once

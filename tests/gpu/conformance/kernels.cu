@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels.hpp"
 
 extern "C" __global__ void conformance_touch(float* data, int n) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scenario's two kernels. On a GPU they are real (kernels.cu); on the simulated one they are names with a duration
 // (kernels_simulated.cpp). Called from the program's main thread or one of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cupti_conformance: an independent CUPTI client that runs a fixed scenario and writes what it saw, in order and
 // content, to stdout. The same source runs on a real GPU and on the simulated one; compare_logs.py compares the two.
 //

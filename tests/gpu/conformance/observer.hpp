@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small CUPTI client that writes down what it sees, with what differs from run to run left out: identifiers become
 // c1, c2 … in order of appearance, times become relations. One per process; its C callbacks may come from any thread.
 #pragma once

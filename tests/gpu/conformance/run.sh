@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs every section of cupti_conformance on this machine's GPU and writes the log that the simulated GPU is compared
 # with.
 #
@@ -11,7 +12,7 @@ set -u
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ $# -lt 1 ]; then
-    sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    sed -n '3,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
     exit 2
 fi
 out=$1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scenario, section by section. Each runs in a process of its own, so that one that crashes, or leaves CUPTI in a
 // state of its own, does not touch the others.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the phases that `prof run` observes of frameworks' programs (programs.py), each unchanged, on a GPU.
 
     check.py PROF OUT [--beside-torch] [PROGRAM…]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A small language model's training step in JAX, as flax and optax document it, with 30 steps.
 
     jax_program.py [--module linen|nnx] [--annotate] [--scopes]

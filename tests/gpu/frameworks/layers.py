@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A layer's backward in the table of modules beside the time that CUDA events measure around the same layer alone.
 
     layers.py PROF OUT

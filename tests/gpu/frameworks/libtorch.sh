@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The C++ trainers on a GPU, under the recorder: the LibTorch one with phases named and observed, compiled here against
 # the LibTorch of the PyTorch that python3 has (no CMake), and the plain CUDA one where the build has it.
 #

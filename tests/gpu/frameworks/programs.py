@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small training programs of the frameworks that people use, as their documentations write them, on one GPU.
 
     programs.py PROGRAM [--hand] [--profile FILE] [--steps N]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libprof's figures against another program's or against what is known: the verdicts of the scripts, on small inputs worked
 by hand. Needs no GPU."""
 

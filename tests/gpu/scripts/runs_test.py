@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdicts on programs that were run, on small inputs worked by hand. Needs no GPU."""
 
 import pathlib

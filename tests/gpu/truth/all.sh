@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # All parts of the truth programs, one line of PASS or FAIL with figures for each; about half a minute.
 #
 #   tests/gpu/truth/all.sh OUTDIR PROF PROGRAM DEVICE_LAUNCHES [LIBCUPTI]
@@ -10,7 +11,7 @@ set -u
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ $# -lt 4 ]; then
-    sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
 out=$1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sections of the truth program: contexts beside the primary one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that the GPU launches itself: kernels launched by kernels (dynamic parallelism), and a graph launched by a
 // graph's kernel. Each kernel writes down when it ran; tests/gpu/check_device_launches.py compares that with what
 // libprof reports.

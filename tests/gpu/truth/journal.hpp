@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the truth program knows of itself: which operation it launched in which ranges, and, from the kernels' own
 // stamps, when each ran. Written as JSON; tests/gpu/check_truth.py does the arithmetic, in another language than the
 // one that is checked. Any thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the truth program runs on the GPU: kernels that spin for a given time and write down by themselves when they
 // began and ended (globaltimer, in ns). On a GPU they are real (kernels.cu); on the simulated
 // one their times are read from its journal (kernels_simulated.cpp). Any thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches known work under known ranges, and writes down what it knows: tests/gpu/check_truth.py compares that with
 // what libprof reports of the same process.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Profiles the truth program and compares what libprof reports with what the program knows of itself.
 #
 #   tests/gpu/truth/run.sh OUTDIR PROF PROGRAM [LIBCUPTI [SECTION…]]
@@ -9,7 +10,7 @@ set -u
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ $# -lt 3 ]; then
-    sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
 out=$1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sections of the truth program: what is launched where, under which ranges, known in advance.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel's body that runs for a known time and writes down when, by the GPU's own clock.
 #pragma once
 

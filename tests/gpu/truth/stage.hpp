@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the sections are written with: a thread's open ranges, real and in the journal at once, and launches that note
 // themselves under them.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compile record_offsets.cpp against CUPTI headers: does libprof's record layout agree with theirs?
 
 With --headers, against the headers of that folder. Without, against those of NVIDIA's wheels on PyPI, from CUDA 12.0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles if libprof's record layout is that of the CUPTI headers on the include path. Never run: every line is a
 // static assertion. KERNEL, MEMCPY, MEMCPY_PEER, MEMSET, GRAPH_TRACE and DEVICE name the newest structs of those
 // headers (check_record_offsets.py finds them).

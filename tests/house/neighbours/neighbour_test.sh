@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs a program without libprof, with it preloaded and, where there is one, its build that is linked to libprof: they
 # must end and print alike, and those with libprof be profiled.
 #

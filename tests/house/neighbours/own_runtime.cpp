@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host with a C++ runtime of its own inside (static libstdc++ and libgcc), which meets libprof in the ways that might
 // mix the two up: linked, with libprof's refusals thrown as exceptions of the host, or opened with RTLD_DEEPBIND.
 //

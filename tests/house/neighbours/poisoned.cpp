@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host whose own zlib, fmt and operator new end the process: libprof, preloaded, must call none of them. All are
 // exported (-rdynamic), so the dynamic linker would hand them to any library that asks.
 #include <nvtx3/nvToolsExt.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host that speaks protobuf: messages, JSON, text and run-time types of libprotobuf, which registers its descriptors
 // in tables of the process.
 #include <google/protobuf/descriptor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host with its own fmt, zlib and libstdc++, each a shared library: with libprof preloaded, its calls still reach
 // them, and exceptions, streams, run-time types and threads work as without it.
 #include <dlfcn.h>

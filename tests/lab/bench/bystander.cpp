@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As large as libprof.so, with as much storage in each thread, and does nothing: what tests/lab/residue.py finds of a
 // library that is merely there.
 #include <array>

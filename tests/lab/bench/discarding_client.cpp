@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The least that a client of CUPTI can do and still have kernels and copies traced: it hands CUPTI its buffers again
 // unread. What it costs a program is the floor of any profiler built on CUPTI's activity records. It may also learn of
 // launches in one of several ways, and do nothing with what it learns: what a way costs is then the floor of a profiler

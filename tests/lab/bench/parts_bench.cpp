@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts that a range's cost is made of, each by itself. For the whole, see range_cost.
 #include <benchmark/benchmark.h>
 

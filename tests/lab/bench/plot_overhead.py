@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Draws docs/lab/launch-rate.svg: what profilers cost against how often a step launches.
 
     plot_overhead.py docs/lab/launch-rate.json docs/lab/launch-rate.svg

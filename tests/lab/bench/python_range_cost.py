@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pair of range push and pop costs from Python, by NVIDIA's nvtx package and by torch.cuda.nvtx, as far as they
 are installed (a missing one is reported on stderr): with no tool in the process, with a tool that does nothing (the
 nvtx package does more where there is one), with one that reads the clock twice a pair and does nothing else (the

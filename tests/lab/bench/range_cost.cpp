@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a pair of range enter and leave costs: with no tool in the process, with libprof loaded but not recording, and
 // recording; beside two clock reads, which no profiler can do without.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lab/bench/range_subject.hpp"
 
 #include <nvtx3/nvToolsExt.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What range_cost measures: bursts of ranges, compiled as a user's code is, in a module of its own. The module is
 // loaded twice under two names, and each copy has its own NVTX: one is initialised before any tool is there, the other
 // after.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What reading and exporting a recording of millions of records costs: time and peak memory of each stage, from the
 // file to tables and traces, on one thread. A capture of a known shape is written first (synthetic_capture.hpp), or one
 // that is given is read; what comes out is checked against what was put in, so that no stage is fast by leaving work

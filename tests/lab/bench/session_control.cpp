@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lab/bench/session_control.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libprof as range_cost switches it: loaded at run time, after the module that must not reach it. One thread.
 #pragma once
 

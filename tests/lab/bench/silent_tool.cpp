@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The least that a tool of NVTX's can do: it gives out handles, and does nothing when a range begins or ends. What a
 // client does beside that because there is a tool is not the tool's cost; python_range_cost.py compares libprof with
 // it. As libclock_tool.so it reads the clock once at each beginning and end, which is the least that a profiler can do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures of any size, for benchmarks: written with the capture writer as the drain thread writes them, names first,
 // then each thread's records, then the GPU's, chunk after chunk. The same arguments give the same capture.
 #pragma once

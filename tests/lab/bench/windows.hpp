@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of range_cost: medians over interleaved windows. Offline; costs nothing that is timed.
 #pragma once
 

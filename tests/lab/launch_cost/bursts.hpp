@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bursts of launches of empty kernels, few enough for the GPU's queue; only the launching is timed, not the wait after
 // it. As in a training step, many kernels with long names take turns.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one kernel launch costs the thread that makes it: bare, under the discarding client in each of its ways, and
 // under libprof, in one process with the windows interleaved.
 //

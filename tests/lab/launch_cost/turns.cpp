@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that launches when it is its turn, for tests/lab/residue.py.
 //
 //   launch_turns CHANGE [LIBPROF [CLIENT_LIBRARY]]      CHANGE: none, join, start-stop

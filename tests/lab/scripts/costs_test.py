@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the measurements of costs make of their windows, worked by hand. Needs no GPU."""
 
 import pathlib

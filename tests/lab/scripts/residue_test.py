@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What residue.py makes of its processes' windows, worked by hand. Needs no GPU."""
 
 import pathlib

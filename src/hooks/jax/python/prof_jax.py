@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes ranges of JAX's annotations: docs/guide/jax.md. jax.profiler.TraceAnnotation and its derived classes report to a
 recorder of XLA's only. Under `prof run` they also push and pop a range, and a StepTraceAnnotation is a step, too.
 The class and its behaviour stay the same: its three replaced methods call the original ones.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends libprof's recording in a child of multiprocessing. Such a child ends by os._exit, so none of libprof's exit
 handlers run."""
 import ctypes

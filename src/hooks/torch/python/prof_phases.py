@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Observes the phases of a PyTorch program from outside and records them with libprof: docs/guide/phases.md defines them.
 
 Python 3.12 and newer: sys.monitoring observes a dozen of PyTorch's code objects and no others. PyTorch is not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pauses libprof for Triton's profiler, Proton, which fails if it cannot subscribe to CUPTI."""
 import ctypes
 import functools

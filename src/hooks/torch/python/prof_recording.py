@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pauses libprof's recording while a profiler of the program uses CUPTI, which allows one subscriber."""
 import ctypes
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Enables PyTorch's NVTX observer. With it record_function pushes an NVTX range, and in the mode `ops` every operator
 and backward node does.
 

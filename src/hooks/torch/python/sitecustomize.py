@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`prof run` makes every Python program run this file first. It watches imports. After torch PyTorch passes its ranges
 to NVTX; after jax its annotations become ranges; after Triton's profiler libprof pauses while that runs. A forked
 child of multiprocessing ends its recording. When the program ends, libprof does its work before Python does.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiler states and record functions, as libtorch has them.
 
 A thread has one profiler state at most; to begin a second, or to end none, is an error. A state that is still on when

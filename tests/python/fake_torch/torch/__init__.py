@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of PyTorch 2.11 that has to do with profilers, in Python: what the tests of `prof run --pytorch` import.
 
 FAKE_TORCH: "no_cuda", built without CUDA; "broken", fails to be imported at first.

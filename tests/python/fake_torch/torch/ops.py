@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A few operators and their backward nodes, observed as PyTorch observes them."""
 import contextlib
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a training loop calls of PyTorch 2.11, by the names and through the functions by which it is observed."""
 import functools
 import sys

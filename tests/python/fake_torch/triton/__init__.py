@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for Triton: of its profiler, Proton, what takes CUPTI."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from torch import _C
 
 _prepare_profiler = _C._autograd._prepare_profiler

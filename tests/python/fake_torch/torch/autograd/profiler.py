@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from torch import _C
 from torch.autograd import _disable_profiler, _enable_profiler, _prepare_profiler
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proton's sessions, as of Triton 3.9: one that records by CUPTI subscribes to it, or fails. The first that is finalized
 finalizes CUPTI for all. It loads the CUPTI that it is given, by the environment or as Triton 3.5 by a last argument, at
 its first such session; what that finds is error 39 where libprof has subscribed to another copy, as with CUPTI 13.0."""
