@@ -31,6 +31,7 @@ private:
     attribution_flags flags_;
     std::uint32_t depth_ = UINT32_MAX;
     std::string rows_ = "40";
+    session_options options_;  // fold
     bool no_fold_ = false;
 };
 

@@ -112,7 +112,7 @@ PROF_EXPORT prof_summary* prof_summary_open() {
         const shown_timeline shown{data, options};
         const attribution att = attribute(shown.data(), options.attribution);
         made->projection = project(shown.data(), att, options);
-        made->steps = estimate_steps(shown.data(), att, options.fold_digits);
+        made->steps = estimate_steps(shown.data(), att, options.fold);
         for (const auto& [cause, count] : data.quality.dropped) made->dropped += count;
         summary = std::move(made);
         return PROF_OK;
