@@ -251,7 +251,7 @@ class Run(CommandLine):
         self.assertEqual(values["PROF_OUTPUT_DIR"], str(self.out))
         self.assertEqual(values["PROF_EXPORT"], "none")
         self.assertEqual(values["PROF_MEMORY"], "128M")
-        self.assertEqual(values["PROF_FOLD"], "0")
+        self.assertEqual(values["PROF_FOLD"], "none")
         self.assertRegex(values["PROF_RUN_ID"], r"^[0-9a-f]{16}$")
         self.assertEqual(values["ASAN_OPTIONS"], "verify_asan_link_order=0")
         for before, after in (("a=1", "a=1:verify_asan_link_order=0"), ("verify_asan_link_order=1",) * 2):
