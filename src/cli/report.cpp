@@ -81,10 +81,15 @@ report_command::report_command(command_arguments& arguments) {
         .takes(one_of({"full", "short", "mangled"}))
         .value("STYLE");
     flags_.add_to(arguments);
-    arguments.add_flag(
-        "--no-fold", no_fold_,
-        "Give ranges whose names differ in digits only (iteration 1, iteration 2) rows of their own, and "
-        "all that XLA pushes");
+    const option& fold = *find_option("fold");
+    const auto parse_fold = [this, &fold](const std::string& text) { return fold.parse(options_, text); };
+    arguments
+        .add_parsed("--fold", {accepts_of(fold), parse_fold},
+                    "Which ranges whose names differ in numbers only are one row: counters (default): those whose "
+                    "number counts (iteration 17), and not those whose number names (layer 3); all; none; or the "
+                    "names given, with # for each number: \"layer #,iteration #\"")
+        .value(std::string(fold.value_name));
+    arguments.add_flag("--no-fold", no_fold_, "As --fold none: a row for each name, and all that XLA pushes");
     arguments.add("--depth", depth_, "In tables, leave out ranges deeper than N (0: the outermost only)")
         .takes(
             {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }})
@@ -105,7 +110,7 @@ int report_command::operator()() const {
     }
     if (files_.empty()) throw usage_error("FILE is required");
     report_settings settings{.deepest = depth_, .rows = options_.rows};
-    settings.projected.fold_digits = !no_fold_;
+    settings.projected.fold = no_fold_ ? fold_rule{.mode = fold_mode::none} : options_.fold;
     settings.projected.attribution = flags_.options();
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 

@@ -32,7 +32,7 @@ private:
     std::string kernel_names_ = "full";
     attribution_flags flags_;
     std::uint32_t depth_ = UINT32_MAX;
-    session_options options_;  // rows
+    session_options options_;  // fold, rows
     bool no_fold_ = false;
 };
 

@@ -76,11 +76,13 @@ PROF_OPTION(modules, std::optional<std::uint32_t>, {}, module_depth{},
              .alone = "all",
              .help = "Of a PyTorch program each module's call is recorded, to a DEPTH of the tree of modules if one is "
                      "given: a table of them stands below the summary, and is `prof report modules`"})
-PROF_OPTION(fold, bool, true, zero_or_one{},
-            {.value_name = "0|1",
-             .negated = "0",
+PROF_OPTION(fold, fold_rule, {}, fold_words{},
+            {.value_name = "RULE",
+             .negated = "none",
              .changes = option_change::while_recording,
-             .help = "1 (default): ranges whose names differ in digits only are one row of the summary"})
+             .help = "Which ranges whose names differ in numbers only are one row of the summary: counters (default): "
+                     "those whose number counts, as in \"iteration 17\", and not those whose number names, as in "
+                     "\"layer 3\"; all; none; or the names given, such as \"layer #,iteration #\""})
 // SIZE_MAX: all.
 PROF_OPTION(rows, std::size_t, 40, row_count{},
             {.value_name = "N",

@@ -19,6 +19,7 @@
 #include "plan/schedule_plan.hpp"
 #include "plan/trigger_plan.hpp"
 #include "record/activities.hpp"
+#include "record/fold_rule.hpp"
 #include "record/keep_limits.hpp"
 #include "record/range_name.hpp"
 

@@ -19,6 +19,7 @@
 
 #include "base/number.hpp"
 #include "options/values.hpp"
+#include "record/fold_rule.hpp"
 #include "record/range_name.hpp"
 
 namespace prof {
@@ -150,6 +151,12 @@ struct domain_patterns {
     static std::optional<std::vector<std::string>> parse(std::string_view text);
     static std::string print(const std::vector<std::string>& value);
     static std::string accepts() { return "domain names or patterns with commas between"; }
+};
+
+struct fold_words {
+    static std::optional<fold_rule> parse(std::string_view text) { return parse_fold_rule(text); }
+    static std::string print(const fold_rule& value) { return value.text(); }
+    static std::string accepts() { return std::string(accepted_fold_rules); }
 };
 
 struct row_count {

@@ -96,7 +96,7 @@ std::unique_ptr<prof_summary> summarized(const timeline& data, const projection_
     const shown_timeline shown{data, options};
     const attribution att = attribute(shown.data(), options.attribution);
     out->projection = project(shown.data(), att, options);
-    out->steps = estimate_steps(shown.data(), att, options.fold_digits);
+    out->steps = estimate_steps(shown.data(), att, options.fold);
     out->drops = drops_of(data);
     for (const auto& [cause, count] : out->drops) out->dropped += count;
     return out;

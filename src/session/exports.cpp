@@ -13,7 +13,7 @@ namespace prof {
 
 projection_options projection_options_of(const session_options& options) {
     projection_options out;
-    out.fold_digits = options.fold;
+    out.fold = options.fold;
     if (options.adopt) out.attribution.adopt_pattern = *options.adopt;
     out.attribution.domains = {.include = options.nvtx_domain_include, .exclude = options.nvtx_domain_exclude};
     return out;

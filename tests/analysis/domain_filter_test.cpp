@@ -25,7 +25,7 @@ attribution_options without(const std::string& pattern) {
 }
 
 projection project_without(const timeline& data, const std::string& pattern) {
-    return project(data, projection_options{.fold_digits = true, .attribution = without(pattern)});
+    return project(data, projection_options{.attribution = without(pattern)});
 }
 
 TEST(DomainFilter, MatchesNamesAndShellPatterns) {

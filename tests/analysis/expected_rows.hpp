@@ -60,11 +60,11 @@ struct expected_row {
 
 using expected_rows = std::map<std::string, expected_row>;
 
-inline verdicts judge_all(const program& program, const folding& folded) {
+inline verdicts judge_all(const program& program, const naming& names) {
     verdicts all;
     for (const launch& l : program.launches) {
         if (l.work.empty()) continue;
-        const verdict v = program.judge(l, folded);
+        const verdict v = program.judge(l, names);
         for (const gpu_work& w : l.work) program.judge_capture(w, all[w.id] = v);
     }
     for (const gpu_work& w : program.unmatched) all[w.id] = {.where = "(unmatched)", .open = {}};
@@ -77,12 +77,45 @@ inline std::vector<gpu_work> all_work(const program& program) {
     return works;
 }
 
-inline expected_rows expect_rows(const program& program, const verdicts& judged, const folding& folded) {
+// The row of the captured ranges of some work lies below where its launch's self time is.
+inline std::string above_captured(const std::string& where) { return where == "(no range)" ? std::string() : where; }
+
+// The segments by fold_mode::counters: with every number folded, what is in each row?
+inline naming naming_by_counters(const program& program, const folding& folded) {
+    naming names{folded};
+    std::map<std::string, names_of_row> rows;
+    for (const range& r : program.ranges) ++rows[program.path(r, names)][r.name][r.thread];
+    std::set<std::pair<std::size_t, std::vector<std::uint64_t>>> seen;  // launch, captured ranges
+    for (const auto& [id, v] : judge_all(program, names)) names.folded_where[id] = v.where;
+    for (std::size_t i = 0; i < program.launches.size(); ++i) {
+        const launch& l = program.launches[i];
+        if (l.work.empty()) continue;
+        const verdict launched = program.judge(l, names);
+        for (const gpu_work& w : l.work) {
+            verdict v = launched;
+            program.judge_capture(w, v);
+            std::string row = above_captured(v.where);
+            std::vector<std::uint64_t> chain;
+            for (const std::uint64_t range_id : v.captured) {
+                const range& r = program.ranges[range_id - 1];
+                row += '|' + folded.at(r.name);
+                chain.push_back(range_id);
+                if (seen.emplace(i, chain).second) ++rows[row][r.name][r.thread];
+            }
+        }
+    }
+    for (const auto& [row, in_it] : rows) {
+        if (name_different_things(in_it)) names.apart.insert(row);
+    }
+    return names;
+}
+
+inline expected_rows expect_rows(const program& program, const verdicts& judged, const naming& names) {
     expected_rows rows;
     for (const char* always : {"(no range)", "(ambiguous)", "(unmatched)"}) rows[always];
     std::map<std::uint64_t, std::string> paths;
     for (const range& r : program.ranges) {
-        paths[r.id] = program.path(r, folded);
+        paths[r.id] = program.path(r, names);
         rows[paths[r.id]].instances += 1;
     }
     std::map<std::uint64_t, std::pair<std::int64_t, std::int64_t>> spans;
@@ -96,12 +129,14 @@ inline expected_rows expect_rows(const program& program, const verdicts& judged,
     }
     for (const gpu_work& w : all_work(program)) {
         const verdict& v = judged.at(w.id);
-        std::string self = v.where;
-        if (!v.captured.empty() && self == "(no range)") self.clear();
+        std::string self = v.captured.empty() ? v.where : above_captured(v.where);
+        std::string folded_row = names.apart.empty() ? "" : above_captured(names.folded_where.at(w.id));
         std::vector<std::uint64_t> chain;
         for (const std::uint64_t id : v.captured) {
             chain.push_back(id);
-            self += '|' + folded.at(program.ranges[id - 1].name);
+            const std::string& name = program.ranges[id - 1].name;
+            folded_row += '|' + names.folded.at(name);
+            self += '|' + names.segment(name, folded_row);
             rows[self].count(w, v.adopted);
             const auto key = std::pair{launch_of.at(w.id), chain};
             replayed_paths[key] = self;

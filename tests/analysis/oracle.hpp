@@ -83,6 +83,32 @@ struct hanging {
     std::vector<const range*> open;  // innermost first
 };
 
+// The segments of ranges. A row is one of the tree with every number folded: its path, with '|' before captured names.
+// In the rows of `apart` each name stands by itself.
+struct naming {
+    std::map<std::string, std::string> folded;  // name → segment
+    std::set<std::string> apart{};
+    std::map<std::uint64_t, std::string> folded_where{};  // by id of the work: its self row, without captured names
+
+    std::string segment(const std::string& name, const std::string& row) const {
+        const std::string& text = folded.at(name);
+        return apart.contains(row) ? text.substr(0, text.find(':') + 1) + name : text;  // after the domain, if any
+    }
+};
+
+// Of names in one row, with how often each of them is on each thread: whether their numbers name things. By then each
+// is three times on some thread, and there are at most eight names, or as many times at least as names, to 64.
+using names_of_row = std::map<std::string, std::map<int, int>>;
+inline bool name_different_things(const names_of_row& names) {
+    for (const auto& [name, by_thread] : names) {
+        int most = 0;
+        for (const auto& [thread, times] : by_thread) most = std::max(most, times);
+        if (most < 3) return false;
+        if (names.size() > 64 || (names.size() > 8 && static_cast<std::size_t>(most) < names.size())) return false;
+    }
+    return names.size() > 1;
+}
+
 struct program {
     std::vector<bool> works_for_others;  // per thread
     std::vector<range> ranges;
@@ -285,27 +311,28 @@ struct program {
         return {};
     }
 
-    std::string path(const range& r, const std::map<std::string, std::string>& folded) const {
-        const std::string& name = folded.at(r.name);
-        if (const range* parent = own_parent(r)) return path(*parent, folded) + "/" + name;
+    std::string path(const range& r, const naming& names, bool folds_all = false) const {
+        folds_all = folds_all || names.apart.empty();
+        const std::string name = folds_all ? names.folded.at(r.name) : names.segment(r.name, path(r, names, true));
+        if (const range* parent = own_parent(r)) return path(*parent, names, folds_all) + "/" + name;
         const hanging h = root_hangs(r);
         if (h.is_ambiguous) return "(ambiguous)/" + name;
-        return h.open.empty() ? name : path(*h.open.front(), folded) + "/" + name;
+        return h.open.empty() ? name : path(*h.open.front(), names, folds_all) + "/" + name;
     }
 
     static bool is_of_another(const range_list& open, int thread) {
         return std::any_of(open.begin(), open.end(), [&](const range* r) { return r->thread != thread; });
     }
 
-    verdict judge(const launch& l, const std::map<std::string, std::string>& folded) const {
+    verdict judge(const launch& l, const naming& names) const {
         verdict v;
         const range_list own = own_at_event(l.thread, l.number);
         for (const range* r : own) v.open.insert(r->id);
         const hanging h = hangs(l.thread, l.number, l.time, first_of(l));
         if (!own.empty()) {
-            v.where = path(*own.front(), folded);
+            v.where = path(*own.front(), names);
         } else {
-            v.where = h.is_ambiguous ? "(ambiguous)" : h.open.empty() ? "(no range)" : path(*h.open.front(), folded);
+            v.where = h.is_ambiguous ? "(ambiguous)" : h.open.empty() ? "(no range)" : path(*h.open.front(), names);
         }
         v.adopted = is_of_another(h.open, l.thread);
         for (const range* r : those_open(h.open, l.time)) v.open.insert(r->id);

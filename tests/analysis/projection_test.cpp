@@ -66,7 +66,7 @@ TEST(Projection, SumsGpuTimeByPath) {
 }
 
 TEST(Projection, KeepsNamesApartWhenFoldingIsOff) {
-    const projection p = project(two_iterations(), projection_options{.fold_digits = false});
+    const projection p = project(two_iterations(), projection_options{.fold = {.mode = fold_mode::none}});
     EXPECT_THAT(sums(p),
                 ElementsAre("iteration 1 35 5", "iteration 1/forward 30 30", "iteration 2 40 0",
                             "iteration 2/forward 40 40", "(no range) 0 0", "(ambiguous) 0 0", "(unmatched) 0 0"));
@@ -154,8 +154,8 @@ TEST(Projection, DistinguishesNamesThatLookLikeADomain) {
                 ElementsAre("NCCL:y 2 2", "y 3 3", "(no range) 16 16", "(ambiguous) 0 0", "(unmatched) 0 0"));
 }
 
-// In each of twelve steps two experts and the layers 1 to 9; and requests of two kinds. Steps are a counter, and so,
-// for all one can tell, are nine layers; experts of one step alone would be, too.
+// In each of twelve steps two experts, and the layers 1 to 9; and requests of two kinds. With every number folded, what
+// may be different things is noted; twelve steps are a counter's. By default the same rows are kept apart.
 TEST(Projection, NotesRowsOfFewNamesWithManyInstancesEach) {
     capture_builder capture;
     thread_script& main = capture.thread("main");
@@ -176,14 +176,20 @@ TEST(Projection, NotesRowsOfFewNamesWithManyInstancesEach) {
         }
     }
     const timeline data = capture.build();
-    const projection p = project(data);
+    const projection p = project(data, {.fold = {.mode = fold_mode::all}});
     EXPECT_EQ(row_at(p, "step #").merged_names, 0U);
     EXPECT_EQ(row_at(p, "step #/expert # of #").merged_names, 2U);
     EXPECT_EQ(row_at(p, "step #/norm").merged_names, 0U);
-    EXPECT_EQ(row_at(p, "step #/layer #").merged_names, 0U);
-    EXPECT_EQ(row_at(p, "step #/epoch #").merged_names, 0U) << "six instances each";
+    EXPECT_EQ(row_at(p, "step #/layer #").merged_names, 9U);
+    EXPECT_EQ(row_at(p, "step #/epoch #").merged_names, 2U) << "six instances each";
     EXPECT_EQ(row_at(p.process_ranges, "top-#").merged_names, 2U);
-    for (const projection_row& row : project(data, {.fold_digits = false}).rows) EXPECT_EQ(row.merged_names, 0U);
+    for (const projection_row& row : project(data).rows) EXPECT_EQ(row.merged_names, 0U);
+    EXPECT_EQ(row_at(project(data), "step #/expert 3 of 16").instances, 24U);
+    EXPECT_EQ(row_at(project(data), "step #/layer 9").instances, 12U);
+    EXPECT_EQ(row_at(project(data), "step #/epoch 1").instances, 6U);
+    EXPECT_EQ(row_at(project(data).process_ranges, "top-5").instances, 12U);
+    for (const projection_row& row : project(data, {.fold = {.mode = fold_mode::none}}).rows)
+        EXPECT_EQ(row.merged_names, 0U);
 }
 
 TEST(Projection, GivesRecursionARowForEachLevel) {

@@ -36,11 +36,15 @@ struct random_program {
     std::uint64_t next_node = 1;
     std::vector<std::uint64_t> launched_ids;  // per node: that of its last copy
     bool seeded_even = false;
+    bool is_long = false;
 
     std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); }
 
-    explicit random_program(std::uint32_t seed) : random(seed), seeded_even(seed % 2 == 0) {
-        const std::uint32_t trainers = 1 + below(3);
+    // A long program has one trainer and some hundred events, most of them steps, few in one another: names recur in
+    // rows.
+    explicit random_program(std::uint32_t seed, bool long_one = false)
+        : random(seed), seeded_even(seed % 2 == 0), is_long(long_one) {
+        const std::uint32_t trainers = is_long ? 1 : 1 + below(3);
         const std::uint32_t autograd = below(3);
         for (std::uint32_t i = 0; i < trainers + autograd; ++i) {
             const bool works_for_others = i >= trainers;
@@ -48,7 +52,7 @@ struct random_program {
             threads.push_back(&capture.thread((works_for_others ? "pt_autograd_" : "trainer ") + std::to_string(i)));
         }
         (void)capture.domain("prof");
-        const std::uint32_t length = 5 + below(60);
+        const std::uint32_t length = is_long ? 100 + below(300) : 5 + below(60);
         for (std::uint32_t i = 0; i < length; ++i) add_event();
         for (std::uint32_t i = below(3); i > 0; --i) {
             program.unmatched.push_back(add_kernel(1'000'000 + i, program.unmatched.size() + 5));
@@ -59,10 +63,11 @@ struct random_program {
         now += below(4);
         ++events;
         const auto thread = static_cast<int>(below(static_cast<std::uint32_t>(threads.size())));
-        const auto domain = static_cast<std::uint16_t>(below(2));
+        const auto domain = static_cast<std::uint16_t>(is_long ? 0 : below(2));
+        if (is_long && below(2) == 0) return below(9) < 4 ? push(thread, domain) : pop(thread, domain);
         // Every other program has none of the last three.
         const std::uint32_t kind = below(seeded_even ? 24 : 27);
-        if (kind < 6) {
+        if (kind < (is_long ? 4U : 6U)) {
             push(thread, domain);
         } else if (kind < 9) {
             pop(thread, domain);
@@ -106,8 +111,9 @@ struct random_program {
 
     oracle::gpu_work add_node_kernel(std::uint64_t correlation) {
         oracle::gpu_work w = add_kernel(correlation, now);
-        const std::uint32_t which = below(static_cast<std::uint32_t>(launched_ids.size()) + 1);
-        w.node = which == launched_ids.size() ? -2 : static_cast<int>(which);
+        const auto known = static_cast<std::uint32_t>(launched_ids.size());
+        const std::uint32_t which = below((is_long ? std::min(known, 6U) : known) + 1);
+        w.node = which == known ? -2 : static_cast<int>(which);
         capture.parts().kernels.back().graph_node_id = w.node < 0 ? 12'345 : launched_ids[which];
         return w;
     }
@@ -136,7 +142,7 @@ struct random_program {
 
     void push(int thread, std::uint16_t domain) {
         auto name = folded_names.begin();
-        std::advance(name, below(4));
+        std::advance(name, is_long && below(4) != 0 ? 2 + below(2) : below(4));
         oracle::range r{program.ranges.size() + 1, name->first, thread, domain, events};
         r.start = now;
         program.ranges.push_back(r);
@@ -287,7 +293,8 @@ TEST(Projection, AgreesWithTheOracleForRandomPrograms) {
         random_program made{seed};
         const timeline data = made.capture.build();
         const attribution att = attribute(data);
-        const auto verdicts = oracle::judge_all(made.program, folded_names);
+        const oracle::naming names = oracle::naming_by_counters(made.program, folded_names);
+        const auto verdicts = oracle::judge_all(made.program, names);
         for (const oracle::launch& l : made.program.launches) {
             if (l.work.empty()) continue;
             for (const oracle::gpu_work& w : l.work) met.count_capture(made.program, w, verdicts.at(w.id));
@@ -296,7 +303,7 @@ TEST(Projection, AgreesWithTheOracleForRandomPrograms) {
         }
         check_attribution(data, att, verdicts);
         const projection p = project(data, att);
-        oracle::check_rows(p, oracle::expect_rows(made.program, verdicts, folded_names));
+        oracle::check_rows(p, oracle::expect_rows(made.program, verdicts, names));
         ASSERT_EQ(self_total(p), p.total_gpu_ns);
         for (std::size_t most = 1; most <= p.rows.size(); most += 3) {
             ASSERT_EQ(shown_self_total(p, most), p.total_gpu_ns) << "at most " << most;
@@ -325,6 +332,55 @@ TEST(Projection, AgreesWithTheOracleForRandomPrograms) {
     EXPECT_GT(met.still_open, 500U);
     EXPECT_GT(met.declared, 400U);
     EXPECT_GT(met.set_aside, 1'000U);
+}
+
+// In long programs steps 1 and 2 recur.
+TEST(Projection, KeepsDifferentThingsApartAsTheOracleDoes) {
+    std::uint64_t apart = 0;
+    std::uint64_t captured_apart = 0;
+    std::uint64_t below_apart = 0;
+    for (std::uint32_t seed = 1; seed <= 150; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        random_program made{seed, true};
+        const oracle::naming names = oracle::naming_by_counters(made.program, folded_names);
+        for (const std::string& row : names.apart) {
+            ++(row.find('|') == std::string::npos ? apart : captured_apart);
+            below_apart += row.find('/') == std::string::npos ? 0 : 1;
+        }
+        const projection p = project(made.capture.build());
+        oracle::check_rows(p, oracle::expect_rows(made.program, oracle::judge_all(made.program, names), names));
+        ASSERT_EQ(self_total(p), p.total_gpu_ns);
+        if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(apart, 50U);
+    EXPECT_GT(captured_apart, 1U);
+    EXPECT_GT(below_apart, 20U);
+}
+
+// The names as the rule has them: none folded, all, or those of layers.
+TEST(Projection, AgreesWithTheOracleUnderEveryRule) {
+    std::map<std::string, std::string> as_named;
+    for (const auto& [name, segment] : folded_names) as_named[name] = name;
+    std::map<std::string, std::string> steps_folded = folded_names;
+    steps_folded["layer 10"] = "layer 10";
+    const std::vector<std::pair<fold_rule, std::map<std::string, std::string>>> rules = {
+        {{.mode = fold_mode::none}, as_named},
+        {{.mode = fold_mode::all}, folded_names},
+        {{.mode = fold_mode::listed, .names = {"no such #", "st?p #"}}, steps_folded}};
+    for (std::uint32_t seed = 1; seed <= 1'000; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        random_program made{seed};
+        const timeline data = made.capture.build();
+        const attribution att = attribute(data);
+        for (const auto& [rule, folded] : rules) {
+            SCOPED_TRACE(rule.text());
+            const projection p = project(data, att, {.fold = rule});
+            const oracle::naming names{folded};
+            oracle::check_rows(p, oracle::expect_rows(made.program, oracle::judge_all(made.program, names), names));
+            ASSERT_EQ(self_total(p), p.total_gpu_ns);
+            if (HasFatalFailure()) return;
+        }
+    }
 }
 
 template <typename TValue>

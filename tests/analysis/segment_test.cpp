@@ -73,7 +73,7 @@ TEST(Segment, DistinguishesNamesFromDomainsAndSpecialRows) {
         timeline_range range;
         range.name = *name == '\0' ? 0 : 1;
         range.domain = domain;
-        return path_segments(data, false)(range);
+        return path_segments(data)(range, false);
     };
     EXPECT_EQ(segment(0, "aten::mm"), "aten::mm");
     EXPECT_EQ(segment(0, "x/y\\z"), "x\\/y\\\\z");

@@ -89,7 +89,7 @@ std::vector<std::uint64_t> numbers(const timeline& data) {
 
 TEST_F(StepEstimate, WeighsWindowsByTheStepsTheyStandFor) {
     const timeline data = two_windows();
-    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const step_estimate found = estimate_steps(data, attribute(data), {});
     EXPECT_EQ(found.captured_steps, 3U);
     EXPECT_EQ(found.windows, 2U);
     EXPECT_EQ(found.all_steps, 42U);
@@ -109,7 +109,7 @@ TEST_F(StepEstimate, WeighsWindowsByTheStepsTheyStandFor) {
 TEST_F(StepEstimate, LeavesOutAStepCutByItsWindow) {
     const timeline data = two_windows(0);
     EXPECT_THAT(numbers(data), ElementsAre(5, 6));
-    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const step_estimate found = estimate_steps(data, attribute(data), {});
     EXPECT_DOUBLE_EQ(found.rows.front().gpu_ns.mean, 20);
     EXPECT_FALSE(found.rows.front().gpu_ns.half_width);
 }
@@ -132,7 +132,7 @@ TEST_F(StepEstimate, NotesWindowsThatWereNotDrawn) {
     capture.kernel(1, 100, 110).kernel(2, 110, 130).kernel(3, 130, 230);
     const timeline data = capture.build();
     EXPECT_THAT(numbers(data), ElementsAre(1, 2));
-    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const step_estimate found = estimate_steps(data, attribute(data), {});
     EXPECT_EQ(found.stood_for, 0U);
     EXPECT_DOUBLE_EQ(found.total.gpu_ns.mean, 15);
     const table shown_table = steps_table(found);
@@ -146,14 +146,14 @@ TEST_F(StepEstimate, UsesTheKnownStepsOfADeadProcess) {
     const timeline closed = two_windows();
     capture.parts().properties.erase("steps");
     const timeline data = capture.build();
-    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const step_estimate found = estimate_steps(data, attribute(data), {});
     EXPECT_EQ(found.all_steps, 31U);
     EXPECT_EQ(found.stood_for, 20U + 40U);
     EXPECT_DOUBLE_EQ(found.rows[0].gpu_ns.mean, (20.0 * 20 + 40.0 * 100) / 60);
     EXPECT_TRUE(has_part_of_steps(data));
     EXPECT_THAT(steps_table(found).notes,
                 ElementsAre("from 3 of at least 31 steps, in 2 windows chosen at random among 60"));
-    EXPECT_TRUE(estimate_steps(closed, attribute(closed), true).step_count_is_known);
+    EXPECT_TRUE(estimate_steps(closed, attribute(closed), {}).step_count_is_known);
 }
 
 // Windows that were not drawn stand for the steps between them, too: the interval of 2 steps of at least 31 is none of
@@ -163,7 +163,7 @@ TEST_F(StepEstimate, DoesNotTakeADeadProcesssWindowsForAllSteps) {
     capture.parts().properties.erase("steps");
     for (auto& [epoch, entry] : capture.parts().windows) entry.drawn_among = 0;
     const timeline data = capture.build();
-    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const step_estimate found = estimate_steps(data, attribute(data), {});
     // Two steps of 20 and one of 100, which stand for 31 in equal parts. The means differ by 80, so each varies by
     // 3200; variance 3200 ((2/3)^2 + (1/3)^2) (1 - 3/31) with one degree of freedom.
     EXPECT_DOUBLE_EQ(found.rows[0].gpu_ns.mean, (2 * 20 + 100) / 3.0);
@@ -176,7 +176,7 @@ TEST_F(StepEstimate, TreatsWindowsAsDrawnOnlyIfAllWere) {
     (void)two_windows();
     capture.parts().windows[1].drawn_among = 0;
     const timeline data = capture.build();
-    EXPECT_EQ(estimate_steps(data, attribute(data), true).stood_for, 0U);
+    EXPECT_EQ(estimate_steps(data, attribute(data), {}).stood_for, 0U);
 }
 
 // A step has what begins in its first moment, and nothing of the moment in which it ends.
@@ -187,7 +187,7 @@ TEST_F(StepEstimate, CountsFromAStepsBeginningToItsEnd) {
     capture.kernel(1, 100, 101).kernel(2, 110, 120).kernel(3, 130, 230);
     const timeline data = capture.build();
     EXPECT_THAT(numbers(data), ElementsAre(1, 2));
-    EXPECT_DOUBLE_EQ(estimate_steps(data, attribute(data), true).total.gpu_ns.mean, 5.5);
+    EXPECT_DOUBLE_EQ(estimate_steps(data, attribute(data), {}).total.gpu_ns.mean, 5.5);
 }
 
 // Where all that there is was captured, a step's costs times the steps are the projection's sums, row by row: of a
@@ -211,7 +211,7 @@ TEST_F(StepEstimate, EqualsTheProjectionWhenAllStepsAreCaptured) {
     const timeline data = capture.build();
     const attribution att = attribute(data);
     const projection p = project(data, att);
-    const step_estimate found = estimate_steps(data, att, true);
+    const step_estimate found = estimate_steps(data, att, {});
     ASSERT_EQ(found.captured_steps, 2U);
     auto next = found.rows.begin();
     for (const projection_row& row : p.rows) {
@@ -328,7 +328,7 @@ TEST_F(StepEstimate, BoundsItsMemory) {
     const pid_t child = fork();
     if (child == 0) {
         const long before_kib = most_memory_kib();
-        const step_estimate found = estimate_steps(data, att, true);
+        const step_estimate found = estimate_steps(data, att, {});
         const bool is_right =
             found.windows == windows && found.rows.size() == windows && std::abs(found.total.gpu_ns.mean - 10) < 1e-6;
         if (!is_right) _exit(2);

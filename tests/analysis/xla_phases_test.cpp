@@ -184,7 +184,7 @@ TEST(XlaPhases, PutTheCompilerAndItsTrialsInOneRow) {
                              "(no range) 0 host 0 gpu 6 self 6",
                          }));
     projection_options all;
-    all.fold_digits = false;
+    all.fold = {.mode = fold_mode::none};
     const lines as_pushed = p.table(all);
     EXPECT_EQ(as_pushed.size(), 11U);
     EXPECT_EQ(as_pushed[1],

@@ -90,7 +90,7 @@ class Usage(CommandLine):
             "--export": ("pdf", "trace, summary"),
             "--compress": ("yes", "0 or 1"),
             "--activities": ("kernel", "all, none, or a list"),
-            "--fold": ("2", "0 or 1"),
+            "--fold": ("layer", "counters, all, none, or names with '#'"),
             "--rows": ("none", "all, or a whole number from 1"),
             "--autostart": ("on", "0 or 1"),
             "--control": ("yes", "auto, on, or off"),
@@ -106,13 +106,13 @@ class Usage(CommandLine):
             "--capture-range-end": ("stop-shutdown", "libprof ends no program"),
             "--export-each": ("cycle", "run or window"),
             "--keep": ("60", "a time from 1s to 168h"),
-            "--set": ("PROF_FOLD=7", "0 or 1"),
+            "--set": ("PROF_FOLD=7", "counters, all, none"),
         }
         for option, (value, accepted) in bad.items():
             self.assert_one_line(self.prof("run", option, value, "--", "true"), 2, option.replace("set", "fold"), accepted)
         self.assert_one_line(self.prof("run", "--set", "FOLD", "--", "true"), 2, "PROF_X=VALUE")
         self.assert_one_line(self.prof("run", "--set", "PROF_Q=1", "--", "true"), 2, "PROF_OUTPUT_DIR")
-        self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "0 or 1")
+        self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "counters, all, none")
         self.assert_one_line(self.prof("run", "--capture-range", "nvtx", "--", "true"), 2, "capture_range=nvtx", "nvtx_capture")
         self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, '--format: "xml" is not accepted; it takes table, csv, json or markdown')
         self.assert_one_line(self.prof("report", "x", "--report", "all"), 2, "gpu-projection, kernels, copies")
@@ -123,6 +123,8 @@ class Usage(CommandLine):
         for depth in ("-1", "x", "", "4294967296"):
             self.assert_one_line(self.prof("report", "x", "--depth", depth), 2, f'--depth: "{depth}"', "a whole number")
         self.assert_one_line(self.prof("report", "x", "--adopt", ""), 2, "--adopt", "auto, off, or a pattern")
+        for rule in ("layer", "", "layer #,", "2"):
+            self.assert_one_line(self.prof("report", "x", "--fold", rule), 2, f'--fold: "{rule}"', "counters, all, none, or names")
         for seconds in ("0", "-1", "soon", "inf", "nan", "1s"):
             self.assert_one_line(self.prof("ctl", "1", "--timeout", seconds), 2, f'"{seconds}"', "a number of seconds above 0")
         self.assert_one_line(self.prof("report"), 2, "FILE")
@@ -250,7 +252,7 @@ class Run(CommandLine):
         self.assertEqual(values["PROF_OUTPUT_DIR"], str(self.out))
         self.assertEqual(values["PROF_EXPORT"], "none")
         self.assertEqual(values["PROF_MEMORY"], "128M")
-        self.assertEqual(values["PROF_FOLD"], "0")
+        self.assertEqual(values["PROF_FOLD"], "none")
         self.assertRegex(values["PROF_RUN_ID"], r"^[0-9a-f]{16}$")
         self.assertEqual(values["ASAN_OPTIONS"], "verify_asan_link_order=0")
         for before, after in (("a=1", "a=1:verify_asan_link_order=0"), ("verify_asan_link_order=1",) * 2):

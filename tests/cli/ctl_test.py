@@ -72,7 +72,8 @@ class Control(unittest.TestCase):
         self.assertIn("state    recording, for", self.ctl(self.pid)[1])
         self.assertEqual(json.loads(self.ctl(self.pid, "status", "--json")[1])["capture"], listed["capture"])
         status, out, err = self.ctl(self.pid, "start", "fold=7")
-        self.assertEqual((status, out, err), (1, "", 'prof: fold: "7" is not accepted; it takes 0 or 1\n'))
+        self.assertEqual((status, out, err), (1, "", 'prof: fold: "7" is not accepted; it takes counters, all, none, or '
+                         'names with \'#\' for each number, such as "layer #,iteration #"\n'))
         status, out, err = self.ctl(self.pid, "stop")
         self.assertEqual((status, out, err), (0, listed["capture"] + "\n", ""))
         (capture,) = (self.folder / "prof-captures").glob("a b.0.*.prof")

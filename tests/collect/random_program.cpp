@@ -143,7 +143,7 @@ void random_program::add_start_or_end() {
         constexpr const char* process_names[] = {"request 1", "request 2", "epoch"};
         step.name = process_names[below(3)];
         step.id = static_cast<int>(process_ranges.size());
-        process_ranges.push_back({step.name, number, process_range::never});
+        process_ranges.push_back({step.name, number, process_range::never, step.thread});
     } else {
         open->ended = number;
         step.what = act::end;
@@ -219,8 +219,9 @@ void random_program::check_rows(const timeline& data) const {
             options.adopt_pattern.clear();
         }
         const projection p = project(data, attribute(data, options));
-        const oracle::verdicts judged = oracle::judge_all(judged_program, folded());
-        oracle::check_rows(p, oracle::expect_rows(judged_program, judged, folded()));
+        const oracle::naming names = oracle::naming_by_counters(judged_program, folded());
+        const oracle::verdicts judged = oracle::judge_all(judged_program, names);
+        oracle::check_rows(p, oracle::expect_rows(judged_program, judged, names));
         if (testing::Test::HasFatalFailure()) return;
 
         std::int64_t self_ns = 0;
@@ -265,9 +266,12 @@ void random_program::check_process_ranges(const projection& p) const {
         std::int64_t sum = 0;
         std::int64_t span = 0;
     };
+    std::map<std::string, oracle::names_of_row> names;  // by folded name
+    for (const process_range& r : process_ranges) ++names[folded().at(r.name)][r.name][r.thread];
     std::map<std::string, expected> rows;
     for (const process_range& r : process_ranges) {
-        expected& row = rows[folded().at(r.name)];
+        const std::string& folded_name = folded().at(r.name);
+        expected& row = rows[oracle::name_different_things(names[folded_name]) ? r.name : folded_name];
         ++row.instances;
         std::int64_t first = INT64_MAX;
         std::int64_t last = INT64_MIN;

@@ -67,6 +67,7 @@ struct process_range {
     std::string name;
     int started = 0;  // number of the step
     int ended = never;
+    int thread = 0;  // that started it
 };
 
 // What was executed: an operation as the simulated GPU wrote it down.

@@ -29,7 +29,7 @@ struct coverage {
     std::uint64_t pops_without_push = 0;
 
     void count(const random_program& program) {
-        for (const auto& [id, v] : oracle::judge_all(program.truth(), random_program::folded())) {
+        for (const auto& [id, v] : oracle::judge_all(program.truth(), oracle::naming{random_program::folded()})) {
             ++operations;
             adopted += v.adopted ? 1 : 0;
             if (v.where.starts_with("(ambiguous)")) {

@@ -197,10 +197,14 @@ TEST(ReportText, MarksRowsWhereFoldingMergedDifferentNames) {
         projected.rows.emplace_back().path = path;
         projected.rows.back().merged_names = projected.rows.size() == 1 ? 0 : 2;
     }
-    EXPECT_EQ(projection_notes(projected, {}),
-              "note: few names of many instances each are one row: conv# (2), a/b # (2), x # (2) and 1 more; "
-              "--no-fold keeps names apart\n");
+    EXPECT_EQ(
+        projection_notes(projected, {}),
+        "note: names that recur and differ in a number only are one row: conv# (2 names), a/b # (2 names), x # (2 "
+        "names) and 1 more; --fold none keeps them apart\n");
     EXPECT_EQ(projection_json("x", {}, {}, projected)["rows"][1]["merged_names"], 2);
+    EXPECT_EQ(projection_json("x", {}, {}, projected)["fold"], "counters");
+    projected.fold = {.mode = fold_mode::listed, .names = {"layer #", "\xff#"}};
+    EXPECT_EQ(projection_json("x", {}, {}, projected)["fold"], "layer #,\\xFF#");
 }
 
 // Rows whose names look alike: a fixed one and a range called so; a range whose name has a domain in it and one of that
@@ -443,8 +447,8 @@ TEST(ReportText, FoldsRowsThatDoNotFit) {
     EXPECT_EQ(
         projection_notes(projected, layout),
         "note: 3 rows with less GPU time are left out, and \"… more rows\" have their sums; --rows all shows them\n"
-        "note: few names of many instances each are one row: 1 that is left out above; --no-fold keeps names "
-        "apart\n");
+        "note: names that recur and differ in a number only are one row: 1 that is left out above; --fold none keeps "
+        "them apart\n");
     layout.rows = SIZE_MAX;
     EXPECT_THAT(projection_text(projected, layout), Not(HasSubstr("\n  … ")));
     EXPECT_THAT(projection_notes(projected, layout), Not(HasSubstr("left out")));

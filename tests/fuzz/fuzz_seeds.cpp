@@ -96,11 +96,11 @@ int main(int argc, char** argv) try {
                  "1gIiEDTcl1hfp_EET_",
                  // Each parameter is twice as long as the one before it; a little longer, and it is refused.
                  "1f1aIiiES_IS0_S0_ES_IS1_S1_ES_IS2_S2_ES_IS3_S3_ES_IS4_S4_ES_IS5_S5_ES_IS6_S6_ES_IS7_S7_E"});
-    write_texts(folder / "options",
-                {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
-                 "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1", "schedule=wait=1,warmup=1,active=3,repeat=2",
-                 "steps=10-12", "steps=0", "budget=0.5%", "capture_range_end=repeat:3", "step_range=step@data",
-                 "run_id=a1", "cuda_graphs=nodes", "control_signal=USR2", "adopt=pt_*", "output_dir=/tmp"});
+    write_texts(folder / "options", {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
+                                     "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1", "fold=layer #,a\\,b #",
+                                     "schedule=wait=1,warmup=1,active=3,repeat=2", "steps=10-12", "steps=0",
+                                     "budget=0.5%", "capture_range_end=repeat:3", "step_range=step@data", "run_id=a1",
+                                     "cuda_graphs=nodes", "control_signal=USR2", "adopt=pt_*", "output_dir=/tmp"});
     write_texts(folder / "control",
                 {"prof-control 1 status json", "prof-control 1 start name=a%20b fold=1", "prof-control 1 done 2\nok",
                  "prof-control 1 refused 0\n", "prof-control 1 set x=%25%0A%FF"});

@@ -36,8 +36,21 @@ KEPT = r"(?<=[A-Za-z])[0-9]{1,2}(?=[A-Za-z])|(?<![A-Za-z0-9])(?i:fp|bf|tf|int|ui
 
 
 def folded(name):
-    name = re.sub(rf"({KEPT})|[0-9]+", lambda found: found[1] or "#", name)
+    return escaped(re.sub(rf"({KEPT})|[0-9]+", lambda found: found[1] or "#", name))
+
+
+def escaped(name):
     return name.replace("\\", "\\\\").replace("/", "\\/")
+
+
+def are_different_things(ranges):
+    """Of ranges whose folded names are equal: whether their numbers name things, and do not count them."""
+    by_thread = collections.Counter((found.name, found.thread) for found in ranges)
+    most = collections.Counter()
+    for (name, _), count in by_thread.items():
+        most[name] = max(most[name], count)
+    least = min(most.values())
+    return 2 <= len(most) <= 64 and least >= 3 and len(most) <= max(8, least)
 
 
 def ranges_by_thread(trace):
@@ -61,12 +74,20 @@ def open_at(threads, thread, time):
 def parents(threads, workers):
     """The stack in which each range was opened: its own thread's and, for one that works for another, that one's."""
     masters = [thread for thread in threads if thread not in workers]
+    stacks, rows = {}, collections.defaultdict(list)
     for thread, ranges in threads.items():
         for found in ranges:
             outer = open_at(threads, masters[0], found.start) if thread in workers and masters else []
             outer += [other for other in open_at(threads, thread, found.start)
                       if other is not found and other.end >= found.end]
-            found.path = tuple(folded(other.name) for other in outer) + (folded(found.name),)
+            stacks[found] = [*outer, found]
+            rows[tuple(folded(other.name) for other in stacks[found])].append(found)
+    segments = {}
+    for ranges in rows.values():
+        name_of = escaped if are_different_things(ranges) else folded
+        segments |= {found: name_of(found.name) for found in ranges}
+    for found, stack in stacks.items():
+        found.path = tuple(segments[other] for other in stack)
     return masters
 
 

@@ -51,6 +51,7 @@ const std::map<std::string_view, std::vector<std::string>> other_texts = {
     {"adopt", {"worker*", "pt_autograd_*"}},
     {"activities", {"none", "copies,kernels", "all,no_launches", "kernels,kernels"}},
     {"modules", {"0", "3", "100"}},
+    {"fold", {"1", "0", "layer #", "iteration #,a\\,b*#"}},
     {"rows", {"1", "1000000"}},
     {"nvtx_domain_include", {"NCCL", "a\\,b,c*", "default"}},
     {"nvtx_domain_exclude", {"NCCL,cu*", "a\\"}},

@@ -60,7 +60,7 @@ void expect_whole_iterations(const timeline& data, std::uint64_t iterations) {
         EXPECT_LT(window.last_step, next_free);
     }
     EXPECT_EQ(steps_of_run(data), iterations);
-    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const step_estimate found = estimate_steps(data, attribute(data), {});
     ASSERT_EQ(found.rows.size(), 1U);
     EXPECT_EQ(found.rows[0].path, "inside");
     EXPECT_NEAR(found.rows[0].gpu_ns.mean, 150'000, 1e-6 * 150'000);
@@ -82,7 +82,7 @@ TEST_F(SessionBudget, CapturesStepsOfAStepRange) {
     ASSERT_FALSE(steps.empty());
     EXPECT_EQ(data.ops.size(), 3 * steps.size());
     EXPECT_EQ(data.kernel_symbol(data.ops.front()), "iteration_" + std::to_string(steps.front().number));
-    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const step_estimate found = estimate_steps(data, attribute(data), {});
     ASSERT_EQ(found.rows.size(), 2U);
     EXPECT_EQ(found.rows[1].path, "iteration/inside");
     EXPECT_NEAR(found.rows[1].gpu_ns.mean, 150'000, 1e-6 * 150'000);

@@ -155,7 +155,7 @@ void sizes_of_structs() {
     }
     try {
         prof::session_options bad;
-        bad["rows"] = "many";
+        bad.set("rows", "many");
         const prof::session second(bad);
         expect(false, "a bad option");
     } catch (const prof::session_error& refusal) {

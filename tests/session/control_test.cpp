@@ -139,7 +139,7 @@ TEST(Control, SetsOptionsThatMayChange) {
     job.done("set", {"name=first", "activities=none"});
     EXPECT_NE(job.refused("set", {"memory=32M"}).find("memory is fixed"), std::string::npos);
     EXPECT_NE(job.refused("set", {"autostart=1"}).find("when the program begins"), std::string::npos);
-    EXPECT_NE(job.refused("set", {"fold=2"}).find("it takes 0 or 1"), std::string::npos);
+    EXPECT_NE(job.refused("set", {"fold=2"}).find("it takes counters, all, none, or names"), std::string::npos);
     EXPECT_NE(job.refused("set", {"capture_range=nvtx"}).find("go together"), std::string::npos);
     EXPECT_NE(job.refused("set").find("name=value"), std::string::npos);
     EXPECT_NE(job.refused("start", {"rings=memory"}).find("rings is fixed"), std::string::npos);

@@ -20,7 +20,7 @@ namespace {
 
 heritage of_parent() {
     heritage left;
-    left.options.fold = false;
+    left.options.fold = {.mode = fold_mode::none};
     EXPECT_TRUE(set_option(left.options, "schedule", "wait=1,active=1").ok());
     return left;
 }
@@ -85,7 +85,7 @@ TEST(RecordingSettings, RefuseFixedOptions) {
 TEST(RecordingSettings, InheritAllButPlanAndGpuInAChild) {
     const heritage left = of_parent();
     recording_settings settings(&left, false);
-    EXPECT_FALSE(settings.options()->fold);
+    EXPECT_EQ(settings.options()->fold.mode, fold_mode::none);
     EXPECT_EQ(settings.options()->schedule.text, "");
     EXPECT_EQ(settings.options()->activities.text, "none");
     settings.begin_in_child("/where/the/parent/began");

@@ -125,32 +125,69 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
     return row;
 }
 
+// The instances of one row.
+struct process_range_group {
+    std::string path;
+    bool is_folded = false;
+    std::vector<std::uint32_t> ranges;  // by start
+};
+
+merged_names names_of(const timeline& data, std::vector<std::uint32_t> ranges) {
+    // merged_names wants the instances of one thread together.
+    std::stable_sort(ranges.begin(), ranges.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return data.ranges[a].thread < data.ranges[b].thread; });
+    merged_names out;
+    for (const std::uint32_t range : ranges) out.add(data.ranges[range].name, data.ranges[range].thread);
+    return out;
+}
+
+// By first start.
+std::vector<process_range_group> group_by_name(const timeline& data, const hidden_domains& hidden,
+                                               const fold_rule& rule) {
+    const path_segments segment_of(data);
+    std::vector<process_range_group> groups;
+    std::map<std::string, std::size_t> place_of;  // of a path in groups
+    const auto add = [&](std::uint32_t range, bool is_folded) {
+        std::string path = segment_of(data.ranges[range], is_folded);
+        const auto [found, is_new] = place_of.try_emplace(path, groups.size());
+        if (is_new) groups.push_back({std::move(path), is_folded, {}});
+        groups[found->second].ranges.push_back(range);
+    };
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        if (data.ranges[i].style != range_style::start_end || hidden.contains(data.ranges[i])) continue;
+        add(i, folds(rule, data, data.ranges[i]));
+    }
+    if (rule.mode != fold_mode::counters) return groups;
+
+    std::vector<std::uint8_t> is_apart(groups.size());
+    std::transform(groups.begin(), groups.end(), is_apart.begin(), [&](const process_range_group& group) {
+        return std::uint8_t{names_of(data, group.ranges).are_different_things()};
+    });
+    if (std::find(is_apart.begin(), is_apart.end(), 1) == is_apart.end()) return groups;
+    const std::vector<process_range_group> folded = std::exchange(groups, {});
+    place_of.clear();
+    for (std::size_t i = 0; i < folded.size(); ++i) {
+        for (const std::uint32_t range : folded[i].ranges) add(range, is_apart[i] == 0);
+    }
+    std::stable_sort(groups.begin(), groups.end(), [](const process_range_group& a, const process_range_group& b) {
+        return a.ranges.front() < b.ranges.front();
+    });
+    return groups;
+}
+
 }  // namespace
 
 std::vector<projection_row> project_process_ranges(const timeline& data, const hidden_domains& hidden,
-                                                   bool fold_digits) {
-    const path_segments segment_of(data, fold_digits);
-    std::vector<std::string> paths;  // by first start
-    std::map<std::string, std::vector<std::uint32_t>> instances;
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
-        if (data.ranges[i].style != range_style::start_end || hidden.contains(data.ranges[i])) continue;
-        std::string path = segment_of(data.ranges[i]);
-        std::vector<std::uint32_t>& ranges = instances[path];
-        if (ranges.empty()) paths.push_back(std::move(path));
-        ranges.push_back(i);
-    }
-    if (paths.empty()) return {};
+                                                   const fold_rule& rule) {
+    std::vector<process_range_group> groups = group_by_name(data, hidden, rule);
+    if (groups.empty()) return {};
     const launched_work work(data);
     std::vector<projection_row> rows;
-    for (std::string& path : paths) {
-        merged_names merged;
-        const std::vector<std::uint32_t>& ranges = instances[path];
-        const std::string name = segment_text(data, data.ranges[ranges.front()], fold_digits);
-        if (fold_digits && name.find('#') != std::string::npos) {
-            for (const std::uint32_t range : ranges) merged.add(data.ranges[range].name);
-        }
-        rows.push_back(make_row(data, work, std::move(path), name, ranges));
-        rows.back().merged_names = merged.different();
+    for (process_range_group& group : groups) {
+        const timeline_range& first = data.ranges[group.ranges.front()];
+        rows.push_back(
+            make_row(data, work, std::move(group.path), segment_text(data, first, group.is_folded), group.ranges));
+        if (group.is_folded) rows.back().merged_names = names_of(data, group.ranges).doubtful();
     }
     return rows;
 }

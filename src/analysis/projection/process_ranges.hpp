@@ -8,10 +8,11 @@
 
 namespace prof {
 
-// One row for each folded name, ordered by first start. An operation counts for an instance if its launch began while
-// the instance was open. It counts once for the row, even if instances overlap. Each instance costs two look-ups.
+// One row for each name, folded by the rule, ordered by first start. fold_mode::counters keeps different things apart
+// among the instances of one folded name (merged_names.hpp). An operation counts for an instance if its launch began
+// while the instance was open. It counts once for the row, even if instances overlap. Each instance costs two look-ups.
 std::vector<projection_row> project_process_ranges(const timeline& data, const hidden_domains& hidden,
-                                                   bool fold_digits);
+                                                   const fold_rule& rule);
 
 // Sets the row's instance_ columns from the GPU sums of its instances.
 void set_instance_statistics(projection_row& row, const std::vector<std::int64_t>& sums_ns);

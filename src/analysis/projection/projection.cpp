@@ -29,11 +29,11 @@ struct instance {
 
 class projector {
 public:
-    projector(const timeline& data, const attribution& att, bool fold_digits)
+    projector(const timeline& data, const attribution& att, const fold_rule& rule)
         : data_(data),
           att_(att),
           class_of_(data),
-          tree_(data, att, fold_digits),
+          tree_(data, att, rule),
           rows_(tree_.nodes().size()),
           busy_(rows_.size()),
           instances_(data.ranges.size()),
@@ -147,7 +147,7 @@ private:
             row.kind = row_tree::kind_of(node);
             row.name = texts_.of(std::string{n.text});
             row.is_captured = n.is_captured;
-            row.merged_names = n.names.different();
+            row.merged_names = n.names.doubtful();
             row.is_observed = n.is_observed;
             row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
             row.gpu_busy_ns = busy_[node].total_ns();
@@ -195,8 +195,9 @@ std::string_view row_type(row_kind kind, bool is_captured, bool is_observed) noe
 }
 
 projection project(const timeline& data, const attribution& att, const projection_options& options) {
-    projection result = projector{data, att, options.fold_digits}.run();
-    result.process_ranges = project_process_ranges(data, att.hidden, options.fold_digits);
+    projection result = projector{data, att, options.fold}.run();
+    result.fold = options.fold;
+    result.process_ranges = project_process_ranges(data, att.hidden, options.fold);
     return result;
 }
 

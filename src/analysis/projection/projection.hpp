@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "record/fold_rule.hpp"
 
 namespace prof {
 
 struct projection_options {
-    bool fold_digits = true;  // `iteration 17` and `iteration 18` are one row, `iteration #`
+    fold_rule fold{};  // by default `iteration 17` and `iteration 18` are one row, `iteration #`
     attribution_options attribution{};
 };
 
@@ -47,7 +48,7 @@ struct projection_row {
     std::int64_t wait_ns = 0;
     // Bytes moved according to the payloads of the instances, added (NCCL's ranges have it).
     std::uint64_t payload_bytes = 0;
-    // The number of names folded into the row, if they are few and each has many instances (merged_names); else 0.
+    // The number of names folded into the row, if they may be different things (merged_names::doubtful); else 0.
     std::uint32_t merged_names = 0;
     // The GPU sum of an instance, over all instances, including those without GPU work.
     std::int64_t instance_min_ns = 0;
@@ -57,6 +58,7 @@ struct projection_row {
 };
 
 struct projection {
+    fold_rule fold{};               // by which it was made
     std::int64_t total_gpu_ns = 0;  // all operations' durations added; the self column adds up to exactly this
     std::int64_t total_busy_ns = 0;
     std::uint64_t total_ops = 0;
@@ -74,7 +76,7 @@ struct projection {
 };
 
 projection project(const timeline& data, const attribution& att, const projection_options& options = {});
-// The same, with the phases of a JAX program, unless fold_digits is off or XLA's domain is hidden (xla_phases.hpp).
+// The same, with the phases of a JAX program, unless nothing is folded or XLA's domain is hidden (xla_phases.hpp).
 projection project(const timeline& data, const projection_options& options = {});
 
 }  // namespace prof

@@ -6,25 +6,66 @@
 
 namespace prof {
 
-row_tree::row_tree(const timeline& data, const attribution& att, bool fold_digits)
-    : data_(data),
-      att_(att),
-      fold_digits_(fold_digits),
-      segment_of_(data, fold_digits),
-      node_of_(data.ranges.size(), npos),
-      node_of_replayed_(att.replayed.size(), npos) {
+row_tree::row_tree(const timeline& data, const attribution& att, const fold_rule& rule)
+    : data_(data), att_(att), rule_(rule), segment_of_(data) {
+    build();
+    if (rule_.mode == fold_mode::none) return;
+    count_names();
+    if (rule_.mode == fold_mode::counters) keep_different_things_apart();
+}
+
+void row_tree::build() {
+    nodes_.clear();
+    ambiguous_.clear();
+    children_.clear();
+    node_of_.assign(data_.ranges.size(), npos);
+    node_of_replayed_.assign(att_.replayed.size(), npos);
     for (const std::string_view text : {no_range_text, ambiguous_text, unmatched_text}) {
         nodes_.push_back({.text = text, .segment = text});
         ambiguous_.push_back(0);
     }
     ambiguous_[ambiguous] = 1;
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
-        const timeline_range& range = data.ranges[i];
-        if (range.style == range_style::push_pop && range.takes_part() && !att.hidden.contains(range)) place(i);
+    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        const timeline_range& range = data_.ranges[i];
+        if (range.style == range_style::push_pop && range.takes_part() && !att_.hidden.contains(range)) place(i);
     }
-    for (std::size_t op = 0; op < data.ops.size(); ++op) {
-        if (att.captured[op] != npos) place_replayed(att.owner[op], att.captured[op]);
+    for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+        if (att_.captured[op] != npos) place_replayed(att_.owner[op], att_.captured[op]);
     }
+}
+
+// Thread by thread, as merged_names requires.
+void row_tree::count_names() {
+    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> by_thread(data_.threads.size());  // node, name
+    const auto add = [&](std::uint32_t at, const timeline_range& range) {
+        if (at != npos && nodes_[at].has_number) by_thread[range.thread].emplace_back(at, range.name);
+    };
+    for (std::size_t i = 0; i < node_of_.size(); ++i) add(node_of_[i], data_.ranges[i]);
+    for (std::size_t i = 0; i < node_of_replayed_.size(); ++i) {
+        add(node_of_replayed_[i], data_.ranges[att_.replayed[i].range]);
+    }
+    for (std::uint32_t thread = 0; thread < by_thread.size(); ++thread) {
+        for (const auto& [at, name] : by_thread[thread]) nodes_[at].names.add(name, thread);
+    }
+}
+
+void row_tree::keep_different_things_apart() {
+    std::vector<std::uint8_t> is_apart(nodes_.size());  // by node
+    std::transform(nodes_.begin(), nodes_.end(), is_apart.begin(),
+                   [](const node& of) { return std::uint8_t{of.names.are_different_things()}; });
+    if (std::find(is_apart.begin(), is_apart.end(), 1) == is_apart.end()) return;
+    const auto of_nodes = [&](const std::vector<std::uint32_t>& nodes) {
+        std::vector<std::uint8_t> out(nodes.size());
+        std::transform(nodes.begin(), nodes.end(), out.begin(),
+                       [&](std::uint32_t at) { return at == npos ? std::uint8_t{0} : is_apart[at]; });
+        return out;
+    };
+    keeps_name_ = of_nodes(node_of_);
+    replayed_keeps_name_ = of_nodes(node_of_replayed_);
+    build();
+    count_names();
+    keeps_name_ = {};
+    replayed_keeps_name_ = {};
 }
 
 // The adopting range may have opened in the same nanosecond and come later in order, so parents are placed first.
@@ -39,7 +80,7 @@ void row_tree::place(std::uint32_t range) {
         }
         waiting.pop_back();
         if (node_of_[next] != npos) continue;
-        node_of_[next] = child(above(parent), data_.ranges[next]);
+        node_of_[next] = child(above(parent), next, !keeps_name_.empty() && keeps_name_[next] != 0);
     }
 }
 
@@ -58,33 +99,47 @@ void row_tree::place_replayed(std::uint32_t owner, std::uint32_t index) {
     std::uint32_t parent = index == npos ? above(owner) : node_of_replayed_[index];
     for (auto next = waiting.rbegin(); next != waiting.rend(); ++next) {
         const replayed_range& replayed = att_.replayed[*next];
-        parent = child(parent, data_.ranges[replayed.range], &data_.api_calls[replayed.launch]);
+        const bool keeps_name = !replayed_keeps_name_.empty() && replayed_keeps_name_[*next] != 0;
+        parent = child(parent, replayed.range, keeps_name, &data_.api_calls[replayed.launch]);
         node_of_replayed_[*next] = parent;
     }
 }
 
-// `launch`: that of the graph, if the range was open when the graph was captured.
-std::uint32_t row_tree::child(std::uint32_t parent, const timeline_range& range, const timeline_api_call* launch) {
-    const std::uint64_t name_key = std::uint64_t{range.domain} << 32 | range.name;
-    auto segment = segment_of_name_.find(name_key);
-    if (segment == segment_of_name_.end()) {
-        segment_entry entry{segment_text(data_, range, fold_digits_), static_cast<std::uint32_t>(segments_.size())};
-        entry.has_number = fold_digits_ && entry.text.find('#') != std::string::npos;
-        const auto known = segments_.try_emplace(segment_of_(range), std::move(entry)).first;
-        segment = segment_of_name_.emplace(name_key, &*known).first;
+const row_tree::segment& row_tree::segment_for(const timeline_range& range, bool keeps_name) {
+    const auto [found, is_new] = segments_of_name_.try_emplace(std::uint64_t{range.domain} << 32 | range.name);
+    segments_of_name& known = found->second;
+    if (is_new) known.is_folded = folds(rule_, data_, range);
+    const bool folded = known.is_folded && !keeps_name;
+    const segment*& wanted = folded ? known.folded : known.as_named;
+    if (wanted == nullptr) {
+        segment_entry entry{segment_text(data_, range, folded), static_cast<std::uint32_t>(segments_.size())};
+        wanted = &*segments_.try_emplace(segment_of_(range, folded), std::move(entry)).first;
     }
-    const auto& [in_path, entry] = *segment->second;
+    return *wanted;
+}
+
+// `launch`: that of the graph, if the range was open when the graph was captured.
+std::uint32_t row_tree::child(std::uint32_t parent, std::uint32_t range_index, bool keeps_name,
+                              const timeline_api_call* launch) {
+    const timeline_range& range = data_.ranges[range_index];
+    const auto& [in_path, entry] = segment_for(range, keeps_name);
     const bool is_captured = launch != nullptr && !range.is_replayed_alike;
     const bool is_observed = is_phase(data_, range);
     const std::uint64_t child_key =
         std::uint64_t{parent} << 32 | std::uint64_t{entry.id} << 2 | (is_observed ? 2U : 0U) | (is_captured ? 1U : 0U);
     const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
     if (added) {
-        nodes_.push_back({entry.text, in_path, parent, INT64_MAX, INT64_MAX, is_captured, is_observed, {}});
+        nodes_.push_back({.text = entry.text,
+                          .segment = in_path,
+                          .parent = parent,
+                          .first_ns = INT64_MAX,
+                          .captured_ns = INT64_MAX,
+                          .is_captured = is_captured,
+                          .is_observed = is_observed,
+                          .has_number = entry.text.find('#') != std::string::npos});
         ambiguous_.push_back(parent == npos ? std::uint8_t{0} : ambiguous_[parent]);
     }
     node& n = nodes_[found->second];
-    if (entry.has_number) n.names.add(range.name);
     n.first_ns = std::min(n.first_ns, launch != nullptr ? launch->start_ns : range.start_ns);
     n.captured_ns = std::min(n.captured_ns, launch != nullptr ? range.start_ns : 0);
     return found->second;

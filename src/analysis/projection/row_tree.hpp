@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree of the projection's rows. Ranges with equal folded names under the same parent row share one row. Ranges
-// that were open at a CUDA graph's capture have separate rows. Linear in the ranges.
+// that were open at a CUDA graph's capture have separate rows.
+//
+// fold_mode::counters: the tree is built with every number folded. Where the names of a row are those of different
+// things (merged_names.hpp), it is built again: ranges of that row keep their names, and all others are folded. So one
+// decision holds for all that is below "layer 0" and "layer 1". Linear in the ranges; twice the cost if built twice.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +16,7 @@
 #include "analysis/projection/merged_names.hpp"
 #include "analysis/projection/projection.hpp"
 #include "analysis/projection/segment.hpp"
+#include "record/fold_rule.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -26,7 +31,8 @@ public:
         std::int64_t captured_ns = 0;  // start of the captured range, which orders rows of one launch
         bool is_captured = false;
         bool is_observed = false;  // a phase, not one of the program's ranges
-        merged_names names{};      // of its instances, if their names contain folded numbers
+        bool has_number = false;   // its text may have a folded number
+        merged_names names{};      // of its instances, if has_number
     };
 
     // Nodes that always exist.
@@ -34,7 +40,7 @@ public:
     static constexpr std::uint32_t ambiguous = 1;
     static constexpr std::uint32_t unmatched = 2;
 
-    row_tree(const timeline& data, const attribution& att, bool fold_digits);
+    row_tree(const timeline& data, const attribution& att, const fold_rule& rule);
 
     const std::vector<node>& nodes() const noexcept { return nodes_; }
     // By range; npos for start/end ranges, which are in no tree.
@@ -51,29 +57,43 @@ public:
     std::vector<std::uint32_t> preorder() const;
 
 private:
+    struct segment_entry {
+        std::string text;
+        std::uint32_t id = 0;
+    };
+    using segment = std::pair<const std::string, segment_entry>;  // in a path → as shown
+    struct segments_of_name {
+        const segment* folded = nullptr;  // null until it is used
+        const segment* as_named = nullptr;
+        bool is_folded = false;  // by the rule
+    };
+
+    void build();
+    void count_names();
+    void keep_different_things_apart();
     void place(std::uint32_t range);
-    std::uint32_t child(std::uint32_t parent, const timeline_range& range, const timeline_api_call* launch = nullptr);
+    std::uint32_t child(std::uint32_t parent, std::uint32_t range, bool keeps_name,
+                        const timeline_api_call* launch = nullptr);
+    const segment& segment_for(const timeline_range& range, bool keeps_name);
     void place_replayed(std::uint32_t owner, std::uint32_t index);
     std::uint32_t above(std::uint32_t parent) const noexcept;
 
     const timeline& data_;
     const attribution& att_;
-    bool fold_digits_;
+    fold_rule rule_;
     path_segments segment_of_;
     std::vector<node> nodes_;
     std::vector<std::uint8_t> ambiguous_;  // by node: 1 for the (ambiguous) node and those below it
     std::vector<std::uint32_t> node_of_;
     std::vector<std::uint32_t> node_of_replayed_;
-    struct segment_entry {
-        std::string text;
-        std::uint32_t id = 0;
-        bool has_number = false;
-    };
     std::unordered_map<std::string, segment_entry> segments_;
-    // domain << 32 | name → segment
-    std::unordered_map<std::uint64_t, const std::pair<const std::string, segment_entry>*> segment_of_name_;
+    std::unordered_map<std::uint64_t, segments_of_name> segments_of_name_;  // key: domain << 32 | name
     // parent node << 32 | segment << 2 | is observed << 1 | is captured → node
     std::unordered_map<std::uint64_t, std::uint32_t> children_;
+    // While the tree is built for the second time, by range and by replayed range: whether it keeps its name. Else
+    // empty.
+    std::vector<std::uint8_t> keeps_name_;
+    std::vector<std::uint8_t> replayed_keeps_name_;
 };
 
 }  // namespace prof

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/projection/segment.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <array>
 
@@ -84,6 +86,15 @@ std::string fold_digits(std::string_view text) {
     return folded;
 }
 
+bool folds(const fold_rule& rule, const timeline& data, const timeline_range& range) {
+    if (rule.mode != fold_mode::listed) return rule.mode != fold_mode::none;
+    const std::string name = name_text(data, range, true);
+    const std::string with_domain = segment_text(data, range, true);
+    return std::any_of(rule.names.begin(), rule.names.end(), [&](const std::string& pattern) {
+        return fnmatch(pattern.c_str(), name.c_str(), 0) == 0 || fnmatch(pattern.c_str(), with_domain.c_str(), 0) == 0;
+    });
+}
+
 std::string segment_text(const timeline& data, const timeline_range& range, bool fold) {
     const std::string name = name_text(data, range, fold);
     const std::string domain = is_named(data, range.domain) ? data.domains[range.domain].name + ':' : std::string{};
@@ -96,14 +107,14 @@ bool is_phase(const timeline& data, const timeline_range& range) {
 
 std::string escape_segment(std::string_view text) { return escaped(text, "/\\"); }
 
-path_segments::path_segments(const timeline& data, bool fold) : data_(data), fold_(fold) {
+path_segments::path_segments(const timeline& data) : data_(data) {
     for (std::uint32_t i = 0; i < data.domains.size(); ++i) {
         if (is_named(data, static_cast<std::uint16_t>(i))) domains_.insert(data.domains[i].name);
     }
 }
 
-std::string path_segments::operator()(const timeline_range& range) const {
-    const std::string name = name_text(data_, range, fold_);
+std::string path_segments::operator()(const timeline_range& range, bool fold) const {
+    const std::string name = name_text(data_, range, fold);
     const bool has_domain = is_named(data_, range.domain);
     std::string segment = has_domain ? escape(data_.domains[range.domain].name) + ':' : std::string{};
     if (name.empty()) return segment + std::string{unnamed};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "record/fold_rule.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -20,6 +21,10 @@ inline constexpr std::string_view unmatched_text = "(unmatched)";
 // that are part of a kind's name are kept: one or two digits between letters ("conv2d"), and the bits of a number
 // format ("fp16").
 std::string fold_digits(std::string_view text);
+
+// Whether the rule folds the numbers in the range's name, if they count something. Patterns of listed names match the
+// folded name, with its domain or without.
+bool folds(const fold_rule& rule, const timeline& data, const timeline_range& range);
 
 // The range's name, folded if `fold`, preceded by its domain ("NCCL:ncclAllReduce") unless that is the default domain
 // or libprof's own. A range without a name is "(unnamed)".
@@ -37,15 +42,15 @@ std::string escape_segment(std::string_view text);
 //   NCCL\:sum    a range outside the domain NCCL, where there is one
 class path_segments {
 public:
-    path_segments(const timeline& data, bool fold);
+    explicit path_segments(const timeline& data);
 
-    std::string operator()(const timeline_range& range) const;
+    // `fold`: with the name folded.
+    std::string operator()(const timeline_range& range, bool fold) const;
 
 private:
     std::string escape(std::string_view text) const;
 
     const timeline& data_;
-    bool fold_;
     std::unordered_set<std::string_view> domains_;  // domains that are written before names
 };
 

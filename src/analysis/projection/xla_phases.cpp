@@ -483,7 +483,7 @@ xla_operations find_xla_operations(const timeline& data) {
 }
 
 shown_timeline::shown_timeline(const timeline& data, const projection_options& options) : original_(data) {
-    const bool is_wanted = options.fold_digits && options.attribution.domains.keeps(xla_domain);
+    const bool is_wanted = options.fold.mode != fold_mode::none && options.attribution.domains.keeps(xla_domain);
     if (!is_wanted || find_domain(data, xla_domain) == npos) return;
     changed_ = data;
     step_function_ = show_xla_phases(*changed_);

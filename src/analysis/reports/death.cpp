@@ -30,7 +30,7 @@ public:
         : input_(input),
           data_(input.data),
           att_(attribute(input.data, input.projected.attribution)),
-          segment_of_(input.data, false) {}
+          segment_of_(input.data) {}
 
     void add_open_ranges(table& out) {
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
@@ -70,7 +70,7 @@ private:
                            : above == owner_ambiguous ? std::string{ambiguous_text}
                                                       : std::string();
         for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
-            path = texts_.of(path_below(path, segment_of_(data_.ranges[*next])));
+            path = texts_.of(path_below(path, segment_of_(data_.ranges[*next], false)));
             paths_.emplace(*next, path);
         }
         return path;

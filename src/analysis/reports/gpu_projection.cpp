@@ -327,7 +327,8 @@ report_part gpu_projection_part(const projection& projected, std::optional<step_
     projection_table ranges(projected, projected.rows, first_title, for_people.has_value());
     ranges.out().heading = "GPU time by range";
     ranges.out().unit_ns = std::max(largest_time(projected.rows), projected.total_gpu_ns);
-    ranges.out().totals = {{"total_gpu_ns", projected.total_gpu_ns},
+    ranges.out().totals = {{"fold", projected.fold.text()},
+                           {"total_gpu_ns", projected.total_gpu_ns},
                            {"total_busy_ns", projected.total_busy_ns},
                            {"total_ops", projected.total_ops},
                            {"adopted_ops", projected.adopted_ops},

@@ -431,7 +431,7 @@ table modules_report(const report_input& input) {
     attribution_options options = input.projected.attribution;
     options.domains = {};  // the phases are needed, shown or not
     const module_table modules =
-        measure_modules(input.data, attribute(input.data, options), input.projected.fold_digits);
+        measure_modules(input.data, attribute(input.data, options), input.projected.fold.mode != fold_mode::none);
 
     const bool is_gpu_shown = gpu_ns(modules.phases) > 0;
     const bool has_calls =

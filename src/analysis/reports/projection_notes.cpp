@@ -29,7 +29,7 @@ std::string merged_names_note(const projection& projected, const std::vector<sho
         if (row.figures.merged_names == 0 || named == most_shown) continue;
         ++named;
         const std::string name = shortened(terminal_safe(shown_segment(row.figures.path)), longest_name);
-        rows += fmt::format("{}{} ({})", rows.empty() ? "" : ", ", name, row.figures.merged_names);
+        rows += fmt::format("{}{} ({} names)", rows.empty() ? "" : ", ", name, row.figures.merged_names);
     }
     if (count == 0) return {};
     if (named == 0) {
@@ -37,7 +37,8 @@ std::string merged_names_note(const projection& projected, const std::vector<sho
     } else if (count > named) {
         rows += fmt::format(" and {} more", with_thousands(count - named));
     }
-    return fmt::format("few names of many instances each are one row: {}; --no-fold keeps names apart", rows);
+    return fmt::format("names that recur and differ in a number only are one row: {}; --fold none keeps them apart",
+                       rows);
 }
 
 std::string left_out_note(const std::vector<shown_row>& shown) {

@@ -84,7 +84,7 @@ report_document make_summary(const report_input& input) {
     const projected_timeline shown(input);
     out.parts.push_back(gpu_projection_part(shown, input));
     if (has_part_of_steps(input.data)) {
-        step_estimate estimated = estimate_steps(shown.data(), shown.att(), input.projected.fold_digits);
+        step_estimate estimated = estimate_steps(shown.data(), shown.att(), input.projected.fold);
         out.parts.push_back(part_of(steps_table(with_largest_rows(std::move(estimated), input.rows))));
     }
     if (!input.data.property("modules").empty()) {

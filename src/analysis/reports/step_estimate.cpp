@@ -58,8 +58,9 @@ private:
 
 class step_sampler {
 public:
-    step_sampler(const timeline& data, const attribution& att, bool fold_digits)
-        : data_(data), att_(att), tree_(data, att, fold_digits), steps_(find_captured_steps(data)) {
+    step_sampler(const timeline& data, const attribution& att, const fold_rule& rule)
+        : data_(data), att_(att), tree_(data, att, rule), steps_(find_captured_steps(data)) {
+        result_.fold = rule;
         place_windows();
         rows_.resize(tree_.nodes().size());
     }
@@ -184,8 +185,8 @@ table_cell cell_of(const std::optional<double>& value) { return value ? table_ce
 
 }  // namespace
 
-step_estimate estimate_steps(const timeline& data, const attribution& att, bool fold_digits) {
-    return step_sampler(data, att, fold_digits).run();
+step_estimate estimate_steps(const timeline& data, const attribution& att, const fold_rule& rule) {
+    return step_sampler(data, att, rule).run();
 }
 
 step_estimate with_largest_rows(step_estimate of, std::size_t most) {
@@ -221,7 +222,8 @@ table steps_table(const step_estimate& of) {
                {"instances", "count/step", quantity::number, 1},
                {"instances_half_width", "", quantity::number}},
               {},
-              {{"captured_steps", of.captured_steps},
+              {{"fold", of.fold.text()},
+               {"captured_steps", of.captured_steps},
                {"windows", of.windows},
                {"steps", of.all_steps},
                {"stood_for", of.stood_for}}};
@@ -261,7 +263,7 @@ table steps_table(const step_estimate& of) {
 table steps_report(const report_input& input) {
     const shown_timeline shown{input.data, input.projected};
     const attribution att = attribute(shown.data(), input.projected.attribution);
-    return steps_table(estimate_steps(shown.data(), att, input.projected.fold_digits));
+    return steps_table(estimate_steps(shown.data(), att, input.projected.fold));
 }
 
 }  // namespace prof

@@ -36,12 +36,13 @@ struct step_estimate {
     std::vector<step_estimate_row> rows;  // as projection::rows, rows without any operation and instance left out
     step_estimate_row total;              // all GPU work
     std::uint64_t rows_left_out = 0;      // by with_largest_rows
+    fold_rule fold{};                     // by which the rows were made
 };
 
 // The report `steps`.
 table steps_table(const step_estimate& of);
 
-step_estimate estimate_steps(const timeline& data, const attribution& att, bool fold_digits);
+step_estimate estimate_steps(const timeline& data, const attribution& att, const fold_rule& rule);
 
 // If there are more rows than `most`: keeps those with the most GPU time a step, all rows above them, and the rows (no
 // range), (ambiguous) and (unmatched).

@@ -41,11 +41,30 @@ def hidden_domains(program, excluded):
     return {domain for domain in range(len(program.domains)) if is_hidden(domain)}
 
 
-class Attribution:
-    """`adopt`: whether threads work for others by their names."""
+def most_on_a_thread(ranges):
+    """Of each name the number of its instances, on the thread that has most of them."""
+    counts = collections.Counter((r.name, r.thread) for r in ranges)
+    most = collections.Counter()
+    for (name, _), count in counts.items():
+        most[name] = max(most[name], count)
+    return most
 
-    def __init__(self, program, excluded=(), fold=True, adopt=True):
+
+def are_different_things(ranges):
+    """Whether the instances of a folded name have numbers that name things, and do not count them."""
+    most = most_on_a_thread(ranges)
+    least = min(most.values())
+    return 2 <= len(most) <= 64 and least >= 3 and (len(most) <= 8 or len(most) <= least)
+
+
+class Attribution:
+    """`fold`: "counters", "all", "none", or a list of patterns for folded names. `adopt`: whether threads work for
+    others by their names."""
+
+    def __init__(self, program, excluded=(), fold="counters", adopt=True):
         self.program, self.fold = program, fold
+        self.whole = Attribution(program, excluded, "all", adopt) if fold == "counters" else None
+        self.apart = self.whole._rows_of_different_things() if self.whole else set()
         self.hidden = hidden_domains(program, excluded)
         self.helpers = {
             i for i, thread in enumerate(program.threads) if adopt and thread.name.startswith("pt_autograd_")
@@ -158,9 +177,34 @@ class Attribution:
 
     # Rows: tuples of segments (text, is captured); a fixed row is one of kind None
 
+    def segment(self, r, keeps_name=False):
+        if isinstance(self.fold, list):
+            names = [text.decode("latin-1") for text in self.program.folded_texts(r)]
+            fold = any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in self.fold)
+        else:
+            fold = self.fold != "none" and not keeps_name
+        return self.program.segment(r, fold)
+
+    def _rows_of_different_things(self):
+        """Of those in which numbers are folded."""
+        instances = collections.defaultdict(list)
+        for r in self.program.ranges:
+            if r.style == "push_pop" and not r.is_operator and self.keeps(r):
+                instances[self.row_of(r)].append(r)
+        replayed = set()
+        for op in self.program.ops:
+            verdict = self.verdicts[op.number]
+            first = len(verdict.row) - len(verdict.captured)
+            for depth, r in enumerate(verdict.captured, first + 1):
+                replayed.add((verdict.row[:depth], r, op.call))
+        for row, r, _ in replayed:
+            instances[row].append(r)
+        return {row for row, ranges in instances.items() if are_different_things(ranges)}
+
     def row_of(self, r):
         if r not in self._rows:
-            self._rows[r] = self._parent_row(r) + ((self.program.segment(r, self.fold), False),)
+            keeps_name = self.whole is not None and self.whole.row_of(r) in self.apart
+            self._rows[r] = self._parent_row(r) + ((self.segment(r, keeps_name), False),)
         return self._rows[r]
 
     def _parent_row(self, r):
@@ -193,7 +237,8 @@ class Attribution:
         if op.node is not None:
             self._judge_capture(op, verdict)
         for r in verdict.captured:
-            verdict.row += ((self.program.segment(r, self.fold), True),)
+            folded_row = self.whole.verdicts[op.number].row[: len(verdict.row) + 1] if self.whole else None
+            verdict.row += ((self.segment(r, folded_row in self.apart), True),)
         verdict.row = verdict.row or ((NO_RANGE, None),)
         verdict.is_ambiguous = verdict.row[0] == (AMBIGUOUS, None)
         return verdict

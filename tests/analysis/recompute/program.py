@@ -327,6 +327,11 @@ class Program:
         prefix = self._escaped(self.domains[r.domain]) + b":"
         return prefix + (b"\\" * (name == UNNAMED) + escaped(name) if name else UNNAMED)
 
+    def folded_texts(self, r):
+        """What patterns of folded names are matched with: the name, and the name with its domain."""
+        name = folded(r.name)
+        return name, name if r.domain == 0 else self.domains[r.domain] + b":" + name
+
     def _escaped(self, text, fixed=()):
         """Its colons, too, if what stands before one is a domain's name."""
         named = {name for name in self.domains[1:] if name != b"prof"}

@@ -247,7 +247,7 @@ def check_csv(differences, report, table, is_projection):
 
 
 def check_reports(
-    differences, prof, program, id_of, label, options, *, excluded=(), fold=True, adopt=True, style="full"
+    differences, prof, program, id_of, label, options, *, excluded=(), fold="counters", adopt=True, style="full"
 ):
     reports, texts = prof.reports(options)
     attribution = Attribution(program, excluded, fold, adopt)
@@ -255,7 +255,7 @@ def check_reports(
     expected = {
         "kernels": tables.kernels(program, style),
         "copies": tables.copies(program),
-        "death": tables.death(program, Attribution(program, excluded, False, adopt), style),
+        "death": tables.death(program, Attribution(program, excluded, "none", adopt), style),
         "pytorch_ops": tables.Operators(program).table(),
         "cuda_api_sum": nsight.cuda_api_sum(program),
         "cuda_gpu_kern_sum": nsight.cuda_gpu_kern_sum(program, style),
@@ -306,9 +306,12 @@ def check_seed(seed, folder, prof, again, met):
         options = ["--nvtx-domain-exclude", "default"]
         check_reports(differences, prof, program, id_of, " (default domain)", options, excluded=("default",))
     elif variant == 2:
-        check_reports(differences, prof, program, id_of, " (unfolded)", ["--no-fold"], fold=False)
+        check_reports(differences, prof, program, id_of, " (unfolded)", ["--no-fold"], fold="none")
+        check_reports(differences, prof, program, id_of, " (all folded)", ["--fold", "all"], fold="all")
     elif variant == 3:
         check_reports(differences, prof, program, id_of, " (no adoption)", ["--adopt", "off"], adopt=False)
+        options, listed = ["--fold", "iteration #,N*:layer #"], ["iteration #", "N*:layer #"]
+        check_reports(differences, prof, program, id_of, " (listed names folded)", options, fold=listed)
     else:
         options = ["--kernel-names", "short"]
         check_reports(differences, prof, program, id_of, " (short names)", options, style="short")

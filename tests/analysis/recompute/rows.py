@@ -4,7 +4,7 @@ for."""
 import collections
 import statistics
 
-from attribution import AMBIGUOUS, NO_RANGE, UNMATCHED
+from attribution import AMBIGUOUS, NO_RANGE, UNMATCHED, are_different_things, most_on_a_thread
 from program import printable, unescaped
 
 
@@ -55,9 +55,10 @@ def instance_columns(sums):
 
 
 def merged_names(ranges):
-    """How many names were folded into one row, if they are hardly those of a counter."""
-    counts = collections.Counter(r.name for r in ranges)
-    return len(counts) if 2 <= len(counts) <= 8 and min(counts.values()) >= 10 else 0
+    """How many names were folded into one row, if they may be those of different things."""
+    most = most_on_a_thread(ranges)
+    least = min(most.values(), default=0)
+    return len(most) if 2 <= len(most) <= 64 and least >= (2 if len(most) <= 8 else 3) else 0
 
 
 def path_of(row):
@@ -179,7 +180,11 @@ def process_ranges(attribution):
     program, found = attribution.program, collections.defaultdict(list)
     for r in program.ranges:
         if r.style == "start_end" and attribution.keeps(r):
-            found[program.segment(r, attribution.fold)].append(r)
+            found[attribution.segment(r)].append(r)
+    for name in [name for name, instances in found.items() if attribution.fold == "counters"]:
+        if are_different_things(found[name]):
+            for r in found.pop(name):
+                found[attribution.segment(r, keeps_name=True)].append(r)
     launched = sorted((op.call.time, op.number, op) for op in program.ops if op.call is not None)
     rows = {}
     for name, instances in found.items():

@@ -31,7 +31,7 @@ mkdir -p "$out"
 "$prof" run -o "$out/captures" -- "$program" --journal "$out/journal.json" "$@" || exit 1
 captures=("$out"/captures/*.prof)
 for report in gpu-projection kernels copies; do
-    "$prof" report "${captures[0]}" --report $report --format json >"$out/${report#gpu-}.json" || exit 1
+    "$prof" report "${captures[0]}" --report $report --fold all --format json >"$out/${report#gpu-}.json" || exit 1
 done
 "$prof" report "${captures[0]}" >"$out/summary.txt"
 python3 -B "$here/../check_truth.py" --journal "$out/journal.json" --projection "$out/projection.json" \

@@ -144,7 +144,7 @@ open_range::open_range(stage& on, open_ranges& in, const std::string& name, styl
     event.message.ascii = name.c_str();
     switch (how) {
         case style::own:
-            nvtxDomainRangePushEx(prof::detail::the_tool().domain, &event);
+            nvtxDomainRangePushEx(prof::detail::tool_of<prof::detail::ranges>().domain, &event);
             break;
         case style::default_domain:
             nvtxRangePushA(name.c_str());
@@ -158,7 +158,7 @@ open_range::open_range(stage& on, open_ranges& in, const std::string& name, styl
 open_range::~open_range() {
     switch (how_) {
         case style::own:
-            nvtxDomainRangePop(prof::detail::the_tool().domain);
+            nvtxDomainRangePop(prof::detail::tool_of<prof::detail::ranges>().domain);
             break;
         case style::default_domain:
             nvtxRangePop();

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -123,16 +124,19 @@ int run(int argc, char** argv) {
     const std::map<std::string, capture_shape> shapes = {
         {"training", capture_shape::training}, {"threads", capture_shape::threads},
         {"deep", capture_shape::deep},         {"names", capture_shape::names},
-        {"graphs", capture_shape::graphs},     {"requests", capture_shape::requests}};
+        {"graphs", capture_shape::graphs},     {"requests", capture_shape::requests},
+        {"layers", capture_shape::layers}};
     std::uint64_t records = 1'000'000;
     capture_shape shape = capture_shape::training;
     std::string directory = std::filesystem::temp_directory_path();
     std::string given;
     std::vector<std::string> traces;
+    std::string fold = "counters";
     app.add_option("--records", records, "Records to write (at least)");
     app.add_option("--shape", shape)->transform(CLI::CheckedTransformer(shapes));
     app.add_option("--directory", directory, "Where the capture and the traces go, and are removed again");
     app.add_option("--capture", given, "Read this capture instead of writing one");
+    app.add_option("--fold", fold, "The rule by which the projection folds names");
     app.add_option("--trace", traces, "Write a trace, too")->check(CLI::IsMember({"plain", "gzip"}));
     CLI11_PARSE(app, argc, argv);
 
@@ -154,7 +158,9 @@ int run(int argc, char** argv) {
     if (given.empty()) std::filesystem::remove(path);
     const timeline data = timed.run("timeline", [&] { return build_timeline(std::move(contents)); });
     const attribution att = timed.run("attribution", [&] { return attribute(data); });
-    const projection projected = timed.run("projection", [&] { return project(data, att); });
+    const std::optional<fold_rule> rule = parse_fold_rule(fold);
+    expect(rule.has_value(), "no such rule");
+    const projection projected = timed.run("projection", [&] { return project(data, att, {.fold = *rule}); });
     if (given.empty()) check(data, projected, put_in);
     const std::string table = timed.run(
         "table", [&] { return document_text({.parts = {gpu_projection_part(projected, {}, row_limits{})}}, {}); });

@@ -200,22 +200,27 @@ std::vector<std::uint32_t> some_symbols(writer& out, int count) {
     return symbols;
 }
 
-void train(writer& out, bool own_names) {
+void train(writer& out, capture_shape shape) {
+    const bool own_names = shape == capture_shape::names;
+    const int launches = shape == capture_shape::layers ? 1 : 10;
     const std::size_t main = out.add_thread("python");
     const std::size_t autograd = out.add_thread("pt_autograd_0");
     const std::vector<std::uint32_t> symbols = some_symbols(out, 60);
     const std::uint32_t all_reduce = out.name("_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LLPv");
     const std::uint32_t forward = out.name("forward");
     const std::uint32_t backward = out.name("backward");
-    const std::uint32_t layer = out.name("layer");
+    std::vector<std::uint32_t> layer_names;
+    for (int i = 0; i < 12; ++i) {
+        layer_names.push_back(out.name(shape == capture_shape::layers ? "layer " + std::to_string(i) : "layer"));
+    }
     const std::uint32_t operation = out.name("attention");
     const auto layers = [&](std::size_t thread, std::uint64_t& number) {
-        for (int i = 0; i < 12; ++i) {
+        for (const std::uint32_t layer : layer_names) {
             out.push(thread, own_names ? out.name("layer of its own " + std::to_string(number)) : layer);
             for (int j = 0; j < 3; ++j) {
                 out.push(thread, own_names ? out.name("operation of its own " + std::to_string(++number)) : operation);
                 if (thread == autograd) out.launch_beside(thread, all_reduce, 13);
-                for (int k = 0; k < 10; ++k, ++number) {
+                for (int k = 0; k < launches; ++k, ++number) {
                     const bool is_new = own_names && number % 30 == 0;
                     out.launch(thread, is_new ? out.kernel_symbol(number) : symbols[number % symbols.size()], 7);
                 }
@@ -312,7 +317,8 @@ synthetic_counts write_synthetic_capture(const std::string& path, capture_shape 
     switch (shape) {
         case capture_shape::training:
         case capture_shape::names:
-            train(out, shape == capture_shape::names);
+        case capture_shape::layers:
+            train(out, shape);
             break;
         case capture_shape::threads:
             run_threads(out);

@@ -14,6 +14,7 @@ enum class capture_shape : std::uint8_t {
     threads,   // 64 threads, a stream each
     deep,      // ranges 100 deep around every launch
     names,     // a name of its own for every range and every thirtieth kernel
+    layers,    // training with numbered layers, which recur, and one launch in each innermost range
     graphs,    // 50 CUDA graphs of 200 nodes, replayed
     requests,  // start/end ranges, 500 of them open at any time, around launches of one thread
 };
