@@ -266,7 +266,7 @@ TEST_F(StepEstimate, RowsHaveTheNearestRowAboveAsParent) {
     for (timeline_api_call& call : data.api_calls) {
         if (call.correlation == 1) call.open = npos;  // the kernel counts for no range
     }
-    const step_estimate found = estimate_steps(data, attribute(data), true);
+    const step_estimate found = estimate_steps(data, attribute(data), {});
     const auto rows = [](const step_estimate& of) {
         std::vector<std::string> out;
         for (const step_estimate_row& row : of.rows) {
