@@ -66,7 +66,7 @@ std::map<std::string, std::int64_t> sums_by_name(const timeline& data) {
 // All work of the iterations that were recorded stands where its name says; so much of it was replayed.
 void expect_split(const timeline& data, std::size_t iterations, std::size_t replays,
                   const std::string& below = "iteration #/") {
-    const projection p = project(data);
+    const projection p = project(data, {.fold = {.mode = fold_mode::all}});  // iterations begin anew at 0
     ASSERT_EQ(p.total_ops, (iterations + replays) * kernels_a_step);
     EXPECT_EQ(p.ops_of_unseen_captures, 0U);
     std::map<std::string, std::int64_t> found;
@@ -214,7 +214,7 @@ TEST_F(SessionIdleGraphs, MayBeMadeWhileOtherThreadsAreBusy) {
     const auto data = record("busy", true);
     ASSERT_EQ(data.size(), 1U);
     EXPECT_EQ(data[0].windows.size(), 4U);
-    const projection p = project(data[0]);
+    const projection p = project(data[0], {.fold = {.mode = fold_mode::all}});
     EXPECT_EQ(p.ops_of_unseen_captures, 0U);
     std::map<std::string, std::int64_t> found;
     for (const projection_row& row : p.rows) {
