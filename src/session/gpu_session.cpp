@@ -125,6 +125,7 @@ void gpu_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits)
         tracer_->disable();
         // The end of the drain thread is waited for afterwards, and no longer than that.
         if (drain != nullptr) (void)drain->sync_at_last(exits ? longest_standstill : drain_thread::for_ever);
+        if (drain == nullptr) tracer_->discard_completed();  // of a warm-up, in which nothing was recorded
         if (!exits && tracer_->wait_until_left() && drain != nullptr) (void)drain->sync_at_last();
     }
     tracer_->detach(!exits);

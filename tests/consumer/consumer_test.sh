@@ -169,8 +169,8 @@ case $consumer in
         for component in headers runtime development tools; do
             install "$component"
             [[ $component == tools && ! -x $build_tree/bin/prof ]] && continue
-            for file in LICENSE THIRD_PARTY_NOTICES; do
-                cmp "$source_tree/$file" "$prefix/share/licenses/prof/$file" || fail "$component has no $file"
+            for file in LICENSE cmake/licences/THIRD_PARTY_NOTICES; do
+                cmp "$source_tree/$file" "$prefix/share/licenses/prof/${file##*/}" || fail "$component has no $file"
             done
         done
         ;;

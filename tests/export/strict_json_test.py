@@ -35,7 +35,7 @@ def main():
         compressed = strict(gzip.decompress(stem.with_suffix(".json.gz").read_bytes()))
         assert plain.pop("traceName") + ".gz" == compressed.pop("traceName")
         assert plain == compressed
-        known = {"X", "M", "i", "s", "f", "b", "e"}
+        known = {"X", "M", "i", "s", "f", "b", "e", "C"}
         assert {event["ph"] for event in plain["traceEvents"]} <= known
         print(f"{name}: {len(plain['traceEvents'])} events")
 

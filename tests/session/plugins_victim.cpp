@@ -178,9 +178,14 @@ void closes_libprof() {
     train(3);
 }
 
-// It is closed before the first range.
+// It is closed before the first range, and was asked to record.
 void closes_libprof_unused() {
-    close_libprof(open_libprof());
+    void* const library = open_libprof();
+    if (library != nullptr) {
+        const auto ask = reinterpret_cast<decltype(&prof_autostart)>(dlsym(library, "prof_autostart"));
+        expect(ask != nullptr && ask() == PROF_OK, "a recording that begins by itself");
+    }
+    close_libprof(library);
     train(5);
 }
 

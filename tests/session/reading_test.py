@@ -323,7 +323,8 @@ class Reports(Reading):
         for setting, expected in (
             ("rows", '"rows" is no name=value'),
             ("rows=0", 'rows: "0" is not accepted; it takes all, or a whole number from 1 to 1000000'),
-            ("fold=maybe", 'fold: "maybe" is not accepted; it takes 0 or 1'),
+            ("fold=maybe", 'fold: "maybe" is not accepted; it takes counters, all, none, or names with \'#\' for each number, '
+                           'such as "layer #,iteration #"'),
             ("width=0", 'width: "0" is not accepted; it takes a whole number from 1 to 1000000'),
             ("depth=-1", 'depth: "-1" is not accepted; it takes a whole number'),
             ("kernel_names=long", 'kernel_names: "long" is not accepted; it takes full, short, or mangled'),

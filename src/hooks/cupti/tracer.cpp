@@ -345,6 +345,11 @@ bool cupti_tracer::read_completed(activity_batch& out) {
 
 void cupti_tracer::give_back(const activity_batch& read) noexcept { buffers_.give_back(read.buffer); }
 
+void cupti_tracer::discard_completed() noexcept {
+    const std::lock_guard lock(reading_);
+    for (activity_buffers::completed buffer; buffers_.next_completed(buffer);) buffers_.give_back(buffer.data);
+}
+
 void cupti_tracer::ask_for_completed() noexcept {
     const std::unique_lock lock(asking_, std::try_to_lock);
     if (lock) flush_alone(false);

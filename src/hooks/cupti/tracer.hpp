@@ -113,6 +113,8 @@ public:
     // A buffer that was completed too late to be read yields no records and is counted as cupti_error.
     bool read_completed(activity_batch& out);
     void give_back(const activity_batch& read) noexcept;
+    // Gives back completed buffers unread. REQUIRES: no drain thread reads them.
+    void discard_completed() noexcept;
     // Asks CUPTI for the buffers that it has completed. Does nothing while another libprof thread flushes CUPTI or
     // detaches from it, or before attach() has finished.
     void ask_for_completed() noexcept;
