@@ -259,5 +259,5 @@ private:
     detail::torch_optimizer observed_;
 };
 
-}  // inline namespace
+}  // namespace PROF_INLINE_NAMESPACE
 }  // namespace prof

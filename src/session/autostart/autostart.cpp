@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The object that prof::prof adds to a program, in libprof_autostart.a. Its reference to prof_autostart keeps libprof.so
-// in the program under --as-needed. It goes into C programs, too: it uses nothing of C++'s runtime.
+// The object that prof::prof adds to a program, in libprof_autostart.a. Its reference to prof_autostart keeps
+// libprof.so in the program under --as-needed. It goes into C programs, too: it uses nothing of C++'s runtime.
 #include <prof/prof.h>
 
 // By this name the linker takes the object from the archive. Hidden: a program and its libraries may each have one.
