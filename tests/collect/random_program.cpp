@@ -17,7 +17,7 @@ namespace {
 using act = program_step::act;
 
 // Names by domain, so that a name determines its segment.
-constexpr const char* names[domain_count][3] = {
+constexpr const char* names_by_domain[domain_count][3] = {
     {"step 1", "step 2", "forward"}, {"layer 10", "layer 11", "backward"}, {"all_reduce", "broadcast 3", "wait"}};
 
 constexpr std::uint64_t longest_ns = 4'000'000;
@@ -105,7 +105,7 @@ void random_program::add_step(const program_options& options) {
 
 void random_program::add_push() {
     program_step step = place(act::push);
-    step.name = names[step.domain][below(3)];
+    step.name = names_by_domain[step.domain][below(3)];
     const auto number = static_cast<int>(steps.size());
     oracle::range r;
     r.id = truth_.ranges.size() + 1;
