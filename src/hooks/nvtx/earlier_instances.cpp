@@ -181,7 +181,7 @@ private:
 
     const std::uintptr_t page_ = getauxval(AT_PAGESZ);
     own_descriptor page_states_;  // /proc/self/pagemap: a word for each page
-    std::vector<std::uint64_t> buffer_ = std::vector<std::uint64_t>(32 * 1024);
+    std::vector<std::uint64_t> buffer_ = std::vector<std::uint64_t>(std::size_t{32} * 1024);
 };
 
 // The places of libprof and of the dynamic linker among the objects, in the order of their loading.
