@@ -275,6 +275,18 @@ inline nvtxEventAttributes_t event(const attributes& of, const char* name) noexc
     return e;
 }
 
+// A text by printf's format, cut after 1,023 bytes; empty if the format has an error.
+class formatted_text {
+public:
+    [[gnu::format(printf, 2, 0)]] formatted_text(const char* format, std::va_list arguments) noexcept {
+        if (std::vsnprintf(text_, sizeof text_, format, arguments) < 0) text_[0] = 0;
+    }
+    const char* c_str() const noexcept { return text_; }
+
+private:
+    char text_[1024];
+};
+
 // The constant attributes of a range that a macro makes. The category of a phase "step" means that the program itself
 // marks it (prof_step_witness).
 template <typename TDomain>
@@ -363,12 +375,10 @@ public:
     [[nodiscard, gnu::format(printf, 3, 4)]] explicit scoped_range(formatted_t, const char* format, ...) noexcept
         : tool_(detail::tool_of<detail::ranges>()), has_site_(false) {
         if (!tool_.is_active()) return;
-        char text[1024];
         std::va_list arguments;
         va_start(arguments, format);
-        const int length = std::vsnprintf(text, sizeof text, format, arguments);
+        push_text(detail::formatted_text(format, arguments).c_str(), {});
         va_end(arguments);
-        push_text(length < 0 ? "" : text, {});
     }
 
     // The pop is sent even if the push was not: libprof counts a pop without a push.
@@ -448,12 +458,10 @@ void mark(detail::text name, const TAttributes&... attributes) noexcept {
 }
 [[gnu::format(printf, 2, 3)]] inline void mark(formatted_t, const char* format, ...) noexcept {
     if (!detail::tool_of<detail::ranges>().is_active()) return;
-    char text[1024];
     std::va_list arguments;
     va_start(arguments, format);
-    const int length = std::vsnprintf(text, sizeof text, format, arguments);
+    detail::put_mark<detail::ranges>(detail::formatted_text(format, arguments));
     va_end(arguments);
-    detail::put_mark<detail::ranges>(length < 0 ? "" : text);
 }
 
 // The value of a counter from now on.

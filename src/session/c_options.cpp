@@ -53,8 +53,8 @@ const std::vector<option_texts>& texts_of_options() {
     return *texts;
 }
 
-// All or none. As `prof ctl set`, but a setting that no process would accept is told from one that this one cannot
-// change now.
+// Sets all of them or none, as `prof ctl set` does. The result differs for the two refusals: PROF_INVALID_ARGUMENT for
+// a setting that no process accepts, PROF_WRONG_STATE for one that this process can no longer change.
 int set_all(std::span<const std::string> settings) {
     recording_session& session = begun_session();
     session_options scratch = session.environment_options();
