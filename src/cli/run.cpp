@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -16,18 +15,13 @@
 #include <string_view>
 #include <system_error>
 
-#include "analysis/reports/reports.hpp"
 #include "base/error.hpp"
-#include "base/json_text.hpp"
 #include "capture/recovery/seal.hpp"
 #include "cli/captures.hpp"
 #include "cli/child.hpp"
 #include "cli/cli.hpp"
 #include "cli/library.hpp"
-#include "export/chrome/chrome_trace.hpp"
-#include "export/report/report_text.hpp"
 #include "options/plans.hpp"
-#include "session/exports.hpp"
 
 namespace prof {
 namespace {
@@ -118,7 +112,8 @@ void inject(changed_environment& variables, const std::string& library) {
             variables.set(name, library);
         } else if (other != library) {
             complain(
-                fmt::format("{} is set to {} and left so: what that library hears may not reach libprof", name, other));
+                fmt::format("{} is set to {}, which prof run does not change: what it receives may not reach libprof",
+                            name, other));
         }
     }
 }
@@ -135,82 +130,6 @@ void guide_python(changed_environment& variables) {
     const std::string before = variables.get("PYTHONPATH");
     variables.set("PYTHONPATH", before.empty() ? folder : folder + ":" + before);
 }
-
-bool is_empty(const timeline& data) {
-    return data.ranges.empty() && data.marks.empty() && data.api_calls.empty() && data.ops.empty();
-}
-
-class after_run {
-public:
-    after_run(const session_options& options, const std::vector<run_capture>& captures)
-        : options_(options), wanted_(projection_options_of(options)) {
-        const auto own = static_cast<std::size_t>(
-            std::count_if(captures.begin(), captures.end(), [](const run_capture& c) { return !c.is_forked_childs; }));
-        // If no other process recorded anything, the forked children are the job.
-        children_are_counted_ = own != 0;
-        const std::size_t shown = children_are_counted_ ? own : captures.size();
-        layout_.width = output_width(STDERR_FILENO);
-        // Of many processes the outline; `prof report` has the rest.
-        if (shown > 1) deepest_ = 1;
-        layout_.legend = shown == 1;
-    }
-
-    void report(const run_capture& capture) {
-        try {
-            const bool is_counted = children_are_counted_ && capture.is_forked_childs;
-            if (is_counted && !capture.may_have_gpu_work) return count(capture);
-            const timeline data = load_timeline(capture.path);
-            if (is_empty(data)) {
-                ++empty_count_;
-                return;
-            }
-            if (is_counted && data.ops.empty()) return count(capture);
-            if (options_.exports.summary) {
-                const report_document summary = make_summary({.data = data,
-                                                              .capture = capture.path,
-                                                              .projected = wanted_,
-                                                              .for_people = true,
-                                                              .deepest = deepest_,
-                                                              .rows = options_.rows});
-                fmt::print(stderr, "\n{}", document_text(summary, layout_));
-            }
-            fmt::print(stderr, "\n");
-            complain("capture: " + capture.path);
-            if (!options_.exports.trace) return;
-            const std::string trace = capture.path.substr(0, capture.path.rfind(".prof")) + ".trace.json.gz";
-            write_chrome_trace(data, attribute_for_trace(data, wanted_.attribution), trace);
-            complain("trace:   " + trace);
-        } catch (const std::exception& failure) {
-            complain(failure.what());
-        }
-    }
-
-    void finish() const {
-        if (child_count_ != 0) {
-            complain(fmt::format("{} forked child{} recorded without GPU work, in {}capture{} of {} own: {}{}",
-                                 child_count_, child_count_ == 1 ? " was" : "ren were", child_count_ == 1 ? "a " : "",
-                                 child_count_ == 1 ? "" : "s", child_count_ == 1 ? "its" : "their", first_child_,
-                                 child_count_ == 1 ? "" : ", …"));
-        }
-        if (empty_count_ == 0) return;
-        complain(fmt::format("{} process{} recorded nothing", empty_count_, empty_count_ == 1 ? "" : "es"));
-    }
-
-private:
-    // Forked workers without GPU work are counted, not reported: there may be hundreds.
-    void count(const run_capture& capture) {
-        if (child_count_++ == 0) first_child_ = capture.path;
-    }
-
-    const session_options& options_;
-    projection_options wanted_;
-    text_layout layout_;
-    std::uint32_t deepest_ = UINT32_MAX;
-    bool children_are_counted_ = false;
-    std::size_t empty_count_ = 0;
-    std::size_t child_count_ = 0;
-    std::string first_child_;
-};
 
 // Seals the capture of a process that died. How it ended is known for the command itself; of the processes that it
 // started only that they are gone. False if the process still runs, or on failure.
@@ -239,8 +158,8 @@ void seal_all(const std::vector<run_capture>& captures, const child_end& end) {
     }
 }
 
-void report_captures(const session_options& options, const std::string& directory, const std::string& run_id,
-                     const child_end& end) {
+void report_captures(const session_options& options, const run_output& output, const std::string& directory,
+                     const std::string& run_id, const child_end& end) {
     const std::vector<run_capture> captures = captures_of_run(directory, run_id);
     if (captures.empty()) {
         const std::string why = no_window_text(options);
@@ -250,9 +169,7 @@ void report_captures(const session_options& options, const std::string& director
         return;
     }
     seal_all(captures, end);
-    after_run after(options, captures);
-    for (const run_capture& capture : captures) after.report(capture);
-    after.finish();
+    report_run(options, output, directory, captures);
 }
 
 }  // namespace
@@ -261,6 +178,7 @@ run_command::run_command(const command_arguments& arguments) : arguments_(argume
     arguments_.add("--library", library_, "Use this libprof.so instead of the one beside this command")
         .value("FILE")
         .group("What is recorded");
+    output_.add_to(arguments_);
 }
 
 std::size_t run_command::command_begin(const std::vector<std::string>& arguments) const {
@@ -277,6 +195,7 @@ std::size_t run_command::command_begin(const std::vector<std::string>& arguments
 
 int run_command::operator()(const std::vector<std::string>& command) const {
     const session_options options = options_.resolve();
+    output_.check();
     if (command.empty()) throw usage_error("there is no command to run: prof run [options] -- command...");
     std::optional<output_directory> directory(std::in_place, options.output_dir);
     const std::string run_id = random_run_id();
@@ -301,7 +220,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
         complain(fmt::format("cannot run {}: {}", command.front(), std::generic_category().message(end.start_error)));
         return end.start_error == ENOENT ? exit_not_found : exit_not_executable;
     }
-    if (usable.ok()) report_captures(options, directory->path(), run_id, end);
+    if (usable.ok()) report_captures(options, output_, directory->path(), run_id, end);
     directory.reset();
     if (end.signal != 0) {
         std::fflush(nullptr);

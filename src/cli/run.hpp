@@ -8,6 +8,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/run_options.hpp"
+#include "cli/run_reports.hpp"
 
 namespace prof {
 
@@ -25,6 +26,7 @@ public:
 private:
     command_arguments arguments_;
     run_options options_;
+    run_output output_;
     std::string library_;
 };
 

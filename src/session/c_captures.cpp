@@ -31,7 +31,7 @@ std::unique_ptr<prof_capture> opened(const char* path) {
     const timeline& data = out->read->data;
     out->title = capture_title(data);
     out->windows = windows_line(data);
-    out->notes = capture_notes(data);
+    out->notes = texts_of(capture_notes(data), every_weight);
     for (const auto& [key, value] : data.properties) out->keys.push_back(&key);
     out->drops = drops_of(data);
     return out;

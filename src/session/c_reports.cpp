@@ -133,7 +133,7 @@ std::unique_ptr<prof_report> made(const prof_capture& capture, const report_kind
     out->step = step_tables(part);
     for (const table& of : part.tables) out->tables.push_back(as_read(of));
     for (const table& of : out->step) out->tables.push_back(as_read(of));
-    out->notes = out->document.capture.notes;
+    out->notes = all_notes(out->document.capture);
     for (const table& of : part.tables) out->notes.insert(out->notes.end(), of.notes.begin(), of.notes.end());
     return out;
 }

@@ -46,11 +46,11 @@ void take_quality(timeline& out, const capture_contents& contents) {
         out.quality.trimmed_gpu_records = contents.begins->gpu_records;
     }
     out.quality.damaged_bytes = contents.damage.bytes;
-    if (!contents.damage.first.empty()) out.quality.notes.push_back(contents.damage.first);
+    if (!contents.damage.first.empty()) out.quality.damage.push_back(contents.damage.first);
     out.quality.cut_off_bytes = contents.damage.cut_off_bytes;
     if (out.quality.cut_off_bytes != 0) {
-        out.quality.notes.push_back("the file ends inside a chunk: its last " +
-                                    std::to_string(out.quality.cut_off_bytes) + " bytes are not whole and left out");
+        out.quality.damage.push_back("the file ends inside a chunk: its last " +
+                                     std::to_string(out.quality.cut_off_bytes) + " bytes are not whole and left out");
     }
 }
 
@@ -172,7 +172,7 @@ void walk_thread(timeline& out, start_end_events& events, graph_node_events& nod
     }
     walk.finish();
     if (missing != 0) {
-        out.quality.notes.push_back(
+        out.quality.damage.push_back(
             fmt::format("{} records of thread {} ({}) are missing; {} ranges open there were cut", missing,
                         out.threads[thread].tid, out.threads[thread].name, walk.counts().ranges_cut));
     }

@@ -208,6 +208,7 @@ struct timeline_quality {
     bool died = false;                    // the capture was sealed: its process died, or ended without closing it
     std::uint32_t how = 0;                // if it died: format::end_entry::how
     std::string recovery;                 // if not closed: one line on what the rings still held
+    std::vector<std::string> damage;      // one line each: what of the file could not be read
     std::vector<std::string> notes;       // one line each, to be shown to the user
 };
 

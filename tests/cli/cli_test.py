@@ -3,6 +3,7 @@
 """The prof command as a user meets it: prof's path and the stub library's come first on the command line."""
 import contextlib
 import os
+import json
 import pathlib
 import pty
 import re
@@ -134,7 +135,8 @@ class Usage(CommandLine):
         help_text = self.prof("run", "--help").stdout
         options = set(re.findall(r"(--[a-z-]+)", help_text.split("OPTIONS")[1].split("EXAMPLES")[0]))
         documented = set(re.findall(r"`(--[a-z-]+)", OPTIONS_TABLE.read_text()))
-        self.assertEqual(options - documented, {"--help"})
+        command_page = set(re.findall(r"`(--[a-z-]+)", (OPTIONS_TABLE.parent / "cli.md").read_text()))
+        self.assertEqual(options - documented - command_page, {"--help"})
 
 
 class Run(CommandLine):
@@ -183,13 +185,41 @@ class Run(CommandLine):
         result = self.run_stubbed("true", options=["--export", "summary"])
         self.assertIn("forward", result.stderr)
         self.assertEqual(list(self.out.glob("*.json.gz")), [])
+        (summary,) = self.out.glob("*.summary.txt")
+        self.assertRegex(summary.read_text(), r"forward +1 +8\.000 +30\.000 +100\.0 %")
+        self.assertIn(f"summary: {summary}", result.stderr)
+
+    def test_other_reports_take_the_summarys_place(self):
+        result = self.run_stubbed("true", options=["--report", "kernels,copies", "--format", "json", "--report-file", "-"])
+        self.assertEqual([report["report"] for report in json.loads(result.stdout)], ["kernels", "copies"])
+        self.assertNotIn("forward", result.stderr)
+        file = self.out.parent / "report.csv"
+        result = self.run_stubbed("true", options=["--format", "csv", "--report-file", file])
+        self.assertEqual((result.stdout, "forward" in result.stderr), ("", False))
+        self.assertIn("forward", file.read_text())
+        result = self.run_stubbed("true", options=["-q"])
+        self.assertEqual((result.stdout, "forward" in result.stderr), ("", False))
+        self.assertIn("capture: ", result.stderr)
+        self.assert_one_line(self.prof("run", "--report", "kernel", "--", "true"), 2, "--report", "kernels")
+        capture = next(self.out.glob("*.prof"))
+        before = capture.read_bytes()
+        self.assert_one_line(self.prof("run", "--report-file", capture, "--", "true"), 2, "is a capture")
+        self.assertEqual(capture.read_bytes(), before)
+
+    def test_what_one_types_next_is_named(self):
+        result = self.run_stubbed("true")
+        self.assertIn(f"prof: next:    prof report {self.out} --report kernels,copies\n", result.stderr)
+        for options in (["-q"], ["--export", "trace"]):
+            self.assertNotIn("next:", self.run_stubbed("true", options=options).stderr)
 
     def test_all_processes_are_reported_in_order_of_rank(self):
         script = "for rank in 10 2 0; do RANK=$rank true_of_rank; done; wait"
         script = script.replace("RANK=$rank true_of_rank", "(export RANK=$rank; exec env true)")
         result = self.run_stubbed("sh", "-c", script, options=["--export", "summary"])
-        ranks = re.findall(r"rank (\d+), pid", result.stderr)
-        self.assertEqual(ranks, ["0", "0", "2", "10"], result.stderr)
+        overview = re.findall(r"^ +(\d+) +\d+  stub", result.stderr, re.MULTILINE)
+        self.assertEqual(overview, ["0", "0", "2", "10"], result.stderr)
+        tables = re.findall(r"rank (\d+), pid", result.stderr)
+        self.assertEqual(tables, ["0", "2", "10"], "a table for each rank")
 
     def test_only_captures_of_this_run_are_reported(self):
         self.run_stubbed("true")
@@ -281,7 +311,7 @@ class Run(CommandLine):
     def test_other_tools_are_left_in_place(self):
         result = self.run_stubbed("env", env={"NVTX_INJECTION64_PATH": "/opt/other.so"})
         self.assertIn("NVTX_INJECTION64_PATH=/opt/other.so\n", result.stdout)
-        self.assertIn("prof: NVTX_INJECTION64_PATH is set to /opt/other.so and left so", result.stderr)
+        self.assertIn("prof: NVTX_INJECTION64_PATH is set to /opt/other.so, which prof run does not change", result.stderr)
 
     def test_a_library_that_cannot_be_loaded_is_left_out(self):
         garbage = self.dir / "garbage.so"

@@ -46,7 +46,7 @@ def check_run(directory):
                   cwd=directory)  # fmt: skip
     assert result.returncode == 3, result
     assert result.stdout == "done\n", result.stdout
-    for words in ("GPU time by range", "forward", "backward", "all GPU work", "prof: capture: ", "prof: trace:   "):
+    for words in ("GPU time by range", "forward", "backward", "all GPU work", "prof: capture: ", "prof: trace:   ", "prof: summary: ", "prof: next:    prof report"):
         assert words in result.stderr, result.stderr
     (capture,) = pathlib.Path(directory, "out").glob("*.prof")
     return str(capture)
@@ -85,10 +85,12 @@ def check_schedule(directory):
     step = report["step"]
     assert (step["steps"], step["source"], step["ops"], step["is_first"]) == (1, "counted", 11, False), step
 
-    # A capture for each window is told of in the order of the windows.
+    # The overview has a line for each window, in their order.
     options = ["--schedule", "active=1", "--step-range", "iteration #", "--export-each", "window"]
     result = prof("run", "-o", "each", *options, "--cupti-library", FAKE_CUPTI, "--", TRAINER, "steps", "12", cwd=directory)
-    reported = re.findall(r"in 1 window: step (\d+)$", result.stderr, re.MULTILINE)
+    overview = result.stderr.partition(", rank 0, pid")[0]
+    assert "12 captures of 1 process" in overview, result.stderr
+    reported = re.findall(r"in 1 window: step (\d+)$", overview, re.MULTILINE)
     assert reported == [str(step) for step in range(12)], result.stderr
 
     trace = json.loads(gzip.decompress(pathlib.Path(capture.replace(".prof", ".trace.json.gz")).read_bytes()))

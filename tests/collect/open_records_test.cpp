@@ -151,7 +151,7 @@ TEST_F(OpenRecords, EndWithTheWindowOfAThreadThatIsOnlyObserved) {
         out.end(format::end_reason::stopped);
     }
     const timeline data = load_timeline(path);
-    EXPECT_THAT(data.quality.notes, testing::Not(testing::Contains(testing::HasSubstr("are missing"))));
+    EXPECT_THAT(data.quality.damage, testing::Not(testing::Contains(testing::HasSubstr("are missing"))));
     EXPECT_EQ(data.quality.dropped.at("end_without_start"), 1U) << "its range ended with the window before";
     EXPECT_TRUE(data.ranges.empty());
 

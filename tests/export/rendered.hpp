@@ -60,7 +60,8 @@ inline nlohmann::ordered_json table_json(const std::string& capture, const timel
     return report_json(heading_of(data, capture), part_of(std::move(of)));
 }
 
-inline std::string capture_notes_text(const timeline& data) { return notes_text({.capture = heading_of(data)}); }
+// The title's lines, and those below the tables.
+inline std::string capture_notes_text(const timeline& data) { return document_text({.capture = heading_of(data)}, {}); }
 
 inline std::string summary_text(const timeline& data, const people_layout& layout) {
     return document_text(

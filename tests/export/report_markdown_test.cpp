@@ -36,12 +36,16 @@ TEST(ReportMarkdown, WorkedByHand) {
     of.legend = "GPU: durations,\nadded.\n";
     report_document document{.capture = {.title = "train.py, rank 0", .command = "python train.py --x `y`"},
                              .parts = {part_of(of)}};
-    document.capture.dropped["ring_full"] = 3;
+    document.capture.warnings = {"3 names were lost"};
+    document.capture.facts = {"it still runs"};
     document.parts.front().reading_notes = {"few names"};
     EXPECT_EQ(markdown_of(document),
               "# train.py, rank 0\n"
               "\n"
               "    $ python train.py --x `y`\n"
+              "\n"
+              "- warning: 3 names were lost\n"
+              "- it still runs\n"
               "\n"
               "## GPU time by name, in us\n"
               "\n"
@@ -58,7 +62,6 @@ TEST(ReportMarkdown, WorkedByHand) {
               "\n"
               "## Notes\n"
               "\n"
-              "- dropped: 3 ring\\_full\n"
               "- few names\n");
 }
 

@@ -534,8 +534,8 @@ TEST(ReportText, NamesMissingRecords) {
     data.quality.ended = false;
     data.properties["missing"] = "no libcupti was found: GPU work is not recorded";
     const std::string text = capture_notes_text(data);
-    EXPECT_THAT(text, HasSubstr("note: dropped: 12 ring_full"));
-    EXPECT_THAT(text, HasSubstr("note: no libcupti was found: GPU work is not recorded\n"));
+    EXPECT_THAT(text, HasSubstr("lost: the rings were full; raise memory"));
+    EXPECT_THAT(text, HasSubstr("\nno libcupti was found: GPU work is not recorded\n"));
     EXPECT_THAT(text, HasSubstr("without closing this capture"));
     EXPECT_THAT(projection_notes(project(data), {}), HasSubstr("of 2 operations no launch was seen"));
 }
@@ -546,7 +546,7 @@ TEST(ReportText, NamesActivitiesThatWereSwitchedOff) {
         data.quality.ended = true;
         data.properties["activities"] = list;
         EXPECT_TRUE(parse_activities(list, data.activities));
-        return capture_notes_text(data);
+        return notes_text({.capture = heading_of(data)});
     };
     EXPECT_EQ(note("all"), "");
     EXPECT_EQ(note("kernels,sets,waits,allocations,graph_nodes"),

@@ -76,15 +76,78 @@ TEST(ReportWriter, WritesOneJsonObjectOnlyForOneReport) {
     EXPECT_EQ(written("json", {}, {.several_reports = true}), "[]\n");
 }
 
-TEST(ReportWriter, HasTheTitleAboveAndTheNotesBelowAllReports) {
+TEST(ReportWriter, HasTheTitleAndTheWarningsAboveAndTheNotesBelowAllReports) {
     const report_document document = document_of(eventful_capture(), {"gpu-projection", "kernels"}, true, 2);
-    const std::string text = written("table", {document, document});
-    const auto lines = lines_of(text);
-    EXPECT_EQ(count_of(text, lines.front()), 2U) << "a title for each capture";
-    EXPECT_EQ(count_of(text, "GPU time by kernel"), 2U);
-    EXPECT_EQ(count_of(text, "note: dropped: 12 ring_full\n"), 2U);
-    EXPECT_LT(text.find("GPU time by kernel"), text.find("note: dropped"));
-    EXPECT_LT(text.find("note: dropped"), text.find("rows with less GPU time are left out"));
+    const std::string text = written("table", {document});
+    EXPECT_EQ(lines_of(text)[0], document.capture.title);
+    EXPECT_EQ(count_of(text, "GPU time by kernel"), 1U);
+    EXPECT_EQ(count_of(text, "the rings were full"), 1U);
+    EXPECT_THAT(text, HasSubstr("(12) of all ranges and CUDA calls were lost: the rings were full; raise memory"));
+    EXPECT_LT(text.find("\nwarning: "), text.find("GPU time by range"));
+    EXPECT_LT(text.find("GPU time by kernel"), text.find("rows with less GPU time are left out"));
+}
+
+// The overview comes first, and all tables have the unit of the largest time.
+TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
+    const auto process = [](std::int64_t rank, std::int64_t pid, std::string program, std::int64_t gpu_ns) {
+        report_document out;
+        out.capture.title = program + " " + std::to_string(pid);
+        out.capture.process = {.program = std::move(program),
+                               .host = "node",
+                               .rank = rank,
+                               .pid = pid,
+                               .recorded_ns = 3'000'000,
+                               .ranges = 10,
+                               .ops = gpu_ns == 0 ? 0U : 4U,
+                               .gpu_sum_ns = gpu_ns};
+        table of{"mine", "GPU time by name", {{"name", "name"}, {"ns", "GPU", quantity::time_ns}}, {}, {}};
+        of.rows = {{std::string("a"), gpu_ns}};
+        of.legend = "GPU: a time.\n";
+        out.parts = {part_of(of)};
+        return out;
+    };
+    const std::vector<report_document> documents = {process(1, 20, "train", 5'000'000),
+                                                    process(0, 10, "train", 20'000'000), process(0, 11, "loader", 0),
+                                                    process(0, 12, "loader", 0), process(0, 13, "loader", 0)};
+    EXPECT_EQ(written("table", documents, {.layout = {.width = 80}, .outline = true}),
+              "5 processes, in ms\n"
+              "\n"
+              "rank  pid  program     recorded  ranges  GPU ops     GPU\n"
+              "----  ---  ----------  --------  ------  -------  ------\n"
+              "   0   10  train          3.000      10        4  20.000\n"
+              "   0    -  3 x loader     3.000      30        0   0.000\n"
+              "   1   20  train          3.000      10        4   5.000\n"
+              "\n"
+              "train 20\n"
+              "\n"
+              "GPU time by name, in ms\n"
+              "\n"
+              "name    GPU\n"
+              "----  -----\n"
+              "a     5.000\n"
+              "\n"
+              "train 10\n"
+              "\n"
+              "GPU time by name, in ms\n"
+              "\n"
+              "name     GPU\n"
+              "----  ------\n"
+              "a     20.000\n"
+              "\n"
+              "3 of 5 have no tables here: prof report has them\n");
+    EXPECT_EQ(count_of(written("table", documents), "GPU time by name"), 5U) << "not an outline";
+}
+
+// A process whose table is left out has lost records: that must be known all the same.
+TEST(ReportWriter, LeavesOutNoWarningInAnOutline) {
+    report_document with_table;
+    with_table.capture.process = {.program = "train", .ops = 1};
+    report_document worker;
+    worker.capture.title = "a worker";
+    worker.capture.process = {.program = "loader"};
+    worker.capture.warnings = {"half is lost"};
+    const std::string text = written("table", {with_table, worker}, {.outline = true});
+    EXPECT_THAT(text, HasSubstr("a worker\nwarning: half is lost\n"));
 }
 
 TEST(ReportWriter, HasTheNotesOfARepeatedReportOnce) {

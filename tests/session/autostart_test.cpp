@@ -81,7 +81,7 @@ TEST_F(Autostart, ASessionEndsARecordingThatBeganByItself) {
     for (const timeline& data : timelines) {
         const bool is_first = data.name(data.ranges.front().name) == "first";
         const auto said = Contains(HasSubstr("ended where the program called prof_start"));
-        EXPECT_THAT(capture_notes(data),
+        EXPECT_THAT(texts_of(capture_notes(data), every_weight),
                     is_first ? testing::Matcher<const std::vector<std::string>&>(said) : Not(said));
     }
 }

@@ -61,7 +61,7 @@ struct Dump : testing::Test {
 };
 
 bool is_dump(const timeline& data) {
-    const auto notes = capture_notes(data);
+    const auto notes = texts_of(capture_notes(data), every_weight);
     return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
         return note == "a dump of a recording that went on: it was asked for";
     });

@@ -82,7 +82,7 @@ void expect_sound(const timeline& data) {
         ASSERT_NE(range, data.ranges.end()) << name;
         EXPECT_TRUE(range->open_at_start);
     }
-    EXPECT_THAT(capture_notes(data), testing::Contains(testing::HasSubstr("only the latest")));
+    EXPECT_THAT(texts_of(capture_notes(data), every_weight), testing::Contains(testing::HasSubstr("only the latest")));
 }
 
 void expect_latest(const timeline& data, std::uint64_t step) {

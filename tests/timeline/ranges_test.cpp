@@ -183,8 +183,8 @@ TEST(TimelineRanges, AreCutAtMissingRecordsAndRightAfterwards) {
     EXPECT_THAT(open_at(data, 0), ElementsAre("step 2"));
     EXPECT_EQ(data.quality.ranges_open_at_end, 2U);
     EXPECT_THAT(data.quality.dropped, ElementsAre(Pair("pop_without_push", 2U)));
-    ASSERT_EQ(data.quality.notes.size(), 1U);
-    EXPECT_THAT(data.quality.notes[0], HasSubstr("2 records of thread 1001 (main) are missing; 2 ranges"));
+    ASSERT_EQ(data.quality.damage.size(), 1U);
+    EXPECT_THAT(data.quality.damage[0], HasSubstr("2 records of thread 1001 (main) are missing; 2 ranges"));
 }
 
 TEST(TimelineRanges, HaveABoundedDepthWhenPopsAreForgotten) {

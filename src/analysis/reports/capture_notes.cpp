@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/reports/death.hpp"
+#include "analysis/reports/drop_causes.hpp"
 #include "analysis/steps/captured_steps.hpp"
 
 namespace prof {
@@ -45,7 +46,7 @@ std::string left_out(const timeline& data) {
 // Of a recording that keeps its latest part only.
 std::string trim(const timeline& data) {
     const timeline_quality& quality = data.quality;
-    std::string out = fmt::format("only the latest {:.3f} s were kept (keep={}): {} before them and {} were let go",
+    std::string out = fmt::format("only the latest {:.3f} s were kept (keep={}): {} before them and {} were discarded",
                                   static_cast<double>(data.end_ns - data.start_ns) * 1e-9, data.property("keep"),
                                   counted(quality.trimmed_records, "record", "records"),
                                   counted(quality.trimmed_gpu_records, "GPU record", "GPU records"));
@@ -86,14 +87,14 @@ std::string listed(const std::vector<step_range>& ranges) {
     return ranges.size() > most ? out + ", …" : out;
 }
 
+}  // namespace
+
 std::int64_t recorded_ns(const timeline& data) {
     if (data.windows.size() < 2) return data.end_ns - data.start_ns;
     std::int64_t sum = 0;
     for (const timeline_window& window : data.windows) sum += window.end_ns - window.start_ns;
     return sum;
 }
-
-}  // namespace
 
 std::string windows_line(const timeline& data) {
     if (data.windows.size() < 2 && data.property("plan").empty()) return {};
@@ -125,48 +126,91 @@ std::string capture_title(const timeline& data) {
     return out + fmt::format(": {:.3f} s recorded, {}", seconds, gpus(data));
 }
 
-std::vector<std::string> capture_notes(const timeline& data) {
+namespace {
+
+// What the recording itself noted, by the property that holds it.
+struct notice {
+    const char* property;
+    note_weight weight;
+};
+constexpr notice notices[] = {
+    {"missing", note_weight::heading},
+    {"start_notice", note_weight::detail},
+    {"recording_notice", note_weight::warning},
+    {"nvtx_notice", note_weight::warning},
+    {"cupti_notice", note_weight::warning},
+    {"cuda_graphs_notice", note_weight::detail},
+    {"device_launches_notice", note_weight::warning},
+    {"disk_notice", note_weight::warning},
+    {"windows_notice", note_weight::warning},
+    {"keep_notice", note_weight::detail},
+    {"rings_notice", note_weight::detail},
+    {"left_rings_notice", note_weight::detail},
+};
+
+void add_ending(const timeline& data, std::vector<capture_note>& out) {
     const timeline_quality& quality = data.quality;
-    std::vector<std::string> out;
-    for (const char* key :
-         {"missing", "start_notice", "recording_notice", "nvtx_notice", "cupti_notice", "cuda_graphs_notice",
-          "device_launches_notice", "disk_notice", "windows_notice", "keep_notice", "left_rings_notice"}) {
-        if (const std::string& notice = data.property(key); !notice.empty()) out.push_back(notice);
-    }
-    if (const std::string note = left_out(data); !note.empty()) out.push_back(note);
-    if (!quality.ended) {
-        if (quality.died || quality.recovery.empty()) out.push_back(how_it_ended(data));
-        if (!quality.recovery.empty()) out.push_back(quality.recovery);
-    }
-    if (quality.damaged_bytes != 0) {
-        out.push_back(counted(quality.damaged_bytes, "byte of the file is damaged and was",
-                              "bytes of the file are damaged and were") +
-                      " passed over");
-    }
+    if (quality.ended) return;
+    if (quality.died || quality.recovery.empty()) out.push_back({note_weight::heading, how_it_ended(data)});
+    if (!quality.recovery.empty()) out.push_back({note_weight::detail, quality.recovery});
+}
+
+void add_cuts(const timeline& data, std::vector<capture_note>& out) {
+    const timeline_quality& quality = data.quality;
     if (const std::string& reason = data.property("dump"); !reason.empty()) {
-        out.push_back("a dump of a recording that went on: " + reason);
+        out.push_back({note_weight::heading, "a dump of a recording that went on: " + reason});
     }
-    if (quality.is_latest_part) out.push_back(trim(data));
+    if (quality.is_latest_part) out.push_back({note_weight::heading, trim(data)});
     if (quality.ranges_open_at_start != 0) {
-        out.push_back(counted(quality.ranges_open_at_start, "range was", "ranges were") +
-                      " open before what was kept and cut where that begins");
+        out.push_back({note_weight::detail, counted(quality.ranges_open_at_start, "range was", "ranges were") +
+                                                " open before what was kept and cut where that begins"});
     }
     if (quality.ranges_open_at_end != 0) {
-        out.push_back(counted(quality.ranges_open_at_end, "range was", "ranges were") +
-                      " still open at the end and cut there");
+        out.push_back({note_weight::detail, counted(quality.ranges_open_at_end, "range was", "ranges were") +
+                                                " still open at the end and cut there"});
     }
-    if (quality.launches_without_completion != 0) {
-        out.push_back(counted(quality.launches_without_completion, "launch has", "launches have") +
-                      " no GPU record: the work had not completed, or its record was lost");
+}
+
+// Some launches of a process that was killed, or of a capture cut short, never complete. Where they are many, the GPU
+// times of the table are too small.
+capture_note unfinished(const timeline& data) {
+    constexpr double share_that_matters = 0.01;
+    const auto count = static_cast<double>(data.quality.launches_without_completion);
+    const bool matters = count > share_that_matters * (count + static_cast<double>(data.ops.size()));
+    return {matters ? note_weight::warning : note_weight::detail,
+            counted(data.quality.launches_without_completion, "launch has", "launches have") +
+                " no GPU record: the work had not completed, or its record was lost"};
+}
+
+}  // namespace
+
+std::vector<capture_note> capture_notes(const timeline& data) {
+    const timeline_quality& quality = data.quality;
+    std::vector<capture_note> out = drop_notes(data);
+    for (const std::string& damage : quality.damage) out.push_back({note_weight::warning, damage});
+    if (quality.damaged_bytes != 0) {
+        out.push_back({note_weight::warning, counted(quality.damaged_bytes, "byte of the file is damaged and was",
+                                                     "bytes of the file are damaged and were") +
+                                                 " passed over"});
     }
-    out.insert(out.end(), quality.notes.begin(), quality.notes.end());
+    if (quality.launches_without_completion != 0) out.push_back(unfinished(data));
+    for (const notice& known : notices) {
+        const std::string& text = data.property(known.property);
+        if (!text.empty()) out.push_back({known.weight, text});
+    }
+    add_ending(data, out);
+    if (const std::string note = left_out(data); !note.empty()) out.push_back({note_weight::detail, note});
+    add_cuts(data, out);
+    for (const std::string& note : quality.notes) out.push_back({note_weight::detail, note});
+    std::stable_sort(out.begin(), out.end(),
+                     [](const capture_note& a, const capture_note& b) { return a.weight < b.weight; });
     return out;
 }
 
-std::string drops_line(const std::map<std::string, std::uint64_t>& dropped) {
-    std::string out;
-    for (const auto& [cause, count] : dropped) {
-        out += fmt::format("{}{} {}", out.empty() ? "dropped: " : ", ", count, cause);
+std::vector<std::string> texts_of(const std::vector<capture_note>& notes, std::initializer_list<note_weight> weights) {
+    std::vector<std::string> out;
+    for (const capture_note& note : notes) {
+        if (std::find(weights.begin(), weights.end(), note.weight) != weights.end()) out.push_back(note.text);
     }
     return out;
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -13,16 +13,32 @@
 
 namespace prof {
 
+// Where a line about a capture stands.
+enum class note_weight : std::uint8_t {
+    warning,  // above the tables: what the numbers lack, or may have wrong, and what to do
+    heading,  // above the tables: what was recorded, and how it ended
+    detail,   // below them
+};
+
+struct capture_note {
+    note_weight weight = note_weight::detail;
+    std::string text{};
+};
+
 // "train.py, rank 0, pid 4711 on node7: 12.3 s recorded, 1 GPU (NVIDIA H200)"
 std::string capture_title(const timeline& data);
+
+// In all its windows.
+std::int64_t recorded_ns(const timeline& data);
 
 // "recorded 6 of 120 steps, in 2 windows: steps 12 to 14, 22 to 24"; empty where all from start to stop was recorded.
 std::string windows_line(const timeline& data);
 
-// How it ended, what was missing, damaged or never completed. Empty when all is well.
-std::vector<std::string> capture_notes(const timeline& data);
-
-// "dropped: 12 ring_full, 3 names_full", of counts by cause; empty when nothing was.
-std::string drops_line(const std::map<std::string, std::uint64_t>& dropped);
+// What was lost, missing, damaged or never completed, and how it ended: by weight. Empty when all is well.
+std::vector<capture_note> capture_notes(const timeline& data);
+inline constexpr std::initializer_list<note_weight> every_weight = {note_weight::warning, note_weight::heading,
+                                                                    note_weight::detail};
+// The texts of these weights.
+std::vector<std::string> texts_of(const std::vector<capture_note>& notes, std::initializer_list<note_weight> weights);
 
 }  // namespace prof

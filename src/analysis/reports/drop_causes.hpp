@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each cause of dropped records means: the table of docs/guide/notes.md, for programs. Pure functions.
+// What each cause of dropped records means: the table of docs/guide/notes.md, for programs, and as sentences for
+// people. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "analysis/reports/capture_notes.hpp"
+#include "timeline/timeline.hpp"
 
 namespace prof {
 
@@ -15,5 +21,9 @@ struct drop_description {
 
 // `cause` is that of a timeline. A cause of a newer libprof has a description, too.
 const drop_description& describe_drop(std::string_view cause) noexcept;
+
+// A line for each cause that the capture has: how much was lost, why, and what to do. Causes with one reason and one
+// remedy are one line.
+std::vector<capture_note> drop_notes(const timeline& data);
 
 }  // namespace prof

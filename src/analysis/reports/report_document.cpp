@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/reports/capture_notes.hpp"
 #include "base/json_text.hpp"
 
 namespace prof {
@@ -18,10 +17,22 @@ report_part part_of(table of) {
 
 bool is_shown(const table& of) noexcept { return of.shows_if_empty || !of.rows.empty(); }
 
+std::vector<std::string> all_notes(const capture_heading& capture) {
+    std::vector<std::string> out = capture.warnings;
+    out.insert(out.end(), capture.facts.begin(), capture.facts.end());
+    out.insert(out.end(), capture.notes.begin(), capture.notes.end());
+    return out;
+}
+
+std::vector<std::string> lines_above(const capture_heading& capture) {
+    std::vector<std::string> out;
+    for (const std::string& warning : capture.warnings) out.push_back("warning: " + terminal_safe(warning));
+    for (const std::string& fact : capture.facts) out.push_back(terminal_safe(fact));
+    return out;
+}
+
 std::vector<std::string> closing_notes(const report_document& document) {
     std::vector<std::string> out;
-    const std::string drops = drops_line(document.capture.dropped);
-    if (!drops.empty()) out.push_back(terminal_safe(drops));
     for (const std::string& note : document.capture.notes) out.push_back(terminal_safe(note));
     // A report that was asked for twice has its notes once.
     const auto own = static_cast<std::ptrdiff_t>(out.size());

@@ -15,14 +15,34 @@
 
 namespace prof {
 
+// Which process was recorded, and how much of it: a line of the overview of several captures.
+struct captured_process {
+    std::string program{};
+    std::string host{};
+    std::optional<std::int64_t> rank{};
+    std::optional<std::int64_t> pid{};
+    std::int64_t recorded_ns = 0;  // in all windows
+    std::uint64_t ranges = 0;
+    std::uint64_t calls = 0;  // of CUDA
+    std::uint64_t ops = 0;    // of the GPU
+    std::int64_t gpu_sum_ns = 0;
+    std::vector<std::string> gpus{};  // their names; "" of one that is not known
+    std::string part{};               // of the run that was recorded, as windows below
+    std::string state{};              // "" where it ended in good order
+    bool is_forked = false;           // a child that the recorded program forked
+};
+
 // The lines above and below all reports of a capture (capture_notes.hpp).
 struct capture_heading {
-    std::string path{};                              // of the capture, as the user gave it
-    std::string title{};                             // which process it was
-    std::string command{};                           // its command line; "" if that is not known
-    std::string windows{};                           // the part of the run that was recorded; "" if it is all of it
+    std::string path{};     // of the capture, as the user gave it
+    std::string title{};    // which process it was
+    std::string command{};  // its command line; "" if that is not known
+    std::string windows{};  // the part of the run that was recorded; "" if it is all of it
+    captured_process process{};
     std::map<std::string, std::uint64_t> dropped{};  // records by cause
-    std::vector<std::string> notes{};                // what a reader should know before trusting the numbers
+    std::vector<std::string> warnings{};             // what the numbers lack; above the tables
+    std::vector<std::string> facts{};                // what was recorded and how it ended; above the tables, too
+    std::vector<std::string> notes{};                // below the tables
 };
 
 // One report. Its tables have the same columns for programs, and are one table in CSV.
@@ -46,8 +66,11 @@ report_part part_of(table of);  // a report that is one table
 
 // Whether formats for people show the table.
 bool is_shown(const table& of) noexcept;
-// The lines below the reports: dropped records, the notes of the capture, the notes of the reports. Ready for a
-// terminal.
+// Warnings, facts and notes, in this order.
+std::vector<std::string> all_notes(const capture_heading& capture);
+// The lines above the reports: "warning: " and what the numbers lack, then what was recorded. Ready for a terminal.
+std::vector<std::string> lines_above(const capture_heading& capture);
+// The lines below the reports: the notes of the capture, and those of the reports. Ready for a terminal.
 std::vector<std::string> closing_notes(const report_document& document);
 
 }  // namespace prof

@@ -7,6 +7,7 @@
 
 #include "analysis/reports/capture_notes.hpp"
 #include "analysis/reports/gpu_projection.hpp"
+#include "analysis/reports/process_overview.hpp"
 #include "analysis/reports/step_estimate.hpp"
 #include "analysis/steps/captured_steps.hpp"
 
@@ -62,12 +63,16 @@ const report_kind* find_report(std::string_view name) noexcept {
 }
 
 capture_heading heading_of(const timeline& data, std::string path) {
+    const std::vector<capture_note> notes = capture_notes(data);
     return {.path = std::move(path),
             .title = capture_title(data),
             .command = data.property("command"),
             .windows = windows_line(data),
+            .process = process_of(data),
             .dropped = data.quality.dropped,
-            .notes = capture_notes(data)};
+            .warnings = texts_of(notes, {note_weight::warning}),
+            .facts = texts_of(notes, {note_weight::heading}),
+            .notes = texts_of(notes, {note_weight::detail})};
 }
 
 report_document make_document(const report_input& input, std::span<const report_kind* const> reports) {

@@ -46,7 +46,7 @@ void retention::trim(std::uint64_t now_ns, capture_writer& out) {
     const int result = position == 0 ? 0 : out.trim(position);
     if (result == 0 || properties_.contains("keep_notice")) return;
     const std::string notice =
-        "keep: what is older could not be let go, and the capture grew: " + std::generic_category().message(result);
+        "keep: older records could not be removed, and the capture grew: " + std::generic_category().message(result);
     out.property("keep_notice", notice);
     note_property("keep_notice", notice);
 }

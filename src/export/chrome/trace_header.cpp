@@ -74,13 +74,16 @@ std::string json_object(const TMap& map, TToJson&& to_json) {
     return out + "}";
 }
 
-std::string quality(const timeline& data) {
-    std::string notes = "[";
-    for (const std::string& note : capture_notes(data)) {
-        if (notes.size() > 1) notes += ", ";
-        append_json_string(notes, note);
+std::string json_array(const std::vector<std::string>& texts) {
+    std::string out = "[";
+    for (const std::string& text : texts) {
+        if (out.size() > 1) out += ", ";
+        append_json_string(out, text);
     }
-    notes += ']';
+    return out + ']';
+}
+
+std::string quality(const timeline& data) {
     std::string out =
         "\"capture\": " + json_object(described(data), [](const std::string& s) { return json_string(s); });
     out +=
@@ -93,7 +96,9 @@ std::string quality(const timeline& data) {
     field("launches_without_completion", std::to_string(data.quality.launches_without_completion));
     field("recovered_records", std::to_string(data.quality.recovered_records));
     field("damaged_bytes", std::to_string(data.quality.damaged_bytes));
-    field("notes", notes);
+    const std::vector<capture_note> notes = capture_notes(data);
+    field("warnings", json_array(texts_of(notes, {note_weight::warning})));
+    field("notes", json_array(texts_of(notes, every_weight)));
     return out;
 }
 

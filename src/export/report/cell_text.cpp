@@ -44,16 +44,18 @@ std::uint64_t whole_in(const table_cell& cell) {
 
 bool has_times(const table& of) noexcept { return std::any_of(of.columns.begin(), of.columns.end(), is_time); }
 
-time_unit unit_of(const table& of) {
-    if (of.unit_ns) return time_unit::for_largest(*of.unit_ns);
+std::int64_t largest_time(const table& of) {
+    if (of.unit_ns) return *of.unit_ns;
     double largest_ns = 0;
     for (const auto& row : of.rows) {
         for (std::size_t i = 0; i < row.size(); ++i) {
             if (is_time(of.columns[i])) largest_ns = std::max(largest_ns, number_in(row[i]));
         }
     }
-    return time_unit::for_largest(static_cast<std::int64_t>(std::min(largest_ns, 1e18)));
+    return static_cast<std::int64_t>(std::min(largest_ns, 1e18));
 }
+
+time_unit unit_of(const table& of) { return time_unit::for_largest(largest_time(of)); }
 
 std::string cell_text(const table_column& column, const table_cell& cell, const time_unit& unit) {
     if (cell.display == cell_display::blank) return {};

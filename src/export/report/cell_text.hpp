@@ -2,6 +2,7 @@
 // The cells of a table as text for people, in any format. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "analysis/reports/table.hpp"
@@ -10,7 +11,8 @@
 namespace prof {
 
 bool has_times(const table& of) noexcept;
-// The unit of all times of the table.
+// The time that the unit is chosen for, and the unit of all times of the table.
+std::int64_t largest_time(const table& of);
 time_unit unit_of(const table& of);
 
 // The result is terminal_safe (base/json_text.hpp), and not yet escaped for any other format.

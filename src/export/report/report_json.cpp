@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/report/report_json.hpp"
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "base/json_text.hpp"
@@ -60,6 +64,24 @@ json rows_json(const table& of) {
     return list;
 }
 
+json or_null(const std::optional<std::int64_t>& number) { return number ? json(*number) : json(); }
+
+json process_json(const capture_heading& capture) {
+    const captured_process& process = capture.process;
+    json gpus = json::array();
+    for (const std::string& gpu : process.gpus) gpus.push_back(printable(gpu));
+    return {{"program", printable(process.program)},
+            {"command", printable(capture.command)},
+            {"host", printable(process.host)},
+            {"rank", or_null(process.rank)},
+            {"pid", or_null(process.pid)},
+            {"recorded_ns", process.recorded_ns},
+            {"windows", capture.windows},
+            {"gpus", std::move(gpus)},
+            {"ranges", process.ranges},
+            {"gpu_sum_ns", process.gpu_sum_ns}};
+}
+
 // One report of one capture is an object; more than that an array of them.
 class json_writer final : public report_writer {
 public:
@@ -82,7 +104,7 @@ private:
 }  // namespace
 
 json report_json(const capture_heading& capture, const report_part& part) {
-    json out = {{"report", part.name}, {"capture", printable(capture.path)}};
+    json out = {{"report", part.name}, {"capture", printable(capture.path)}, {"process", process_json(capture)}};
     if (part.has_step) out["step"] = part.step ? step_json(*part.step) : json();
     for (const table& of : part.tables) {
         for (const auto& [key, total] : of.totals) out[key] = cell_json(total);
@@ -90,8 +112,10 @@ json report_json(const capture_heading& capture, const report_part& part) {
     }
     json& dropped = out["dropped"] = json::object();
     for (const auto& [cause, count] : capture.dropped) dropped[cause] = count;
+    json& warnings = out["warnings"] = json::array();
+    for (const std::string& warning : capture.warnings) warnings.push_back(printable(warning));
     json& notes = out["notes"] = json::array();
-    for (const std::string& note : capture.notes) notes.push_back(printable(note));
+    for (const std::string& note : all_notes(capture)) notes.push_back(printable(note));
     for (const table& of : part.tables) {
         for (const std::string& note : of.notes) notes.push_back(printable(note));
     }

@@ -9,9 +9,9 @@
 
 namespace prof {
 
-// {"report": its name, "capture", "step": {"steps", "source", "host_ns", …} or null where the report has one,
-// its totals, "rows": [{column: value}], the rows of further tables under their own keys, "dropped": {cause: count},
-// "notes": […]}
+// {"report": its name, "capture", "process": {"program", "rank", "recorded_ns", …}, "step": {"steps", "source",
+// "host_ns", …} or null where the report has one, its totals, "rows": [{column: value}], the rows of further tables
+// under their own keys, "dropped": {cause: count}, "warnings": […], "notes": […]}
 nlohmann::ordered_json report_json(const capture_heading& capture, const report_part& part);
 
 }  // namespace prof

@@ -83,6 +83,7 @@ public:
         out_ += "# " + markdown(terminal_safe(capture.title)) + '\n';
         if (!capture.command.empty()) out_ += "\n    $ " + terminal_safe(capture.command) + '\n';
         if (!capture.windows.empty()) out_ += '\n' + markdown(capture.windows) + '\n';
+        add_list(lines_above(capture));
         for (const report_part& part : document.parts) {
             if (part.step) add_list(lines_in(step_text(*part.step, {.width = SIZE_MAX})));
             for (const table& of : part.tables) {
@@ -91,15 +92,16 @@ public:
         }
         const std::vector<std::string> notes = closing_notes(document);
         if (!notes.empty()) out_ += "\n## Notes\n";
-        add_list({notes.begin(), notes.end()});
+        add_list(notes);
     }
 
     std::string text() const override { return out_; }
 
 private:
-    void add_list(const std::vector<std::string_view>& lines) {
+    template <typename TText>
+    void add_list(const std::vector<TText>& lines) {
         if (!lines.empty()) out_ += '\n';
-        for (const std::string_view line : lines) out_ += "- " + markdown(line) + '\n';
+        for (const TText& line : lines) out_ += "- " + markdown(line) + '\n';
     }
 
     bool with_legend_;

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "analysis/reports/process_overview.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "export/report/cell_text.hpp"
@@ -21,6 +24,7 @@ std::string title_text(const capture_heading& capture, const text_layout& layout
     std::string out = terminal_safe(capture.title) + '\n';
     if (!capture.command.empty()) out += shortened("$ " + terminal_safe(capture.command), layout.width) + '\n';
     if (!capture.windows.empty()) out += capture.windows + '\n';
+    for (const std::string& line : lines_above(capture)) out += line + '\n';
     return out;
 }
 
@@ -32,26 +36,73 @@ std::vector<std::string> row_text(const table& of, const table_row& row, const t
     return cells;
 }
 
-// One capture after another, with an empty line between.
+// The time that the unit of all tables is chosen for.
+std::int64_t largest_time(const std::vector<report_document>& documents) {
+    std::int64_t largest = 0;
+    for (const report_document& document : documents) {
+        for (const report_part& part : document.parts) {
+            for (const table& of : part.tables) {
+                if (is_shown(of)) largest = std::max(largest, largest_time(of));
+            }
+        }
+    }
+    return largest;
+}
+
+// One capture after another, with an empty line between. Before several stands an overview of the processes, and all
+// have one unit of time.
 class text_writer final : public report_writer {
 public:
-    explicit text_writer(const text_layout& layout) : layout_(layout) {}
+    text_writer(const text_layout& layout, bool outline) : layout_(layout), outline_(outline) {}
 
-    void add(const report_document& document) override {
-        if (!out_.empty()) out_ += '\n';
-        out_ += document_text(document, layout_);
+    void add(const report_document& document) override { documents_.push_back(document); }
+
+    std::string text() const override {
+        if (documents_.size() < 2)
+            return documents_.empty() ? std::string() : document_text(documents_.front(), layout_);
+        std::vector<captured_process> processes;
+        for (const report_document& document : documents_) processes.push_back(document.capture.process);
+        std::vector<bool> shown(documents_.size(), true);
+        if (outline_) shown = processes_with_tables(processes, most_tables);
+
+        const table overview = process_overview(processes);
+        text_layout layout = layout_;
+        layout.unit_ns = std::max(largest_time(overview), largest_time(documents_));
+        layout.legend = false;
+        std::string out = table_text(overview, layout);
+        for (std::size_t i = 0; i < documents_.size(); ++i) {
+            if (shown[i]) {
+                out += '\n' + document_text(documents_[i], layout);
+            } else {
+                out += lines_of_another(documents_[i].capture);
+            }
+        }
+        const auto left_out = std::count(shown.begin(), shown.end(), false);
+        if (left_out != 0)
+            out += fmt::format("\n{} of {} have no tables here: prof report has them\n", left_out, shown.size());
+        return out;
     }
-    std::string text() const override { return out_; }
 
 private:
+    static constexpr std::size_t most_tables = 8;
+
+    // Of a process without a table: what must be known of it all the same.
+    static std::string lines_of_another(const capture_heading& capture) {
+        if (capture.warnings.empty()) return {};
+        std::string out = '\n' + terminal_safe(capture.title) + '\n';
+        for (const std::string& line : lines_above(capture)) out += line + '\n';
+        return out;
+    }
+
     text_layout layout_;
-    std::string out_;
+    bool outline_;
+    std::vector<report_document> documents_;
 };
 
 }  // namespace
 
 std::string table_text(const table& of, const text_layout& layout) {
-    const time_unit unit = unit_of(of);
+    const time_unit unit = layout.unit_ns ? time_unit::for_largest(*layout.unit_ns) : unit_of(of);
     std::vector<text_table::column> columns;
     for (const table_column& column : of.columns) {
         if (!column.title.empty()) columns.push_back({column.title, column.importance, column.holds == quantity::text});
@@ -88,7 +139,7 @@ std::string document_text(const report_document& document, const text_layout& la
 }
 
 std::unique_ptr<report_writer> make_text_writer(const writer_options& options) {
-    return std::make_unique<text_writer>(options.layout);
+    return std::make_unique<text_writer>(options.layout, options.outline);
 }
 
 }  // namespace prof

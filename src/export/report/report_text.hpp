@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "analysis/reports/report_document.hpp"
@@ -13,10 +15,11 @@ namespace prof {
 
 struct text_layout {
     std::size_t width = 120;
-    bool legend = true;  // lines that explain the columns
+    bool legend = true;                     // lines that explain the columns
+    std::optional<std::int64_t> unit_ns{};  // all tables have the unit for this time; else each has its own
 };
 
-// All of it: the capture's title, its command line, the reports, and the notes.
+// All of it: the capture's title, its command line, what must be known before the numbers, the reports, and the notes.
 std::string document_text(const report_document& document, const text_layout& layout);
 
 // Parts of it.

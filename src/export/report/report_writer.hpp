@@ -30,6 +30,8 @@ struct writer_options {
     // capture.
     bool several_captures = false;
     bool several_reports = false;
+    // Of several captures, text has the tables of the main processes only (process_overview.hpp).
+    bool outline = false;
 };
 
 struct report_format {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_reports.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/display_text.hpp"
+#include "base/error.hpp"
+#include "base/json_text.hpp"
+#include "cli/cli.hpp"
+#include "cli/output.hpp"
+#include "export/atomic_file.hpp"
+#include "export/chrome/chrome_trace.hpp"
+#include "export/report/report_text.hpp"
+#include "options/plans.hpp"
+#include "session/capture_reports.hpp"
+#include "session/exports.hpp"
+
+namespace prof {
+namespace {
+
+bool is_empty(const timeline& data) {
+    return data.ranges.empty() && data.marks.empty() && data.api_calls.empty() && data.ops.empty();
+}
+
+// The names of what a table of reports or formats has.
+template <typename TKinds>
+accepted_values names_in(const TKinds& kinds) {
+    std::vector<std::string> out;
+    for (const auto& kind : kinds) out.emplace_back(kind.name);
+    return one_of(out);
+}
+
+std::string stem_of(const std::string& capture) { return capture.substr(0, capture.rfind(".prof")); }
+
+class run_reporter {
+public:
+    run_reporter(const session_options& options, const run_output& output, std::string directory, std::size_t captures)
+        : options_(options),
+          output_(output),
+          directory_(std::move(directory)),
+          kinds_(output.kinds()),
+          is_one_(captures == 1),
+          settings_{.projected = projection_options_of(options), .rows = options.rows} {
+        if (!is_one_ && kinds_.empty()) settings_.deepest = 1;  // `prof report` has the rest
+        const int shown_on = output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO;
+        writer_ = output.format().make({.layout = {.width = output_width(shown_on)},
+                                        .several_captures = !is_one_,
+                                        .several_reports = kinds_.size() > 1,
+                                        .outline = true});
+    }
+
+    void add(const run_capture& capture) {
+        try {
+            timeline data = load_timeline(capture.path);
+            if (is_empty(data)) {
+                ++empty_count_;
+                return;
+            }
+            paths_.push_back(capture.path);
+            has_gpu_work_ = has_gpu_work_ || !data.ops.empty();
+            if (has_tables()) writer_->add(document_of(data, capture.path));
+            // The table of one capture comes before its trace, which takes longer.
+            if (is_one_) print_tables();
+            export_files(data, capture);
+        } catch (const std::exception& failure) {
+            complain(failure.what());
+        }
+    }
+
+    void finish() {
+        if (!is_one_) print_tables();
+        if (empty_count_ != 0) {
+            complain(fmt::format("{} process{} recorded nothing", empty_count_, empty_count_ == 1 ? "" : "es"));
+        }
+        if (!paths_.empty()) print_places();
+        if (!paths_.empty() && has_tables() && !output_.quiet()) print_next();
+    }
+
+private:
+    bool has_tables() const noexcept {
+        return !kinds_.empty() || (options_.exports.summary && (!output_.quiet() || !output_.file().empty()));
+    }
+
+    report_document document_of(const timeline& data, const std::string& path) const {
+        const bool for_people = output_.format().is_for_people;
+        if (!kinds_.empty()) return make_reports(data, path, settings_, kinds_, for_people);
+        return make_summary({.data = data,
+                             .capture = path,
+                             .projected = settings_.projected,
+                             .for_people = for_people,
+                             .deepest = settings_.deepest,
+                             .rows = for_people ? settings_.rows : SIZE_MAX});
+    }
+
+    void print_tables() {
+        if (!has_tables()) return;
+        const std::string text = writer_->text();
+        if (output_.file() == "-") {
+            fmt::print("{}", text);
+        } else if (!output_.file().empty()) {
+            atomic_file file(output_.file());
+            file.write(text);
+            file.commit();
+        } else if (!output_.quiet() && !text.empty()) {
+            fmt::print(stderr, "\n{}\n", text);
+        }
+    }
+
+    // Forked workers without GPU work have no files of their own: there may be hundreds.
+    void export_files(const timeline& data, const run_capture& capture) {
+        if (!is_one_ && capture.is_forked_childs && data.ops.empty()) return;
+        if (options_.exports.summary) {
+            const report_document summary = make_summary({.data = data,
+                                                          .capture = capture.path,
+                                                          .projected = settings_.projected,
+                                                          .for_people = true,
+                                                          .rows = options_.rows});
+            atomic_file file(stem_of(capture.path) + ".summary.txt");
+            file.write(document_text(summary, {}));
+            file.commit();
+        }
+        if (options_.exports.trace) {
+            write_chrome_trace(data, attribute_for_trace(data, settings_.projected.attribution),
+                               stem_of(capture.path) + ".trace.json.gz");
+        }
+        ++exported_;
+    }
+
+    void print_places() const {
+        if (paths_.size() > 1) {
+            complain(fmt::format("captures: {} in {}", with_thousands(paths_.size()), directory_));
+            if (options_.exports.trace && exported_ != 0) complain("traces:   " + directory_ + "/*.trace.json.gz");
+            return;
+        }
+        complain("capture: " + paths_.front());
+        if (options_.exports.trace) {
+            complain("trace:   " + stem_of(paths_.front()) + ".trace.json.gz (open it in https://ui.perfetto.dev)");
+        }
+        if (options_.exports.summary) complain("summary: " + stem_of(paths_.front()) + ".summary.txt");
+    }
+
+    void print_next() const {
+        // `prof report` finds the newest run where it is by default.
+        const std::string place = options_.output_dir == session_options{}.output_dir ? "" : " " + directory_;
+        complain("next:    prof report" + place + (has_gpu_work_ ? " --report kernels,copies" : " --wide"));
+        complain("         prof report --report help    (all reports)");
+    }
+
+    const session_options& options_;
+    const run_output& output_;
+    std::string directory_;
+    std::vector<const report_kind*> kinds_;
+    bool is_one_;
+    report_settings settings_;
+    std::unique_ptr<report_writer> writer_;
+    std::vector<std::string> paths_;
+    bool has_gpu_work_ = false;
+    std::size_t empty_count_ = 0;
+    std::size_t exported_ = 0;
+};
+
+}  // namespace
+
+void run_output::add_to(command_arguments& arguments) {
+    constexpr std::string_view group = "What is printed at the end";
+    arguments
+        .add("--report", reports_, "Print these reports instead of the summary; `prof report --report help` lists them")
+        .separated_by(',')
+        .one_value_each_time()
+        .takes(names_in(report_kinds()))
+        .value("NAME")
+        .group(group);
+    arguments.add("--format", format_, "In this format: table (default), csv, json, markdown")
+        .takes(names_in(report_formats()))
+        .value("FORMAT")
+        .group(group);
+    arguments.add("--report-file", file_, "Write them to FILE; - is standard output (default: standard error)")
+        .value("FILE")
+        .group(group);
+    arguments.add_flag("-q,--quiet", quiet_, "Print no tables, only where the captures are").group(group);
+}
+
+void run_output::check() const {
+    if (file_.empty() || file_ == "-") return;
+    if (const outcome usable = check_output(file_, {}); !usable.ok()) throw usage_error(usable.message());
+}
+
+std::vector<const report_kind*> run_output::kinds() const {
+    std::vector<const report_kind*> out;
+    out.reserve(reports_.size());
+    for (const std::string& report : reports_) out.push_back(find_report(report));
+    return out;
+}
+
+const report_format& run_output::format() const { return *find_report_format(format_); }
+
+void report_run(const session_options& options, const run_output& output, const std::string& directory,
+                const std::vector<run_capture>& captures) {
+    run_reporter reporter(options, output, directory, captures.size());
+    for (const run_capture& capture : captures) reporter.add(capture);
+    try {
+        reporter.finish();
+    } catch (const std::exception& failure) {
+        complain(failure.what());
+    }
+}
+
+}  // namespace prof
