@@ -32,7 +32,7 @@ outcome plan_problem(const session_options& options) {
     }
     if (!options.keep.empty() && !options.budget.empty()) {
         return outcome::failed(
-            "keep lets go of the beginning of the run, and budget speaks of the whole of it: set one of them");
+            "keep discards the beginning of the run, and budget is a share of the whole run: set one of them");
     }
     if (options.dump_on_slow_step && options.keep.empty()) {
         return outcome::failed("dump_on_slow_step writes out what keep has kept: set keep, too");
@@ -74,7 +74,8 @@ std::string no_window_text(const session_options& options) {
     if (!options.budget.empty() || !options.schedule.empty() || !options.steps.empty()) {
         what = "the command had no such step; " +
                (options.step_range.empty() ? "prof_step counts them, or a range that step_range names"
-                                           : "each push of the range " + options.step_range.text() + " begins one");
+                                           : "each push of the range " + options.step_range.text() +
+                                                 " begins one (numbered names are one range with #: iteration #)");
     }
     return "no window was opened by " + plan + ": " + what;
 }

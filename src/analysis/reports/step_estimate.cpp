@@ -238,7 +238,9 @@ table steps_table(const step_estimate& of) {
     }
     if (of.captured_steps == 0) {
         out.notes.emplace_back(
-            "no whole step was captured: prof_step or the option step_range tells where steps begin");
+            "no whole step was captured: call prof_step at each step, or record with --step-range NAME (iteration # "
+            "for "
+            "numbered names)");
         return out;
     }
     add(of.total, "total", {}, {});
