@@ -15,8 +15,8 @@ namespace prof {
 
 captured_process process_of(const timeline& data);
 
-// By rank, then in the order given. Processes of one rank without GPU work that have the same program and ended alike are one
-// line.
+// By rank, then in the order given. Processes of one rank without GPU work that have the same program and ended alike
+// are one line.
 table process_overview(std::span<const captured_process> processes);
 
 // Which of the processes an outline of all has tables of: of a job with several ranks the process of each rank that did
