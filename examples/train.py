@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small GPT with plain PyTorch and torch.cuda.nvtx ranges.
+"""Trains a small GPT with plain PyTorch, on the GPU or, much smaller, on the CPU.
 
 Nothing here knows of libprof. Run it by itself, or profile it as it is:
 
-    prof run -- python3 train.py --batch 16
+    prof run -- python3 train.py
 
 Each step is an `iteration N` range with `data_to_device`, `forward`, `backward` and
-`optimizer_step` inside. The batch is made on the CPU, in pageable memory, and copied with a
-blocking `.to(device)`.
+`optimizer_step` inside: ranges of torch.cuda.nvtx, or of record_function on the CPU. The batch is
+made on the CPU, in pageable memory, and copied with a blocking `.to(device)`.
 """
 
 import argparse
-import contextlib
 import gzip
 import json
 import os
@@ -21,9 +20,14 @@ import tempfile
 import time
 from collections import defaultdict
 
-import torch
-from torch import nn
-from torch.nn import functional
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+    from torch.nn.functional import scaled_dot_product_attention
+    from torch.profiler import record_function
+except ImportError as error:
+    sys.exit(f"train.py needs PyTorch 2: python3 -m pip install torch numpy ({error})")
 
 VOCABULARY = 10_000
 
@@ -42,7 +46,7 @@ class Block(nn.Module):
         batch, sequence, width = x.shape
         qkv = self.qkv(self.attention_norm(x))
         q, k, v = qkv.view(batch, sequence, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        attended = scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.projection(attended.transpose(1, 2).reshape(batch, sequence, width))
         return x + self.mlp(self.mlp_norm(x))
 
@@ -88,12 +92,14 @@ class Training:
         self.device = torch.device(options.device)
         self.batch, self.sequence, self.amp = options.batch, options.seq, options.amp
         self.generator = torch.Generator().manual_seed(options.seed)
-        self.model = GPT(layers=options.layers, longest=options.seq).to(self.device)
+        width = options.width
+        model = GPT(options.layers, width, heads=width // 64, hidden=4 * width, longest=options.seq)
+        self.model = model.to(self.device)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-4, foreach=options.foreach)
         self.steps_taken = 0
 
     def range(self, name):
-        return torch.cuda.nvtx.range(name) if self.device.type == "cuda" else contextlib.nullcontext()
+        return (torch.cuda.nvtx.range if self.device.type == "cuda" else record_function)(name)
 
     def step(self):
         """One training step. Returns the loss, still on the device: nothing here waits for it."""
@@ -182,15 +188,27 @@ def kernel_table(trace, steps):
     return {"steps": steps, "kernels": rows["kernel"], "transfers": rows["transfer"]}
 
 
+# What the defaults are: on the CPU, a step of a fraction of a second.
+SIZES = {
+    "cuda": {"batch": 16, "seq": 1024, "layers": 12, "width": 768, "amp": True},
+    "cpu": {"batch": 2, "seq": 128, "layers": 2, "width": 128, "amp": False},
+}
+
+
 def parse_options(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     on_or_off = argparse.BooleanOptionalAction
-    parser.add_argument("--batch", type=int, default=16, help="sequences a step (%(default)s)")
-    parser.add_argument("--seq", type=int, default=1024, help="tokens a sequence (%(default)s)")
-    parser.add_argument("--layers", type=int, default=12, help="transformer blocks (%(default)s)")
+
+    def size(name):
+        return f"{SIZES['cuda'][name]} on a GPU, {SIZES['cpu'][name]} on the CPU"
+
+    parser.add_argument("--batch", type=int, help=f"sequences a step ({size('batch')})")
+    parser.add_argument("--seq", type=int, help=f"tokens a sequence ({size('seq')})")
+    parser.add_argument("--layers", type=int, help=f"transformer blocks ({size('layers')})")
+    parser.add_argument("--width", type=int, help=f"of them, a multiple of 64 ({size('width')})")
     parser.add_argument("--steps", type=int, default=20, help="timed steps (%(default)s)")
     parser.add_argument("--warmup", type=int, default=3, help="steps before them (%(default)s)")
-    parser.add_argument("--amp", action=on_or_off, default=True, help="bfloat16 autocast")
+    parser.add_argument("--amp", action=on_or_off, help="bfloat16 autocast (on a GPU)")
     parser.add_argument("--foreach", action=on_or_off, default=True, help="AdamW in few, large launches")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=1234)
@@ -201,13 +219,17 @@ def parse_options(arguments=None):
         "--profile-output", default="torch-kernels.json", metavar="FILE", help="its kernel table"
     )
     parser.add_argument("--profile-trace", metavar="FILE", help="keep its Chrome trace (.json or .json.gz)")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    for name, value in SIZES["cpu" if options.device == "cpu" else "cuda"].items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    return options
 
 
 def main():
     options = parse_options()
     if options.device == "cpu":
-        print("no GPU: running on the CPU, without ranges")
+        print("no GPU is used: a small model on the CPU", file=sys.stderr)
     if options.profile_with == "torch":
         train_under_torch_profiler(options)
     else:

@@ -43,6 +43,7 @@ def main():
             seq=options.seq,
             amp=True,
             layers=options.layers,
+            width=768,
             foreach=True,
         )
     )

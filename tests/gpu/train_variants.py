@@ -44,6 +44,7 @@ def training_options(options):
         seq=options.seq,
         amp=options.variant not in ("eager", "streams"),
         layers=options.layers,
+        width=768,
         foreach=True,
     )
 
