@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/number.hpp"
@@ -16,43 +18,101 @@
 namespace prof {
 namespace {
 
-std::uint64_t number(const property_map& properties, const std::string& key) {
+constexpr std::uint64_t start_of_ranks_ns = 120'000'000'000;  // within this time the ranks of a job begin
+
+std::string text(const property_map& properties, const std::string& key) {
     const auto found = properties.find(key);
-    return found == properties.end() ? 0 : parse_number<std::uint64_t>(found->second).value_or(0);
+    return found == properties.end() ? std::string() : found->second;
 }
 
-std::optional<run_capture> if_of_run(const std::string& path, const std::string& run_id) {
+std::uint64_t number(const property_map& properties, const std::string& key) {
+    return parse_number<std::uint64_t>(text(properties, key)).value_or(0);
+}
+
+// Nullopt if it cannot be read.
+std::optional<run_capture> capture_at(const std::string& path) {
     try {
         capture_reader reader(path);
         const property_map properties = opening_properties(reader);
-        const auto found = properties.find("run_id");
-        if (found == properties.end() || found->second != run_id) return std::nullopt;
-        const auto activities = properties.find("activities");
-        return run_capture{path, number(properties, "rank"), number(properties, "pid"),
-                           properties.contains("forked_from"),
-                           activities == properties.end() || activities->second != "none"};
+        return run_capture{.path = path,
+                           .host = text(properties, "hostname"),
+                           .run_id = text(properties, "run_id"),
+                           .rank = number(properties, "rank"),
+                           .world_size = number(properties, "world_size"),
+                           .pid = number(properties, "pid"),
+                           .created_ns = reader.header().created_realtime_ns,
+                           .forked_from = number(properties, "forked_from")};
     } catch (const error&) {
         return std::nullopt;
     }
 }
 
-}  // namespace
-
-std::vector<run_capture> captures_of_run(const std::string& directory, const std::string& run_id) {
-    std::vector<run_capture> out;
-    std::error_code failed;
+std::vector<std::string> files_in(const std::string& directory, std::error_code& failed) {
+    std::vector<std::string> out;
     // Not a range-for, whose step throws where the directory cannot be read any further.
     for (std::filesystem::directory_iterator at(directory, failed), end; at != end && !failed; at.increment(failed)) {
         std::error_code unknown;
-        if (at->path().extension() != ".prof" || !at->is_regular_file(unknown)) continue;
-        if (auto capture = if_of_run(at->path().string(), run_id)) out.push_back(std::move(*capture));
+        if (at->path().extension() == ".prof" && at->is_regular_file(unknown)) out.push_back(at->path().string());
     }
-    std::sort(out.begin(), out.end(), [](const run_capture& a, const run_capture& b) {
-        // Of one process the further ones have longer names (NAME.prof, NAME.2.prof, …, NAME.10.prof).
-        const std::size_t lengths[] = {a.path.size(), b.path.size()};
-        return std::tie(a.rank, a.pid, lengths[0], a.path) < std::tie(b.rank, b.pid, lengths[1], b.path);
-    });
     return out;
+}
+
+bool comes_before(const run_capture& a, const run_capture& b) {
+    // Of one process the further ones have longer names (NAME.prof, NAME.2.prof, …, NAME.10.prof).
+    const std::size_t lengths[] = {a.path.size(), b.path.size()};
+    return std::tie(a.rank, a.pid, lengths[0], a.path) < std::tie(b.rank, b.pid, lengths[1], b.path);
+}
+
+// The captures of `files` that can be read and that `belongs` accepts, in order.
+template <typename TBelongs>
+std::vector<run_capture> captures_among(const std::vector<std::string>& files, TBelongs&& belongs) {
+    std::vector<run_capture> out;
+    for (const std::string& file : files) {
+        if (auto capture = capture_at(file); capture && belongs(*capture)) out.push_back(std::move(*capture));
+    }
+    std::sort(out.begin(), out.end(), comes_before);
+    return out;
+}
+
+bool are_of_one_run(const run_capture& a, const run_capture& b) {
+    if (!a.run_id.empty() || !b.run_id.empty()) return a.run_id == b.run_id;
+    const auto family = [](const run_capture& of) { return of.is_forked_childs() ? of.forked_from : of.pid; };
+    if (a.host == b.host && family(a) == family(b)) return true;
+    const std::uint64_t apart = std::max(a.created_ns, b.created_ns) - std::min(a.created_ns, b.created_ns);
+    return a.world_size > 1 && a.world_size == b.world_size && apart <= start_of_ranks_ns;
+}
+
+}  // namespace
+
+std::vector<std::string> capture_files_in(const std::string& directory) {
+    std::error_code failed;
+    std::vector<std::string> files = files_in(directory, failed);
+    if (failed) throw error("cannot read the directory " + directory + ": " + failed.message());
+    std::sort(files.begin(), files.end());
+    std::vector<std::string> out;
+    for (run_capture& capture : captures_among(files, [](const run_capture&) { return true; })) {
+        out.push_back(std::move(capture.path));
+    }
+    std::vector<std::string> readable = out;
+    std::sort(readable.begin(), readable.end());
+    std::set_difference(files.begin(), files.end(), readable.begin(), readable.end(), std::back_inserter(out));
+    return out;
+}
+
+std::vector<run_capture> captures_of_run(const std::string& directory, const std::string& run_id) {
+    std::error_code failed;
+    return captures_among(files_in(directory, failed), [&](const run_capture& one) { return one.run_id == run_id; });
+}
+
+std::vector<run_capture> captures_of_newest_run(const std::string& directory) {
+    std::error_code failed;
+    std::vector<run_capture> all = captures_among(files_in(directory, failed), [](const run_capture&) { return true; });
+    const auto newest = std::max_element(
+        all.begin(), all.end(), [](const run_capture& a, const run_capture& b) { return a.created_ns < b.created_ns; });
+    if (newest == all.end()) return all;
+    const run_capture of = *newest;
+    std::erase_if(all, [&](const run_capture& one) { return !are_of_one_run(one, of); });
+    return all;
 }
 
 }  // namespace prof

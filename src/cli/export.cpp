@@ -2,49 +2,112 @@
 #include "cli/export.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <cstdio>
+#include <filesystem>
+#include <system_error>
 
+#include "analysis/reports/capture_notes.hpp"
+#include "base/display_text.hpp"
+#include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
-#include "cli/input.hpp"
 #include "cli/output.hpp"
+#include "cli/standard_output.hpp"
+#include "cli/trace_places.hpp"
 #include "export/chrome/chrome_trace.hpp"
-#include "export/report/text_table.hpp"
 
 namespace prof {
 namespace {
 
-std::string default_output(const std::string& capture) {
-    const std::string stem = capture.ends_with(".prof") ? capture.substr(0, capture.size() - 5) : capture;
-    return stem + ".trace.json.gz";
+constexpr const char* compressed = "json.gz";
+constexpr const char* plain = "json";
+
+trace_counts write_to_standard_output(const timeline& data, const attribution& att, const std::string& name,
+                                      bool is_compressed) {
+    standard_output out(is_compressed);
+    const trace_counts counts = write_chrome_trace(data, att, out, name);
+    out.finish();
+    return counts;
+}
+
+std::string counts_text(const std::string& place, const trace_counts& counts) {
+    return fmt::format("{}: {} host ranges, {} CUDA calls, {} GPU operations, {} ranges on the GPU, {} arrows", place,
+                       with_thousands(counts.host_ranges + counts.process_ranges), with_thousands(counts.api_calls),
+                       with_thousands(counts.gpu_ops), with_thousands(counts.projected_ranges),
+                       with_thousands(counts.flows));
+}
+
+// What must be known of the capture before its trace is believed.
+void print_notes(const timeline& data, const std::string& prefix) {
+    const std::vector<capture_note> notes = capture_notes(data);
+    for (const std::string& warning : texts_of(notes, {note_weight::warning})) {
+        complain(prefix + "warning: " + warning);
+    }
+    for (const std::string& fact : texts_of(notes, {note_weight::heading})) complain(prefix + fact);
+}
+
+void make_folder(const std::string& folder) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) throw error("cannot make the directory " + folder + ": " + failed.message());
 }
 
 }  // namespace
 
-export_command::export_command(command_arguments& arguments) {
-    arguments.add("FILE", file_, "A capture (*.prof)").required().value("");
-    arguments.add("-o,--output", output_, "The trace, plain (*.json) or compressed (*.json.gz); default: beside FILE")
+export_command::export_command(command_arguments& arguments) : format_(compressed) {
+    arguments.add("FILE", files_, "Captures (*.prof), directories of them, or - for standard input").value("");
+    arguments
+        .add("-o,--output", output_,
+             "The trace, plain (*.json) or compressed (*.json.gz); of several captures a directory (DIR/); or - for "
+             "standard output. Default: beside each FILE")
         .value("TRACE")
-        .takes({"a name that ends in .json or .json.gz, by which viewers know a trace",
-                [](const std::string& name) { return name.ends_with(".json") || name.ends_with(".json.gz"); }});
+        .takes(trace_outputs());
+    arguments
+        .add("--format", format_,
+             "json.gz (default) or json, of traces whose names are not given, and of standard output")
+        .value("FORMAT")
+        .takes(one_of({compressed, plain}));
     flags_.add_to(arguments);
 }
 
+void export_command::write(const std::string& file, const std::string& place, const std::string& prefix) const {
+    const timeline data = load_input(file);
+    print_notes(data, prefix);
+    const attribution att = attribute(data, flags_.options());
+    if (place == to_standard_output) {
+        const trace_counts counts =
+            write_to_standard_output(data, att, trace_file_name(file, format_), format_ == compressed);
+        complain(counts_text("standard output", counts));
+    } else {
+        fmt::print("{}\n", terminal_safe(counts_text(place, write_chrome_trace(data, att, place))));
+    }
+}
+
 int export_command::operator()() const {
-    const std::string output = output_.empty() ? default_output(file_) : output_;
-    if (const outcome usable = check_output(output, {file_}); !usable.ok()) {
+    const capture_inputs inputs = captures_or_newest_run(files_);
+    const std::vector<std::string> places = trace_places(inputs.files, output_, format_);
+    if (output_ == to_standard_output && format_ == compressed && isatty(STDOUT_FILENO) == 1) {
+        throw usage_error("standard output is a terminal; send it to a file or a pipe, or give --format json");
+    }
+    for (const std::string& place : places) {
+        const outcome usable = place == to_standard_output ? outcome{} : check_output(place, inputs.files);
+        if (usable.ok()) continue;
         complain(usable.message());
         return exit_usage;
     }
-    const attribution_options wanted = flags_.options();
-    const timeline data = load_capture(file_);
-    const trace_counts counts = write_chrome_trace(data, attribute(data, wanted), output);
-    fmt::print("{}: {} host ranges, {} CUDA calls, {} GPU operations, {} ranges on the GPU, {} arrows\n",
-               terminal_safe(output), with_thousands(counts.host_ranges + counts.process_ranges),
-               with_thousands(counts.api_calls), with_thousands(counts.gpu_ops),
-               with_thousands(counts.projected_ranges), with_thousands(counts.flows));
-    return exit_ok;
+    if (output_.ends_with('/') && !places.empty()) make_folder(output_);
+    int status = inputs.all_found ? exit_ok : exit_failure;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        try {
+            write(inputs.files[i], places[i], places.size() == 1 ? "" : inputs.files[i] + ": ");
+        } catch (const error& failure) {
+            complain(failure.what());
+            status = exit_failure;
+        }
+    }
+    return status;
 }
 
 }  // namespace prof

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `prof export`: a capture as a trace for viewers. Memory is that of the timeline. One thread.
+// `prof export`: captures as traces for viewers. Memory is that of the largest timeline. One thread.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
@@ -13,13 +14,18 @@ class export_command {
 public:
     // Describes the options. REQUIRES: this lives until they are parsed.
     explicit export_command(command_arguments& arguments);
-    // Writes the trace, and its counts on stdout. Returns the exit status (cli.hpp). Throws prof::error if the capture
-    // cannot be read or the trace cannot be written.
+    // Writes the traces and their counts on stdout, and on stderr what must be known of each capture. Returns the exit
+    // status (cli.hpp): exit_failure if a capture could not be read or a trace not written, while the others are.
+    // Throws usage_error.
     int operator()() const;
 
 private:
-    std::string file_;
+    // `prefix`: of lines about the capture.
+    void write(const std::string& file, const std::string& place, const std::string& prefix) const;
+
+    std::vector<std::string> files_;
     std::string output_;
+    std::string format_;
     attribution_flags flags_;
 };
 

@@ -25,8 +25,8 @@ constexpr std::string_view changeable_mark = "@changeable@";
 constexpr std::array pages = std::to_array<page>({
     {"", "what each range of a training program costs on the GPU",
      "prof run [options] [--] command [argument...]\n"
-     "prof report [options] file...\n"
-     "prof export [options] file\n"
+     "prof report [options] [file...]\n"
+     "prof export [options] [file...]\n"
      "prof seal file...\n"
      "prof ctl [PID [command [name=value...]]]\n"
      "prof --version",
@@ -80,7 +80,9 @@ EXIT STATUS
     A libprof.so that cannot be loaded, or a failure to report, is told on standard
     error and changes nothing of this.
 )"},
-    {"report", "print tables of captures", "prof report [options] file...",
+    {"report", "print tables of captures", "prof report [options] [file...]",
+     "Without a file: of the newest run in ./prof-captures, or in PROF_OUTPUT_DIR. A file may be a directory, which "
+     "stands for the captures in it, a pipe, or - for standard input. "
      "gpu-projection has a row for each range path, with the time on the host beside that on the GPU, and rows for GPU "
      "work in no range, for a range that cannot be told, and without a known launch; its self column adds up to the "
      "total. kernels and copies have a row for each kernel name and for each kind of copy or set, modules one for "
@@ -89,6 +91,7 @@ EXIT STATUS
      "columns and definitions. Times are in the unit that a table's first line names; CSV and JSON have nanoseconds, "
      "all columns, and names in full.",
      R"(EXAMPLES
+    prof report
     prof report run.prof
     prof report run.prof --report gpu-projection,kernels --format json -o run.json
     prof report prof-captures/*.prof --format csv
@@ -105,17 +108,22 @@ EXIT STATUS
     1  a file could not be read (the others are reported), or the output not written
     2  the options make no sense
 )"},
-    {"export", "write a capture as a trace for Perfetto, Chrome and HTA", "prof export [options] file",
+    {"export", "write a capture as a trace for Perfetto, Chrome and HTA", "prof export [options] [file...]",
      "Writes Chrome JSON in torch.profiler's dialect: the ranges of each thread, CUDA calls, kernels and copies by "
-     "stream, arrows from a launch to its work, and the ranges projected on the GPU's streams.",
+     "stream, arrows from a launch to its work, and the ranges projected on the GPU's streams. Files are as those of "
+     "prof report, and have a trace each. Standard error has what must be known of a capture: records lost, an end by "
+     "a signal.",
      R"(EXAMPLES
+    prof export
     prof export run.prof
     prof export run.prof -o trace.json
+    prof export prof-captures -o traces/
+    prof export run.prof -o - --format json | jq .displayTimeUnit
     Open the trace in https://ui.perfetto.dev or chrome://tracing.
 
 EXIT STATUS
     0  done
-    1  the capture could not be read, or the trace not written
+    1  a capture could not be read, or a trace not written (the others are)
     2  the options make no sense
 )"},
     {"seal", "close the captures of processes that died", "prof seal file...",
@@ -124,7 +132,7 @@ EXIT STATUS
      "same when its command has ended. A process that still runs is left alone; a capture that is closed stays as it "
      "is.",
      R"(EXAMPLES
-    prof seal prof-captures/*.prof
+    prof seal prof-captures
 
 EXIT STATUS
     0  done

@@ -11,6 +11,7 @@
 #include "analysis/reports/reports.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
+#include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
@@ -63,7 +64,7 @@ std::string list_of_formats() {
 }  // namespace
 
 report_command::report_command(command_arguments& arguments) {
-    arguments.add("FILE", files_, "Captures (*.prof), one a process").value("");
+    arguments.add("FILE", files_, "Captures (*.prof), directories of them, or - for standard input").value("");
     std::vector<std::string> names = report_names();
     names.emplace_back("help");
     arguments
@@ -100,15 +101,17 @@ report_command::report_command(command_arguments& arguments) {
 }
 
 int report_command::operator()() const {
-    if (const outcome usable = check_output(output_, files_); !usable.ok()) {
+    const bool wants_list = std::find(reports_.begin(), reports_.end(), "help") != reports_.end();
+    const capture_inputs inputs = wants_list ? capture_inputs{} : captures_or_newest_run(files_);
+    if (const outcome usable = check_output(output_, inputs.files); !usable.ok()) {
         complain(usable.message());
         return exit_usage;
     }
-    if (std::find(reports_.begin(), reports_.end(), "help") != reports_.end()) {
+    if (wants_list) {
         write_text(list_of_reports(), output_);
         return exit_ok;
     }
-    if (files_.empty()) throw usage_error("FILE is required");
+    if (inputs.files.empty()) return exit_failure;
     report_settings settings{.deepest = depth_, .rows = options_.rows};
     settings.projected.fold = no_fold_ ? fold_rule{.mode = fold_mode::none} : options_.fold;
     settings.projected.attribution = flags_.options();
@@ -119,12 +122,13 @@ int report_command::operator()() const {
     kinds.reserve(reports_.size());
     for (const std::string& report : reports_) kinds.push_back(find_report(report));
     const std::unique_ptr<report_writer> writer = format.make({.layout = {.width = output_width(STDOUT_FILENO)},
-                                                               .several_captures = files_.size() > 1,
-                                                               .several_reports = reports_.size() > 1});
-    int status = exit_ok;
-    for (const std::string& file : files_) {
+                                                               .several_captures = inputs.files.size() > 1,
+                                                               .several_reports = reports_.size() > 1,
+                                                               .outline = !inputs.are_listed});
+    int status = inputs.all_found ? exit_ok : exit_failure;
+    for (const std::string& file : inputs.files) {
         try {
-            writer->add(make_reports(load_capture(file), file, settings, kinds, format.is_for_people));
+            writer->add(make_reports(load_input(file), file, settings, kinds, format.is_for_people));
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;

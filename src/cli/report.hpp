@@ -21,7 +21,7 @@ public:
     explicit report_command(command_arguments& arguments);
 
     // Returns the exit status (cli.hpp): exit_failure if a capture could not be read, while the others are reported.
-    // Throws usage_error if no file is given, and prof::error if the output cannot be written.
+    // Throws usage_error if no file is given and no run is found, and prof::error if the output cannot be written.
     int operator()() const;
 
 private:

@@ -115,7 +115,7 @@ private:
 
     // Forked workers without GPU work have no files of their own: there may be hundreds.
     void export_files(const timeline& data, const run_capture& capture) {
-        if (!is_one_ && capture.is_forked_childs && data.ops.empty()) return;
+        if (!is_one_ && capture.is_forked_childs() && data.ops.empty()) return;
         if (options_.exports.summary) {
             const report_document summary = make_summary({.data = data,
                                                           .capture = capture.path,

@@ -6,17 +6,19 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "capture/recovery/seal.hpp"
+#include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 
 namespace prof {
 
 seal_command::seal_command(command_arguments& arguments) {
-    arguments.add("FILE", files_, "Captures (*.prof), one a process").required().value("");
+    arguments.add("FILE", files_, "Captures (*.prof), or directories of them").required().value("");
 }
 
 int seal_command::operator()() const {
-    int status = exit_ok;
-    for (const std::string& file : files_) {
+    const capture_inputs inputs = named_captures(files_);
+    int status = inputs.all_found ? exit_ok : exit_failure;
+    for (const std::string& file : inputs.files) {
         try {
             const sealing done = seal_capture(file, 0);
             if (done.result == seal_result::is_running) throw error("cannot seal: " + done.outcome);

@@ -4,25 +4,17 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <new>
 #include <system_error>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/file_size_signal.hpp"
+#include "export/gzip_stream.hpp"
 
 namespace prof {
 namespace {
-
-// The fastest level: traces are so repetitive that slower levels gain little.
-constexpr int gzip_level = 1;
-constexpr int gzip_memory_level = 8;  // tables that fit into a core's cache, which is faster than larger ones
-constexpr std::size_t gzip_piece_bytes = 256U << 10;
-constexpr int gzip_header = 16;  // added to the window bits: selects a gzip header instead of zlib's
 
 // A terminal, a pipe or /dev/null. It is written in place, since a rename would replace it by a regular file.
 bool is_special_file(const struct stat& status) noexcept {
@@ -30,41 +22,6 @@ bool is_special_file(const struct stat& status) noexcept {
 }
 
 }  // namespace
-
-class atomic_file::gzip_stream {
-public:
-    gzip_stream() : out_(gzip_piece_bytes) {
-        if (deflateInit2(&stream_, gzip_level, Z_DEFLATED, MAX_WBITS + gzip_header, gzip_memory_level,
-                         Z_DEFAULT_STRATEGY) != Z_OK) {
-            throw std::bad_alloc{};
-        }
-    }
-    ~gzip_stream() { deflateEnd(&stream_); }
-    gzip_stream(const gzip_stream&) = delete;
-    gzip_stream& operator=(const gzip_stream&) = delete;
-
-    template <typename TWrite>
-    void compress(std::string_view bytes, bool at_end, TWrite&& write) {
-        do {
-            const std::string_view piece = bytes.substr(0, UINT32_MAX);  // zlib counts in 32 bits
-            bytes.remove_prefix(piece.size());
-            // zlib's interface lacks const, but zlib does not write through next_in.
-            stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
-            stream_.avail_in = static_cast<uInt>(piece.size());
-            const int flush = at_end && bytes.empty() ? Z_FINISH : Z_NO_FLUSH;
-            do {
-                stream_.next_out = out_.data();
-                stream_.avail_out = static_cast<uInt>(out_.size());
-                deflate(&stream_, flush);
-                write(std::string_view(reinterpret_cast<const char*>(out_.data()), out_.size() - stream_.avail_out));
-            } while (stream_.avail_out == 0);
-        } while (!bytes.empty());
-    }
-
-private:
-    z_stream stream_{};
-    std::vector<Bytef> out_;
-};
 
 atomic_file::atomic_file(std::string path) : path_(std::move(path)) {
     if (path_.ends_with(".gz")) gzip_ = std::make_unique<gzip_stream>();

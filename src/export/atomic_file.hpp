@@ -18,6 +18,8 @@
 
 namespace prof {
 
+class gzip_stream;
+
 class atomic_file final : public byte_sink {
 public:
     explicit atomic_file(std::string path);
@@ -30,8 +32,6 @@ public:
     void commit();
 
 private:
-    class gzip_stream;
-
     void write_plain(std::string_view bytes);
     [[noreturn]] void fail(const char* what, int error_number) const;
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The prof command as a user meets it: prof's path and the stub library's come first on the command line."""
 import contextlib
-import os
+import fcntl
 import json
+import os
 import pathlib
 import pty
 import re
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 import zlib
@@ -49,6 +51,36 @@ class CommandLine(unittest.TestCase):
     def capture(self):
         self.run_stubbed("true", options=["--export", "none"])
         return next(self.out.glob("*.prof"))
+
+    def captures_of_ranks(self, *ranks, place=None):
+        """The captures of one run, in the order of their ranks."""
+        place = place or self.out
+        known = set(place.glob("*.prof"))
+        script = "for rank in $*; do RANK=$rank STUB_LIBPROF= env true; done"
+        command = ["sh", "-c", script, "sh", *ranks]
+        nothing = {"STUB_LIBPROF": "nothing"}  # of the shell itself
+        self.prof("run", "--library", STUB, "-o", place, "--export", "none", "--", *command, env=nothing)
+        new = set(place.glob("*.prof")) - known
+        return sorted(new, key=lambda path: int(path.name.split(".")[1]))
+
+    def prof_free(self, **variables):
+        """Runs a program with these variables, and without prof."""
+        subprocess.run(["true"], env={**self.environment, **variables}, check=True, timeout=60)
+
+    def on_terminal(self, *arguments, env=None, columns=100):
+        """What prof prints where all its streams are a terminal."""
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
+        process = subprocess.Popen([PROF, *map(str, arguments)], cwd=self.dir, env={**self.environment, **(env or {})},
+                                   stdin=follower, stdout=follower, stderr=follower)  # fmt: skip
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # EIO: nobody has the other end any more, and all was read
+            while more := os.read(leader, 4096):
+                shown += more
+        os.close(leader)
+        self.status = process.wait(timeout=60)
+        return shown.decode()
 
     def assert_one_line(self, result, status, *parts):
         self.assertEqual(result.returncode, status, result.stderr)

@@ -5,13 +5,14 @@ import csv
 import gzip
 import io
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import unittest
 
-from cli_test import DOCS, PROF, CommandLine
+from cli_test import DOCS, PROF, STUB, CommandLine
 
 
 class Report(CommandLine):
@@ -132,13 +133,74 @@ class Report(CommandLine):
     def test_bad_files_do_not_stop_good_ones(self):
         junk = self.dir / "junk.prof"
         junk.write_text("not a capture")
-        result = self.prof("report", "absent.prof", junk, self.capture(), self.dir, "t.json")
+        empty = self.dir / "empty"
+        empty.mkdir()
+        result = self.prof("report", "absent.prof", junk, self.capture(), empty, "t.json")
         self.assertEqual(result.returncode, 1)
         self.assertIn("forward", result.stdout)
         lines = result.stderr.splitlines()
         self.assertEqual(len(lines), 4, lines)
-        for line, words in zip(lines, ("absent.prof", "junk.prof", "is a directory", "is a trace")):
+        for line, words in zip(lines, ("no capture (*.prof) in the directory", "absent.prof", "junk.prof", "is a trace")):
             self.assertTrue(line.startswith("prof: ") and words in line, line)
+
+    def test_the_newest_run_is_found(self):
+        self.assert_one_line(self.prof("report"), 2, "FILE is required", "no capture in prof-captures")
+        place = self.dir / "prof-captures"
+        self.captures_of_ranks("0", "1", place=place)
+        newest = self.captures_of_ranks("0", "10", "2", place=place)
+        for capture in set(place.iterdir()) - set(newest):
+            os.utime(capture, (2**31, 2**31))  # as `prof seal` may change it later
+        result = self.prof("report", "--format", "json")
+        self.assertEqual([report["process"]["rank"] for report in json.loads(result.stdout)], [0, 2, 10])
+        self.assertRegex(result.stderr, r"^prof: newest run: 3 captures in prof-captures, recorded from 20\d\d-\S+ [\d:]+\n$")
+        shown = self.prof("report").stdout
+        self.assertTrue(shown.startswith("3 processes"), shown)
+        (alone,) = self.captures_of_ranks("0", place=self.out)
+        result = self.prof("report", env={"PROF_OUTPUT_DIR": str(self.out)})
+        self.assertIn(f"newest run: {alone}, recorded from", result.stderr)
+        self.assertIn("forward", result.stdout)
+        result = self.prof("export", env={"PROF_OUTPUT_DIR": str(self.out)})
+        self.assertTrue(result.stdout.startswith(str(alone).replace(".prof", ".trace.json.gz: ")), result.stdout)
+
+    def test_the_newest_run_without_prof_run_is_a_job(self):
+        place = self.dir / "prof-captures"
+        place.mkdir()
+        start = lambda **more: self.prof_free(PROF_OUTPUT_DIR=str(place), LD_PRELOAD=STUB, **more)
+        for rank in ("0", "1"):
+            start(RANK=rank, WORLD_SIZE="2")
+        self.assertEqual(len(json.loads(self.prof("report", "--format", "json").stdout)), 2)
+        for _ in range(2):
+            start()
+        self.assertIsInstance(json.loads(self.prof("report", "--format", "json").stdout), dict, "the last process alone")
+
+    def test_a_directory_stands_for_its_captures(self):
+        captures = self.captures_of_ranks("10", "2", "0")
+        (self.out / "junk.prof").write_text("not a capture")
+        (self.out / "run.summary.txt").write_text("no capture's name")
+        result = self.prof("report", self.out, "--format", "json")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertIn("junk.prof", result.stderr)
+        self.assertEqual([report["process"]["rank"] for report in json.loads(result.stdout)], [0, 2, 10])
+        (self.out / "junk.prof").unlink()
+        sealed = self.prof("seal", self.out)
+        self.assertEqual((sealed.returncode, sealed.stdout.count("\n")), (0, len(captures)), sealed.stderr)
+        self.assert_one_line(self.prof("seal", self.dir), 1, "no capture (*.prof) in the directory")
+
+    def test_standard_input_and_pipes_are_read(self):
+        capture = self.capture()
+        expected = self.prof("report", capture).stdout
+        with open(capture, "rb") as file:
+            self.assertEqual(self.prof("report", "-", stdin=file).stdout, expected)
+        pipe = self.dir / "pipe"
+        os.mkfifo(pipe)
+        writer = subprocess.Popen(["cp", capture, pipe])
+        self.assertEqual(self.prof("report", pipe).stdout, expected)
+        self.assertEqual(writer.wait(), 0)
+        self.assert_one_line(self.prof("report", "-", input="junk"), 1, "standard input: it is not a libprof capture")
+        self.assert_one_line(self.prof("report", "-", stdin=subprocess.DEVNULL), 1, "standard input: it is empty")
+        self.assert_one_line(self.prof("report", "-", input="junk", env={"TMPDIR": "/nowhere"}), 1, "/nowhere (TMPDIR)")
+        self.assertIn("standard input, which is a terminal", self.on_terminal("report", "-"))
 
     def test_a_full_disk_is_reported(self):
         with open("/dev/full", "w") as full:
@@ -164,7 +226,62 @@ class Export(CommandLine):
     def test_unreadable_and_unwritable_files_are_reported(self):
         self.assert_one_line(self.prof("export", "absent.prof"), 1, "absent.prof")
         self.assert_one_line(self.prof("export", self.capture(), "-o", "/nowhere/t.json"), 1, "/nowhere/t.json")
-        self.assert_one_line(self.prof("export", self.dir), 1, "is a directory")
+        self.assert_one_line(self.prof("export", self.dir), 1, "no capture (*.prof) in the directory")
+
+    def test_each_capture_has_a_trace(self):
+        first, second, third = self.captures_of_ranks("0", "1", "2")
+        result = self.prof("export", first, "absent.prof", second)
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+        traces = [str(capture).replace(".prof", ".trace.json.gz") for capture in (first, second)]
+        self.assertEqual([line.split(":")[0] for line in result.stdout.splitlines()], traces)
+        for trace in traces:
+            self.assertIn(b"forward", gzip.decompress(pathlib.Path(trace).read_bytes()))
+        result = self.prof("export", self.out, "-o", "traces/", "--format", "json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        names = sorted(path.name for path in (self.dir / "traces").iterdir())
+        self.assertEqual(names, [capture.name.replace(".prof", ".trace.json") for capture in (first, second, third)])
+        for name in names:
+            json.loads((self.dir / "traces" / name).read_text())
+
+    def test_no_trace_takes_the_place_of_another(self):
+        first, second = self.captures_of_ranks("0", "1")
+        for output in ("t.json", "-"):
+            self.assert_one_line(self.prof("export", first, second, "-o", output), 2, "one trace", "2 captures", "DIR/")
+        self.assert_one_line(self.prof("export", first, first), 2, "two of the captures have the trace")
+        self.assertEqual(sorted(self.out.iterdir()), [first, second])
+        self.assertEqual(list(self.dir.glob("*.json")), [])
+
+    def test_trace_can_be_standard_output(self):
+        capture = self.capture()
+        plain = self.prof("export", capture, "-o", "-", "--format", "json")
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        self.assertEqual(json.loads(plain.stdout)["traceName"], capture.name.replace(".prof", ".trace.json"))
+        self.assertRegex(plain.stderr, r"^prof: standard output: 1 host ranges, [^\n]*\n$")
+        with open(capture, "rb") as file:
+            packed = subprocess.run([PROF, "export", "-", "-o", "-"], stdin=file, capture_output=True, check=True)
+        unpacked = json.loads(gzip.decompress(packed.stdout))
+        self.assertEqual(unpacked["traceEvents"], json.loads(plain.stdout)["traceEvents"])
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PROF, "export", capture, "-o", "-"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+        self.assertIn("cannot write to standard output: No space left", result.stderr)
+        self.assertIn("is a terminal", self.on_terminal("export", capture, "-o", "-"))
+        self.assert_one_line(self.prof("export", "-", input="x"), 2, "has no name", "-o -")
+
+    def test_what_a_capture_lacks_is_printed(self):
+        first, second = self.captures_of_ranks("0", "1")
+        content = bytearray(second.read_bytes())
+        place = content.index(b"forward")
+        content[place] ^= 1
+        second.write_bytes(content)
+        result = self.prof("export", second)
+        self.assertEqual(result.returncode, 0)
+        lines = result.stderr.splitlines()
+        self.assertRegex(lines[0], "^prof: warning: .*a chunk fails its checksum")
+        alone = len(lines)
+        lines = self.prof("export", first, second).stderr.splitlines()
+        self.assertEqual(len(lines), alone, "nothing about the other one")
+        self.assertTrue(lines[0].startswith(f"prof: {second}: warning: "), lines)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ void write_capture(const std::string& path) {
     out.property("name", "stub");
     out.property("pid", std::to_string(getpid()));
     out.property("rank", rank);
+    if (const std::string ranks = variable("WORLD_SIZE"); !ranks.empty()) out.property("world_size", ranks);
     out.property("run_id", variable("PROF_RUN_ID"));
     out.property("executable", "/usr/bin/stub");
     const capture_writer::name_entry names[] = {{1, "forward"}, {2, "kernel_x"}};

@@ -134,7 +134,9 @@ TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
               "----  ------\n"
               "a     20.000\n"
               "\n"
-              "3 of 5 have no tables here: prof report has them\n");
+              "GPU: a time.\n"
+              "\n"
+              "3 of 5 have no tables here: prof report FILE has them\n");
     EXPECT_EQ(count_of(written("table", documents), "GPU time by name"), 5U) << "not an outline";
 }
 
@@ -148,6 +150,32 @@ TEST(ReportWriter, LeavesOutNoWarningInAnOutline) {
     worker.capture.warnings = {"half is lost"};
     const std::string text = written("table", {with_table, worker}, {.outline = true});
     EXPECT_THAT(text, HasSubstr("a worker\nwarning: half is lost\n"));
+}
+
+// Of two processes the notes that both have, and their legends, stand once below all tables.
+TEST(ReportWriter, PrintsWhatSeveralProcessesShareOnce) {
+    std::vector<report_document> documents(2);
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+        report_document& document = documents[i];
+        const std::string number = std::to_string(i);
+        document.capture.notes = {"both are \x1b alike", "of capture " + number};
+        table of{"mine", "Table " + number, {{"name", "name"}}, {}, {}};
+        of.notes = {"both tables", "of table " + number};
+        of.legend = "name: a name\nof table " + number + "'s legend\n";
+        document.parts = {part_of(of)};
+        document.parts.front().reading_notes = {"both reports", "of report " + number};
+    }
+    const std::string text = written("table", documents);
+    EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+    for (const char* const once : {"note: both are ", "note: both tables\n", "note: both reports\n", "\nname: a name\n",
+                                   "\nof table 0's legend\n", "\nof table 1's legend\n"}) {
+        EXPECT_EQ(count_of(text, once), 1U) << once;
+        EXPECT_GT(text.find(once), text.find("note: of report 1")) << once;
+    }
+    for (const char* const own : {"note: of capture 0\n", "note: of table 0\n", "note: of report 0\n"}) {
+        EXPECT_EQ(count_of(text, own), 1U) << own;
+        EXPECT_LT(text.find(own), text.find("Table 1")) << own;
+    }
 }
 
 TEST(ReportWriter, HasTheNotesOfARepeatedReportOnce) {

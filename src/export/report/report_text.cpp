@@ -14,6 +14,7 @@
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "export/report/cell_text.hpp"
+#include "export/report/common_lines.hpp"
 #include "export/report/report_writer.hpp"
 #include "export/report/text_table.hpp"
 
@@ -69,17 +70,21 @@ public:
         text_layout layout = layout_;
         layout.unit_ns = std::max(largest_time(overview), largest_time(documents_));
         layout.legend = false;
-        std::string out = table_text(overview, layout);
+        std::vector<report_document> with_tables;
         for (std::size_t i = 0; i < documents_.size(); ++i) {
-            if (shown[i]) {
-                out += '\n' + document_text(documents_[i], layout);
-            } else {
-                out += lines_of_another(documents_[i].capture);
-            }
+            if (shown[i]) with_tables.push_back(documents_[i]);
         }
-        const auto left_out = std::count(shown.begin(), shown.end(), false);
-        if (left_out != 0)
-            out += fmt::format("\n{} of {} have no tables here: prof report has them\n", left_out, shown.size());
+        const std::string common = take_common_lines(with_tables);
+        std::string out = table_text(overview, layout);
+        auto next = with_tables.begin();
+        for (std::size_t i = 0; i < documents_.size(); ++i) {
+            out += shown[i] ? '\n' + document_text(*next++, layout) : lines_of_another(documents_[i].capture);
+        }
+        if (!common.empty()) out += '\n' + common;
+        const std::size_t left_out = documents_.size() - with_tables.size();
+        if (left_out != 0) {
+            out += fmt::format("\n{} of {} have no tables here: prof report FILE has them\n", left_out, shown.size());
+        }
         return out;
     }
 

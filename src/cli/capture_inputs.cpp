@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/capture_inputs.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+
+#include "base/display_text.hpp"
+#include "base/error.hpp"
+#include "cli/arguments.hpp"
+#include "cli/captures.hpp"
+#include "cli/cli.hpp"
+#include "cli/stream_copy.hpp"
+#include "options/options.hpp"
+#include "session/capture_reports.hpp"
+
+namespace prof {
+namespace {
+
+void add_directory(capture_inputs& to, const std::string& directory) {
+    to.are_listed = false;
+    try {
+        const std::vector<std::string> found = capture_files_in(directory);
+        if (found.empty()) throw error("there is no capture (*.prof) in the directory " + directory);
+        to.files.insert(to.files.end(), found.begin(), found.end());
+    } catch (const error& failure) {
+        complain(failure.what());
+        to.all_found = false;
+    }
+}
+
+std::string place_of_runs() {
+    const char* const place = std::getenv("PROF_OUTPUT_DIR");  // NOLINT(concurrency-mt-unsafe): one thread
+    return place != nullptr && *place != '\0' ? place : session_options{}.output_dir;
+}
+
+// "2026-03-01 12:30:59" of a time in CLOCK_REALTIME's nanoseconds.
+std::string local_time(std::uint64_t time_ns) {
+    const auto seconds = static_cast<std::time_t>(time_ns / 1'000'000'000);
+    std::tm parts{};
+    std::array<char, 32> out{};
+    if (localtime_r(&seconds, &parts) == nullptr) return "an unknown time on";
+    return {out.data(), std::strftime(out.data(), out.size(), "%Y-%m-%d %H:%M:%S", &parts)};
+}
+
+std::string description_of(const std::vector<run_capture>& run, const std::string& directory) {
+    const auto first = std::min_element(
+        run.begin(), run.end(), [](const run_capture& a, const run_capture& b) { return a.created_ns < b.created_ns; });
+    const std::string what =
+        run.size() == 1 ? run.front().path : fmt::format("{} captures in {}", with_thousands(run.size()), directory);
+    return fmt::format("newest run: {}, recorded from {}", what, local_time(first->created_ns));
+}
+
+// `text` with `name` wherever it has `path`.
+std::string renamed(std::string text, const std::string& path, const std::string& name) {
+    for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path, at + name.size())) {
+        text.replace(at, path.size(), name);
+    }
+    return text;
+}
+
+}  // namespace
+
+capture_inputs named_captures(const std::vector<std::string>& words) {
+    capture_inputs out;
+    for (const std::string& word : words) {
+        std::error_code failed;
+        if (std::filesystem::is_directory(word, failed)) {
+            add_directory(out, word);
+        } else {
+            out.files.push_back(word);
+        }
+    }
+    return out;
+}
+
+capture_inputs captures_or_newest_run(const std::vector<std::string>& words) {
+    if (!words.empty()) return named_captures(words);
+    const std::string directory = place_of_runs();
+    const std::vector<run_capture> run = captures_of_newest_run(directory);
+    if (run.empty()) {
+        throw usage_error("FILE is required, since there is no capture in " + directory +
+                          "; `prof run -- command...` records one there");
+    }
+    complain(description_of(run, directory));
+    capture_inputs out{.are_listed = false};
+    for (const run_capture& capture : run) out.files.push_back(capture.path);
+    return out;
+}
+
+bool is_stream(const std::string& file) {
+    struct stat status {};
+    return file == standard_input || (stat(file.c_str(), &status) == 0 && S_ISFIFO(status.st_mode));
+}
+
+timeline load_input(const std::string& file) {
+    if (!is_stream(file)) return load_capture(file);
+    const stream_copy copy(file);
+    try {
+        return load_capture(copy.path());
+    } catch (const error& failure) {
+        throw error(renamed(failure.what(), copy.path(), file == standard_input ? "standard input" : file));
+    }
+}
+
+}  // namespace prof

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/report/common_lines.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "export/report/report_text.hpp"
+
+namespace prof {
+namespace {
+
+// Calls `visit` with each list of notes in the document.
+template <typename TVisit>
+void for_each_list(report_document& document, TVisit&& visit) {
+    visit(document.capture.notes);
+    for (report_part& part : document.parts) {
+        visit(part.reading_notes);
+        for (table& of : part.tables) visit(of.notes);
+    }
+}
+
+void add_new_lines(std::string_view legend, std::vector<std::string>& lines) {
+    while (!legend.empty()) {
+        const std::size_t end = std::min(legend.find('\n'), legend.size());
+        const std::string line(legend.substr(0, end));
+        if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+        legend.remove_prefix(std::min(end + 1, legend.size()));
+    }
+}
+
+}  // namespace
+
+std::string take_common_lines(std::vector<report_document>& documents) {
+    std::map<std::string, std::set<std::size_t>> documents_of;
+    std::vector<std::string> in_order;
+    std::vector<std::string> legend;
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+        for_each_list(documents[i], [&](const std::vector<std::string>& notes) {
+            for (const std::string& note : notes) {
+                std::set<std::size_t>& of = documents_of[note];
+                if (of.empty()) in_order.push_back(note);
+                of.insert(i);
+            }
+        });
+        for (const report_part& part : documents[i].parts) {
+            for (const table& of : part.tables) {
+                if (is_shown(of)) add_new_lines(of.legend, legend);
+            }
+        }
+    }
+    const auto is_common = [&](const std::string& note) { return documents_of[note].size() > 1; };
+    for (report_document& document : documents) {
+        for_each_list(document, [&](std::vector<std::string>& notes) { std::erase_if(notes, is_common); });
+    }
+    std::erase_if(in_order, [&](const std::string& note) { return !is_common(note); });
+    // As the notes of one document they are made ready for a terminal, and stand in one block.
+    report_document common;
+    common.capture.notes = in_order;
+    std::string out = notes_text(common);
+    if (!legend.empty() && !out.empty()) out += '\n';
+    for (const std::string& line : legend) out += line + '\n';
+    return out;
+}
+
+}  // namespace prof

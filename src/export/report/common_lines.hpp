@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notes that several documents have, and the legends of their tables: they stand once, below all of them. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/reports/report_document.hpp"
+
+namespace prof {
+
+// Takes the notes that more than one of the documents has out of all of them. Returns these and the lines of all
+// tables' legends, each once, as text below the last document; "" if there is none.
+std::string take_common_lines(std::vector<report_document>& documents);
+
+}  // namespace prof
