@@ -6,12 +6,13 @@ Nothing here knows of libprof. Run it by itself, or profile it as it is:
 
     prof run -- python3 train.py
 
-Each step is an `iteration N` range with `data_to_device`, `forward`, `backward` and
-`optimizer_step` inside: ranges of torch.cuda.nvtx, or of record_function on the CPU. The batch is
-made on the CPU, in pageable memory, and copied with a blocking `.to(device)`.
+On the GPU each step is an `iteration N` range of torch.cuda.nvtx with `data_to_device`, `forward`,
+`backward` and `optimizer_step` inside. The batch is made on the CPU, in pageable memory, and copied
+with a blocking `.to(device)`. On the CPU there are record_function ranges of the model's parts.
 """
 
 import argparse
+import contextlib
 import gzip
 import json
 import os
@@ -95,11 +96,19 @@ class Training:
         width = options.width
         model = GPT(options.layers, width, heads=width // 64, hidden=4 * width, longest=options.seq)
         self.model = model.to(self.device)
+        if self.device.type == "cpu":
+            self.name_parts()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-4, foreach=options.foreach)
         self.steps_taken = 0
 
+    def name_parts(self):
+        parts = {"embed": self.model.tokens, "head": self.model.head}
+        parts |= {f"layer {number}": block for number, block in enumerate(self.model.blocks)}
+        for name, module in parts.items():
+            module.forward = record_function(name)(module.forward)
+
     def range(self, name):
-        return (torch.cuda.nvtx.range if self.device.type == "cuda" else record_function)(name)
+        return torch.cuda.nvtx.range(name) if self.device.type == "cuda" else contextlib.nullcontext()
 
     def step(self):
         """One training step. Returns the loss, still on the device: nothing here waits for it."""

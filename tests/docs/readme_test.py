@@ -53,6 +53,12 @@ class Readme(unittest.TestCase):
             for option in (argument for argument in arguments if argument.startswith("-")):
                 self.assertRegex(done.stdout, rf"(?m)^ +(-\w, )?{re.escape(option)}\b", f"prof {command}")
 
+    def test_the_python_example_names_what_is_missing(self):
+        """-S: no installed packages, so no PyTorch."""
+        done = subprocess.run([sys.executable, "-S", ROOT / "examples/train.py"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^train\.py needs PyTorch 2: python3 -m pip install torch numpy .*\n$")
+
     def test_links_lead_somewhere(self):
         """To files that are there, and to headings of them."""
         for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md",
