@@ -24,14 +24,15 @@ bool starts_byte_escape(std::string_view text) noexcept {
 
 std::uint8_t byte_at(std::string_view text, std::size_t at) noexcept { return static_cast<std::uint8_t>(text[at]); }
 
-// Splits a name into its parts: text that stays, and single bytes that must be escaped as \xNN.
+// Splits a name into its parts: text that stays, and single bytes that must be escaped as \xNN. `reversibly`: also
+// backslashes that look like such an escape.
 template <typename TText, typename TByte>
-void split(std::string_view name, TText&& keep, TByte&& escape) {
+void split(std::string_view name, TText&& keep, TByte&& escape, bool reversibly = true) {
     std::size_t kept_from = 0;
     std::size_t at = 0;
     while (at < name.size()) {
         const std::size_t length = utf8_sequence_length(name.substr(at));
-        if (length != 0 && !(name[at] == '\\' && starts_byte_escape(name.substr(at)))) {
+        if (length != 0 && !(reversibly && starts_byte_escape(name.substr(at)))) {
             at += length;
             continue;
         }
@@ -46,6 +47,25 @@ void append_byte_escape(std::string& out, std::uint8_t byte) {
     out += "\\x";
     out += hex_digits[byte >> 4];
     out += hex_digits[byte & 15];
+}
+
+// Control characters as escapes. `text` is valid UTF-8.
+std::string without_controls(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const std::uint8_t byte = byte_at(text, at);
+        if (byte < 0x20 || byte == 0x7F) {
+            append_byte_escape(out, byte);
+        } else if (byte == 0xC2 && byte_at(text, at + 1) < 0xA0) {
+            // U+0080 to U+009F are control characters too, for some terminals.
+            append_byte_escape(out, byte);
+            append_byte_escape(out, byte_at(text, ++at));
+        } else {
+            out += text[at];
+        }
+    }
+    return out;
 }
 
 void append_json_text(std::string& out, std::string_view text) {
@@ -105,23 +125,14 @@ std::string printable(std::string_view name) {
     return out;
 }
 
-std::string terminal_safe(std::string_view name) {
-    const std::string text = printable(name);
-    std::string out;
-    out.reserve(text.size());
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        const std::uint8_t byte = byte_at(text, at);
-        if (byte < 0x20 || byte == 0x7F) {
-            append_byte_escape(out, byte);
-        } else if (byte == 0xC2 && byte_at(text, at + 1) < 0xA0) {
-            // U+0080 to U+009F are control characters too, for some terminals.
-            append_byte_escape(out, byte);
-            append_byte_escape(out, byte_at(text, ++at));
-        } else {
-            out += text[at];
-        }
-    }
-    return out;
+std::string terminal_safe(std::string_view name) { return without_controls(printable(name)); }
+
+std::string message_safe(std::string_view text) {
+    std::string valid;
+    split(
+        text, [&](std::string_view part) { valid += part; },
+        [&](std::uint8_t byte) { append_byte_escape(valid, byte); }, false);
+    return without_controls(valid);
 }
 
 std::string original_bytes(std::string_view text) {

@@ -21,6 +21,9 @@ std::size_t utf8_sequence_length(std::string_view text) noexcept;
 // The name as valid UTF-8. terminal_safe() also escapes control characters, so that a name cannot move the cursor.
 std::string printable(std::string_view name);
 std::string terminal_safe(std::string_view name);
+// Likewise for a whole message, in which names may be escaped already: backslashes stay, so that this cannot be
+// reversed.
+std::string message_safe(std::string_view text);
 
 // The inverse of printable().
 std::string original_bytes(std::string_view text);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/suggestion.hpp"
+
 namespace prof {
 namespace {
 
@@ -25,6 +27,44 @@ std::vector<option_text> texts_of(const CLI::App& app) {
     return out;
 }
 
+// The word that `value` is one for; "" for none.
+std::string known_word(const std::string& value, const std::vector<std::string>& words) {
+    const auto found =
+        std::find_if(words.begin(), words.end(), [&](const std::string& word) { return is_same_name(word, value); });
+    return found == words.end() ? std::string() : *found;
+}
+
+// --format, of an option's name with its value: --format=csv.
+std::string name_in(const std::string& word) { return word.substr(0, word.find('=')); }
+
+std::vector<std::string> options_of(const CLI::App& app) {
+    std::vector<std::string> out;
+    for (const CLI::Option* const option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+    }
+    return out;
+}
+
+bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+
+std::string unknown_option(const std::string& word, const CLI::App& app) {
+    const std::string near = nearest_name(name_in(word), options_of(app));
+    const std::string hint = near.empty() ? "" : "; did you mean " + near + "?";
+    return "there is no option " + in_quotes(name_in(word)) + hint;
+}
+
+// What is wrong, in the words of this command line: of the words that nothing takes the first option, else the first.
+std::string description_of(const CLI::ParseError& wrong, const CLI::App& app) {
+    const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
+    const std::vector<std::string> left = command.remaining();
+    const auto option = std::find_if(left.begin(), left.end(), is_option);
+    if (option != left.end()) return unknown_option(*option, command);
+    if (dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr && !left.empty()) {
+        return in_quotes(left.front()) + " is one argument too many";
+    }
+    return wrong.what();
+}
+
 class manual_formatter final : public CLI::FormatterBase {
 public:
     explicit manual_formatter(command_line::manual_maker make) : make_(std::move(make)) {}
@@ -38,15 +78,38 @@ private:
 
 }  // namespace
 
-std::string refusal(const std::string& value, const std::string& accepts) {
-    return '"' + value + "\" is not accepted; it takes " + accepts;
+std::string lines_of(const std::vector<std::string>& names) {
+    constexpr std::size_t line_width = 80;
+    constexpr std::string_view line_begin = "\n   ";
+    std::string out;
+    std::size_t column = line_width;
+    for (const std::string& name : names) {
+        const std::string part = " " + name + (&name == &names.back() ? "" : ",");
+        if (column + part.size() > line_width) {
+            out += line_begin;
+            column = line_begin.size() - 1;
+        }
+        out += part;
+        column += part.size();
+    }
+    return out;
 }
 
 accepted_values one_of(const std::vector<std::string>& words) {
     std::string in_words = words.front();
     for (std::size_t i = 1; i < words.size(); ++i) in_words += (i + 1 < words.size() ? ", " : " or ") + words[i];
-    return {in_words,
-            [words](const std::string& value) { return std::find(words.begin(), words.end(), value) != words.end(); }};
+    const auto contains = [words](const std::string& value) { return !known_word(value, words).empty(); };
+    return {in_words, contains, words};
+}
+
+std::string refusal(const std::string& value, const accepted_values& values) {
+    constexpr std::size_t long_list = 100;
+    if (values.words.empty() || values.in_words.size() <= long_list) {
+        return refusal(value, values.in_words, values.words);
+    }
+    const std::string near = nearest_name(value, values.words);
+    if (!near.empty()) return in_quotes(value) + " is not accepted; did you mean " + near + "?";
+    return in_quotes(value) + " is not accepted; it takes" + lines_of(values.words);
 }
 
 option_description& option_description::value(const std::string& placeholder) {
@@ -61,8 +124,10 @@ option_description& option_description::group(std::string_view title) {
 
 option_description& option_description::takes(const accepted_values& values) {
     option_.check(CLI::Validator(
-        [values](const std::string& value) {
-            return values.contains(value) ? std::string() : refusal(value, values.in_words);
+        [values](std::string& value) {
+            if (!values.contains(value)) return refusal(value, values);
+            if (const std::string word = known_word(value, values.words); !word.empty()) value = word;
+            return std::string();
         },
         ""));
     return *this;
@@ -105,7 +170,7 @@ option_description command_arguments::add(const std::string& name, std::vector<s
 option_description command_arguments::add_parsed(const std::string& name, const accepted_values& values,
                                                  const std::string& description) {
     CLI::callback_t parse = [name, values](const CLI::results_t& texts) {
-        if (!values.contains(texts.front())) throw CLI::ValidationError(name, refusal(texts.front(), values.in_words));
+        if (!values.contains(texts.front())) throw CLI::ValidationError(name, refusal(texts.front(), values));
         return true;
     };
     return option_description(*app_.add_option(name, std::move(parse), description));
@@ -129,7 +194,7 @@ command_line::command_line(const std::string& program, const std::string& versio
     : app_(std::make_unique<CLI::App>("", program)) {
     app_->formatter(std::make_shared<manual_formatter>(std::move(manual)));
     app_->set_help_flag("-h,--help", "Print this page");
-    app_->set_version_flag("--version", version, "Print the version");
+    app_->set_version_flag("-V,--version", version, "Print the version");
     app_->require_subcommand(1);
 }
 
@@ -143,6 +208,14 @@ bool command_line::has_command(const std::string& name) const {
     return !app_->get_subcommands([&](const CLI::App* known) { return known->get_name() == name; }).empty();
 }
 
+bool command_line::command_has_option(const std::string& command, const std::string& word) const {
+    return app_->get_subcommand(command)->get_option_no_throw(name_in(word)) != nullptr;
+}
+
+std::string command_line::manual(const std::string& command) const {
+    return command.empty() ? app_->help() : app_->get_subcommand(command)->help();
+}
+
 std::optional<std::string> command_line::parse(const std::vector<std::string>& words) {
     try {
         app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // the order that CLI11 takes
@@ -150,7 +223,7 @@ std::optional<std::string> command_line::parse(const std::vector<std::string>& w
         (void)app_->exit(wanted);
         return std::nullopt;
     } catch (const CLI::ParseError& wrong) {
-        throw usage_error(wrong.what());
+        throw usage_error(description_of(wrong, *app_));
     }
     return app_->get_subcommands().front()->get_name();
 }

@@ -19,21 +19,27 @@ class Option;
 
 namespace prof {
 
-// A command line that makes no sense; what() is one line.
+// A command line that makes no sense. what() is one line; a long list of names follows on lines of its own.
 class usage_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// `"value" is not accepted; it takes …`: how every value is refused.
-std::string refusal(const std::string& value, const std::string& accepts);
-
-// Which values an option takes: in words, for refusal(), and as a test.
+// Which values an option takes: in words, and as a test. `words`: those among them that are one word.
 struct accepted_values {
     std::string in_words;
     std::function<bool(const std::string&)> contains;
+    std::vector<std::string> words{};
 };
+// '-' and '_' are the same in a word; the option gets it as it is written here.
 accepted_values one_of(const std::vector<std::string>& words);
+
+// How a value is refused that is none of these (base/suggestion.hpp). Of a long list of words only the nearest is
+// named; if none is near, all are, on lines of their own.
+std::string refusal(const std::string& value, const accepted_values& values);
+
+// Names with commas between, in indented lines, each after a line's end.
+std::string lines_of(const std::vector<std::string>& names);
 
 // One option, to be described further.
 class option_description {
@@ -95,6 +101,9 @@ public:
 
     command_arguments add_command(const std::string& name, const std::string& purpose);
     bool has_command(const std::string& name) const;
+    bool command_has_option(const std::string& command, const std::string& word) const;
+    // The page of a command, of the program for "".
+    std::string manual(const std::string& command) const;
 
     // Returns the command that was given; nullopt if --help or --version was answered. Throws usage_error.
     std::optional<std::string> parse(const std::vector<std::string>& words);

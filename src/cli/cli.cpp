@@ -1,20 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.hpp"
 
-#include <fmt/format.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "base/display_text.hpp"
+#include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace prof {
+namespace {
 
-void complain(std::string_view line) { fmt::print(stderr, "prof: {}\n", terminal_safe(line)); }
+// The middle of names that are too long for a file is left out.
+std::string without_long_names(std::string_view line) {
+    constexpr std::size_t longest_name = 255;  // NAME_MAX
+    constexpr std::size_t most_cells = 60;
+    std::string out;
+    while (!line.empty()) {
+        const std::size_t length = std::min(line.find_first_of(" /"), line.size());
+        const std::string_view name = line.substr(0, length);
+        out += length > longest_name ? shortened(name, most_cells) : std::string(name);
+        if (length < line.size()) out += line[length];
+        line.remove_prefix(std::min(length + 1, line.size()));
+    }
+    return out;
+}
+
+}  // namespace
+
+void print_error(std::string_view text) noexcept { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void print(std::string_view text) {
+    const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (!is_written || std::fflush(stdout) != 0) throw error("cannot write to standard output");
+}
+
+void complain(std::string_view line) { print_error("prof: " + without_long_names(message_safe(line)) + "\n"); }
+
+void complain_at_length(std::string_view text) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    complain(text.substr(0, end));
+    if (end == text.size()) return;
+    for (const std::string_view line : split(text.substr(end + 1), '\n')) print_error(message_safe(line) + "\n");
+}
+
+void occupy_standard_streams() noexcept {
+    for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (fcntl(descriptor, F_GETFD) >= 0) continue;
+        // The lowest free number is this one.
+        (void)open("/dev/null", O_CLOEXEC | (descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+    }
+}
 
 std::size_t output_width(int descriptor) {
     constexpr std::size_t log_width = 150;

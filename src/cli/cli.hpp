@@ -13,8 +13,18 @@ inline constexpr int exit_usage = 2;             // the command line makes no se
 inline constexpr int exit_not_executable = 126;  // as shells have it
 inline constexpr int exit_not_found = 127;
 
-// "prof: <line>" on stderr.
+// "prof: <line>" on stderr, control characters escaped. Nothing happens where stderr is closed or full.
 void complain(std::string_view line);
+// Likewise for a text of several lines: the first as above, the others as they are.
+void complain_at_length(std::string_view text);
+// A text as it is, on stderr.
+void print_error(std::string_view text) noexcept;
+// A text as it is, on stdout. Throws prof::error if it cannot be written.
+void print(std::string_view text);
+
+// A standard stream that is closed becomes one that refuses every byte: a file that is opened later must not get its
+// number, and messages with it. Programs that are executed later find it closed.
+void occupy_standard_streams() noexcept;
 
 // The width in cells: of the terminal behind `descriptor`, else $COLUMNS, else 150, for logs.
 std::size_t output_width(int descriptor);

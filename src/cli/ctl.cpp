@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/number.hpp"
+#include "base/suggestion.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "control/client.hpp"
@@ -22,7 +23,7 @@ constexpr std::chrono::milliseconds list_limit{2'000};  // for each
 
 pid_t parse_pid(const std::string& text) {
     if (const std::optional<pid_t> pid = parse_number<pid_t>(text, 1)) return *pid;
-    throw usage_error("\"" + text + "\" is no process number: prof ctl PID COMMAND [name=value...]");
+    throw usage_error(in_quotes(text) + " is no process number: prof ctl PID COMMAND [name=value...]");
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ int ctl_command::list() const {
     if (json_) {
         fmt::print("[{}]\n", rows);
     } else if (rows.empty()) {
-        complain("no process can be controlled: of this user's none that runs libprof uses NVTX or CUDA (yet)");
+        complain("nothing to control: none of your processes runs with libprof and has used NVTX or CUDA yet");
     } else {
         fmt::print("{:>8}  {:<15}  {:>11}  {}\n{}", "PID", "STATE", "FOR", "COMMAND", rows);
     }
@@ -80,8 +81,8 @@ int ctl_command::ask() const {
     if (known == nullptr) throw usage_error(unknown_control_command(request.command));
     const bool is_status = known->name == "status";
     for (const std::string& word : request.words) {
-        if (!known->takes_settings) throw usage_error(request.command + " takes no \"" + word + "\"");
-        if (word.find('=') == std::string::npos) throw usage_error("\"" + word + "\" is no name=value");
+        if (!known->takes_settings) throw usage_error(request.command + " takes no " + in_quotes(word));
+        if (word.find('=') == std::string::npos) throw usage_error(in_quotes(word) + " is no name=value");
     }
     if (json_ && !is_status) throw usage_error("--json is for status and --list");
     if (json_) request.words = {"json"};

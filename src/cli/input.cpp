@@ -1,16 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/input.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "export/report/report_writer.hpp"
 #include "session/exports.hpp"
 
 namespace prof {
+namespace {
+
+template <typename TKinds>
+std::vector<std::string> names_of(const TKinds& kinds) {
+    std::vector<std::string> out;
+    for (const auto& kind : kinds) out.emplace_back(kind.name);
+    return out;
+}
+
+}  // namespace
+
+std::vector<std::string> report_names() { return names_of(report_kinds()); }
+
+std::vector<std::string> format_names() { return names_of(report_formats()); }
+
+std::vector<const report_kind*> reports_named(const std::vector<std::string>& names) {
+    std::vector<const report_kind*> out;
+    if (std::find(names.begin(), names.end(), "all") != names.end()) {
+        for (const report_kind& kind : report_kinds()) out.push_back(&kind);
+        return out;
+    }
+    for (const std::string& name : names) out.push_back(find_report(name));
+    return out;
+}
+
+void leave_out_empty_reports(report_document& document) {
+    std::vector<report_part> kept;
+    std::string empty;
+    for (report_part& part : document.parts) {
+        const bool has_rows =
+            std::any_of(part.tables.begin(), part.tables.end(), [](const table& shown) { return !shown.rows.empty(); });
+        if (has_rows) {
+            kept.push_back(std::move(part));
+        } else {
+            empty.append(empty.empty() ? "" : ", ").append(part.name);
+        }
+    }
+    if (!empty.empty() && !kept.empty()) kept.back().reading_notes.push_back("reports without rows: " + empty);
+    if (!kept.empty()) document.parts = std::move(kept);
+}
 
 void add_option(command_arguments& arguments, const option& row, std::string_view help, session_options& out) {
     // The default's text is always accepted: that of an option which is not set is "".
     const auto parse = [&out, &row](const std::string& text) {
         return text == row.print(session_options{}) || row.parse(out, text);
     };
-    arguments.add_parsed(flag_of(row), {accepts_of(row), parse}, std::string(help)).value(std::string(row.value_name));
+    arguments.add_parsed(flag_of(row), {accepts_of(row), parse, accepted_words(row)}, std::string(help))
+        .value(std::string(row.value_name));
 }
 
 void attribution_flags::add_to(command_arguments& arguments) {

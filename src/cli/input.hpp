@@ -5,13 +5,25 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/reports/reports.hpp"
 #include "cli/arguments.hpp"
 #include "options/options.hpp"
 #include "session/capture_reports.hpp"
 
 namespace prof {
+
+// The names of reports and formats (analysis/reports/reports.hpp).
+std::vector<std::string> report_names();
+std::vector<std::string> format_names();
+
+// The reports of these names; "all" is every one. REQUIRES: they are accepted.
+std::vector<const report_kind*> reports_named(const std::vector<std::string>& names);
+
+// Leaves the reports without rows out; a note names them.
+void leave_out_empty_reports(report_document& document);
 
 // Adds a row of the options' table as a flag. `out` must live until the command line is parsed, which sets the option
 // there.

@@ -17,10 +17,14 @@
 namespace prof {
 namespace {
 
+constexpr int other_library = 3;  // an exit status of the child
+
 // In the child. Loading the library starts no recording; the option makes sure of that.
 [[noreturn]] void load_and_exit(const char* path, int report_to) {
     setenv("PROF_AUTOSTART", "0", 1);  // NOLINT(concurrency-mt-unsafe): the child has one thread
-    if (dlopen(path, RTLD_NOW | RTLD_LOCAL) != nullptr) _exit(0);
+    if (void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+        _exit(dlsym(library, "prof_version") != nullptr ? 0 : other_library);
+    }
     const char* const why = dlerror();  // NOLINT(concurrency-mt-unsafe)
     const ssize_t written = write(report_to, why, std::strlen(why));
     _exit(written < 0 ? 2 : 1);
@@ -83,6 +87,7 @@ outcome try_library(const std::string& path) {
                                std::to_string(WTERMSIG(status)));
     }
     if (WEXITSTATUS(status) == 0) return {};
+    if (WEXITSTATUS(status) == other_library) return outcome::failed(path + " is not libprof (it has no prof_version)");
     return outcome::failed(why.empty() ? path + " cannot be loaded" : why);
 }
 

@@ -2,11 +2,15 @@
 // The `prof` command.
 #include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "base/suggestion.hpp"
 #include "base/version.hpp"
 #include "cli/arguments.hpp"
 #include "cli/cli.hpp"
@@ -19,11 +23,55 @@
 
 namespace {
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+const std::vector<std::string> names_of_commands = {"run", "report", "export", "seal", "ctl", "help"};
 
-int no_command(const std::string& what) {
-    prof::complain(what + "; there are run, report, export, seal and ctl (see prof --help)");
+// A wrong command line: one line and, where it has one, a list of names on lines of its own.
+int refuse(const std::string& what) {
+    prof::complain_at_length(what);
     return prof::exit_usage;
+}
+
+bool is_program(const std::string& word) {
+    std::error_code failed;
+    return word.find('/') != std::string::npos && std::filesystem::is_regular_file(word, failed);
+}
+
+// What the user probably wants whose first word is no command.
+std::string hint_for(const std::string& word) {
+    const std::string near = prof::nearest_name(word, names_of_commands);
+    if (!near.empty()) return "; did you mean " + near + "?";
+    if (word.ends_with(".prof")) return "; did you mean prof report?";
+    if (is_program(word)) return "; did you mean prof run?";
+    return "; there are run, report, export, seal, ctl and help";
+}
+
+int refuse_command(const std::string& word) {
+    return refuse("there is no command " + prof::in_quotes(word) + hint_for(word));
+}
+
+// An option before any command.
+int refuse_option(const prof::command_line& line, const std::string& word) {
+    std::string hint = "; see prof --help";
+    for (const char* const command : {"ctl", "run", "export", "report"}) {  // the last one that has it
+        if (!line.command_has_option(command, word)) continue;
+        hint = std::string(" here; did you mean prof ") + command + " " + word + "?";
+    }
+    return refuse("there is no option " + prof::in_quotes(word) + hint);
+}
+
+// The line with the name of the page that explains it, unless it ends with a suggestion or a list.
+std::string with_page(const std::string& what, const std::string& command) {
+    const bool is_complete = what.ends_with('?') || what.find('\n') != std::string::npos;
+    return is_complete ? what : what + " (see prof " + command + " --help)";
+}
+
+// `prof help [COMMAND]`
+int help(const prof::command_line& line, const std::vector<std::string>& words) {
+    if (words.size() > 2) return refuse("help takes the name of one command");
+    const std::string about = words.size() < 2 || words[1] == "help" ? "" : words[1];
+    if (!about.empty() && !line.has_command(about)) return refuse_command(about);
+    prof::print(line.manual(about));
+    return prof::exit_ok;
 }
 
 int run_main(std::vector<std::string> words) {
@@ -40,9 +88,13 @@ int run_main(std::vector<std::string> words) {
     const prof::seal_command sealing(seal_arguments);
     const prof::ctl_command controlling(ctl_arguments);
 
-    if (words.empty()) return no_command("there is no command");
+    if (words.empty()) {
+        prof::print_error(prof::usage());
+        return prof::exit_usage;
+    }
     const std::string first = words.front();
-    if (first[0] != '-' && !line.has_command(first)) return no_command("there is no command \"" + first + "\"");
+    if (first == "help") return help(line, words);
+    if (first[0] != '-' && !line.has_command(first)) return refuse_command(first);
     // The words of the command to run are no options of prof's: they are removed before the options are parsed.
     std::vector<std::string> command;
     if (first == "run") {
@@ -62,17 +114,20 @@ int run_main(std::vector<std::string> words) {
         if (given == "ctl") return controlling();
         return prof::exit_ok;  // --help, --version
     } catch (const prof::usage_error& wrong) {
-        const std::string page = line.has_command(first) ? "prof " + first : "prof";
-        prof::complain(first_line(wrong.what()) + " (see " + page + " --help)");
-        return prof::exit_usage;
+        if (!line.has_command(first)) return refuse_option(line, first);
+        return refuse(with_page(wrong.what(), first));
     }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+    prof::occupy_standard_streams();
     try {
-        return run_main(std::vector<std::string>(argv + 1, argv + argc));
+        const int status = run_main(std::vector<std::string>(argv + 1, argv + argc));
+        const bool is_of_run = argc > 1 && std::string_view(argv[1]) == "run";  // the command's own
+        if (status == prof::exit_ok && !is_of_run) prof::print("");
+        return status;
     } catch (const std::bad_alloc&) {
         prof::complain("not enough memory");
     } catch (const std::exception& failure) {

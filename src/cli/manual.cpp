@@ -16,6 +16,7 @@ struct page {
     std::string_view purpose;
     std::string_view synopsis;
     std::string_view description;
+    std::string_view examples;
     std::string_view sections;  // what follows the options, ready-made but for changeable_mark
 };
 
@@ -29,15 +30,14 @@ constexpr std::array pages = std::to_array<page>({
      "prof export [options] [file...]\n"
      "prof seal file...\n"
      "prof ctl [PID [command [name=value...]]]\n"
+     "prof help [command]\n"
      "prof --version",
      "Runs a program with libprof in it, unchanged, and tells for each of its NVTX ranges (forward, backward, ...) how "
      "much GPU time the work launched there took. Makes tables and traces of what was recorded.",
-     R"(EXAMPLES
-    prof run -- python train.py --batch 16
-    prof report prof-captures/train.0.node7-4711.prof
-    prof export prof-captures/train.0.node7-4711.prof -o trace.json.gz
-
-EXIT STATUS
+     R"(prof run -- python train.py --batch 16
+prof report prof-captures/train.0.node7-4711.prof
+prof export prof-captures/train.0.node7-4711.prof -o trace.json.gz)",
+     R"(EXIT STATUS
     0  done
     1  something could not be read, written or started
     2  the command line makes no sense
@@ -49,16 +49,12 @@ EXIT STATUS
      "and so are the processes it starts, each of which leaves a capture if it uses NVTX or CUDA. When the command has "
      "ended, prof prints the GPU time of each range on standard error and writes a trace beside each capture. Each "
      "option may also be set by a variable, --output-dir by PROF_OUTPUT_DIR; the option is stronger.",
-     R"(EXAMPLES
-    prof run -- python train.py
-    prof run -o runs/today --export summary -- torchrun --nproc-per-node 8 train.py
-    prof run --adopt off -- ./trainer --steps 100
-    prof run --schedule wait=8,warmup=1,active=3 --step-range step -- ./trainer
-    prof run --budget 1% --step-range step -- python train.py
-    prof run --keep 60s -- python train.py
-    prof run --capture-range cudaProfilerApi -- python pretrain_gpt.py --profile ...
-
-FILES
+     R"(prof run -- python train.py
+prof run -o runs/today -- torchrun --nproc-per-node 8 train.py
+prof run --schedule wait=8,warmup=1,active=3 --step-range step -- ./trainer
+prof run --budget 1% -- python train.py
+prof run --keep 60s -- python train.py)",
+     R"(FILES
     DIR/NAME.RANK.HOST-PID.prof
         the capture, one a process; prof report and prof export read it. Further
         ones (--export-each window) are DIR/NAME.RANK.HOST-PID.2.prof and so on
@@ -67,8 +63,8 @@ FILES
 
 ENVIRONMENT
     Set for the command: LD_PRELOAD (libprof.so before what was there),
-    PROF_OUTPUT_DIR, PROF_RUN_ID, PROF_EXPORT=none (prof exports when the command
-    has ended), a PROF_ variable for each option given; CUDA_INJECTION64_PATH and
+    PROF_OUTPUT_DIR, PROF_RUN_ID, PROF_EXPORT=none (prof exports at the end), a
+    PROF_ variable for each option given; CUDA_INJECTION64_PATH and
     NVTX_INJECTION64_PATH unless they are set.
 
 EXIT STATUS
@@ -77,8 +73,8 @@ EXIT STATUS
     126  the command cannot be executed
     2    the options make no sense
     1    the output directory cannot be made or written
-    A libprof.so that cannot be loaded, or a failure to report, is told on standard
-    error and changes nothing of this.
+    A libprof.so that cannot be loaded, or a failure to report, changes nothing of
+    this; standard error has a line on it.
 )"},
     {"report", "print tables of captures", "prof report [options] [file...]",
      "Without a file: of the newest run in ./prof-captures, or in PROF_OUTPUT_DIR. A file may be a directory, which "
@@ -90,16 +86,12 @@ EXIT STATUS
      "cuda_... are those of Nsight Systems, with its "
      "columns and definitions. Times are in the unit that a table's first line names; CSV and JSON have nanoseconds, "
      "all columns, and names in full.",
-     R"(EXAMPLES
-    prof report
-    prof report run.prof
-    prof report run.prof --report gpu-projection,kernels --format json -o run.json
-    prof report prof-captures/*.prof --format csv
-    prof report run.prof --report cuda_gpu_kern_sum --kernel-names short
-    prof report run.prof --nvtx-domain-exclude 'NCCL,cu*'
-    prof report --report help
-
-OUTPUT
+     R"(prof report
+prof report run.prof --report gpu-projection,kernels --format json -o run.json
+prof report prof-captures/*.prof --format csv
+prof report run.prof --report all
+prof report --report help)",
+     R"(OUTPUT
     JSON is one object for one report of one capture, else an array of them. CSV is
     one table for each report, with a first column that names the capture.
 
@@ -113,13 +105,11 @@ EXIT STATUS
      "stream, arrows from a launch to its work, and the ranges projected on the GPU's streams. Files are as those of "
      "prof report, and have a trace each. Standard error has what must be known of a capture: records lost, an end by "
      "a signal.",
-     R"(EXAMPLES
-    prof export
-    prof export run.prof
-    prof export run.prof -o trace.json
-    prof export prof-captures -o traces/
-    prof export run.prof -o - --format json | jq .displayTimeUnit
-    Open the trace in https://ui.perfetto.dev or chrome://tracing.
+     R"(prof export
+prof export run.prof -o trace.json
+prof export prof-captures -o traces/
+prof export run.prof -o - --format json | jq .displayTimeUnit)",
+     R"(Open the trace in https://ui.perfetto.dev or chrome://tracing.
 
 EXIT STATUS
     0  done
@@ -131,10 +121,8 @@ EXIT STATUS
      "read it from there. prof seal puts it into the capture, closes that, and frees the memory. prof run does the "
      "same when its command has ended. A process that still runs is left alone; a capture that is closed stays as it "
      "is.",
-     R"(EXAMPLES
-    prof seal prof-captures
-
-EXIT STATUS
+     R"(prof seal prof-captures)",
+     R"(EXIT STATUS
     0  done
     1  a file could not be read or written, or its process still runs (the others
        are sealed)
@@ -146,6 +134,11 @@ EXIT STATUS
      "Asks a process that has libprof in it, over a private socket that only its own user and root can use. The "
      "program is not restarted, and its threads wait for none of it. Without a process number, lists the processes "
      "that can be asked; without a command, status.",
+     R"(prof ctl
+prof ctl 4711
+prof ctl 4711 start output_dir=/data/captures activities=kernels,copies
+prof ctl 4711 stop
+prof ctl 4711 status --json)",
      R"(COMMANDS
     status    What it records, since when, where to, what was lost, and whether
               GPU work is recorded, or why not
@@ -161,13 +154,6 @@ EXIT STATUS
     set name=value...
               Change options of the next recording; while one runs, those that are
 @changeable@
-
-EXAMPLES
-    prof ctl
-    prof ctl 4711
-    prof ctl 4711 start output_dir=/data/captures activities=kernels,copies
-    prof ctl 4711 stop
-    prof ctl 4711 status --json
 
 EXIT STATUS
     0  done
@@ -224,7 +210,7 @@ std::string commands() {
     for (const page& p : pages) {
         if (!p.command.empty()) out.append("    prof ").append(p.command).append("\n").append(wrapped(p.purpose, 8));
     }
-    return out + "    prof COMMAND --help has the details.\n";
+    return out + "    `prof help COMMAND` explains one.\n";
 }
 
 std::string changeable_options() {
@@ -264,11 +250,20 @@ std::string manual_page(const std::string& command, const std::vector<option_tex
     const page& shown = page_of(command);
     std::string out = "NAME\n    prof";
     if (!command.empty()) out.append("-").append(shown.command);
-    out.append(" - ").append(shown.purpose).append("\n\nSYNOPSIS\n").append(indented(shown.synopsis));
-    out.append("\nDESCRIPTION\n").append(wrapped(shown.description, 4));
+    out.append(" - ").append(shown.purpose).append("\n\nEXAMPLES\n").append(indented(shown.examples));
+    out.append("\nSYNOPSIS\n")
+        .append(indented(shown.synopsis))
+        .append("\nDESCRIPTION\n")
+        .append(wrapped(shown.description, 4));
     if (command.empty()) out += commands();
     out += titles_and_options(options);
     return out.append("\n").append(sections_of(shown));
+}
+
+std::string usage() {
+    const page& shown = page_of("");
+    return "usage:\n" + indented(shown.synopsis) + "examples:\n" + indented(shown.examples) +
+           "`prof help` and `prof help COMMAND` explain them.\n";
 }
 
 std::string purpose_of(const std::string& command) { return std::string(page_of(command).purpose); }

@@ -32,21 +32,9 @@ void write_text(const std::string& text, const std::string& path) {
     if (!written || std::fflush(stdout) != 0) throw error("cannot write the report to standard output");
 }
 
-std::vector<std::string> report_names() {
-    std::vector<std::string> out;
-    for (const report_kind& kind : report_kinds()) out.emplace_back(kind.name);
-    return out;
-}
-
 std::string list_of_reports() {
     std::string out;
     for (const report_kind& kind : report_kinds()) out += fmt::format("{:<22} {}\n", kind.name, kind.purpose);
-    return out;
-}
-
-std::vector<std::string> format_names() {
-    std::vector<std::string> out;
-    for (const report_format& format : report_formats()) out.emplace_back(format.name);
     return out;
 }
 
@@ -66,10 +54,12 @@ std::string list_of_formats() {
 report_command::report_command(command_arguments& arguments) {
     arguments.add("FILE", files_, "Captures (*.prof), directories of them, or - for standard input").value("");
     std::vector<std::string> names = report_names();
+    names.emplace_back("all");
     names.emplace_back("help");
     arguments
         .add("--report", reports_,
-             std::string(reports_at_a_glance()) + ". help lists all of them. Repeat it, or separate by commas")
+             std::string(reports_at_a_glance()) +
+                 ". all: all that have rows; help lists them. Repeat it, or separate by commas")
         .separated_by(',')
         .one_value_each_time()
         .takes(one_of(names))
@@ -118,17 +108,18 @@ int report_command::operator()() const {
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 
     const report_format& format = *find_report_format(format_);
-    std::vector<const report_kind*> kinds;
-    kinds.reserve(reports_.size());
-    for (const std::string& report : reports_) kinds.push_back(find_report(report));
+    const std::vector<const report_kind*> kinds = reports_named(reports_);
+    const bool only_with_rows = kinds.size() > reports_.size() && format.is_for_people;  // all of them
     const std::unique_ptr<report_writer> writer = format.make({.layout = {.width = output_width(STDOUT_FILENO)},
                                                                .several_captures = inputs.files.size() > 1,
-                                                               .several_reports = reports_.size() > 1,
+                                                               .several_reports = kinds.size() > 1,
                                                                .outline = !inputs.are_listed});
     int status = inputs.all_found ? exit_ok : exit_failure;
     for (const std::string& file : inputs.files) {
         try {
-            writer->add(make_reports(load_input(file), file, settings, kinds, format.is_for_people));
+            report_document made = make_reports(load_input(file), file, settings, kinds, format.is_for_people);
+            if (only_with_rows) leave_out_empty_reports(made);
+            writer->add(made);
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;

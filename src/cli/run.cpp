@@ -21,6 +21,7 @@
 #include "cli/child.hpp"
 #include "cli/cli.hpp"
 #include "cli/library.hpp"
+#include "cli/start_failure.hpp"
 #include "options/plans.hpp"
 
 namespace prof {
@@ -197,6 +198,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     const session_options options = options_.resolve();
     output_.check();
     if (command.empty()) throw usage_error("there is no command to run: prof run [options] -- command...");
+    for (const std::string& line : unknown_variables()) complain(line);
     std::optional<output_directory> directory(std::in_place, options.output_dir);
     const std::string run_id = random_run_id();
 
@@ -217,7 +219,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
 
     const child_end end = run_child(command, variables.lines());
     if (end.start_error != 0) {
-        complain(fmt::format("cannot run {}: {}", command.front(), std::generic_category().message(end.start_error)));
+        complain(start_failure(command.front(), end.start_error));
         return end.start_error == ENOENT ? exit_not_found : exit_not_executable;
     }
     if (usable.ok()) report_captures(options, output_, directory->path(), run_id, end);

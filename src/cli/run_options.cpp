@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/suggestion.hpp"
 #include "options/plans.hpp"
 
 namespace prof {
@@ -18,11 +19,17 @@ const option* option_of_variable(const std::string& variable) {
 }
 
 std::string unknown_variable(const std::string& variable) {
-    std::string names;
+    constexpr std::string_view prefix = "PROF_";
+    std::vector<std::string> names;
     for (const option& known : option_table()) {
-        if (has_flag(known)) names.append(names.empty() ? " " : ", ").append(variable_of(known));
+        if (has_flag(known)) names.push_back(variable_of(known).substr(prefix.size()));
     }
-    return "--set: there is no option \"" + variable + "\"; there are" + names;
+    std::string line = "--set: there is no option " + in_quotes(variable);
+    const std::string near =
+        nearest_name(variable.starts_with(prefix) ? variable.substr(prefix.size()) : variable, names);
+    if (!near.empty()) return line.append("; did you mean ").append(prefix).append(near).append("?");
+    for (std::string& name : names) name.insert(0, prefix);
+    return line + "; there are" + lines_of(names);
 }
 
 void throw_if_failed(const outcome& done) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/number.hpp"
+#include "base/suggestion.hpp"
 
 namespace prof {
 namespace {
@@ -75,7 +76,11 @@ const control_command* find_control_command(std::string_view name) noexcept {
 }
 
 std::string unknown_control_command(std::string_view name) {
-    std::string out = "there is no command \"" + std::string(name) + "\"; there are";
+    std::vector<std::string> names;
+    for (const control_command& known : commands) names.emplace_back(known.name);
+    const std::string near = nearest_name(name, names);
+    if (!near.empty()) return "there is no command " + in_quotes(name) + "; did you mean " + near + "?";
+    std::string out = "there is no command " + in_quotes(name) + "; there are";
     for (const control_command& known : commands) {
         out += (&known == commands.data() ? " " : ", ") + std::string(known.name);
     }

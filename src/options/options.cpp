@@ -9,6 +9,9 @@
 #include <iterator>
 #include <utility>
 
+#include "base/display_text.hpp"
+#include "base/json_text.hpp"
+#include "base/suggestion.hpp"
 #include "options/keep.hpp"
 #include "options/value_kinds.hpp"
 #include "plan/budget_plan.hpp"
@@ -28,6 +31,7 @@ consteval option make_row(std::string_view name, TKind, option row) {
     row.print = [](const session_options& from) { return TKind::print(from.*member); };
     row.copy = [](session_options& to, const session_options& from) { to.*member = from.*member; };
     row.kind_accepts = TKind::accepts;
+    if constexpr (requires { TKind::alternatives(); }) row.kind_words = TKind::alternatives;
     return row;
 }
 
@@ -41,6 +45,38 @@ constexpr std::string_view variable_prefix = "PROF_";
 // The locale does not matter: names are ASCII.
 char as_upper(char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); }
 char as_lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+std::vector<std::string> names_of_options() {
+    std::vector<std::string> out;
+    for (const option& known : all_options) out.emplace_back(known.name);
+    return out;
+}
+
+// What libprof and its command set in the environment of programs, or read there, beside options.
+constexpr std::string_view own_variables[] = {"PROF_IMAGE", "PROF_RUN_", "PROF_PROGRESS_"};
+
+constexpr std::size_t longest_shown_variable = 60;
+
+// A variable of the environment that begins with PROF_.
+struct prefixed_variable {
+    std::string_view variable;  // PROF_OUTPUT_DIR
+    std::string name;           // output_dir
+    std::string_view text;
+};
+
+std::vector<prefixed_variable> prefixed_variables() {
+    std::vector<prefixed_variable> out;
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view line = *variable;
+        const std::size_t equals = line.find('=');
+        if (!line.starts_with(variable_prefix) || equals == std::string_view::npos) continue;
+        const std::string_view shown_as = line.substr(0, equals);
+        std::string name(shown_as.substr(variable_prefix.size()));
+        std::transform(name.begin(), name.end(), name.begin(), as_lower);
+        out.push_back({shown_as, std::move(name), line.substr(equals + 1)});
+    }
+    return out;
+}
 
 }  // namespace
 
@@ -66,6 +102,10 @@ const option* find_option(std::string_view name) noexcept {
 
 std::string accepts_of(const option& of) { return of.accepts.empty() ? of.kind_accepts() : std::string(of.accepts); }
 
+std::vector<std::string> accepted_words(const option& of) {
+    return of.kind_words == nullptr ? std::vector<std::string>() : of.kind_words();
+}
+
 std::string variable_of(const option& of) {
     std::string out(variable_prefix);
     std::transform(of.name.begin(), of.name.end(), std::back_inserter(out), as_upper);
@@ -80,21 +120,24 @@ std::string flag_of(const option& of) {
 
 outcome set_option(session_options& out, const option& which, std::string_view text, std::string_view shown_as) {
     if (which.parse(out, text)) return {};
-    return outcome::failed(std::string(shown_as) + ": \"" + std::string(text) + "\" is not accepted; it takes " +
-                           accepts_of(which));
+    return outcome::failed(std::string(shown_as) + ": " + refusal(text, accepts_of(which), accepted_words(which)));
 }
 
 outcome set_option(session_options& out, std::string_view name, std::string_view text) {
     if (const option* const known = find_option(name)) return set_option(out, *known, text, name);
-    std::string line = "there is no option \"" + std::string(name) + "\"; there are";
-    for (const option& known : all_options) line += (&known == all_options ? " " : ", ") + std::string(known.name);
+    const std::vector<std::string> names = names_of_options();
+    const std::string near = nearest_name(name, names);
+    std::string line = "there is no option " + in_quotes(name);
+    if (!near.empty()) return outcome::failed(line + "; did you mean " + near + "?");
+    line += "; there are";
+    for (const std::string& known : names) line += (&known == &names.front() ? " " : ", ") + known;
     return outcome::failed(std::move(line));
 }
 
 outcome set_from_text(session_options& out, std::string_view setting) {
     const std::size_t equals = setting.find('=');
     if (equals == std::string_view::npos) {
-        return outcome::failed("\"" + std::string(setting) + "\" is no name=value");
+        return outcome::failed(in_quotes(setting) + " is no name=value");
     }
     return set_option(out, setting.substr(0, equals), setting.substr(equals + 1));
 }
@@ -107,19 +150,34 @@ std::string text_of(const session_options& options, std::string_view name) {
 
 environment_settings options_from_environment() {
     environment_settings out;
-    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-        const std::string_view line = *variable;
-        const std::size_t equals = line.find('=');
-        if (!line.starts_with(variable_prefix) || equals == std::string_view::npos) continue;
-        const std::string_view shown_as = line.substr(0, equals);
-        std::string name(shown_as.substr(variable_prefix.size()));
-        std::transform(name.begin(), name.end(), name.begin(), as_lower);
-        const option* const known = find_option(name);
-        const std::string_view text = line.substr(equals + 1);
-        if (known == nullptr || text.empty()) continue;
-        outcome problem = set_option(out.options, *known, text, shown_as);
+    for (const prefixed_variable& given : prefixed_variables()) {
+        const option* const known = find_option(given.name);
+        if (known == nullptr || given.text.empty()) continue;
+        outcome problem = set_option(out.options, *known, given.text, given.variable);
         if (out.problem.ok()) out.problem = std::move(problem);
     }
+    return out;
+}
+
+std::vector<std::string> unknown_variables() {
+    std::vector<std::string> out;
+    std::string others;
+    std::size_t other_count = 0;
+    for (const prefixed_variable& given : prefixed_variables()) {
+        const bool is_own = std::any_of(std::begin(own_variables), std::end(own_variables),
+                                        [&](std::string_view own) { return given.variable.starts_with(own); });
+        if (is_own || given.text.empty() || find_option(given.name) != nullptr) continue;
+        const std::string near = nearest_name(given.name, names_of_options());
+        const std::string shown = shortened(message_safe(given.variable), longest_shown_variable);
+        if (!near.empty()) {
+            out.push_back(shown + " is no option of libprof; did you mean " + variable_of(*find_option(near)) + "?");
+        } else {
+            others += (others.empty() ? "" : ", ") + shown;
+            ++other_count;
+        }
+    }
+    if (other_count == 1) out.push_back(others + " is no option of libprof and changes nothing");
+    if (other_count > 1) out.push_back(others + " are no options of libprof and change nothing");
     return out;
 }
 

@@ -71,6 +71,8 @@ struct option {
     std::string (*print)(const session_options& from) = nullptr;
     void (*copy)(session_options& to, const session_options& from) = nullptr;  // this option and no other
     std::string (*kind_accepts)() = nullptr;
+    // The words among the accepted texts; null where the value is no word.
+    std::vector<std::string> (*kind_words)() = nullptr;
 };
 
 std::span<const option> option_table() noexcept;
@@ -80,6 +82,8 @@ const option* find_option(std::string_view name) noexcept;
 
 // What a text of the option may be: "0 or 1".
 std::string accepts_of(const option& of);
+// The words among them; none where the value is no word.
+std::vector<std::string> accepted_words(const option& of);
 
 std::string variable_of(const option& of);  // PROF_OUTPUT_DIR
 std::string flag_of(const option& of);      // --output-dir
@@ -102,6 +106,10 @@ struct environment_settings {
 // Reads the PROF_ variables. A variable that is set to nothing is as if it were not set, and one that is no option's is
 // passed over: it may be another program's.
 environment_settings options_from_environment();
+
+// The PROF_ variables of the environment that are no option's and none that libprof sets itself: a line for each that
+// is near an option's name, and one for all others. A variable that is set to nothing is as if it were not set.
+std::vector<std::string> unknown_variables();
 
 inline activity_set activities_of(const session_options& options) noexcept { return options.activities.value; }
 

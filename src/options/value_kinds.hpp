@@ -87,6 +87,11 @@ struct one_word {
         for (const auto& known : words) texts.push_back(known.text);
         return in_words(texts);
     }
+    static std::vector<std::string> alternatives() {
+        std::vector<std::string> out;
+        for (const auto& known : words) out.emplace_back(known.text);
+        return out;
+    }
 };
 
 inline constexpr std::array zero_or_one_words = {word<bool>{"0", false}, word<bool>{"1", true}};

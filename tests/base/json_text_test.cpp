@@ -49,6 +49,7 @@ TEST(JsonText, RoundTripsEveryName) {
 
 TEST(JsonText, EscapesControlCharactersForTerminals) {
     EXPECT_EQ(terminal_safe("\x1B[2J\r\n\x7F"), "\\x1B[2J\\x0D\\x0A\\x7F");
+    EXPECT_EQ(message_safe(message_safe("\x1B[2J\xFF\\x41")), "\\x1B[2J\\xFF\\x41");
     EXPECT_EQ(terminal_safe("\xC2\x9B"
                             "2J\xC2\xA0"),
               "\\xC2\\x9B2J\xC2\xA0");  // U+009B is another way to say ESC [

@@ -99,15 +99,32 @@ class Usage(CommandLine):
             sections = re.findall(r"^[A-Z ]+$", result.stdout, re.MULTILINE)
             for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS"):
                 self.assertIn(section, sections, command)
-            too_long = [line for line in result.stdout.splitlines() if len(line) > 84]
+            self.assertLess(sections.index("EXAMPLES"), sections.index("DESCRIPTION"))
+            too_long = [line for line in result.stdout.splitlines() if len(line) > 80]
             self.assertEqual(too_long, [])
+            page = self.prof("help", *command)
+            self.assertEqual((page.returncode, page.stdout, page.stderr), (0, result.stdout, ""))
+        self.assertEqual(self.prof("help", "help").stdout, self.prof("--help").stdout)
+        self.assert_one_line(self.prof("help", "reprot"), 2, "did you mean report?")
+        self.assert_one_line(self.prof("help", "run", "report"), 2, "one command")
 
     def test_version(self):
-        self.assertRegex(self.prof("--version").stdout, r"^prof \d+\.\d+\.\d+\n$")
+        for flag in ("--version", "-V"):
+            self.assertRegex(self.prof(flag).stdout, r"^prof \d+\.\d+\.\d+\n$")
+
+    def test_without_a_command_the_usage_is_printed(self):
+        result = self.prof()
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        for words in ("usage:\n    prof run", "examples:\n    prof run -- python", "prof help COMMAND"):
+            self.assertIn(words, result.stderr)
+        self.assertLess(result.stderr.count("\n"), 20)
 
     def test_unknown_commands_are_refused(self):
-        self.assert_one_line(self.prof(), 2, "run, report, export, seal and ctl")
-        self.assert_one_line(self.prof("rnu"), 2, '"rnu"', "run, report, export, seal and ctl")
+        self.assert_one_line(self.prof("profile"), 2, '"profile"', "there are run, report, export, seal, ctl and help")
+        self.assert_one_line(self.prof("rnu"), 2, '"rnu"; did you mean run?')
+        self.assert_one_line(self.prof("a.prof"), 2, "did you mean prof report?")
+        self.assert_one_line(self.prof(PROF), 2, "did you mean prof run?")
+        self.assert_one_line(self.prof("--report", "kernels", "x"), 2, "did you mean prof report --report?")
         self.assert_one_line(self.prof("run"), 2, "no command to run")
         self.assert_one_line(self.prof("run", "--"), 2, "no command to run")
 
@@ -144,12 +161,23 @@ class Usage(CommandLine):
         for option, (value, accepted) in bad.items():
             self.assert_one_line(self.prof("run", option, value, "--", "true"), 2, option.replace("set", "fold"), accepted)
         self.assert_one_line(self.prof("run", "--set", "FOLD", "--", "true"), 2, "PROF_X=VALUE")
-        self.assert_one_line(self.prof("run", "--set", "PROF_Q=1", "--", "true"), 2, "PROF_OUTPUT_DIR")
+        unknown = self.prof("run", "--set", "PROF_Q=1", "--", "true")
+        self.assertEqual((unknown.returncode, unknown.stdout), (2, ""))
+        self.assertRegex(unknown.stderr, r'^prof: --set: there is no option "PROF_Q"; there are\n    PROF_OUTPUT_DIR, ')
+        self.assert_one_line(self.prof("run", "--set", "PROF_OUTPUTDIR=1", "--", "true"), 2, "did you mean PROF_OUTPUT_DIR?")
         self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "counters, all, none")
         self.assert_one_line(self.prof("run", "--capture-range", "nvtx", "--", "true"), 2, "capture_range=nvtx", "nvtx_capture")
         self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, '--format: "xml" is not accepted; it takes table, csv, json or markdown')
-        self.assert_one_line(self.prof("report", "x", "--report", "all"), 2, "gpu-projection, kernels, copies")
-        self.assert_one_line(self.prof("report", "x", "--report", "nvtx_sum"), 2, "nvtx_gpu_proj_sum", "cuda_api_sum")
+        self.assert_one_line(self.prof("report", "x", "--format", "jsn"), 2, "did you mean json?")
+        self.assert_one_line(self.prof("report", "x", "--fromat", "csv"), 2, '"--fromat"; did you mean --format?')
+        self.assert_one_line(self.prof("export", "--fromat=csv", "x"), 2, '"--fromat"')
+        self.assert_one_line(self.prof("export", "x", "y"), 2, '"y" is one argument too many')
+        for command in (["report", "x"], ["run"]):
+            self.assert_one_line(self.prof(*command, "--report", "kernel"), 2, '"kernel" is not accepted; did you mean kernels?')
+            unknown = self.prof(*command, "--report", "nvtx_sum")
+            self.assertEqual((unknown.returncode, unknown.stdout), (2, ""))
+            self.assertRegex(unknown.stderr, r'^prof: --report: "nvtx_sum" is not accepted; it takes\n    gpu-projection, kernels')
+            self.assertEqual([line for line in unknown.stderr.splitlines() if len(line) > 80], [])
         self.assert_one_line(self.prof("report", "x", "--kernel-names", "base"), 2, "full, short or mangled")
         for command in ("report", "export"):
             self.assert_one_line(self.prof(command, "x", "--nvtx-domain-exclude", "a,"), 2, "--nvtx-domain-exclude", '"a,"')
@@ -171,6 +199,28 @@ class Usage(CommandLine):
         self.assertEqual(options - documented - command_page, {"--help"})
 
 
+    def test_misspelt_variables_are_reported(self):
+        given = {"PROF_OUTPUTDIR": "x", "PROF_FOO": "1", "PROF_IMAGE": "1", "PROF_EMPTY": ""}
+        result = self.run_stubbed("nosuchcmd", env=given)
+        self.assertEqual(result.stderr.splitlines(),
+                         ["prof: PROF_OUTPUTDIR is no option of libprof; did you mean PROF_OUTPUT_DIR?",
+                          "prof: PROF_FOO is no option of libprof and changes nothing",
+                          "prof: cannot run nosuchcmd: command not found"])  # fmt: skip
+        self.assert_one_line(self.prof("report", env=given), 2, "FILE")
+
+    def test_closed_streams_end_nothing(self):
+        for closed in (1, 2):
+            close = lambda: os.close(closed)
+            for arguments, status in (["--nothing"], 2), (["run", "--", "sh", "-c", "exit 7"], 7):
+                result = self.prof(*arguments, preexec_fn=close)
+                self.assertEqual(result.returncode, status, result.stderr)
+        result = self.prof("--help", preexec_fn=lambda: os.close(1))
+        self.assertEqual((result.returncode, result.stderr), (1, "prof: cannot write to standard output\n"))
+        # What the command finds closed without prof is closed with it.
+        shown = self.prof("run", "--", "sh", "-c", "test -e /proc/self/fd/2 && echo open", preexec_fn=lambda: os.close(2))
+        self.assertEqual(shown.stdout, "")
+
+
 class Run(CommandLine):
     def test_exit_status_is_passed_on(self):
         for status in (0, 1, 7, 255):
@@ -187,7 +237,15 @@ class Run(CommandLine):
     def test_commands_that_cannot_run_are_reported(self):
         result = self.run_stubbed("/nowhere/command")
         self.assert_one_line(result, 127, "/nowhere/command: No such file")
+        self.assert_one_line(self.run_stubbed("nosuchcmd"), 127, "nosuchcmd: command not found")
         self.assert_one_line(self.run_stubbed("/etc/passwd"), 126, "/etc/passwd: Permission denied")
+        self.assert_one_line(self.run_stubbed("/etc"), 126, "/etc: is a directory")
+        script = self.dir / "train.py"
+        script.write_text("")
+        self.assert_one_line(self.run_stubbed(script), 126, f"did you mean prof run -- python {script}?")
+        script.write_text("#!/nowhere/python\n")
+        script.chmod(0o755)
+        self.assert_one_line(self.run_stubbed(script), 127, "interpreter")
         self.assertFalse(self.out.exists())
 
     def test_standard_streams_are_passed_on(self):
@@ -350,6 +408,7 @@ class Run(CommandLine):
         garbage.write_bytes(b"\x7fELF, and then nothing like it" + bytes(100))
         cases = {
             garbage: "garbage.so",
+            next(pathlib.Path("/").glob("lib*/**/libm.so.6")): "is not libprof (it has no prof_version)",
             self.dir / "absent.so": "No such file",
             self.dir / "with blank.so": "LD_PRELOAD cannot hold",
         }

@@ -47,6 +47,16 @@ class Report(CommandLine):
         documented = re.findall(r"^## (\S+)$", (DOCS / "reference/reports.md").read_text(), re.MULTILINE)
         self.assertEqual(sorted(documented), sorted(names))
         capture = self.capture()
+        everything = self.prof("report", capture, "--report", "all")
+        self.assertEqual((everything.returncode, everything.stderr), (0, ""))
+        (without,) = re.findall(r"^note: reports without rows: (.*)$", everything.stdout, re.MULTILINE)
+        in_json = json.loads(self.prof("report", capture, "--report", "all", "--format", "json").stdout)
+        self.assertEqual([report["report"] for report in in_json], names)
+        self.assertEqual(without.split(", "), [report["report"] for report in in_json if not report["rows"]])
+        for name in ("cuda-api-sum", "gpu_projection"):
+            made = self.prof("report", capture, "--report", name, "--format", "csv")
+            known = next(known for known in names if known.replace("-", "_") == name.replace("-", "_"))
+            self.assertEqual(made.stdout, self.prof("report", capture, "--report", known, "--format", "csv").stdout)
         for name in names:
             for form in ("table", "csv", "json", "markdown"):
                 result = self.prof("report", capture, "--report", name, "--format", form)

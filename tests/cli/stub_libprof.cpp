@@ -62,6 +62,9 @@ void write_capture(const std::string& path) {
     out.end(format::end_reason::exited);
 }
 
+// By which prof run knows a libprof.so.
+extern "C" [[gnu::visibility("default")]] const char* prof_version() { return "stub"; }
+
 [[gnu::constructor]] void load() {
     const std::string wish = variable("STUB_LIBPROF");
     if (wish == "abort") std::abort();

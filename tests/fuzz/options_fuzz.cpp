@@ -78,7 +78,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check_print(*find_option(name), options);
     } else {
         const std::string& problem = done.message();
-        check(problem.find("it takes") != std::string::npos || problem.find("there are") != std::string::npos);
+        check(problem.find("it takes") != std::string::npos || problem.find("there are") != std::string::npos ||
+              problem.find("did you mean") != std::string::npos);
         check(options == session_options{});
     }
     return 0;

@@ -107,6 +107,31 @@ TEST(Options, NameAllOptionsWhenOneIsUnknown) {
     for (const option& known : option_table()) EXPECT_NE(line.find(std::string(known.name)), std::string::npos);
 }
 
+TEST(Options, SuggestTheNameOrWordThatIsNear) {
+    session_options out;
+    EXPECT_EQ(set_option(out, "outputdir", "x").message(),
+              "there is no option \"outputdir\"; did you mean output_dir?");
+    EXPECT_EQ(set_option(out, "cuda_graphs", "node").message(),
+              "cuda_graphs: \"node\" is not accepted (did you mean nodes?); it takes nodes or graphs");
+}
+
+TEST(Options, UnknownVariablesAreListed) {
+    const std::vector<std::pair<const char*, const char*>> variables = {
+        {"PROF_OUTPUTDIR", "x"},   {"PROF_FOO", "1"},   {"PROF_BAR", "1"},    {"PROF_NOTHING", ""},
+        {"PROF_MEMORY", "16M"},    {"PROF_IMAGE", "7"}, {"PROF_RUN_ID", "a"}, {"PROF_IMAGE_LIBRARY", "/x"},
+        {"PROF_RUN_JOURNAL", "/x"}};
+    for (const auto& [name, value] : variables) setenv(name, value, 1);
+    std::vector<std::string> lines = unknown_variables();
+    unsetenv("PROF_BAR");
+    const std::vector<std::string> fewer = unknown_variables();
+    for (const auto& [name, value] : variables) unsetenv(name);
+    const std::string near = "PROF_OUTPUTDIR is no option of libprof; did you mean PROF_OUTPUT_DIR?";
+    EXPECT_EQ(lines,
+              (std::vector<std::string>{near, "PROF_FOO, PROF_BAR are no options of libprof and change nothing"}));
+    EXPECT_EQ(fewer, (std::vector<std::string>{near, "PROF_FOO is no option of libprof and changes nothing"}));
+    EXPECT_EQ(unknown_variables(), std::vector<std::string>());
+}
+
 TEST(Options, ComeFromTheEnvironmentOrKeepTheDefault) {
     setenv("PROF_OUTPUT_DIR", "/somewhere", 1);
     setenv("PROF_MEMORY", "many", 1);

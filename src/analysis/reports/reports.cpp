@@ -10,6 +10,7 @@
 #include "analysis/reports/process_overview.hpp"
 #include "analysis/reports/step_estimate.hpp"
 #include "analysis/steps/captured_steps.hpp"
+#include "base/suggestion.hpp"
 
 namespace prof {
 namespace {
@@ -57,8 +58,8 @@ std::string_view reports_at_a_glance() noexcept {
 }
 
 const report_kind* find_report(std::string_view name) noexcept {
-    const auto* const found =
-        std::find_if(std::begin(kinds), std::end(kinds), [&](const report_kind& kind) { return kind.name == name; });
+    const auto* const found = std::find_if(std::begin(kinds), std::end(kinds),
+                                           [&](const report_kind& kind) { return is_same_name(kind.name, name); });
     return found == std::end(kinds) ? nullptr : found;
 }
 

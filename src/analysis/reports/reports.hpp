@@ -49,7 +49,7 @@ struct report_kind {
 std::span<const report_kind> report_kinds() noexcept;
 // The ones that most users want, in a phrase for the help of an option.
 std::string_view reports_at_a_glance() noexcept;
-// Null if there is none of that name.
+// Null if there is none of that name; '-' and '_' are the same in it.
 const report_kind* find_report(std::string_view name) noexcept;
 
 // These reports of a capture.
