@@ -53,16 +53,12 @@ std::string unknown_option(const std::string& word, const CLI::App& app) {
     return "there is no option " + in_quotes(name_in(word)) + hint;
 }
 
-// What is wrong, in the words of this command line: of the words that nothing takes the first option, else the first.
+// What is wrong: an option that there is not before all else.
 std::string description_of(const CLI::ParseError& wrong, const CLI::App& app) {
     const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
     const std::vector<std::string> left = command.remaining();
     const auto option = std::find_if(left.begin(), left.end(), is_option);
-    if (option != left.end()) return unknown_option(*option, command);
-    if (dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr && !left.empty()) {
-        return in_quotes(left.front()) + " is one argument too many";
-    }
-    return wrong.what();
+    return option == left.end() ? wrong.what() : unknown_option(*option, command);
 }
 
 class manual_formatter final : public CLI::FormatterBase {

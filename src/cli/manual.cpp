@@ -73,7 +73,7 @@ EXIT STATUS
     126  the command cannot be executed
     2    the options make no sense
     1    the output directory cannot be made or written
-    A libprof.so that cannot be loaded, or a failure to report, changes nothing of
+    A libprof.so that cannot be loaded, or a failure to report, changes none of
     this; standard error has a line on it.
 )"},
     {"report", "print tables of captures", "prof report [options] [file...]",

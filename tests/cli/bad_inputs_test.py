@@ -98,7 +98,6 @@ class BadInputs(CommandLine):
         }.items():
             (self.dir / name).write_bytes(content)
         (self.dir / "dir.prof").mkdir()
-        (self.dir / "out.json").mkdir()
         (self.dir / "loop.prof").symlink_to("loop.prof")
         (self.dir / "dangling.prof").symlink_to("nowhere.prof")
         (self.dir / "same.prof").symlink_to("ok.prof")
@@ -120,7 +119,6 @@ class BadInputs(CommandLine):
     def check(self, cases):
         wrong = [problem for case in cases for problem in self.answer(case)]
         self.assertEqual(wrong, [], "\n".join(["", *wrong]))
-        type(self).tried = getattr(type(self), "tried", 0) + len(cases)
 
     def test_commands(self):
         listed = "there are run, report, export, seal, ctl and help"
@@ -283,7 +281,6 @@ class BadInputs(CommandLine):
             Case(["help"], 1, "standard output", stdout=full),
             Case(["--help"], 1, "standard output", stdout=full),
             Case(["export", "ok.prof", "-o", "no/such/dir.json"], 1, "no/such/dir.json"),
-            Case(["export", "ok.prof", "-o", "out.json"], 1, "out.json"),
             Case(["run", "--report-file", "ok.prof", "--", "true"], 2, "never overwritten"),
             Case(["run", "-o", "notes.txt", "--", "true"], 1, "notes.txt"),
             Case(["run", "-o", "/proc/nowhere", "--", "true"], 1, "/proc/nowhere"),
