@@ -35,8 +35,8 @@ constexpr std::array pages = std::to_array<page>({
      "Runs a program with libprof in it, unchanged, and tells for each of its NVTX ranges (forward, backward, ...) how "
      "much GPU time the work launched there took. Makes tables and traces of what was recorded.",
      R"(prof run -- python train.py --batch 16
-prof report prof-captures/train.0.node7-4711.prof
-prof export prof-captures/train.0.node7-4711.prof -o trace.json.gz)",
+prof report --report kernels
+prof report prof-captures/train.0.node7-4711.prof)",
      R"(EXIT STATUS
     0  done
     1  something could not be read, written or started
@@ -87,17 +87,18 @@ EXIT STATUS
      "columns and definitions. Times are in the unit that a table's first line names; CSV and JSON have nanoseconds, "
      "all columns, and names in full.",
      R"(prof report
-prof report run.prof --report gpu-projection,kernels --format json -o run.json
+prof report run.prof --report kernels,copies --format json -o run.json
 prof report prof-captures/*.prof --format csv
 prof report run.prof --report all
 prof report --report help)",
      R"(OUTPUT
-    JSON is one object for one report of one capture, else an array of them. CSV is
-    one table for each report, with a first column that names the capture.
+    JSON is one object for one report of one capture, else an array of them. CSV
+    is one table for each report, with a first column that names the capture.
 
 EXIT STATUS
     0  done
-    1  a file could not be read (the others are reported), or the output not written
+    1  a file could not be read (the others are reported), or the output not
+       written
     2  the options make no sense
 )"},
     {"export", "write a capture as a trace for Perfetto, Chrome and HTA", "prof export [options] [file...]",
@@ -124,8 +125,8 @@ EXIT STATUS
      R"(prof seal prof-captures)",
      R"(EXIT STATUS
     0  done
-    1  a file could not be read or written, or its process still runs (the others
-       are sealed)
+    1  a file could not be read or written, or its process still runs (the
+       others are sealed)
     2  the options make no sense
 )"},
     {"ctl", "control a process that runs: its state, start, stop, options",
@@ -144,15 +145,15 @@ prof ctl 4711 status --json)",
               GPU work is recorded, or why not
     start [name=value...]
               Start a recording, with options as in docs/reference/options.md
-    stop      End it; the capture and its exports are complete when this returns,
-              and the capture's path is printed
+    stop      End it; capture and exports are complete when this returns, and
+              the capture's path is printed
     pause, resume
               Record nothing in between, in the same capture
     sync      Bring what was recorded into the capture; its path is printed
     dump      Write what the recording has, or what keep has kept of it, as a
               capture of its own while recording goes on; its path is printed
     set name=value...
-              Change options of the next recording; while one runs, those that are
+              Change options of the next recording; while one runs, those
 @changeable@
 
 EXIT STATUS
@@ -219,7 +220,7 @@ std::string changeable_options() {
         if (row.changes != option_change::while_recording) continue;
         names.append(names.empty() ? "" : ", ").append(row.name);
     }
-    return wrapped("read at its end: " + names, 14);
+    return wrapped("that are read at its end: " + names, 14);
 }
 
 std::string sections_of(const page& of) {
