@@ -81,6 +81,15 @@ std::string in_quotes(std::string_view word) {
     return '"' + shortened(message_safe(word), most_cells) + '"';
 }
 
+std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
+    std::string out = "there is no " + std::string(what) + " " + in_quotes(name);
+    const std::string near = nearest_name(name, known);
+    if (!near.empty()) return out + "; did you mean " + near + "?";
+    out += "; there are";
+    for (const std::string& each : known) out += (&each == &known.front() ? " " : ", ") + each;
+    return out;
+}
+
 std::string refusal(std::string_view value, std::string_view accepts, const std::vector<std::string>& words) {
     const std::string near = nearest_name(value, words);
     const std::string hint = near.empty() ? "" : " (did you mean " + near + "?)";

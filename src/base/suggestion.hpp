@@ -9,6 +9,14 @@
 
 namespace prof {
 
+// The names of the rows of a table.
+template <typename TRows>
+std::vector<std::string> names_of(const TRows& rows) {
+    std::vector<std::string> out;
+    for (const auto& row : rows) out.emplace_back(row.name);
+    return out;
+}
+
 // Whether the names are equal but for upper and lower case, and '-' for '_'.
 bool is_same_name(std::string_view a, std::string_view b) noexcept;
 
@@ -18,6 +26,9 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 
 // The word in quotation marks, ready for a message: without control characters, the middle of a long one left out.
 std::string in_quotes(std::string_view word);
+
+// `there is no option "name"; did you mean …?`, or with all names if none is near. `what`: "option".
+std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known);
 
 // `"value" is not accepted; it takes …`: how every value is refused. `words`: the words among the accepted values; one
 // that is near is suggested.

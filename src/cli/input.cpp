@@ -4,21 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/suggestion.hpp"
 #include "export/report/report_writer.hpp"
 #include "session/exports.hpp"
 
 namespace prof {
-namespace {
-
-template <typename TKinds>
-std::vector<std::string> names_of(const TKinds& kinds) {
-    std::vector<std::string> out;
-    for (const auto& kind : kinds) out.emplace_back(kind.name);
-    return out;
-}
-
-}  // namespace
-
 std::vector<std::string> report_names() { return names_of(report_kinds()); }
 
 std::vector<std::string> format_names() { return names_of(report_formats()); }

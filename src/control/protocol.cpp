@@ -75,17 +75,7 @@ const control_command* find_control_command(std::string_view name) noexcept {
     return found == commands.end() ? nullptr : found;
 }
 
-std::string unknown_control_command(std::string_view name) {
-    std::vector<std::string> names;
-    for (const control_command& known : commands) names.emplace_back(known.name);
-    const std::string near = nearest_name(name, names);
-    if (!near.empty()) return "there is no command " + in_quotes(name) + "; did you mean " + near + "?";
-    std::string out = "there is no command " + in_quotes(name) + "; there are";
-    for (const control_command& known : commands) {
-        out += (&known == commands.data() ? " " : ", ") + std::string(known.name);
-    }
-    return out;
-}
+std::string unknown_control_command(std::string_view name) { return unknown_name("command", name, names_of(commands)); }
 
 std::string request_line(const control_request& request) {
     std::string out(greeting);

@@ -46,12 +46,6 @@ constexpr std::string_view variable_prefix = "PROF_";
 char as_upper(char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); }
 char as_lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-std::vector<std::string> names_of_options() {
-    std::vector<std::string> out;
-    for (const option& known : all_options) out.emplace_back(known.name);
-    return out;
-}
-
 // What libprof and its command set in the environment of programs, or read there, beside options.
 constexpr std::string_view own_variables[] = {"PROF_IMAGE", "PROF_RUN_", "PROF_PROGRESS_"};
 
@@ -125,13 +119,7 @@ outcome set_option(session_options& out, const option& which, std::string_view t
 
 outcome set_option(session_options& out, std::string_view name, std::string_view text) {
     if (const option* const known = find_option(name)) return set_option(out, *known, text, name);
-    const std::vector<std::string> names = names_of_options();
-    const std::string near = nearest_name(name, names);
-    std::string line = "there is no option " + in_quotes(name);
-    if (!near.empty()) return outcome::failed(line + "; did you mean " + near + "?");
-    line += "; there are";
-    for (const std::string& known : names) line += (&known == &names.front() ? " " : ", ") + known;
-    return outcome::failed(std::move(line));
+    return outcome::failed(unknown_name("option", name, names_of(all_options)));
 }
 
 outcome set_from_text(session_options& out, std::string_view setting) {
@@ -167,7 +155,7 @@ std::vector<std::string> unknown_variables() {
         const bool is_own = std::any_of(std::begin(own_variables), std::end(own_variables),
                                         [&](std::string_view own) { return given.variable.starts_with(own); });
         if (is_own || given.text.empty() || find_option(given.name) != nullptr) continue;
-        const std::string near = nearest_name(given.name, names_of_options());
+        const std::string near = nearest_name(given.name, names_of(all_options));
         const std::string shown = shortened(message_safe(given.variable), longest_shown_variable);
         if (!near.empty()) {
             out.push_back(shown + " is no option of libprof; did you mean " + variable_of(*find_option(near)) + "?");

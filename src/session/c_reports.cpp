@@ -11,6 +11,7 @@
 #include "analysis/reports/reports.hpp"
 #include "analysis/reports/step_tables.hpp"
 #include "analysis/reports/table.hpp"
+#include "base/suggestion.hpp"
 #include "export/report/report_writer.hpp"
 #include "session/c_reading.hpp"
 #include "session/export_symbol.hpp"
@@ -258,11 +259,7 @@ PROF_EXPORT prof_report* prof_report_open(const prof_capture* capture, const cha
         [&]() -> prof_report* {
             const report_kind* const kind = find_report(name);
             if (kind == nullptr) {
-                std::string line = "there is no report \"" + std::string(name) + "\"; there are";
-                for (const report_kind& known : report_kinds()) {
-                    line.append(&known == report_kinds().data() ? " " : ", ").append(known.name);
-                }
-                return null_of(fail(PROF_INVALID_ARGUMENT, line));
+                return null_of(fail(PROF_INVALID_ARGUMENT, unknown_name("report", name, names_of(report_kinds()))));
             }
             const result<report_settings> wanted = parse_report_settings(settings);
             if (!wanted.ok()) return null_of(fail(PROF_INVALID_ARGUMENT, wanted.failure().message()));
@@ -370,11 +367,7 @@ PROF_EXPORT char* prof_report_render(const prof_report* report, const char* form
         [&]() -> char* {
             const report_format* const known = find_report_format(format);
             if (known == nullptr) {
-                std::string line = "there is no format \"" + std::string(format) + "\"; there are";
-                for (const report_format& one : report_formats()) {
-                    line.append(&one == report_formats().data() ? " " : ", ").append(one.name);
-                }
-                return null_of(fail(PROF_INVALID_ARGUMENT, line));
+                return null_of(fail(PROF_INVALID_ARGUMENT, unknown_name("format", format, names_of(report_formats()))));
             }
             const std::string text = rendered(*report, *known);
             char* const out = copied(text);

@@ -47,7 +47,7 @@ void recording_session::make_ready() {
 void recording_session::start_by_itself(const session_options& options) {
     const outcome started = start(options, requester::itself);
     // Its message may name a directory.
-    if (started.code() == outcome_code::failed) warn_once(terminal_safe(started.message()));
+    if (started.code() == outcome_code::failed) warn_once(message_safe(started.message()));
 }
 
 void recording_session::begin_by_itself() {

@@ -44,7 +44,7 @@ recording_settings::recording_settings(const heritage* inherited, bool may_use_g
     environment_ = std::make_shared<const session_options>(std::move(options));
     options_ = environment_;
     // A variable's value may contain newlines, and control sequences of a terminal.
-    if (!problem.ok()) warn_once(terminal_safe(problem.message()) + "; the default is used");
+    if (!problem.ok()) warn_once(message_safe(problem.message()) + "; the default is used");
 }
 
 recording_settings::snapshot recording_settings::environment() {

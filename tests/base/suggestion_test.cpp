@@ -40,6 +40,11 @@ TEST(Suggestion, NamesAreTheSameInEitherCaseAndWithEitherDash) {
     EXPECT_FALSE(is_same_name("gpu-projection", "gpu-projections"));
 }
 
+TEST(Suggestion, StandsInPlaceOfTheList) {
+    EXPECT_EQ(unknown_name("report", "kernel", names), "there is no report \"kernel\"; did you mean kernels?");
+    EXPECT_EQ(unknown_name("sort", "x", {"y", "z"}), "there is no sort \"x\"; there are y, z");
+}
+
 TEST(Suggestion, StandsInTheRefusalOfAValue) {
     EXPECT_EQ(refusal("jsn", "csv or json", {"csv", "json"}),
               "\"jsn\" is not accepted (did you mean json?); it takes csv or json");

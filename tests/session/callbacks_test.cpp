@@ -90,7 +90,7 @@ TEST_F(Callbacks, OptionsAreListedReadAndSet) {
     EXPECT_THAT(
         rest,
         ElementsAre("0;7", "1;rows: \"many\" is not accepted; it takes all, or a whole number from 1 to 1000000",
-                    StartsWith("1;there is no option \"row\"; there are output_dir, "),
+                    StartsWith("1;there is no option \"row\"; did you mean rows?"),
                     StartsWith("1;there is no option \"a=b\"; there are output_dir, "), "0;other",
                     "2;autostart is read when the program begins; it cannot change any more",
                     "1;capture_range=steps and steps=N-M go together: set both or neither", "1;7;", "0;9;2-3", "3",
