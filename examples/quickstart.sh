@@ -12,7 +12,7 @@ results=$build/results
 prof=$build/bin/prof
 trainer=$build/examples/cpp_trainer/cpp_trainer
 recorded=examples/captures/h200_trainer.prof
-build_seconds=540  # of one core
+build_seconds=240  # of one core
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -68,7 +68,7 @@ else
         exit 1
     fi
     say "the same trainer, recorded on an H200: $recorded"
-    "$prof" report "$recorded"
+    "$prof" report "$recorded" --depth 1
     "$prof" export "$recorded" -o "$results/h200_trainer.json.gz"
 fi
 
@@ -76,8 +76,9 @@ say "next"
 cat << EOF
 Open a trace of $results in https://ui.perfetto.dev.
 
-cmake --install $build --prefix ~/.local    # the prof command, libprof.so, headers
-prof run -- python3 examples/train.py                    # or your command; needs: pip install torch numpy
-prof report                                              # the newest run here again
-prof report --report kernels,copies                      # other tables; --report help lists them
+cmake --install $build --prefix ~/.local  # the prof command (in ~/.local/bin), libprof.so, headers
+python3 -m pip install torch numpy                     # what the next line needs
+prof run -- python3 examples/train.py                  # or your command
+prof report                                            # the newest run here again
+prof report --report kernels,copies                    # other tables: prof report --report help
 EOF

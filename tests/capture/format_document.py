@@ -54,7 +54,7 @@ class Document:
             name, size = heading.groups()
             table = section.split("\n## ")[0]
             rows = [[cell.strip() for cell in line.strip("|").split("|")]
-                    for line in table.splitlines() if re.match(r"\| \d", line)]
+                    for line in table.splitlines() if re.match(r"\|\d", line)]
             if size is None:
                 self.enums[name] = {row[1].strip("`"): int(row[0]) for row in rows}
             else:
