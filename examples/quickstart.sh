@@ -77,8 +77,8 @@ cat << EOF
 Open a trace of $results in https://ui.perfetto.dev.
 
 cmake --install $build --prefix ~/.local  # the prof command (in ~/.local/bin), libprof.so, headers
-python3 -m pip install torch numpy                     # what the next line needs
-prof run -- python3 examples/train.py                  # or your command
-prof report                                            # the newest run here again
-prof report --report kernels,copies                    # other tables: prof report --report help
+python3 -m pip install torch numpy                  # what the next line needs
+prof run -- python3 examples/train.py               # or your command
+prof report                                         # the newest run here again
+prof report --report kernels,copies                 # other tables: prof report --report help
 EOF
