@@ -39,9 +39,17 @@ function(prof_install)
         DESTINATION ${PROF_NVTX_INSTALL_DIR} RENAME LICENSE.NVTX.txt)
 
     if("runtime" IN_LIST components)
-        install(TARGETS prof EXPORT prof-development-targets
-            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prof_runtime ${exclude}
-                NAMELINK_COMPONENT prof_development)
+        if(SKBUILD)  # a wheel has no symbolic links: the linker reads the name from a script
+            install(TARGETS prof EXPORT prof-development-targets
+                LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prof_runtime NAMELINK_SKIP)
+            file(CONFIGURE OUTPUT linker_script/libprof.so CONTENT "INPUT(libprof.so.@PROJECT_VERSION_MAJOR@)\n" @ONLY)
+            install(FILES ${CMAKE_CURRENT_BINARY_DIR}/linker_script/libprof.so COMPONENT prof_development
+                DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        else()
+            install(TARGETS prof EXPORT prof-development-targets
+                LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prof_runtime ${exclude}
+                    NAMELINK_COMPONENT prof_development)
+        endif()
         install(TARGETS prof_autostart prof_recording EXPORT prof-development-targets
             ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prof_development ${exclude})
         # They find their prefix from where they lie, so that an installed tree may be moved.

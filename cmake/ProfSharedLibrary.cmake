@@ -28,10 +28,14 @@ function(prof_shared_library)
         target_link_options(prof PRIVATE
             -Wl,--no-undefined -Wl,--undefined=__cxa_pure_virtual -static-libstdc++ -static-libgcc)
     endif()
+    set(version ${PROJECT_VERSION})
+    if(SKBUILD)
+        set(version ${PROJECT_VERSION_MAJOR})  # a wheel has no symbolic links: the file has the name that is loaded
+    endif()
     set_target_properties(prof PROPERTIES
         LINKER_LANGUAGE CXX
         LINK_DEPENDS ${version_script}
-        VERSION ${PROJECT_VERSION}
+        VERSION ${version}
         SOVERSION ${PROJECT_VERSION_MAJOR}
         EXPORT_NAME on_demand
         LIBRARY_OUTPUT_DIRECTORY ${PROF_LIBRARY_DIR})

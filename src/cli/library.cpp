@@ -49,7 +49,7 @@ std::string beside_executable(const char* from_bin) {
 
 }  // namespace
 
-std::string library_beside_executable() { return beside_executable(PROF_LIBRARY_FROM_BIN "/libprof.so"); }
+std::string library_beside_executable() { return beside_executable(PROF_LIBRARY_FROM_BIN "/" PROF_LIBRARY_NAME); }
 
 std::string python_folder_beside_executable() { return beside_executable(PROF_PYTHON_FROM_BIN); }
 

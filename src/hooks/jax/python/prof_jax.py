@@ -14,6 +14,9 @@ import sys
 import threading
 import time
 
+# The options: of the environment, unless a program has given others (sitecustomize.py).
+SETTINGS = globals().get("SETTINGS", os.environ)
+
 BY_ANNOTATION = 3  # enum prof_step_witness
 KEY = "_libprof_range"  # in an annotation's __dict__
 
@@ -22,13 +25,13 @@ class Library:
     """libprof's functions. They are short, so the interpreter's lock is kept."""
 
     def __init__(self):
-        path = os.environ.get("NVTX_INJECTION64_PATH") or os.environ["PROF_IMAGE_LIBRARY"]
-        waits = any(os.environ.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))  # for a window to open
+        path = SETTINGS.get("NVTX_INJECTION64_PATH") or SETTINGS["PROF_IMAGE_LIBRARY"]
+        waits = any(SETTINGS.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))  # for a window to open
         library = (ctypes.CDLL if waits else ctypes.PyDLL)(path)  # another tool's library lacks these functions
         self.push, self.pop = library.prof_range_push, library.prof_range_pop
         self.keep_text = library.prof_keep_text
         self.push_phase, self.pop_phase = library.prof_phase_push, library.prof_phase_pop
-        self.has_step_range = os.environ.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
+        self.has_step_range = SETTINGS.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
         self.witness = ctypes.c_uint32(BY_ANNOTATION)
 
 

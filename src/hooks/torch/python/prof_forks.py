@@ -4,6 +4,9 @@ handlers run."""
 import ctypes
 import os
 
+# The options: of the environment, unless a program has given others (sitecustomize.py).
+SETTINGS = globals().get("SETTINGS", os.environ)
+
 LAST = -1_000_000  # after the program's own finalizers, which may make ranges
 
 
@@ -14,7 +17,7 @@ def end_recording():
             with open(os.path.join(threads, thread, "comm")) as name:
                 if name.read() != "prof-drain\n":
                     continue
-            ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"]).prof_stop()
+            ctypes.CDLL(SETTINGS["NVTX_INJECTION64_PATH"]).prof_stop()
             break
     except Exception:
         pass

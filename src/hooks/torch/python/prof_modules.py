@@ -12,6 +12,9 @@ import os
 import sys
 import weakref
 
+# The options: of the environment, unless a program has given others (sitecustomize.py).
+SETTINGS = globals().get("SETTINGS", os.environ)
+
 # Attributes of wrappers that hold the wrapped module. The user does not regard them as modules, and PyTorch leaves them
 # out of its own names, too.
 WRAPPERS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
@@ -221,7 +224,7 @@ def sequence_function(torch):
 
 def names():
     """The ModuleNames of this process; None if modules are not to be observed."""
-    asked = os.environ.get("PROF_MODULES", "off")
+    asked = SETTINGS.get("PROF_MODULES", "off")
     if asked in ("", "off"):
         return None
     if not hasattr(sys, "monitoring"):

@@ -16,6 +16,9 @@ import threading
 import types
 import weakref
 
+# The options: of the environment, unless a program has given others (sitecustomize.py).
+SETTINGS = globals().get("SETTINGS", os.environ)
+
 # Kinds of calls; these are also the names of their phases.
 DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING = (
     "data", "forward", "evaluation", "backward", "recompute", "optimizer", "zero_grad", "clip_grad", "loss_scaling")
@@ -39,8 +42,8 @@ class Library:
     """libprof's functions for phases. They are short, so the interpreter's lock is kept, unless a window may open."""
 
     def __init__(self):
-        path = os.environ.get("NVTX_INJECTION64_PATH") or os.environ["PROF_IMAGE_LIBRARY"]
-        self.waits = any(os.environ.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))
+        path = SETTINGS.get("NVTX_INJECTION64_PATH") or SETTINGS["PROF_IMAGE_LIBRARY"]
+        self.waits = any(SETTINGS.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))
         self.library = (ctypes.CDLL if self.waits else ctypes.PyDLL)(path)
         push, pop = self.library.prof_phase_push, self.library.prof_phase_pop  # another tool's library lacks them
         self.pushes = {(name, category): functools.partial(push, ctypes.c_char_p(name.encode()), ctypes.c_uint32(category))
@@ -308,7 +311,7 @@ def is_at_end(iterator):
 class Phases:
     def __init__(self, torch, library):
         self.library = library
-        self.are_the_programs = os.environ.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
+        self.are_the_programs = SETTINGS.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
         self.thread = Thread()
         self.steps = Steps(library, self.are_the_programs)
         self.trains = torch.is_grad_enabled

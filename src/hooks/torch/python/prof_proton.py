@@ -6,6 +6,9 @@ import os
 import shutil
 import tempfile
 
+# The options: of the environment, unless a program has given others (sitecustomize.py).
+SETTINGS = globals().get("SETTINGS", os.environ)
+
 # The variables that name Proton's CUPTI folder: from Triton 3.6 on, the second for newer versions on Blackwell. Before
 # 3.6 the folder is an argument.
 CUPTI_FOLDERS = ("TRITON_CUPTI_LIB_PATH", "TRITON_CUPTI_LIB_BLACKWELL_PATH")
@@ -16,7 +19,7 @@ EXCLUSIVE = range(130000, 130500)
 
 def cupti_in_use():
     """The path of libprof's libcupti: the chosen one, or the only one in the process. None if there are several."""
-    chosen = os.environ.get("PROF_CUPTI_LIBRARY", "")
+    chosen = SETTINGS.get("PROF_CUPTI_LIBRARY", "")
     if os.path.isfile(chosen):
         return os.path.abspath(chosen)
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
@@ -28,7 +31,7 @@ def cupti_in_use():
 def cupti_to_share():
     """The same path, if Proton can subscribe to no other copy, and may finalize this one, as it does at its end. None
     if CUPTI has to stay in the process: then an error in Proton is the better outcome."""
-    has_to_stay = os.environ.get("PROF_CUDA_GRAPHS") == "graphs" or os.environ.get("PROF_API_CALLS") == "runtime"
+    has_to_stay = SETTINGS.get("PROF_CUDA_GRAPHS") == "graphs" or SETTINGS.get("PROF_API_CALLS") == "runtime"
     try:
         library = None if has_to_stay else cupti_in_use()
         if library is None:

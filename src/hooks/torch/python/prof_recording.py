@@ -3,6 +3,9 @@
 import ctypes
 import os
 
+# The options: of the environment, unless a program has given others (sitecustomize.py).
+SETTINGS = globals().get("SETTINGS", os.environ)
+
 
 class Recording:
     def __init__(self):
@@ -15,7 +18,7 @@ class Recording:
         if self.is_paused:
             return False
         try:
-            self.library = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])  # another tool's lacks these functions
+            self.library = ctypes.CDLL(SETTINGS["NVTX_INJECTION64_PATH"])  # another tool's lacks these functions
             self.is_paused = self.library.prof_pause() == 0 or self.was_not_resumed
             if self.is_paused:
                 self.library.prof_sync()

@@ -14,6 +14,9 @@ import os
 import sys
 import threading
 
+# The options: of the environment, unless a program has given others (sitecustomize.py).
+SETTINGS = globals().get("SETTINGS", os.environ)
+
 
 class Observer:
     def __init__(self, torch, mode):
@@ -24,7 +27,7 @@ class Observer:
         self.config = kinds.ProfilerConfig(
             kinds.ProfilerState.NVTX, False, False, False, False, False, kinds._ExperimentalConfig())
         self.scopes = set() if mode == "ops" else {kinds.RecordScope.USER_SCOPE}
-        if self.scopes and os.environ.get("PROF_MODULES", "off") not in ("", "off"):
+        if self.scopes and SETTINGS.get("PROF_MODULES", "off") not in ("", "off"):
             self.scopes.add(kinds.RecordScope.BACKWARD_FUNCTION)  # their sequence numbers lead to modules' calls
         self.threads = threading.local()
         self.has_ended = False

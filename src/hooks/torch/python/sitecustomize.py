@@ -49,8 +49,9 @@ class ModuleWatch:
     """A finder that is first on sys.meta_path until all of `scripts` have run. It finds their modules through the other
     finders, and acts when one is loaded."""
 
-    def __init__(self, folder, mode, was_asked):
-        self.folder, self.mode, self.was_asked = folder, mode, was_asked
+    def __init__(self, folder, settings):
+        asked = settings.get("PROF_PYTORCH", "")
+        self.folder, self.settings, self.mode, self.was_asked = folder, settings, asked or "ranges", bool(asked)
         self.scripts = {"torch": "prof_torch.py", "triton._C.libproton": "prof_proton.py",
                         "jax.profiler": "prof_jax.py"}
 
@@ -101,7 +102,7 @@ class ModuleWatch:
             self.observe_phases(module)
 
     def observe_phases(self, torch):
-        asked = os.environ.get("PROF_PHASES", "")
+        asked = self.settings.get("PROF_PHASES", "")
         if asked == "off":
             return
         try:
@@ -111,7 +112,7 @@ class ModuleWatch:
                 warn("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
 
     def observe_annotations(self, script, profiler):
-        asked = os.environ.get("PROF_PHASES", "")
+        asked = self.settings.get("PROF_PHASES", "")
         if asked == "off" or not hasattr(profiler, "StepTraceAnnotation"):
             return
         try:
@@ -121,7 +122,7 @@ class ModuleWatch:
                 warn("JAX's annotations are not observed: " + str(failure).split("\n")[0])
 
     def run(self, script):
-        return run(self.folder, script)
+        return run(self.folder, script, self.settings)
 
 
 def shown_file(script):
@@ -130,8 +131,8 @@ def shown_file(script):
     return "<libprof/" + script + ">"
 
 
-def run(folder, script):
-    scope = {"__name__": script[:-3]}
+def run(folder, script, settings):
+    scope = {"__name__": script[:-3], "SETTINGS": settings}
     with open(os.path.join(folder, script), encoding="utf-8") as source:
         exec(compile(source.read(), shown_file(script), "exec"), scope)
     return scope
@@ -151,7 +152,7 @@ def hide_file(scope):
             value.__code__ = renamed(value.__code__)
 
 
-def watch_forks(folder):
+def watch_forks(folder, settings):
     """Reads and imports nothing before a fork, and acts only if multiprocessing is in use."""
     state = {}
 
@@ -160,7 +161,7 @@ def watch_forks(folder):
             util = sys.modules.get("multiprocessing.util")
             if util is not None and not state:
                 state["followed"] = True
-                run(folder, "prof_forks.py")["follow"](util)
+                run(folder, "prof_forks.py", settings)["follow"](util)
         except Exception:
             pass
 
@@ -169,34 +170,40 @@ def watch_forks(folder):
         register(after_in_child=in_child)
 
 
-def begin():
-    folder = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
-    library = os.environ.get("PROF_IMAGE_LIBRARY")
+def observe(folder, settings):
+    """From here on, once in a process. The settings are PROF_PYTORCH and so on, and where libprof.so lies."""
+    sys._libprof_observes = True
+    library = settings.get("PROF_IMAGE_LIBRARY")
     if library and hasattr(os, "RTLD_NOLOAD"):
         atexit.register(before_exit, library, os.RTLD_NOLOAD | os.RTLD_NOW)
-    asked = os.environ.get("PROF_PYTORCH", "")
     if sys.version_info < (3, 4):  # before 3.4 finders are different, and PyTorch never ran there
         return
-    if asked == "off" or not os.environ.get("NVTX_INJECTION64_PATH"):
+    if settings.get("PROF_PYTORCH") == "off" or not settings.get("NVTX_INJECTION64_PATH"):
         return
-    watch_forks(folder)
-    watch = ModuleWatch(folder, asked or "ranges", bool(asked))
+    watch_forks(folder, settings)
+    watch = ModuleWatch(folder, settings)
     sys.meta_path.insert(0, watch)
     for name in list(watch.scripts):
         if name in sys.modules:
             watch.act(name, sys.modules[name])
 
 
+def begin():
+    folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
+    observe(folder, os.environ)
+
+
 try:
     hide_file([value for value in list(globals().values()) if getattr(value, "__module__", None) == __name__])
 except Exception:
     pass
-try:
-    begin()
-except Exception:
-    pass
-# The next sitecustomize replaces this one. If there is none the import fails as it does without this file. Python
-# expects that failure and goes on.
-sys.modules.pop("sitecustomize", None)
-import sitecustomize  # noqa: E402, F401
+if __name__ == "sitecustomize":  # else the package libprof has read this file, for the program that starts a recording
+    try:
+        begin()
+    except Exception:
+        pass
+    # The next sitecustomize replaces this one. If there is none the import fails as it does without this file. Python
+    # expects that failure and goes on.
+    sys.modules.pop("sitecustomize", None)
+    import sitecustomize  # noqa: E402, F401

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Observes PyTorch and JAX in a process that starts a recording itself, as `prof run` does for every Python program."""
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+from ._library import InvalidArgument, prefix
+
+_ACCEPTED = {"pytorch": ("ranges", "ops", "off"), "phases": ("on", "off"), "modules": ("off", "all")}
+
+
+def check(asked: dict[str, object]) -> None:
+    """Raises InvalidArgument for a value that does not exist."""
+    for name, value in asked.items():
+        is_depth = name == "modules" and str(value).isdecimal() and int(str(value)) > 0
+        if value is not None and value not in _ACCEPTED[name] and not is_depth:
+            or_depth = ", or a depth from 1 on" if name == "modules" else ""
+            raise InvalidArgument(f"{name}={value}: accepted are {', '.join(_ACCEPTED[name])}{or_depth}")
+
+
+def observe(asked: dict[str, object], **options: str | None) -> None:
+    """From the first call on, for the rest of the process: also where torch or jax is imported later. Nothing here
+    raises: a program without these observations is recorded all the same."""
+    if getattr(sys, "_libprof_observes", False) or asked["pytorch"] == "off":
+        return
+    settings = dict(os.environ)
+    for name, value in {**asked, **options}.items():
+        if value is not None:
+            settings["PROF_" + name.upper()] = str(value)
+    # The library has set the first in the environment of the C library, unless it names another tool.
+    nvtx = _of_c_environment("NVTX_INJECTION64_PATH")
+    settings["PROF_IMAGE_LIBRARY"] = settings["NVTX_INJECTION64_PATH"] = nvtx
+    if not os.path.basename(nvtx).startswith("libprof.so"):
+        return
+    folder = os.path.join(prefix(), "share", "prof", "python")
+    scope = {"__name__": "prof_observer"}
+    try:
+        with open(os.path.join(folder, "sitecustomize.py"), encoding="utf-8") as source:
+            exec(compile(source.read(), "<libprof/sitecustomize.py>", "exec"), scope)
+        scope["observe"](folder, settings)  # type: ignore[operator]
+    except Exception as failure:
+        from warnings import warn
+
+        warn(f"libprof: PyTorch and JAX are not observed: {failure}", RuntimeWarning, stacklevel=3)
+
+
+def _of_c_environment(name: str) -> str:
+    get = ctypes.CDLL(None).getenv
+    get.restype = ctypes.c_char_p
+    return os.fsdecode(get(name.encode()) or b"")

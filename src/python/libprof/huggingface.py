@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A callback for Hugging Face's Trainer.
+
+    from libprof.huggingface import ProfCallback
+
+    trainer = Trainer(..., callbacks=[ProfCallback()])
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import TrainerCallback
+
+from ._callback import Run
+
+
+class ProfCallback(TrainerCallback):
+    """Records a training: its steps, the evaluation and saving beside them, and what each cost on the GPU.
+
+    The options are those of libprof.start(); schedule="wait=5,active=3" records three steps after five. The recording
+    ends with the training, and one line on standard error names the capture. In a process that records already, as under
+    `prof run`, the callback adds its ranges and steps to that recording. Each rank of a distributed training has a
+    recording of its own.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.run = Run(options)
+
+    @property
+    def path(self) -> str | None:
+        """The capture's path after the training; None before, and in a recording that the callback did not start."""
+        return self.run.path
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        self.run.begin()
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        self.run.step(state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        self.run.end_step()
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        self.run.end()

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pytest plugin of the package libprof: what passes, what fails and with which words, and what is skipped.
+
+Usage: pytest_plugin_test.py <folder with the package>    with FAKE_CUDA and FAKE_CUPTI in the environment
+"""
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PACKAGE = ""
+
+# A step launches 1 ms of GPU work in "forward" and 2 ms in "backward".
+HEAD = """
+import ctypes, os, time
+import libprof, pytest
+cuda = ctypes.CDLL(os.environ["FAKE_CUDA"])
+def step():
+    with libprof.range("forward"):
+        cuda.fake_cuda_launch(b"matmul", ctypes.c_uint64(1_000_000), None)
+    with libprof.range("backward"):
+        for _ in range(2):
+            cuda.fake_cuda_launch(b"grad", ctypes.c_uint64(1_000_000), None)
+    cuda.cudaDeviceSynchronize()
+"""
+
+
+class Plugin(unittest.TestCase):
+    def run_tests(self, code, *, cupti=True):
+        """The outcome of each test, and what pytest printed."""
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("PROF_", "PYTHON", "PYTEST")) and "INJECTION64" not in name}
+        environment.update(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1",
+                           PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"] if cupti else "/none")
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "test_it.py").write_text(HEAD + code)
+            done = subprocess.run([sys.executable, "-m", "pytest", "-p", "libprof_pytest", "-p", "no:cacheprovider", "-rA",
+                                   "--color=no", "test_it.py"], env=environment, cwd=folder, capture_output=True,
+                                  text=True, timeout=100)  # fmt: skip
+            left = sorted(each.name for each in pathlib.Path(folder).iterdir() if each.name != "test_it.py")
+        self.assertEqual(left, [])
+        found = dict((name, outcome) for outcome, name in
+                     re.findall(r"^(PASSED|FAILED|ERROR) test_it\.py::(\w+)", done.stdout, re.M))
+        return found, done.stdout + done.stderr
+
+    def test_limits(self):
+        found, text = self.run_tests("""
+@pytest.mark.prof(max_gpu_ms=3.1, max_gpu_ops=3, ranges={"forward": 1.05, "backward": 2.1})
+def test_within(): step()
+
+@pytest.mark.prof(max_gpu_ms=2.9)
+def test_total(): step()
+
+@pytest.mark.prof(ranges={"forward": 5, "backward": 1.9})
+def test_range(): step()
+
+@pytest.mark.prof(max_gpu_ops=2)
+def test_ops(): step()
+
+@pytest.mark.prof(ranges={"optimizer": 1})
+def test_absent(): step()
+
+@pytest.mark.prof(max_host_ms=20)
+def test_host():
+    with libprof.range("sleeps"): time.sleep(0.05)
+
+@pytest.mark.prof(max_gpu_ms=100)
+def test_own_failure():
+    step()
+    assert 1 == 2
+
+def test_unmarked():
+    step()
+    assert not libprof.is_recording()
+
+@pytest.mark.prof(max_gpu_ms=0.5)
+class TestClass:
+    @pytest.mark.parametrize("n", [1])
+    def test_inherits(self, n): step()
+""")
+        self.assertEqual(found, {
+            "test_within": "PASSED", "test_total": "FAILED", "test_range": "FAILED", "test_ops": "FAILED",
+            "test_absent": "FAILED", "test_host": "FAILED", "test_own_failure": "FAILED", "test_unmarked": "PASSED",
+            "TestClass": "FAILED"}, text)
+        for line in ("GPU time: 3 ms, at most 2.9 ms", "GPU time of 'backward': 2 ms, at most 1.9 ms",
+                     "GPU operations: 3, at most 2", "range 'optimizer': not recorded; there are backward, forward",
+                     "assert 1 == 2", "host time of ranges: "):
+            self.assertIn(line, text)
+        self.assertNotIn("GPU time of 'forward'", text)
+        self.assertIn("GPU time by range", text)  # a failure shows the table
+
+    def test_fixture_and_options(self):
+        found, text = self.run_tests("""
+def test_fixture(prof_recording):
+    with prof_recording(schedule="wait=1,active=1") as run:
+        for _ in range(3):
+            step()
+            libprof.step()
+    assert run.summary["forward"].ops == 1
+    assert run.capture.properties["pid"] == str(os.getpid())
+
+@pytest.mark.prof(ranges={"forward": 1.05}, options={"schedule": "wait=1,active=1"})
+def test_options():
+    for _ in range(3):
+        step()
+        libprof.step()
+""")
+        self.assertEqual(found, {"test_fixture": "PASSED", "test_options": "PASSED"}, text)
+
+    def test_without_a_gpu_it_is_skipped(self):
+        found, text = self.run_tests("""
+@pytest.mark.prof(max_gpu_ms=1)
+def test_gpu():
+    with libprof.range("x"): pass
+
+@pytest.mark.prof(max_host_ms=1000)
+def test_host():
+    with libprof.range("x"): pass
+""", cupti=False)
+        self.assertEqual(found, {"test_host": "PASSED"}, text)
+        self.assertRegex(text, r"SKIPPED .*libprof: no GPU work is recorded: ")
+
+    def test_a_wrong_marker_is_an_error(self):
+        found, text = self.run_tests("""
+@pytest.mark.prof(max_ms=1)
+def test_keyword(): step()
+
+@pytest.mark.prof(options={"colour": "red"})
+def test_option(): step()
+""")
+        self.assertEqual(found, {"test_keyword": "FAILED", "test_option": "FAILED"}, text)
+        self.assertIn("pytest.mark.prof takes the keywords max_gpu_ms, max_gpu_ops, max_host_ms, options, ranges, not max_ms", text.replace("'", ""))
+        self.assertIn("colour", text)
+
+
+if __name__ == "__main__":
+    if "FAKE_CUDA" not in os.environ or importlib.util.find_spec("pytest") is None:
+        print("skipped: no simulated GPU, or no pytest")
+        sys.exit(77)
+    PACKAGE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
