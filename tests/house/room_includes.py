@@ -42,12 +42,13 @@ ARROWS = {
     "session": ["base", "record", "ring", "plan", "options", "hooks", "hooks/nvtx", "hooks/cupti", "hooks/torch",
                 "capture", "collect", "collect/history", "timeline", "analysis/attribution", "analysis/projection",
                 "analysis/steps", "analysis/reports", "export", "export/chrome", "export/report", "control"],
+    "python": [],
     "cli": ["base", "record", "options", "capture", "timeline", "analysis/attribution", "analysis/projection",
             "analysis/steps", "analysis/reports", "export", "export/chrome", "export/report", "control", "session"],
 }
 
 # The public headers are the session's face: below it, and in no hook, does libprof use its own API.
-MAY_INCLUDE_PUBLIC_HEADERS = {"session", "cli"}
+MAY_INCLUDE_PUBLIC_HEADERS = {"session", "cli", "python"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(prof/[^>]+)>)', re.MULTILINE)
 SOURCES = {".hpp", ".h", ".cpp", ".c", ".cu", ".cuh", ".inl"}
