@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a machine needs before libprof can be built. For bash, to be sourced by examples/quickstart.sh and tests/run.sh.
 #
-#   need_packages build|tests|lint|frameworks...   install what is missing of Debian's packages; without root, name it and exit
+#   need_packages build|tests|lint|packages|frameworks...   install what is missing of Debian's packages; without root, name it and exit
 #   need_cuda_headers                   fetch NVIDIA's headers where the machine has no CUDA toolkit
 #
 # PROF_HIDE_CUDA_TOOLKIT=1 makes these, and the build, act as if the machine had no toolkit.
@@ -15,6 +15,7 @@ packages_of() {
             has_cuda_headers || echo ca-certificates python3-pip
             ;;
         tests) echo abigail-tools binutils ca-certificates ccache libbenchmark-dev libgmock-dev libgtest-dev libprotobuf-dev lld-16 mold pkg-config python3 python3-venv ;;
+        packages) echo bash-completion dpkg-dev fish groff lintian man-db mmdebstrap zsh ;;
         frameworks) echo python3-torch ;;  # an old PyTorch
         lint) echo clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev llvm-16 ;;
     esac

@@ -89,7 +89,7 @@ quickstart_without_toolkit() {
 }
 
 groups=(build tests)
-((!all)) || groups+=(lint frameworks)
+((!all)) || groups+=(lint packages frameworks)
 need_packages "${groups[@]}"
 # A compiler's work on a file is kept for the next build of the same, in this clone or another.
 if command -v ccache > /dev/null; then

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# How packages of programs that link libprof find what they depend on: the control files symbols, shlibs and triggers.
+# The symbols and the versions that brought them are those of libprof.map.
+function(prof_write_library_control folder library)
+    set(soname libprof.so.${CPACK_PROF_SOVERSION})
+    set(symbols "${soname} ${library} #MINVER#\n")
+    string(REPLACE "#MINVER#" "#MINVER#\n* Build-Depends-Package: libprof-dev" symbols "${symbols}")
+    file(STRINGS ${CPACK_PROF_SOURCE_DIR}/cmake/libprof.map lines REGEX "^PROF_[0-9.]+ |^    [A-Za-z_0-9]+.$")
+    foreach(line IN LISTS lines)
+        if(line MATCHES "^PROF_([0-9.]+) ")
+            set(version ${CMAKE_MATCH_1})
+            string(APPEND symbols " PROF_${version}@PROF_${version} ${version}\n")
+        elseif(line MATCHES "([A-Za-z_0-9]+)")
+            string(APPEND symbols " ${CMAKE_MATCH_1}@PROF_${version} ${version}\n")
+        endif()
+    endforeach()
+    file(WRITE ${folder}/symbols "${symbols}")
+    file(WRITE ${folder}/shlibs "libprof ${CPACK_PROF_SOVERSION} ${library} (>= ${CPACK_PACKAGE_VERSION})\n")
+    file(WRITE ${folder}/triggers "activate-noawait ldconfig\n")
+endfunction()
