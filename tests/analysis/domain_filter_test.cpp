@@ -51,6 +51,20 @@ TEST(HiddenDomains, MatchTheDefaultDomainByName) {
     EXPECT_FALSE((hidden_domains{data, {.include = {}, .exclude = {"nothing"}}}).any());
 }
 
+TEST(DomainFilter, NamesPatternsThatMatchNoDomainOfARange) {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    capture.domain("unused");
+    capture.thread("main").push(1, "a").push(2, "b", nccl).pop(3, nccl).pop(4);
+    const timeline data = capture.build();
+    EXPECT_THAT(patterns_in_vain(data, {.include = {"N*", "def*"}, .exclude = {"NCCL"}}), IsEmpty());
+    EXPECT_THAT(
+        patterns_in_vain(data, {.include = {"unused"}, .exclude = {"nccl", "default"}}),
+        ElementsAre("nvtx_domain_include: no range has the domain \"unused\"; there are ranges of default, NCCL",
+                    "nvtx_domain_exclude: no range has the domain \"nccl\"; there are ranges of default, NCCL"));
+    EXPECT_THAT(patterns_in_vain(capture_builder().build(), {.include = {"x"}, .exclude = {}}), IsEmpty());
+}
+
 TEST(HiddenRanges, GiveTheirWorkToTheNextVisibleRange) {
     capture_builder capture;
     const std::uint16_t nccl = capture.domain("NCCL");

@@ -53,6 +53,11 @@ class Report(CommandLine):
         in_json = json.loads(self.prof("report", capture, "--report", "all", "--format", "json").stdout)
         self.assertEqual([report["report"] for report in in_json], names)
         self.assertEqual(without.split(", "), [report["report"] for report in in_json if not report["rows"]])
+        for name in names[0], "kernels":
+            filtered = self.prof("report", capture, "--report", name, "--nvtx-domain-include", "nothing,default")
+            self.assertEqual((filtered.returncode, filtered.stderr), (0, ""))
+            self.assertIn('\nwarning: nvtx_domain_include: no range has the domain "nothing"; there are ranges of default\n',
+                          filtered.stdout)  # fmt: skip
         for name in ("cuda-api-sum", "gpu_projection"):
             made = self.prof("report", capture, "--report", name, "--format", "csv")
             known = next(known for known in names if known.replace("-", "_") == name.replace("-", "_"))

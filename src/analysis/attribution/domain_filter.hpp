@@ -21,6 +21,9 @@ struct domain_filter {
     bool keeps(std::string_view domain) const;
 };
 
+// A line for each pattern that matches no domain of the timeline's ranges, with the domains that they have.
+std::vector<std::string> patterns_in_vain(const timeline& data, const domain_filter& filter);
+
 // The domains of one timeline that a filter hides.
 class hidden_domains {
 public:

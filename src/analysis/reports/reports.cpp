@@ -76,8 +76,21 @@ capture_heading heading_of(const timeline& data, std::string path) {
             .notes = texts_of(notes, {note_weight::detail})};
 }
 
+namespace {
+
+// With what the request itself has in vain.
+capture_heading heading_of(const report_input& input) {
+    capture_heading out = heading_of(input.data, input.capture);
+    for (std::string& line : patterns_in_vain(input.data, input.projected.attribution.domains)) {
+        out.warnings.push_back(std::move(line));
+    }
+    return out;
+}
+
+}  // namespace
+
 report_document make_document(const report_input& input, std::span<const report_kind* const> reports) {
-    report_document out{.capture = heading_of(input.data, input.capture)};
+    report_document out{.capture = heading_of(input)};
     for (const report_kind* const kind : reports) {
         out.parts.push_back(kind->make(input));
         out.parts.back().is_nsight = kind->is_nsight;
@@ -86,7 +99,7 @@ report_document make_document(const report_input& input, std::span<const report_
 }
 
 report_document make_summary(const report_input& input) {
-    report_document out{.capture = heading_of(input.data, input.capture)};
+    report_document out{.capture = heading_of(input)};
     const projected_timeline shown(input);
     out.parts.push_back(gpu_projection_part(shown, input));
     if (has_part_of_steps(input.data)) {
