@@ -47,10 +47,32 @@ std::vector<std::string> options_of(const CLI::App& app) {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
+// The first other command that has the option; "" for none.
+std::string other_command_with(const std::string& name, const CLI::App& app) {
+    if (app.get_parent() == nullptr) return {};
+    for (const CLI::App* const other : app.get_parent()->get_subcommands([](const CLI::App*) { return true; })) {
+        if (other->get_option_no_throw(name) != nullptr) return other->get_name();
+    }
+    return {};
+}
+
 std::string unknown_option(const std::string& word, const CLI::App& app) {
-    const std::string near = nearest_name(name_in(word), options_of(app));
-    const std::string hint = near.empty() ? "" : "; did you mean " + near + "?";
-    return "there is no option " + in_quotes(name_in(word)) + hint;
+    const std::string name = name_in(word);
+    const std::string line = "there is no option " + in_quotes(name);
+    const std::string near = nearest_name(name, options_of(app));
+    if (!near.empty()) return line + "; did you mean " + near + "?";
+    const std::string other = other_command_with(name, app);
+    return other.empty() ? line : line + " here, but in prof " + other;
+}
+
+// Of CLI11's description of an option's words, which begins with the option's name.
+std::string wrong_count(const std::string& description, const CLI::App& app) {
+    const std::string name = description.substr(0, description.find(':'));
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    if (option == nullptr) return description;
+    const bool is_missing = description.find("missing") != std::string::npos;
+    return is_missing ? name + " needs a value: " + name + " " + option->get_type_name()
+                      : name + " is given more than once";
 }
 
 // What is wrong: an option that there is not before all else.
@@ -58,7 +80,9 @@ std::string description_of(const CLI::ParseError& wrong, const CLI::App& app) {
     const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
     const std::vector<std::string> left = command.remaining();
     const auto option = std::find_if(left.begin(), left.end(), is_option);
-    return option == left.end() ? wrong.what() : unknown_option(*option, command);
+    if (option != left.end()) return unknown_option(*option, command);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&wrong) != nullptr) return wrong_count(wrong.what(), command);
+    return wrong.what();
 }
 
 class manual_formatter final : public CLI::FormatterBase {

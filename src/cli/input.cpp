@@ -45,7 +45,8 @@ void add_option(command_arguments& arguments, const option& row, std::string_vie
         return text == row.print(session_options{}) || row.parse(out, text);
     };
     arguments.add_parsed(flag_of(row), {accepts_of(row), parse, accepted_words(row)}, std::string(help))
-        .value(std::string(row.value_name));
+        .value(std::string(row.value_name))
+        .group(title_of_ranges);
 }
 
 void attribution_flags::add_to(command_arguments& arguments) {

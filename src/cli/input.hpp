@@ -25,8 +25,11 @@ std::vector<const report_kind*> reports_named(const std::vector<std::string>& na
 // Leaves the reports without rows out; a note names them.
 void leave_out_empty_reports(report_document& document);
 
-// Adds a row of the options' table as a flag. `out` must live until the command line is parsed, which sets the option
-// there.
+// The part of the manual with the flags on ranges.
+inline constexpr std::string_view title_of_ranges = "Which ranges are shown";
+
+// Adds a row of the options' table as a flag on ranges. `out` must live until the command line is parsed, which sets
+// the option there.
 void add_option(command_arguments& arguments, const option& row, std::string_view help, session_options& out);
 
 // The flags that decide which ranges GPU work belongs to: the rows of the options' table that have a report_help.

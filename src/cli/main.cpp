@@ -68,7 +68,8 @@ std::string with_page(const std::string& what, const std::string& command) {
 // `prof help [COMMAND]`
 int help(const prof::command_line& line, const std::vector<std::string>& words) {
     if (words.size() > 2) return refuse("help takes the name of one command");
-    const std::string about = words.size() < 2 || words[1] == "help" ? "" : words[1];
+    const bool is_of_all = words.size() < 2 || words[1] == "help" || words[1].starts_with('-');
+    const std::string about = is_of_all ? "" : words[1];
     if (!about.empty() && !line.has_command(about)) return refuse_command(about);
     prof::print(line.manual(about));
     return prof::exit_ok;

@@ -21,6 +21,10 @@
 namespace prof {
 namespace {
 
+// The parts of the manual.
+constexpr std::string_view title_of_tables = "Which tables are made";
+constexpr std::string_view title_of_output = "Format and place";
+
 void write_text(const std::string& text, const std::string& path) {
     if (!path.empty()) {
         atomic_file file(path);
@@ -63,14 +67,21 @@ report_command::report_command(command_arguments& arguments) {
         .separated_by(',')
         .one_value_each_time()
         .takes(one_of(names))
-        .value("NAME");
-    arguments.add("--format", format_, list_of_formats()).takes(one_of(format_names())).value("FORMAT");
-    arguments.add("-o,--output", output_, "Write to FILE instead of standard output").value("FILE");
+        .value("NAME")
+        .group(title_of_tables);
+    arguments.add("--format", format_, list_of_formats())
+        .takes(one_of(format_names()))
+        .value("FORMAT")
+        .group(title_of_output);
+    arguments.add("-o,--output", output_, "Write to FILE instead of standard output")
+        .value("FILE")
+        .group(title_of_output);
     arguments
         .add("--kernel-names", kernel_names_,
              "full (default): as in C++; short: the function's name, over all its instances; mangled")
         .takes(one_of({"full", "short", "mangled"}))
-        .value("STYLE");
+        .value("STYLE")
+        .group(title_of_tables);
     flags_.add_to(arguments);
     const option& fold = *find_option("fold");
     const auto parse_fold = [this, &fold](const std::string& text) { return fold.parse(options_, text); };
@@ -79,12 +90,15 @@ report_command::report_command(command_arguments& arguments) {
                     "Which ranges whose names differ in numbers only are one row: counters (default): those whose "
                     "number counts (iteration 17), and not those whose number names (layer 3); all; none; or the "
                     "names given, with # for each number: \"layer #,iteration #\"")
-        .value(std::string(fold.value_name));
-    arguments.add_flag("--no-fold", no_fold_, "As --fold none: a row for each name, and all that XLA pushes");
+        .value(std::string(fold.value_name))
+        .group(title_of_ranges);
+    arguments.add_flag("--no-fold", no_fold_, "As --fold none: a row for each name, and all that XLA pushes")
+        .group(title_of_ranges);
     arguments.add("--depth", depth_, "In tables, leave out ranges deeper than N (0: the outermost only)")
         .takes(
             {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }})
-        .value("N");
+        .value("N")
+        .group(title_of_ranges);
     add_option(arguments, *find_option("rows"),
                "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all",
                options_);
