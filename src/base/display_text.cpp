@@ -2,34 +2,79 @@
 #include "base/display_text.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+#include "base/json_text.hpp"
 
 namespace prof {
 namespace {
 
-bool is_continuation(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+struct cell_range {
+    char32_t first;
+    char32_t last;
+    std::uint8_t cells;
+};
+constexpr cell_range other_widths[] = {
+#include "base/cell_widths.inl"
+};
 
-// The first (or last) `width` cells of `text`.
-std::string_view head(std::string_view text, std::size_t width) {
+std::size_t cells_of(char32_t code) noexcept {
+    if (code < other_widths[0].first) return 1;
+    const auto* const range = std::lower_bound(std::begin(other_widths), std::end(other_widths), code,
+                                               [](const cell_range& of, char32_t c) { return of.last < c; });
+    return range != std::end(other_widths) && range->first <= code ? range->cells : 1;
+}
+
+// A code point of a text.
+struct code_point {
+    std::size_t bytes;
+    std::size_t cells;
+};
+
+// REQUIRES: `text` is not empty. A byte that is not UTF-8 takes a cell.
+code_point first_of(std::string_view text) noexcept {
+    const std::size_t bytes = utf8_sequence_length(text);
+    if (bytes < 2) return {1, 1};
+    char32_t code = static_cast<unsigned char>(text[0]) & (0xFFU >> (bytes + 1));
+    for (std::size_t i = 1; i < bytes; ++i) code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3FU);
+    return {bytes, cells_of(code)};
+}
+
+// The longest beginning of `text` in at most `width` cells, with the marks that join its last character.
+std::string_view head(std::string_view text, std::size_t width) noexcept {
     std::size_t at = 0;
-    for (; at < text.size(); ++at) {
-        if (!is_continuation(text[at]) && width-- == 0) break;
+    while (at < text.size()) {
+        const code_point next = first_of(text.substr(at));
+        if (next.cells > width) break;
+        width -= next.cells;
+        at += next.bytes;
     }
     return text.substr(0, at);
 }
 
-std::string_view tail(std::string_view text, std::size_t width) {
-    std::size_t at = text.size();
-    while (at > 0 && width > 0) {
-        if (!is_continuation(text[--at])) --width;
+// The longest end of `text` in at most `width` cells. It does not begin with a mark that joins another character.
+std::string_view tail(std::string_view text, std::size_t width) noexcept {
+    std::size_t left = display_width(text);
+    while (!text.empty()) {
+        const code_point next = first_of(text);
+        if (left <= width && next.cells != 0) break;
+        left -= next.cells;
+        text.remove_prefix(next.bytes);
     }
-    return text.substr(at);
+    return text;
 }
 
 }  // namespace
 
 std::size_t display_width(std::string_view text) noexcept {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+    std::size_t cells = 0;
+    while (!text.empty()) {
+        const code_point next = first_of(text);
+        cells += next.cells;
+        text.remove_prefix(next.bytes);
+    }
+    return cells;
 }
 
 std::string shortened(std::string_view text, std::size_t width) {

@@ -9,7 +9,7 @@
 
 namespace prof {
 
-// In a terminal's cells: code points of UTF-8, which every printed name has become (terminal_safe).
+// In a terminal's cells: 2 for a wide character (CJK, emoji), 0 for a mark that joins the character before it.
 std::size_t display_width(std::string_view text) noexcept;
 // `text` in at most `width` cells, its middle replaced by an ellipsis if need be.
 std::string shortened(std::string_view text, std::size_t width);
