@@ -84,6 +84,23 @@ std::string shortened(std::string_view text, std::size_t width) {
     return std::string(head(text, kept - kept / 3)) + "…" + std::string(tail(text, kept / 3));
 }
 
+std::string wrapped(std::string_view text, std::size_t width, std::string_view indent) {
+    std::string out;
+    std::size_t column = 0;
+    while (!text.empty()) {
+        const std::string_view word = text.substr(0, std::min(text.find(' ', 1), text.size()));
+        text.remove_prefix(word.size());
+        if (column != 0 && column + display_width(word) > width) {
+            out.append("\n").append(indent).append(word.substr(1));
+            column = indent.size() + display_width(word) - 1;
+        } else {
+            out += word;
+            column += display_width(word);
+        }
+    }
+    return out + '\n';
+}
+
 std::string with_thousands(std::uint64_t value) {
     std::string digits = std::to_string(value);
     for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");

@@ -70,4 +70,12 @@ std::size_t output_width(int descriptor) {
     return log_width;
 }
 
+bool has_color(std::string_view choice, int descriptor) {
+    if (choice != "auto") return choice == "always";
+    const char* const refused = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): one thread
+    const char* const term = std::getenv("TERM");         // NOLINT(concurrency-mt-unsafe): one thread
+    if (refused != nullptr && *refused != '\0') return false;
+    return term != nullptr && std::string_view(term) != "dumb" && isatty(descriptor) == 1;
+}
+
 }  // namespace prof

@@ -29,4 +29,8 @@ void occupy_standard_streams() noexcept;
 // The width in cells: of the terminal behind `descriptor`, else $COLUMNS, else 150, for logs.
 std::size_t output_width(int descriptor);
 
+// Whether output to `descriptor` has colour: "always", "never", or "auto" (a terminal has it, unless NO_COLOR is set or
+// TERM is dumb).
+bool has_color(std::string_view choice, int descriptor);
+
 }  // namespace prof

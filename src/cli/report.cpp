@@ -102,6 +102,13 @@ report_command::report_command(command_arguments& arguments) {
     add_option(arguments, *find_option("rows"),
                "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all",
                options_);
+    arguments.add_flag("--wide", wide_, "All columns and whole names, however wide the terminal is");
+    arguments
+        .add("--color", color_,
+             "Coloured headings, warnings and notes: auto (default; on a terminal, unless NO_COLOR is set), always, or "
+             "never")
+        .takes(one_of({"auto", "always", "never"}))
+        .value("WHEN");
 }
 
 int report_command::operator()() const {
@@ -124,7 +131,9 @@ int report_command::operator()() const {
     const report_format& format = *find_report_format(format_);
     const std::vector<const report_kind*> kinds = reports_named(reports_);
     const bool only_with_rows = kinds.size() > reports_.size() && format.is_for_people;  // all of them
-    const std::unique_ptr<report_writer> writer = format.make({.layout = {.width = output_width(STDOUT_FILENO)},
+    const text_layout layout{.width = wide_ ? any_width : output_width(STDOUT_FILENO),
+                             .color = has_color(color_, output_.empty() ? STDOUT_FILENO : -1)};
+    const std::unique_ptr<report_writer> writer = format.make({.layout = layout,
                                                                .several_captures = inputs.files.size() > 1,
                                                                .several_reports = kinds.size() > 1,
                                                                .outline = !inputs.are_listed});

@@ -34,6 +34,8 @@ private:
     std::uint32_t depth_ = UINT32_MAX;
     session_options options_;  // fold, rows
     bool no_fold_ = false;
+    bool wide_ = false;
+    std::string color_ = "auto";
 };
 
 }  // namespace prof

@@ -50,10 +50,10 @@ public:
           settings_{.projected = projection_options_of(options), .rows = options.rows} {
         if (!is_one_ && kinds_.empty()) settings_.deepest = 1;  // `prof report` has the rest
         const int shown_on = output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO;
-        writer_ = output.format().make({.layout = {.width = output_width(shown_on)},
-                                        .several_captures = !is_one_,
-                                        .several_reports = kinds_.size() > 1,
-                                        .outline = true});
+        const bool is_file = !output.file().empty() && output.file() != "-";
+        const text_layout layout{.width = output_width(shown_on), .color = !is_file && has_color("auto", shown_on)};
+        writer_ = output.format().make(
+            {.layout = layout, .several_captures = !is_one_, .several_reports = kinds_.size() > 1, .outline = true});
     }
 
     void add(const run_capture& capture) {

@@ -33,7 +33,7 @@ TEST(ReportMarkdown, WorkedByHand) {
                {std::string("  c"), std::string(), 500, {}, 1}};
     of.sums = {{std::string("all"), std::string(), 2000, 1.0, 1}};
     of.notes = {"some <were> left out"};
-    of.legend = "GPU: durations,\nadded.\n";
+    of.legend = {{"GPU", "GPU: durations, added."}, {"", "For all."}, {"stddev", "stddev: not shown."}};
     report_document document{.capture = {.title = "train.py, rank 0", .command = "python train.py --x `y`"},
                              .parts = {part_of(of)}};
     document.capture.warnings = {"3 names were lost"};
@@ -57,12 +57,26 @@ TEST(ReportMarkdown, WorkedByHand) {
               "\n"
               "Note: some \\<were\\> left out\n"
               "\n"
-              "GPU: durations,\n"
-              "added.\n"
+              "GPU: durations, added.\n"
+              "For all.\n"
               "\n"
               "## Notes\n"
               "\n"
               "- few names\n");
+}
+
+TEST(ReportMarkdown, IsWholeWhereAnyWidthWillDo) {
+    table of{"mine", "Names", {{"name", "name"}, {"n", "last", quantity::count, 9}}, {}, {}};
+    of.rows = {{std::string(1000, 'x'), 7}};
+    const auto writer = find_report_format("markdown")->make({.layout = {.width = any_width}});
+    writer->add({.parts = {part_of(of)}});
+    EXPECT_THAT(writer->text(), HasSubstr("\n| " + std::string(1000, 'x') + " | 7 |\n"));
+}
+
+TEST(ReportMarkdown, HasOneLineForATableWithoutRows) {
+    table of{"mine", "GPU time by name", {{"ns", "GPU", quantity::time_ns}}, {}, {}};
+    of.instead = "none was recorded";
+    EXPECT_THAT(markdown_of({.parts = {part_of(of)}}), testing::EndsWith("\n## GPU time by name: none was recorded\n"));
 }
 
 TEST(ReportMarkdown, HasWhatAStepTakes) {

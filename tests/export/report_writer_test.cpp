@@ -19,6 +19,7 @@ namespace prof::report_writer_test {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -87,6 +88,52 @@ TEST(ReportWriter, HasTheTitleAndTheWarningsAboveAndTheNotesBelowAllReports) {
     EXPECT_LT(text.find("GPU time by kernel"), text.find("rows with less GPU time are left out"));
 }
 
+table wide_table() {
+    table of{"mine",
+             "GPU time by name",
+             {{"name", "name"}, {"ns", "GPU", quantity::time_ns}, {"a", "average", quantity::time_ns, 1}},
+             {},
+             {}};
+    of.rows = {{std::string(60, 'x') + std::string(60, 'y'), 1'000, 100}};
+    of.legend = {{"GPU", "GPU: a time."}, {"average", "average: of all."}};
+    return of;
+}
+
+TEST(ReportWriter, NamesTheColumnsThatDoNotFit) {
+    const report_document document{.parts = {part_of(wide_table())}};
+    const std::string narrow = written("table", {document}, {.layout = {.width = 40}});
+    EXPECT_THAT(narrow, EndsWith("\n\nleft out at 40 columns: average; prof\nreport --wide shows all\nGPU: a time.\n"));
+    const std::string wide = written("table", {document}, {.layout = {.width = any_width}});
+    EXPECT_THAT(wide, HasSubstr("xxxyyy"));
+    EXPECT_THAT(wide, EndsWith("\n\nGPU: a time. average: of all.\n"));
+}
+
+TEST(ReportWriter, HasOneLineForATableWithoutRows) {
+    table of = wide_table();
+    of.instead = "none was recorded";
+    EXPECT_EQ(table_text(of, {}), "GPU time by name: none was recorded\n");
+    of.instead = {};
+    of.rows.clear();
+    EXPECT_EQ(table_text(of, {}), "GPU time by name\n");
+}
+
+// Without its escapes, text in colour is the text without.
+TEST(ReportWriter, ColoursWholeLines) {
+    report_document document{.capture = {.title = "train.py"}, .parts = {part_of(wide_table())}};
+    document.capture.warnings = {"3 names were lost"};
+    document.parts.front().reading_notes = {"few names"};
+    const std::string plain = written("table", {document}, {.layout = {.width = 40}});
+    std::string color = written("table", {document}, {.layout = {.width = 40, .color = true}});
+    EXPECT_THAT(color, HasSubstr("\x1b[1mtrain.py\x1b[0m\n"));
+    EXPECT_THAT(color, HasSubstr("\x1b[33mwarning: 3 names were lost\x1b[0m\n"));
+    EXPECT_THAT(color, HasSubstr("\x1b[2mnote: few names\x1b[0m\n"));
+    EXPECT_EQ(plain.find('\x1b'), std::string::npos);
+    for (std::size_t at = 0; (at = color.find('\x1b')) != std::string::npos;) {
+        color.erase(at, color.find('m', at) + 1 - at);
+    }
+    EXPECT_EQ(color, plain);
+}
+
 // The overview comes first, and all tables have the unit of the largest time.
 TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
     const auto process = [](std::int64_t rank, std::int64_t pid, std::string program, std::int64_t gpu_ns) {
@@ -102,7 +149,7 @@ TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
                                .gpu_sum_ns = gpu_ns};
         table of{"mine", "GPU time by name", {{"name", "name"}, {"ns", "GPU", quantity::time_ns}}, {}, {}};
         of.rows = {{std::string("a"), gpu_ns}};
-        of.legend = "GPU: a time.\n";
+        of.legend = {{"GPU", "GPU: a time."}};
         out.parts = {part_of(of)};
         return out;
     };
@@ -161,14 +208,15 @@ TEST(ReportWriter, PrintsWhatSeveralProcessesShareOnce) {
         document.capture.notes = {"both are \x1b alike", "of capture " + number};
         table of{"mine", "Table " + number, {{"name", "name"}}, {}, {}};
         of.notes = {"both tables", "of table " + number};
-        of.legend = "name: a name\nof table " + number + "'s legend\n";
+        of.rows = {{std::string("a")}};
+        of.legend = {{"name", "name: a name."}, {"", "legend of table " + number + '.'}};
         document.parts = {part_of(of)};
         document.parts.front().reading_notes = {"both reports", "of report " + number};
     }
     const std::string text = written("table", documents);
     EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-    for (const char* const once : {"note: both are ", "note: both tables\n", "note: both reports\n", "\nname: a name\n",
-                                   "\nof table 0's legend\n", "\nof table 1's legend\n"}) {
+    for (const char* const once : {"note: both are ", "note: both tables\n", "note: both reports\n", "\nname: a name.",
+                                   " legend of table 0.", " legend of table 1."}) {
         EXPECT_EQ(count_of(text, once), 1U) << once;
         EXPECT_GT(text.find(once), text.find("note: of report 1")) << once;
     }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "export/lines_of.hpp"
 
@@ -29,6 +30,15 @@ TEST(TextTable, DropsTheLeastImportantColumnsFirst) {
     EXPECT_EQ(lines_of(table.render(40))[0], "name                         must  may");
     EXPECT_EQ(lines_of(table.render(36))[2], "a long name that takes room     1");
     EXPECT_EQ(lines_of(table.render(30))[2], "a long name that…es room     1");
+}
+
+TEST(TextTable, AlignsWideCharacters) {
+    text_table table({{"range", 0, true}, {"n", 0}});
+    table.add_row({"前向传播", "1"});
+    table.add_row({"backward", "22"});
+    table.add_row({"e\u0301te\u0301", "3"});
+    EXPECT_EQ(lines_of(table.render(80)), (std::vector<std::string>{"range      n", "--------  --", "前向传播   1",
+                                                                    "backward  22", "e\u0301te\u0301        3"}));
 }
 
 TEST(TextTable, CutsNamesInTheMiddleBetweenLetters) {

@@ -224,16 +224,21 @@ constexpr auto projection_columns = std::to_array<projection_column>({
      .is_used = has_payload},
 });
 
-constexpr std::string_view range_legend =
-    "host: time between begin and end. GPU: durations of the operations launched\n"
-    "inside, added. self: of those launched in no inner range. busy: time with at\n"
-    "least one running. span: first start to last end. adopted: share of them that\n"
-    "another thread launched for the range. min to stddev: GPU, of one instance.\n"
-    "wait: host time in calls that wait for the GPU. comm: of GPU, NCCL's kernels.\n"
-    "bytes: as the ranges themselves say.\n";
+std::vector<legend_line> range_legend() {
+    return {{"host", "host: time between begin and end."},
+            {"GPU", "GPU: durations of the operations launched inside, added."},
+            {"self", "self: of those launched in no inner range."},
+            {"busy", "busy: time with at least one running."},
+            {"span", "span: first start to last end."},
+            {"adopted", "adopted: share of them that another thread launched for the range."},
+            {"median", "min to stddev: GPU, of one instance."},
+            {"wait", "wait: host time in calls that wait for the GPU."},
+            {"comm", "comm: of GPU, NCCL's kernels."},
+            {"bytes", "bytes: as the ranges themselves say."}};
+}
 
 constexpr std::string_view captured_legend =
-    "(captured): open when a CUDA graph was captured; count: in launches of the graph.\n";
+    "(captured): open when a CUDA graph was captured; count: in launches of the graph.";
 
 std::int64_t largest_time(const std::vector<projection_row>& rows) {
     std::int64_t largest = 0;
@@ -347,11 +352,11 @@ report_part gpu_projection_part(const projection& projected, std::optional<step_
     process.out().unit_ns = largest_time(projected.process_ranges);
     add_rows(process, projected.process_ranges, "start_end", for_people, shown);
 
-    std::string& legend = (projected.process_ranges.empty() ? ranges : process).out().legend;
-    legend = range_legend;
+    std::vector<legend_line>& legend = (projected.process_ranges.empty() ? ranges : process).out().legend;
+    legend = range_legend();
     const bool has_captured = std::any_of(projected.rows.begin(), projected.rows.end(),
                                           [](const projection_row& row) { return row.is_captured; });
-    if (has_captured) legend += captured_legend;
+    if (has_captured) legend.push_back({"", std::string(captured_legend)});
 
     report_part out{.name = ranges.out().report, .has_step = true, .step = std::move(step)};
     out.tables.push_back(std::move(ranges.out()));

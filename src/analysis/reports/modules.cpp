@@ -487,9 +487,9 @@ table modules_report(const report_input& input) {
         out.notes.push_back(std::to_string(left_out) +
                             " rows of modules that lie deeper are left out; --rows all shows them");
     }
-    out.legend =
-        "Each row has the modules within it. backward: of the nodes that autograd made in\n"
-        "the module's calls. * stands for modules of one list and class.\n";
+    out.legend = {{"", "Each row has the modules within it."},
+                  {"backward", "backward: of the nodes that autograd made in the module's calls."},
+                  {"", "* stands for modules of one list and class."}};
     return out;
 }
 

@@ -191,10 +191,9 @@ table pytorch_ops_report(const report_input& input) {
     };
     note(operators.unlinked_nodes, " were made by operators that were not recorded");
     note(operators.ambiguous_nodes, " could be of several threads' operators and stand beside none");
-    out.legend =
-        "self: without PyTorch's ranges inside. total: with them. backward: GPU time of\n"
-        "the backward nodes that were made in it. Work launched by other threads for a\n"
-        "range counts there, not here.\n";
+    out.legend = {{"", "self: without PyTorch's ranges inside. total: with them."},
+                  {"backward", "backward: GPU time of the backward nodes that were made in it."},
+                  {"", "Work launched by other threads for a range counts there, not here."}};
     return out;
 }
 

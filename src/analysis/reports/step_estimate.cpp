@@ -256,9 +256,11 @@ table steps_table(const step_estimate& of) {
         out.notes.push_back(std::to_string(of.rows_left_out) +
                             " rows with less GPU time are left out; prof report --report steps has them");
     }
-    out.legend =
-        "GPU/step: durations of the operations launched inside, added, a step; estimated\n"
-        "from the steps that were captured. +/-: half the 95 % confidence interval.\n";
+    out.legend = {
+        {"GPU/step",
+         "GPU/step: durations of the operations launched inside, added, a step; estimated from the steps that were "
+         "captured."},
+        {"+/-", "+/-: half the 95 % confidence interval."}};
     return out;
 }
 

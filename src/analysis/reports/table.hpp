@@ -61,6 +61,12 @@ struct table_cell {
 
 using table_row = std::vector<table_cell>;  // a cell for each column
 
+// What a column of a table for people means.
+struct legend_line {
+    std::string column;  // its title: the line is shown with the column; "": always
+    std::string text;    // a sentence
+};
+
 struct table {
     std::string report;   // the name of the report that it belongs to: "cuda_gpu_kern_sum"
     std::string heading;  // for people: "GPU time by kernel"; the unit of time follows it
@@ -68,12 +74,13 @@ struct table {
     std::vector<table_row> rows;
     std::vector<std::pair<std::string, table_cell>> totals;  // beside the rows in JSON
     std::vector<std::string> notes{};                        // below the table, a line each; in JSON, too
-    std::string legend{};                                    // the same, where legends are wanted: whole lines
+    std::vector<legend_line> legend{};                       // the same, where legends are wanted
 
     std::string rows_key = "rows";          // of the rows in JSON
     std::string remark{};                   // of the heading, behind the unit of time
     std::vector<table_row> sums{};          // for people, below the rows and a rule
     bool shows_if_empty = true;             // else people get no table without rows
+    std::string instead{};                  // if set, people get this line behind the heading, and no rows
     std::optional<std::int64_t> unit_ns{};  // the time that the unit is chosen for; else the largest of the rows
 };
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "export/report/report_text.hpp"
+#include "export/report/text_style.hpp"
 
 namespace prof {
 namespace {
@@ -22,18 +22,15 @@ void for_each_list(report_document& document, TVisit&& visit) {
     }
 }
 
-void add_new_lines(std::string_view legend, std::vector<std::string>& lines) {
-    while (!legend.empty()) {
-        const std::size_t end = std::min(legend.find('\n'), legend.size());
-        const std::string line(legend.substr(0, end));
-        if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
-        legend.remove_prefix(std::min(end + 1, legend.size()));
+void add_new(const std::vector<std::string>& sentences, std::vector<std::string>& to) {
+    for (const std::string& sentence : sentences) {
+        if (std::find(to.begin(), to.end(), sentence) == to.end()) to.push_back(sentence);
     }
 }
 
 }  // namespace
 
-std::string take_common_lines(std::vector<report_document>& documents) {
+std::string take_common_lines(std::vector<report_document>& documents, const text_layout& layout) {
     std::map<std::string, std::set<std::size_t>> documents_of;
     std::vector<std::string> in_order;
     std::vector<std::string> legend;
@@ -47,7 +44,7 @@ std::string take_common_lines(std::vector<report_document>& documents) {
         });
         for (const report_part& part : documents[i].parts) {
             for (const table& of : part.tables) {
-                if (is_shown(of)) add_new_lines(of.legend, legend);
+                if (is_shown(of)) add_new(shown_legend(of, layout), legend);
             }
         }
     }
@@ -59,10 +56,9 @@ std::string take_common_lines(std::vector<report_document>& documents) {
     // As the notes of one document they are made ready for a terminal, and stand in one block.
     report_document common;
     common.capture.notes = in_order;
-    std::string out = notes_text(common);
+    std::string out = notes_text(common, layout);
     if (!legend.empty() && !out.empty()) out += '\n';
-    for (const std::string& line : legend) out += line + '\n';
-    return out;
+    return out + styled(legend_text(legend, layout.width), text_role::note, layout.color);
 }
 
 }  // namespace prof

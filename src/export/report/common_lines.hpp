@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "analysis/reports/report_document.hpp"
+#include "export/report/report_text.hpp"
 
 namespace prof {
 
 // Takes the notes that more than one of the documents has out of all of them. Returns these and the lines of all
 // tables' legends, each once, as text below the last document; "" if there is none.
-std::string take_common_lines(std::vector<report_document>& documents);
+std::string take_common_lines(std::vector<report_document>& documents, const text_layout& layout);
 
 }  // namespace prof

@@ -3,7 +3,8 @@
 // width. Of the columns it has those that matter most, and long names are shortened: CSV and JSON have all.
 #include <fmt/format.h>
 
-#include <cstdint>
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,42 +41,69 @@ std::vector<std::string_view> lines_in(std::string_view text) {
     return out;
 }
 
-bool is_in_markdown(const table_column& column) noexcept {
-    return !column.title.empty() && column.importance <= least_importance;
-}
+struct markdown_layout {
+    bool is_wide;
+    bool legend;
 
-std::string row_markdown(const table& of, const table_row& row, const time_unit& unit, std::string_view emphasis) {
+    bool shows(const table_column& column) const noexcept {
+        return !column.title.empty() && (is_wide || column.importance <= least_importance);
+    }
+};
+
+std::string row_markdown(const table& of, const table_row& row, const time_unit& unit, const markdown_layout& layout,
+                         std::string_view emphasis) {
+    const std::size_t width = layout.is_wide ? any_width : longest_cell;
     std::string out = "|";
     for (std::size_t i = 0; i < row.size(); ++i) {
-        if (!is_in_markdown(of.columns[i])) continue;
-        const std::string cell = markdown(shortened(cell_text(of.columns[i], row[i], unit), longest_cell));
+        if (!layout.shows(of.columns[i])) continue;
+        const std::string cell = markdown(shortened(cell_text(of.columns[i], row[i], unit), width));
         out += cell.empty() ? " |" : fmt::format(" {}{}{} |", emphasis, cell, emphasis);
     }
     return out + '\n';
 }
 
-std::string table_markdown(const table& of, bool with_legend) {
-    const time_unit unit = unit_of(of);
-    std::string out = "## " + markdown(of.heading);
-    if (has_times(of)) out += fmt::format(", in {}", unit.name);
-    out += markdown(of.remark) + "\n\n|";
+std::string rows_markdown(const table& of, const time_unit& unit, const markdown_layout& layout) {
+    std::string out = "|";
     std::string rule = "|";
     for (const table_column& column : of.columns) {
-        if (!is_in_markdown(column)) continue;
+        if (!layout.shows(column)) continue;
         out += ' ' + markdown(column.title) + " |";
         rule += column.holds == quantity::text ? " :-- |" : " --: |";
     }
     out += '\n' + rule + '\n';
-    for (const table_row& row : of.rows) out += row_markdown(of, row, unit, "");
-    for (const table_row& row : of.sums) out += row_markdown(of, row, unit, "**");
+    for (const table_row& row : of.rows) out += row_markdown(of, row, unit, layout, "");
+    for (const table_row& row : of.sums) out += row_markdown(of, row, unit, layout, "**");
+    return out;
+}
+
+std::string legend_markdown(const table& of, const markdown_layout& layout) {
+    std::string out;
+    for (const legend_line& line : of.legend) {
+        const bool is_shown =
+            line.column.empty() || std::any_of(of.columns.begin(), of.columns.end(), [&](const table_column& column) {
+                return layout.shows(column) && column.title == line.column;
+            });
+        if (is_shown) out += markdown(line.text) + '\n';
+    }
+    return out;
+}
+
+std::string table_markdown(const table& of, const markdown_layout& layout) {
+    const bool has_rows = !of.rows.empty() && of.instead.empty();
+    const time_unit unit = unit_of(of);
+    std::string out = "## " + markdown(of.heading);
+    if (!of.instead.empty()) out += ": " + markdown(of.instead);
+    if (has_rows && has_times(of)) out += fmt::format(", in {}", unit.name);
+    if (has_rows) out += markdown(of.remark) + "\n\n" + rows_markdown(of, unit, layout);
+    if (!has_rows) out += '\n';
     for (const std::string& note : of.notes) out += "\nNote: " + markdown(terminal_safe(note)) + '\n';
-    if (with_legend && !of.legend.empty()) out += '\n' + markdown(of.legend);
+    if (has_rows && layout.legend && !of.legend.empty()) out += '\n' + legend_markdown(of, layout);
     return out;
 }
 
 class markdown_writer final : public report_writer {
 public:
-    explicit markdown_writer(bool with_legend) : with_legend_(with_legend) {}
+    explicit markdown_writer(const markdown_layout& layout) : layout_(layout) {}
 
     void add(const report_document& document) override {
         const capture_heading& capture = document.capture;
@@ -85,9 +113,9 @@ public:
         if (!capture.windows.empty()) out_ += '\n' + markdown(capture.windows) + '\n';
         add_list(lines_above(capture));
         for (const report_part& part : document.parts) {
-            if (part.step) add_list(lines_in(step_text(*part.step, {.width = SIZE_MAX})));
+            if (part.step) add_list(lines_in(step_text(*part.step, {.width = any_width})));
             for (const table& of : part.tables) {
-                if (is_shown(of)) out_ += '\n' + table_markdown(of, with_legend_);
+                if (is_shown(of)) out_ += '\n' + table_markdown(of, layout_);
             }
         }
         const std::vector<std::string> notes = closing_notes(document);
@@ -104,14 +132,15 @@ private:
         for (const TText& line : lines) out_ += "- " + markdown(line) + '\n';
     }
 
-    bool with_legend_;
+    markdown_layout layout_;
     std::string out_;
 };
 
 }  // namespace
 
 std::unique_ptr<report_writer> make_markdown_writer(const writer_options& options) {
-    return std::make_unique<markdown_writer>(options.layout.legend);
+    return std::make_unique<markdown_writer>(
+        markdown_layout{.is_wide = options.layout.width == any_width, .legend = options.layout.legend});
 }
 
 }  // namespace prof

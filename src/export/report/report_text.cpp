@@ -16,17 +16,27 @@
 #include "export/report/cell_text.hpp"
 #include "export/report/common_lines.hpp"
 #include "export/report/report_writer.hpp"
+#include "export/report/text_style.hpp"
 #include "export/report/text_table.hpp"
 
 namespace prof {
 namespace {
 
+// What must be known before the numbers.
+std::string text_above(const capture_heading& capture, const text_layout& layout) {
+    std::string out;
+    for (const std::string& line : lines_above(capture)) {
+        const auto role = line.starts_with("warning: ") ? text_role::warning : text_role::plain;
+        out += styled(line, role, layout.color) + '\n';
+    }
+    return out;
+}
+
 std::string title_text(const capture_heading& capture, const text_layout& layout) {
-    std::string out = terminal_safe(capture.title) + '\n';
+    std::string out = styled(terminal_safe(capture.title), text_role::heading, layout.color) + '\n';
     if (!capture.command.empty()) out += shortened("$ " + terminal_safe(capture.command), layout.width) + '\n';
     if (!capture.windows.empty()) out += capture.windows + '\n';
-    for (const std::string& line : lines_above(capture)) out += line + '\n';
-    return out;
+    return out + text_above(capture, layout);
 }
 
 std::vector<std::string> row_text(const table& of, const table_row& row, const time_unit& unit) {
@@ -36,6 +46,68 @@ std::vector<std::string> row_text(const table& of, const table_row& row, const t
     }
     return cells;
 }
+
+// Which columns a table is too wide for, and how to see them.
+std::string left_out_text(const std::vector<text_table::column>& columns, const std::vector<bool>& shown,
+                          std::size_t width) {
+    std::string names;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (!shown[i]) names += (names.empty() ? "" : ", ") + columns[i].title;
+    }
+    if (names.empty()) return {};
+    return wrapped(fmt::format("left out at {} columns: {}; prof report --wide shows all", width, names), width);
+}
+
+time_unit unit_in(const table& of, const text_layout& layout) {
+    return layout.unit_ns ? time_unit::for_largest(*layout.unit_ns) : unit_of(of);
+}
+
+// A table with the columns that people see.
+struct people_table {
+    std::vector<text_table::column> columns;
+    text_table rows;
+    std::vector<bool> shown;  // per column
+
+    people_table(const table& of, const text_layout& layout) : columns(columns_of(of)), rows(columns) {
+        const time_unit unit = unit_in(of, layout);
+        for (const table_row& row : of.rows) rows.add_row(row_text(of, row, unit));
+        if (!of.sums.empty()) rows.add_rule();
+        for (const table_row& row : of.sums) rows.add_row(row_text(of, row, unit));
+        shown = rows.shown(layout.width);
+    }
+
+    std::vector<std::string> legend(const table& of) const {
+        std::vector<std::string> out;
+        for (const legend_line& line : of.legend) {
+            bool is_shown = line.column.empty();
+            for (std::size_t i = 0; i < columns.size(); ++i) is_shown |= shown[i] && columns[i].title == line.column;
+            if (is_shown) out.push_back(line.text);
+        }
+        return out;
+    }
+
+private:
+    static std::vector<text_table::column> columns_of(const table& of) {
+        std::vector<text_table::column> out;
+        for (const table_column& column : of.columns) {
+            if (!column.title.empty()) out.push_back({column.title, column.importance, column.holds == quantity::text});
+        }
+        return out;
+    }
+};
+
+// The rows, and what explains their columns.
+std::string body_text(const table& of, const text_layout& layout) {
+    const people_table made(of, layout);
+    const std::string text = made.rows.render(layout.width);
+    const std::size_t titles = text.find('\n');
+    std::string out = styled(text.substr(0, titles), text_role::heading, layout.color) + text.substr(titles);
+    std::string below = left_out_text(made.columns, made.shown, layout.width);
+    if (layout.legend) below += legend_text(made.legend(of), layout.width);
+    return below.empty() ? out : out + '\n' + styled(below, text_role::note, layout.color);
+}
+
+bool has_rows(const table& of) noexcept { return !of.rows.empty() && of.instead.empty(); }
 
 // The time that the unit of all tables is chosen for.
 std::int64_t largest_time(const std::vector<report_document>& documents) {
@@ -74,11 +146,11 @@ public:
         for (std::size_t i = 0; i < documents_.size(); ++i) {
             if (shown[i]) with_tables.push_back(documents_[i]);
         }
-        const std::string common = take_common_lines(with_tables);
+        const std::string common = take_common_lines(with_tables, layout);
         std::string out = table_text(overview, layout);
         auto next = with_tables.begin();
         for (std::size_t i = 0; i < documents_.size(); ++i) {
-            out += shown[i] ? '\n' + document_text(*next++, layout) : lines_of_another(documents_[i].capture);
+            out += shown[i] ? '\n' + document_text(*next++, layout) : lines_of_another(documents_[i].capture, layout);
         }
         if (!common.empty()) out += '\n' + common;
         const std::size_t left_out = documents_.size() - with_tables.size();
@@ -92,11 +164,9 @@ private:
     static constexpr std::size_t most_tables = 8;
 
     // Of a process without a table: what must be known of it all the same.
-    static std::string lines_of_another(const capture_heading& capture) {
+    static std::string lines_of_another(const capture_heading& capture, const text_layout& layout) {
         if (capture.warnings.empty()) return {};
-        std::string out = '\n' + terminal_safe(capture.title) + '\n';
-        for (const std::string& line : lines_above(capture)) out += line + '\n';
-        return out;
+        return '\n' + terminal_safe(capture.title) + '\n' + text_above(capture, layout);
     }
 
     text_layout layout_;
@@ -107,27 +177,35 @@ private:
 }  // namespace
 
 std::string table_text(const table& of, const text_layout& layout) {
-    const time_unit unit = layout.unit_ns ? time_unit::for_largest(*layout.unit_ns) : unit_of(of);
-    std::vector<text_table::column> columns;
-    for (const table_column& column : of.columns) {
-        if (!column.title.empty()) columns.push_back({column.title, column.importance, column.holds == quantity::text});
+    std::string heading = of.heading;
+    if (!of.instead.empty()) heading += ": " + of.instead;
+    if (has_rows(of)) {
+        if (has_times(of)) heading += fmt::format(", in {}", unit_in(of, layout).name);
+        heading += of.remark;
     }
-    text_table shown(std::move(columns));
-    for (const table_row& row : of.rows) shown.add_row(row_text(of, row, unit));
-    if (!of.sums.empty()) shown.add_rule();
-    for (const table_row& row : of.sums) shown.add_row(row_text(of, row, unit));
-    std::string out = of.heading;
-    if (has_times(of)) out += fmt::format(", in {}", unit.name);
-    out += of.remark + "\n\n" + shown.render(layout.width);
-    for (const std::string& note : of.notes) out += "\nnote: " + note + '\n';
-    if (layout.legend && !of.legend.empty()) out += '\n' + of.legend;
+    std::string out = styled(heading, text_role::heading, layout.color) + '\n';
+    if (has_rows(of)) out += '\n' + body_text(of, layout);
+    for (const std::string& note : of.notes) {
+        out += '\n' + styled("note: " + note + '\n', text_role::note, layout.color);
+    }
     return out;
 }
 
-std::string notes_text(const report_document& document) {
+std::vector<std::string> shown_legend(const table& of, const text_layout& layout) {
+    return has_rows(of) ? people_table(of, layout).legend(of) : std::vector<std::string>();
+}
+
+std::string legend_text(const std::vector<std::string>& sentences, std::size_t width) {
+    constexpr std::size_t widest = 80;
+    std::string out;
+    for (const std::string& sentence : sentences) out += (out.empty() ? "" : " ") + sentence;
+    return out.empty() ? out : wrapped(out, std::min(width, widest));
+}
+
+std::string notes_text(const report_document& document, const text_layout& layout) {
     std::string out;
     for (const std::string& note : closing_notes(document)) out += "note: " + note + '\n';
-    return out;
+    return styled(out, text_role::note, layout.color);
 }
 
 std::string document_text(const report_document& document, const text_layout& layout) {
@@ -138,7 +216,7 @@ std::string document_text(const report_document& document, const text_layout& la
             if (is_shown(of)) out += '\n' + table_text(of, layout);
         }
     }
-    const std::string notes = notes_text(document);
+    const std::string notes = notes_text(document, layout);
     if (!notes.empty()) out += '\n' + notes;
     return out;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/reports/report_document.hpp"
 #include "analysis/reports/table.hpp"
@@ -13,10 +14,13 @@
 
 namespace prof {
 
+inline constexpr std::size_t any_width = SIZE_MAX;  // all columns and whole names
+
 struct text_layout {
     std::size_t width = 120;
     bool legend = true;                     // lines that explain the columns
     std::optional<std::int64_t> unit_ns{};  // all tables have the unit for this time; else each has its own
+    bool color = false;                     // headings, warnings and notes look different in a terminal
 };
 
 // All of it: the capture's title, its command line, what must be known before the numbers, the reports, and the notes.
@@ -26,7 +30,10 @@ std::string document_text(const report_document& document, const text_layout& la
 // What a step takes: two lines; where no launch of GPU work was recorded, one.
 std::string step_text(const step_figures& steps, const text_layout& layout);
 std::string table_text(const table& of, const text_layout& layout);
+// What explains the columns that are shown at this width: sentences, and as a paragraph.
+std::vector<std::string> shown_legend(const table& of, const text_layout& layout);
+std::string legend_text(const std::vector<std::string>& sentences, std::size_t width);
 // Of the capture and of its reports, one line each; empty when all is well.
-std::string notes_text(const report_document& document);
+std::string notes_text(const report_document& document, const text_layout& layout = {});
 
 }  // namespace prof

@@ -17,24 +17,7 @@
 namespace prof {
 namespace {
 
-// Words of `text` in lines of at most `width` cells; those after the first begin with blanks.
-std::string wrapped(std::string_view text, std::size_t width) {
-    constexpr std::string_view indent = "      ";
-    std::string out;
-    std::size_t column = 0;
-    while (!text.empty()) {
-        const std::string_view word = text.substr(0, std::min(text.find(' ', 1), text.size()));
-        text.remove_prefix(word.size());
-        if (column != 0 && column + display_width(word) > width) {
-            out.append("\n").append(indent).append(word.substr(1));
-            column = indent.size() + display_width(word) - 1;
-        } else {
-            out += word;
-            column += display_width(word);
-        }
-    }
-    return out + '\n';
-}
+constexpr std::string_view indent = "      ";  // of a line's continuation
 
 // Times of a step, in one unit, of which hundredths are shown (of microseconds tenths).
 class step_times {
@@ -140,7 +123,7 @@ std::string step_text(const step_figures& steps, const text_layout& layout) {
         length += fmt::format(" (median of {}, mean {}", with_thousands(steps.steps), times(steps.host_ns));
     }
     length += fmt::format("; {})", what_steps_are(steps));
-    std::string out = wrapped(length, layout.width);
+    std::string out = wrapped(length, layout.width, indent);
     if (!steps.has_gpu) return out;
 
     std::string gpu = "GPU:  busy " + times.with_unit(steps.gpu_busy_ns);
@@ -153,7 +136,7 @@ std::string step_text(const step_figures& steps, const text_layout& layout) {
         gpu += " (more than the step is long: the host ran ahead)";
     }
     if (times(steps.gpu_busy_ns) != times(steps.gpu_sum_ns)) gpu += ", operations " + times(steps.gpu_sum_ns);
-    return out + wrapped(gpu + parts_text(steps, times), layout.width);
+    return out + wrapped(gpu + parts_text(steps, times), layout.width, indent);
 }
 
 }  // namespace prof

@@ -27,7 +27,7 @@ std::string time_unit::format(double value_ns) const {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
-std::string text_table::render(std::size_t width) const {
+std::vector<std::size_t> text_table::natural_widths() const {
     std::vector<std::size_t> widths(columns_.size());
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         widths[i] = display_width(columns_[i].title);
@@ -35,30 +35,42 @@ std::string text_table::render(std::size_t width) const {
             if (!row.empty()) widths[i] = std::max(widths[i], display_width(row[i]));
         }
     }
+    return widths;
+}
 
-    std::vector<bool> shown(columns_.size(), true);
-    const auto total = [&](std::size_t name_width_limit) {
-        std::size_t sum = 0;
-        std::size_t count = 0;
-        for (std::size_t i = 0; i < columns_.size(); ++i) {
-            if (!shown[i]) continue;
-            sum += columns_[i].flexible ? std::min(widths[i], name_width_limit) : widths[i];
-            ++count;
-        }
-        return sum + gap * (count - 1);
-    };
+std::size_t text_table::width_of(const std::vector<std::size_t>& widths, const std::vector<bool>& shown,
+                                 std::size_t longest_name) const {
+    std::size_t sum = 0;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        if (!shown[i]) continue;
+        sum += columns_[i].flexible ? std::min(widths[i], longest_name) : widths[i];
+        ++count;
+    }
+    return sum + gap * (std::max<std::size_t>(count, 1) - 1);
+}
+
+std::vector<bool> text_table::shown(std::size_t width) const {
+    const std::vector<std::size_t> widths = natural_widths();
+    std::vector<bool> out(columns_.size(), true);
     int most = 0;  // the number of the least important columns still shown
     for (const column& c : columns_) most = std::max(most, c.importance);
-    for (; most > 0 && total(least_name_width * 2) > width; --most) {
-        for (std::size_t i = 0; i < columns_.size(); ++i) shown[i] = shown[i] && columns_[i].importance < most;
+    for (; most > 0 && width_of(widths, out, least_name_width * 2) > width; --most) {
+        for (std::size_t i = 0; i < columns_.size(); ++i) out[i] = out[i] && columns_[i].importance < most;
     }
+    return out;
+}
+
+std::string text_table::render(std::size_t width) const {
+    const std::vector<bool> shown = this->shown(width);
+    std::vector<std::size_t> widths = natural_widths();
     std::vector<std::size_t> flexible;  // narrowest first: what those leave the wider ones share
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         if (columns_[i].flexible && shown[i]) flexible.push_back(i);
     }
     std::stable_sort(flexible.begin(), flexible.end(),
                      [&](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
-    const std::size_t others = total(0);
+    const std::size_t others = width_of(widths, shown, 0);
     std::size_t left = width > others ? width - others : 0;
     for (std::size_t i = 0; i < flexible.size(); ++i) {
         std::size_t& of = widths[flexible[i]];

@@ -37,10 +37,17 @@ public:
     void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
     void add_rule() { rows_.emplace_back(); }
 
-    // No line is longer than `width` cells unless the columns of importance 0 alone are.
+    // No line is longer than `width` cells unless the columns of importance 0 alone are. The first has the titles.
     std::string render(std::size_t width) const;
+    // Per column, whether it is shown.
+    std::vector<bool> shown(std::size_t width) const;
 
 private:
+    std::vector<std::size_t> natural_widths() const;
+    // Of the columns that are shown, names with at most `longest_name` cells.
+    std::size_t width_of(const std::vector<std::size_t>& widths, const std::vector<bool>& shown,
+                         std::size_t longest_name) const;
+
     std::vector<column> columns_;
     std::vector<std::vector<std::string>> rows_;  // an empty one is a rule
 };
