@@ -45,6 +45,9 @@ TEST(Projection, SumsGpuTimeByPath) {
     const projection_row iteration = row_at(p, "iteration #");
     EXPECT_EQ(iteration.instances, 2U);
     EXPECT_EQ(iteration.host_ns, 200);
+    EXPECT_EQ(iteration.host_self_ns, 200 - 7 - 10);
+    EXPECT_EQ(iteration.host_min_ns, 100);
+    EXPECT_EQ(iteration.host_max_ns, 100);
     EXPECT_EQ(iteration.gpu_child_ns, 70);
     EXPECT_EQ(iteration.gpu_busy_ns, 75);
     EXPECT_EQ(iteration.gpu_span_ns, (95 - 50) + (290 - 250));
@@ -55,6 +58,10 @@ TEST(Projection, SumsGpuTimeByPath) {
 
     const projection_row forward = row_at(p, "iteration #/forward");
     EXPECT_EQ(forward.host_ns, 7 + 10);
+    EXPECT_EQ(forward.host_self_ns, 7 + 10);
+    EXPECT_EQ(forward.host_min_ns, 7);
+    EXPECT_EQ(forward.host_median_ns, 8.5);
+    EXPECT_EQ(forward.host_max_ns, 10);
     EXPECT_EQ(forward.gpu_span_ns, (82 - 50) + 40);
     EXPECT_EQ(forward.depth, 1U);
     EXPECT_EQ(forward.parent, 0U);
@@ -63,6 +70,19 @@ TEST(Projection, SumsGpuTimeByPath) {
     EXPECT_EQ(forward.instance_max_ns, 40);
     EXPECT_EQ(forward.instance_median_ns, 35);
     EXPECT_DOUBLE_EQ(forward.instance_stddev_ns, std::sqrt(50.0));
+}
+
+// a of one domain ends before b of another, which was pushed inside it; an autograd thread works at the same time.
+TEST(Projection, HasTheHostTimeOutsideInnerRangesOfTheThread) {
+    capture_builder capture;
+    const std::uint16_t other = capture.domain("other");
+    capture.thread("python").push(0, "a").launch(1, 1).push(10, "b", other).pop(30).pop(50, other);
+    capture.thread("pt_autograd_0").push(5, "node").launch(6, 2).pop(25);
+    capture.kernel(1, 100, 110).kernel(2, 120, 130);
+    const projection p = project(capture.build());
+    EXPECT_EQ(row_at(p, "a").host_self_ns, 30 - 20);
+    EXPECT_EQ(row_at(p, "a/b").host_self_ns, 40);
+    EXPECT_EQ(row_at(p, "a/node").host_self_ns, 20);
 }
 
 TEST(Projection, KeepsNamesApartWhenFoldingIsOff) {

@@ -163,6 +163,43 @@ TEST(ReportText, ShowsHostBesideGpu) {
     EXPECT_THAT(line_with(text, "all GPU work"), HasSubstr("550.000  100.0 %"));
 }
 
+// Without GPU work the table is of host times: no column, row or total of zeros.
+TEST(ReportText, IsOfHostTimesWithoutGpuWork) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    main.push(0, "step").push(1'000, "load").pop(3'000).push(4'000, "load").pop(9'000).pop(10'000);
+    const timeline data = capture.build();
+    EXPECT_EQ(projection_text(project(data), {}),
+              "Host time by range, in us\n"
+              "\n"
+              "range   count   total   self    each     min  median     max\n"
+              "------  -----  ------  -----  ------  ------  ------  ------\n"
+              "step        1  10.000  3.000  10.000  10.000  10.000  10.000\n"
+              "  load      2   7.000  7.000   3.500   2.000   3.500   5.000\n"
+              "\n"
+              "total: time between begin and end. self: without the ranges directly inside, on\n"
+              "the same thread. min to max: of one instance.\n");
+    EXPECT_EQ(projection_json("x", data, {}, project(data))["rows"][1]["host_median_ns"], 3500);
+    EXPECT_EQ(projection_json("x", data, {}, project(data))["rows"].size(), 5U) << "programs get all rows";
+    EXPECT_EQ(projection_text(project({}), {}), "Host time by range: no range was recorded\n");
+    people_layout layout;
+    layout.rows = 1;
+    EXPECT_THAT(projection_notes(project(data), layout), HasSubstr("rows with less host time are left out"));
+}
+
+// A wait without a recorded operation is host time that has no range.
+TEST(ReportText, HasTheWaitsOfACaptureWithoutGpuWork) {
+    projection projected;
+    projected.rows.emplace_back().path = "step";
+    projected.rows.back().instances = 1;
+    projected.rows.emplace_back().path = "(no range)";
+    projected.rows.back().kind = row_kind::no_range;
+    projected.rows.back().wait_ns = 5'000;
+    const std::string text = projection_text(projected, {});
+    EXPECT_THAT(line_with(text, "median"), EndsWith("wait"));
+    EXPECT_THAT(line_with(text, "(no range)"), EndsWith("5.000"));
+}
+
 TEST(Reports, MarkCapturedRows) {
     const timeline data = graph_capture();
     projection projected = project(data);

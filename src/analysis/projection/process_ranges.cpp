@@ -89,11 +89,13 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
     row.instances = ranges.size();
 
     std::vector<std::int64_t> sums_ns;
+    std::vector<std::int64_t> hosts_ns;
     std::vector<std::uint32_t> row_ops;  // each operation once, even if it counts for several instances
     std::size_t taken_until = 0;
     for (const std::uint32_t index : ranges) {
         const timeline_range& range = data.ranges[index];
         row.host_ns += range.end_ns - range.start_ns;
+        hosts_ns.push_back(range.end_ns - range.start_ns);
         if (range.payload_kind == payload_type::bytes) add_saturating(row.payload_bytes, range.payload);
         const std::size_t first = work.first_call(range.start_ns);
         const std::size_t last = work.first_call(range.end_ns);
@@ -122,6 +124,7 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
     row.ops = row_ops.size();
     row.gpu_busy_ns = busy.total_ns();
     set_instance_statistics(row, sums_ns);
+    set_host_statistics(row, hosts_ns);
     return row;
 }
 
@@ -199,6 +202,14 @@ void set_instance_statistics(projection_row& row, const std::vector<std::int64_t
     row.instance_max_ns = *largest;
     row.instance_median_ns = median(sums_ns);
     row.instance_stddev_ns = sample_stddev(sums_ns);
+}
+
+void set_host_statistics(projection_row& row, const std::vector<std::int64_t>& durations_ns) {
+    if (durations_ns.empty()) return;
+    const auto [shortest, longest] = std::minmax_element(durations_ns.begin(), durations_ns.end());
+    row.host_min_ns = *shortest;
+    row.host_max_ns = *longest;
+    row.host_median_ns = median(durations_ns);
 }
 
 }  // namespace prof

@@ -16,5 +16,7 @@ std::vector<projection_row> project_process_ranges(const timeline& data, const h
 
 // Sets the row's instance_ columns from the GPU sums of its instances.
 void set_instance_statistics(projection_row& row, const std::vector<std::int64_t>& sums_ns);
+// Sets host_min_ns, host_median_ns and host_max_ns from the host durations of its instances.
+void set_host_statistics(projection_row& row, const std::vector<std::int64_t>& durations_ns);
 
 }  // namespace prof

@@ -100,10 +100,15 @@ private:
 
     void count_instances() {
         std::vector<std::vector<std::int64_t>> sums_ns(rows_.size());
+        std::vector<std::vector<std::int64_t>> hosts_ns(rows_.size());
+        const std::vector<std::int64_t> inside_ns = host_time_inside();
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const std::uint32_t node = tree_.node_of(i);
             if (node == npos) continue;
-            rows_[node].host_ns += data_.ranges[i].end_ns - data_.ranges[i].start_ns;
+            const std::int64_t duration_ns = data_.ranges[i].end_ns - data_.ranges[i].start_ns;
+            rows_[node].host_ns += duration_ns;
+            rows_[node].host_self_ns += duration_ns - inside_ns[i];
+            hosts_ns[node].push_back(duration_ns);
             if (data_.ranges[i].payload_kind == payload_type::bytes) {
                 add_saturating(rows_[node].payload_bytes, data_.ranges[i].payload);
             }
@@ -113,7 +118,24 @@ private:
             const std::uint32_t node = tree_.node_of_replayed(i);
             count_instance(node, replayed_[i], sums_ns[node]);
         }
-        for (std::size_t node = 0; node < rows_.size(); ++node) set_instance_statistics(rows_[node], sums_ns[node]);
+        for (std::size_t node = 0; node < rows_.size(); ++node) {
+            set_instance_statistics(rows_[node], sums_ns[node]);
+            set_host_statistics(rows_[node], hosts_ns[node]);
+        }
+    }
+
+    // By range: how long ranges directly inside, on its own thread, were open.
+    std::vector<std::int64_t> host_time_inside() const {
+        std::vector<std::int64_t> out(data_.ranges.size());
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            if (tree_.node_of(i) == npos || !is_range(att_.parent[i])) continue;
+            const timeline_range& range = data_.ranges[i];
+            const timeline_range& around = data_.ranges[att_.parent[i]];
+            if (around.thread != range.thread) continue;
+            // Pops of two domains may interleave: the inner range may end last.
+            out[att_.parent[i]] += std::max<std::int64_t>(std::min(range.end_ns, around.end_ns) - range.start_ns, 0);
+        }
+        return out;
     }
 
     void count_instance(std::uint32_t node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {

@@ -33,8 +33,9 @@ struct projection_row {
     bool is_captured = false;  // open when a CUDA graph was captured; its instances are in launches of the graph
     bool is_observed = false;  // a phase that libprof observed, not one of the program's ranges
     std::uint64_t instances = 0;
-    std::int64_t host_ns = 0;     // host durations added; 0 if captured
-    std::int64_t gpu_sum_ns = 0;  // of all operations that count for the row: self + child
+    std::int64_t host_ns = 0;       // host durations added; 0 if captured
+    std::int64_t host_self_ns = 0;  // the same without the ranges directly inside, on the range's own thread
+    std::int64_t gpu_sum_ns = 0;    // of all operations that count for the row: self + child
     std::int64_t gpu_self_ns = 0;
     std::int64_t gpu_child_ns = 0;
     std::int64_t gpu_busy_ns = 0;
@@ -55,6 +56,10 @@ struct projection_row {
     double instance_median_ns = 0;
     std::int64_t instance_max_ns = 0;
     double instance_stddev_ns = 0;  // sample standard deviation (n − 1); 0 for one instance
+    // The host duration of an instance; 0 if captured.
+    std::int64_t host_min_ns = 0;
+    double host_median_ns = 0;
+    std::int64_t host_max_ns = 0;
 };
 
 struct projection {

@@ -117,6 +117,7 @@ private:
         sums.parent = at;
         sums.depth = at == npos ? 0 : rows_[at].depth + 1;
         sums.gpu_self_ns += row.gpu_self_ns;
+        sums.host_self_ns += row.host_self_ns;
         sums.self_ops += row.self_ops;
         sums.gpu_sum_ns = sums.gpu_self_ns;
         sums.ops = sums.self_ops;

@@ -25,8 +25,8 @@ struct row_limits {
 
 struct shown_row {
     // If the row stands for others: depth and parent are theirs. Added over all of them: instances, gpu_self_ns (also
-    // as gpu_sum_ns), self_ops (also as ops) and payload_bytes. Added over the outermost of them, whose figures include
-    // what is inside: host_ns, wait_ns and communication_ns. The rest is 0.
+    // as gpu_sum_ns), host_self_ns, self_ops (also as ops) and payload_bytes. Added over the outermost of them, whose
+    // figures include what is inside: host_ns, wait_ns and communication_ns. The rest is 0.
     projection_row figures;
     std::uint32_t row = npos;      // its index; npos if it stands for others
     std::uint64_t stands_for = 0;  // number of rows it stands for, without those that are too deep

@@ -75,8 +75,9 @@ table_cell payload_cell(const projection_line& of) {
 }
 
 struct projection_column {
-    std::string_view key{};    // this and the next four are those of table_column
-    std::string_view title{};  // first_title is replaced by the title that the table gives
+    std::string_view key{};         // this and the next five are those of table_column
+    std::string_view title{};       // first_title is replaced by the title that the table gives
+    std::string_view host_title{};  // the title in a table of host times, of a capture without GPU work
     quantity holds = quantity::text;
     int importance = 0;
     column_formats formats = column_formats::csv_and_json;
@@ -88,6 +89,7 @@ struct projection_column {
 
 constexpr std::string_view first_title = "range";
 
+bool has_host_self(const projection_row& row) { return row.host_self_ns != 0; }
 bool has_wait(const projection_row& row) { return row.wait_ns != 0; }
 bool has_communication(const projection_row& row) { return row.communication_ns != 0; }
 bool has_payload(const projection_row& row) { return row.payload_bytes != 0; }
@@ -104,7 +106,7 @@ constexpr auto projection_columns = std::to_array<projection_column>({
     {.key = "name",
      .formats = column_formats::json,
      .cell = [](const projection_line& of) { return table_cell(of.row.name); }},
-    {.title = first_title, .cell = name_cell, .adds_up = true},
+    {.title = first_title, .host_title = first_title, .cell = name_cell, .adds_up = true},
     {.key = "depth",
      .holds = quantity::count,
      .cell = [](const projection_line& of) { return table_cell(of.row.depth); }},
@@ -118,6 +120,7 @@ constexpr auto projection_columns = std::to_array<projection_column>({
      .cell = [](const projection_line& of) { return table_cell(of.row.is_observed); }},
     {.key = "instances",
      .title = "count",
+     .host_title = "count",
      .holds = quantity::count,
      .cell = [](const projection_line& of) { return of_range(of, of.row.instances); },
      .adds_up = true},
@@ -127,9 +130,32 @@ constexpr auto projection_columns = std::to_array<projection_column>({
      .cell = [](const projection_line& of) { return table_cell(of.row.merged_names); }},
     {.key = "host_ns",
      .title = "host",
+     .host_title = "total",
      .holds = quantity::time_ns,
      .cell = [](const projection_line& of) { return of_host(of, of.row.host_ns); },
      .adds_up = true},
+    {.host_title = "self",
+     .holds = quantity::time_ns,
+     .importance = 1,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.host_self_ns); },
+     .adds_up = true,
+     .is_used = has_host_self},
+    {.host_title = "each",
+     .holds = quantity::time_ns,
+     .importance = 3,
+     .cell = [](const projection_line& of) { return of_range(of, per_instance(of, of.row.host_ns)); }},
+    {.host_title = "min",
+     .holds = quantity::time_ns,
+     .importance = 2,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.host_min_ns); }},
+    {.host_title = "median",
+     .holds = quantity::time_ns,
+     .importance = 2,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.host_median_ns); }},
+    {.host_title = "max",
+     .holds = quantity::time_ns,
+     .importance = 2,
+     .cell = [](const projection_line& of) { return of_range(of, of.row.host_max_ns); }},
     {.key = "gpu_sum_ns",
      .title = "GPU",
      .holds = quantity::time_ns,
@@ -200,6 +226,7 @@ constexpr auto projection_columns = std::to_array<projection_column>({
      .importance = 9,
      .cell = [](const projection_line& of) { return of_range(of, of.row.instance_stddev_ns); }},
     {.title = "wait",
+     .host_title = "wait",
      .holds = quantity::time_ns,
      .importance = 2,
      .cell = [](const projection_line& of) { return table_cell(of.row.wait_ns); },
@@ -217,11 +244,24 @@ constexpr auto projection_columns = std::to_array<projection_column>({
      .cell = [](const projection_line& of) { return table_cell(of.row.wait_ns); }},
     {.key = "payload_bytes",
      .title = "bytes",
+     .host_title = "bytes",
      .holds = quantity::bytes,
      .importance = 2,
      .cell = payload_cell,
      .adds_up = true,
      .is_used = has_payload},
+    {.key = "host_self_ns",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return table_cell(of.row.host_self_ns); }},
+    {.key = "host_min_ns",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return table_cell(of.row.host_min_ns); }},
+    {.key = "host_median_ns",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return table_cell(of.row.host_median_ns); }},
+    {.key = "host_max_ns",
+     .holds = quantity::time_ns,
+     .cell = [](const projection_line& of) { return table_cell(of.row.host_max_ns); }},
 });
 
 std::vector<legend_line> range_legend() {
@@ -237,6 +277,14 @@ std::vector<legend_line> range_legend() {
             {"bytes", "bytes: as the ranges themselves say."}};
 }
 
+std::vector<legend_line> host_legend() {
+    return {{"total", "total: time between begin and end."},
+            {"self", "self: without the ranges directly inside, on the same thread."},
+            {"median", "min to max: of one instance."},
+            {"wait", "wait: in calls that wait for the GPU."},
+            {"bytes", "bytes: as the ranges themselves say."}};
+}
+
 constexpr std::string_view captured_legend =
     "(captured): open when a CUDA graph was captured; count: in launches of the graph.";
 
@@ -244,6 +292,16 @@ std::int64_t largest_time(const std::vector<projection_row>& rows) {
     std::int64_t largest = 0;
     for (const projection_row& row : rows) largest = std::max({largest, row.host_ns, row.gpu_sum_ns, row.gpu_span_ns});
     return largest;
+}
+
+// Without GPU work, people get host times, and no columns and rows of zeros.
+bool is_of_host(const projection& projected) noexcept { return projected.total_ops == 0; }
+
+std::vector<projection_row> rows_for_people(const projection& projected) {
+    std::vector<projection_row> out = projected.rows;
+    if (!is_of_host(projected)) return out;
+    std::erase_if(out, [](const projection_row& row) { return row.kind != row_kind::range && row.wait_ns == 0; });
+    return out;
 }
 
 class projection_table {
@@ -256,7 +314,8 @@ public:
         for (const projection_column& column : projection_columns) {
             if (column.key.empty() && !for_people) continue;
             const bool is_shown = column.is_used == nullptr || std::any_of(rows.begin(), rows.end(), column.is_used);
-            const std::string_view shown = column.title == first_title ? title : column.title;
+            const std::string_view own = is_of_host(projected) ? column.host_title : column.title;
+            const std::string_view shown = own == first_title ? title : own;
             out_.columns.push_back({.key = std::string(column.key),
                                     .title = std::string(is_shown ? shown : std::string_view()),
                                     .holds = column.holds,
@@ -330,7 +389,8 @@ report_part gpu_projection_part(const projection& projected, std::optional<step_
                                 const std::optional<row_limits>& for_people) {
     std::vector<shown_row> shown;
     projection_table ranges(projected, projected.rows, first_title, for_people.has_value());
-    ranges.out().heading = "GPU time by range";
+    const bool is_gpu = !is_of_host(projected);
+    ranges.out().heading = is_gpu ? "GPU time by range" : "Host time by range";
     ranges.out().unit_ns = std::max(largest_time(projected.rows), projected.total_gpu_ns);
     ranges.out().totals = {{"fold", projected.fold.text()},
                            {"total_gpu_ns", projected.total_gpu_ns},
@@ -341,19 +401,24 @@ report_part gpu_projection_part(const projection& projected, std::optional<step_
                            {"ops_of_ambiguous_captures", projected.ops_of_ambiguous_captures},
                            {"communication_ns", projected.communication_ns},
                            {"wait_ns", projected.wait_ns}};
-    add_rows(ranges, projected.rows, {}, for_people, shown);
-    ranges.add_sum(all_work(projected));
+    if (for_people) {
+        add_rows(ranges, rows_for_people(projected), {}, for_people, shown);
+    } else {
+        add_rows(ranges, projected.rows, {}, for_people, shown);
+    }
+    if (is_gpu) ranges.add_sum(all_work(projected));
+    if (ranges.out().rows.empty()) ranges.out().instead = "no range was recorded";
 
     projection_table process(projected, projected.process_ranges, "start/end range", for_people.has_value());
     process.out().heading = "Start/end ranges";
-    process.out().remark = ": operations launched between start and end by whatever thread";
+    if (is_gpu) process.out().remark = ": operations launched between start and end by whatever thread";
     process.out().rows_key = "process_ranges";
     process.out().shows_if_empty = false;
     process.out().unit_ns = largest_time(projected.process_ranges);
     add_rows(process, projected.process_ranges, "start_end", for_people, shown);
 
     std::vector<legend_line>& legend = (projected.process_ranges.empty() ? ranges : process).out().legend;
-    legend = range_legend();
+    legend = is_gpu ? range_legend() : host_legend();
     const bool has_captured = std::any_of(projected.rows.begin(), projected.rows.end(),
                                           [](const projection_row& row) { return row.is_captured; });
     if (has_captured) legend.push_back({"", std::string(captured_legend)});

@@ -41,21 +41,20 @@ std::string merged_names_note(const projection& projected, const std::vector<sho
                        rows);
 }
 
-std::string left_out_note(const std::vector<shown_row>& shown) {
+std::string left_out_note(const projection& projected, const std::vector<shown_row>& shown) {
     std::uint64_t count = 0;
     for (const shown_row& row : shown) count += row.stands_for;
     if (count == 0) return {};
     return fmt::format(
-        "{} rows with less GPU time are left out, and \"… more rows\" have their sums; --rows all "
-        "shows them",
-        with_thousands(count));
+        "{} rows with less {} time are left out, and \"… more rows\" have their sums; --rows all shows them",
+        with_thousands(count), projected.total_ops == 0 ? "host" : "GPU");
 }
 
 }  // namespace
 
 std::vector<std::string> projection_notes(const projection& projected, const std::vector<shown_row>& shown) {
     std::vector<std::string> out;
-    for (std::string note : {left_out_note(shown), merged_names_note(projected, shown)}) {
+    for (std::string note : {left_out_note(projected, shown), merged_names_note(projected, shown)}) {
         if (!note.empty()) out.push_back(std::move(note));
     }
     for (const projection_row& row : projected.rows) {

@@ -5,7 +5,7 @@ import collections
 import statistics
 
 from attribution import AMBIGUOUS, NO_RANGE, UNMATCHED, are_different_things, most_on_a_thread
-from program import printable, unescaped
+from program import chain, printable, unescaped
 
 
 class Work:
@@ -52,6 +52,26 @@ def instance_columns(sums):
         "instance_max_ns": max(sums, default=0),
         "instance_stddev_ns": statistics.stdev(sums) if len(sums) > 1 else 0,
     }
+
+
+def host_columns(durations):
+    return {
+        "host_min_ns": min(durations, default=0),
+        "host_median_ns": statistics.median(durations) if durations else 0,
+        "host_max_ns": max(durations, default=0),
+    }
+
+
+def host_time_inside(attribution):
+    """Of each range: how long the push/pop ranges directly inside were open, while it was."""
+    inside = collections.Counter()
+    for r in attribution.program.ranges:
+        if r.style != "push_pop" or r.is_operator or not attribution.keeps(r):
+            continue
+        around = next((each for each in chain(r.parent) if attribution.keeps(each)), None)
+        if around is not None:
+            inside[around] += max(min(r.end, around.end) - r.start, 0)
+    return inside
 
 
 def merged_names(ranges):
@@ -133,6 +153,7 @@ def projection(attribution):
         if not around:
             waits[(NO_RANGE, None),] += length
     found = {}
+    inside = host_time_inside(attribution)
     for row in rows.all():
         work, own = rows.work[row], rows.own[row]
         instances = rows.instances.get(row, {})
@@ -156,6 +177,8 @@ def projection(attribution):
             "self_ops": len(own.ops),
             "adopted_ops": len(adopted),
             "adopted_ns": sum(op.duration for op in adopted),
+            "host_self_ns": sum(r.duration - inside[r] for r in real),
+            **host_columns([r.duration for r in real]),
             **instance_columns([each.sum for each in instances.values()]),
             "communication_ns": sum(op.duration for op in work.ops if communicates(op)),
             "wait_ns": waits[row],
@@ -209,6 +232,8 @@ def process_ranges(attribution):
             "self_ops": 0,
             "adopted_ops": 0,
             "adopted_ns": 0,
+            "host_self_ns": 0,
+            **host_columns([r.duration for r in instances]),
             **instance_columns([sum(op.duration for op in each) for each in work]),
             "communication_ns": sum(op.duration for op in ops if communicates(op)),
             "wait_ns": 0,
