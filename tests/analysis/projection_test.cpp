@@ -81,7 +81,7 @@ TEST(Projection, HasTheHostTimeOutsideInnerRangesOfTheThread) {
     capture.kernel(1, 100, 110).kernel(2, 120, 130);
     const projection p = project(capture.build());
     EXPECT_EQ(row_at(p, "a").host_self_ns, 30 - 20);
-    EXPECT_EQ(row_at(p, "a/b").host_self_ns, 40);
+    EXPECT_EQ(row_at(p, "a/other:b").host_self_ns, 40);
     EXPECT_EQ(row_at(p, "a/node").host_self_ns, 20);
 }
 

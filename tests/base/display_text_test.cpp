@@ -40,8 +40,9 @@ TEST(DisplayWidth, AgreesWithTheCLibrary) {
                             block{0x20D0, 0x20DC}, block{0x3041, 0x3096}, block{0x30A1, 0x30FF}, block{0x4E00, 0x9FA5},
                             block{0xAC00, 0xD7A3}, block{0xFF01, 0xFF60}}) {
         for (char32_t code = of.first; code <= of.last; ++code) {
-            ASSERT_EQ(static_cast<int>(display_width(utf8(code))), wcwidth(static_cast<wchar_t>(code)))
-                << std::hex << static_cast<unsigned>(code);
+            const int cells = wcwidth(static_cast<wchar_t>(code));
+            if (cells < 0) continue;  // not assigned
+            ASSERT_EQ(static_cast<int>(display_width(utf8(code))), cells) << std::hex << static_cast<unsigned>(code);
         }
     }
     std::setlocale(LC_CTYPE, "C");
@@ -49,9 +50,9 @@ TEST(DisplayWidth, AgreesWithTheCLibrary) {
 
 TEST(Shortened, NeverSplitsACharacter) {
     EXPECT_EQ(shortened("前向传播梯度更新", 16), "前向传播梯度更新");
-    EXPECT_EQ(shortened("前向传播梯度更新", 9), "前向…新");
+    EXPECT_EQ(shortened("前向传播梯度更新", 9), "前向传…新");
     EXPECT_EQ(shortened("e\u0301e\u0301e\u0301e\u0301e\u0301", 3), "e\u0301e\u0301…");
-    EXPECT_EQ(shortened("abcde\u0301fge\u0301", 4), "abc…");  // a third of three cells is one: the mark takes none
+    EXPECT_EQ(shortened("abcde\u0301fge\u0301", 4), "ab…e\u0301");
     for (std::size_t width = 0; width <= 16; ++width) {
         EXPECT_LE(display_width(shortened("a前b🚀c\u0301向d传e播f", width)), width);
     }

@@ -474,6 +474,7 @@ TEST(ReportText, FoldsRowsThatDoNotFit) {
     projected.rows.emplace_back().kind = row_kind::no_range;
     projected.rows.back().path = "(no range)";
     projected.total_gpu_ns = 9'000;
+    projected.total_ops = 9000;
     people_layout layout;
     layout.rows = 4;
     const std::string text = projection_text(projected, layout);
