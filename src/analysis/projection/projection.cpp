@@ -128,12 +128,14 @@ private:
     std::vector<std::int64_t> host_time_inside() const {
         std::vector<std::int64_t> out(data_.ranges.size());
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-            if (tree_.node_of(i) == npos || !is_range(att_.parent[i])) continue;
+            if (tree_.node_of(i) == npos) continue;
             const timeline_range& range = data_.ranges[i];
-            const timeline_range& around = data_.ranges[att_.parent[i]];
-            if (around.thread != range.thread) continue;
+            std::uint32_t around = range.parent;
+            while (around != npos && tree_.node_of(around) == npos) around = data_.ranges[around].parent;
+            if (around == npos) continue;
             // Pops of two domains may interleave: the inner range may end last.
-            out[att_.parent[i]] += std::max<std::int64_t>(std::min(range.end_ns, around.end_ns) - range.start_ns, 0);
+            const std::int64_t end_ns = std::min(range.end_ns, data_.ranges[around].end_ns);
+            out[around] += std::max<std::int64_t>(end_ns - range.start_ns, 0);
         }
         return out;
     }
