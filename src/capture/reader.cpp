@@ -302,6 +302,10 @@ capture_reader::append_point capture_reader::where_to_append() const noexcept {
     return state_->cut_off.value_or(append_point{chunk_place(state_->file.size()), state_->expected_sequence});
 }
 
+std::uint64_t capture_reader::read_bytes() const noexcept { return state_->offset; }
+
+std::uint64_t capture_reader::file_bytes() const noexcept { return state_->file.size(); }
+
 void capture_reader::rewind() { state_->start_over(); }
 
 const capture_damage& capture_reader::damage() const noexcept { return state_->damage; }

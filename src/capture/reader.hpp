@@ -59,6 +59,9 @@ public:
     // The total payload bytes of all chunks of a type, according to the headers: a hint for reserving memory. It is
     // wrong if the file is damaged, and at most four times the file's size. Reads the headers only.
     std::uint64_t payload_bytes_hint(format::chunk_type type) const;
+    // How far next() has come in the file.
+    std::uint64_t read_bytes() const noexcept;
+    std::uint64_t file_bytes() const noexcept;
     void rewind();                                  // begins again at the first chunk; damage() restarts too
     const capture_damage& damage() const noexcept;  // complete once next() has returned false
 

@@ -100,13 +100,15 @@ bool is_stream(const std::string& file) {
     return file == standard_input || (stat(file.c_str(), &status) == 0 && S_ISFIFO(status.st_mode));
 }
 
-timeline load_input(const std::string& file) {
-    if (!is_stream(file)) return load_capture(file);
+timeline load_input(const std::string& file, const progress_display& progress) {
+    const std::string name = file == standard_input ? "standard input" : file;
+    progress_line reading(progress, "reading " + name);
+    if (!is_stream(file)) return load_capture(file, &reading);
     const stream_copy copy(file);
     try {
-        return load_capture(copy.path());
+        return load_capture(copy.path(), &reading);
     } catch (const error& failure) {
-        throw error(renamed(failure.what(), copy.path(), file == standard_input ? "standard input" : file));
+        throw error(renamed(failure.what(), copy.path(), name));
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/progress.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -27,6 +28,6 @@ capture_inputs captures_or_newest_run(const std::vector<std::string>& words);
 bool is_stream(const std::string& file);
 
 // load_capture() of a file or a stream. Throws prof::error.
-timeline load_input(const std::string& file);
+timeline load_input(const std::string& file, const progress_display& progress);
 
 }  // namespace prof

@@ -14,6 +14,7 @@
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/trace_places.hpp"
 #include "export/chrome/chrome_trace.hpp"
@@ -25,18 +26,22 @@ constexpr const char* compressed = "json.gz";
 constexpr const char* plain = "json";
 
 trace_counts write_to_standard_output(const timeline& data, const attribution& att, const std::string& name,
-                                      bool is_compressed) {
+                                      bool is_compressed, progress_observer& progress) {
     standard_output out(is_compressed);
-    const trace_counts counts = write_chrome_trace(data, att, out, name);
+    const trace_counts counts = write_chrome_trace(data, att, out, name, &progress);
     out.finish();
     return counts;
 }
 
-std::string counts_text(const std::string& place, const trace_counts& counts) {
-    return fmt::format("{}: {} host ranges, {} CUDA calls, {} GPU operations, {} ranges on the GPU, {} arrows", place,
-                       with_thousands(counts.host_ranges + counts.process_ranges), with_thousands(counts.api_calls),
-                       with_thousands(counts.gpu_ops), with_thousands(counts.projected_ranges),
-                       with_thousands(counts.flows));
+// Where standard output has the trace, the counts stand on standard error.
+void print_counts(const std::string& place, const trace_counts& counts) {
+    const bool is_elsewhere = place == to_standard_output;
+    const std::string line = fmt::format(
+        "{}: {} host ranges, {} CUDA calls, {} GPU operations, {} ranges on the GPU, {} arrows",
+        is_elsewhere ? "standard output" : place, with_thousands(counts.host_ranges + counts.process_ranges),
+        with_thousands(counts.api_calls), with_thousands(counts.gpu_ops), with_thousands(counts.projected_ranges),
+        with_thousands(counts.flows));
+    is_elsewhere ? complain(line) : fmt::print("{}\n", terminal_safe(line));
 }
 
 // What must be known of the capture before its trace is believed.
@@ -72,17 +77,12 @@ export_command::export_command(command_arguments& arguments) : format_(compresse
     flags_.add_to(arguments);
 }
 
-void export_command::write(const std::string& file, const std::string& place, const std::string& prefix) const {
-    const timeline data = load_input(file);
-    print_notes(data, prefix);
+trace_counts export_command::write(const timeline& data, const std::string& name, const std::string& place,
+                                   const progress_display& progress) const {
+    progress_line writing(progress, "writing the trace of " + name);
     const attribution att = attribute(data, flags_.options());
-    if (place == to_standard_output) {
-        const trace_counts counts =
-            write_to_standard_output(data, att, trace_file_name(file, format_), format_ == compressed);
-        complain(counts_text("standard output", counts));
-    } else {
-        fmt::print("{}\n", terminal_safe(counts_text(place, write_chrome_trace(data, att, place))));
-    }
+    if (place != to_standard_output) return write_chrome_trace(data, att, place, &writing);
+    return write_to_standard_output(data, att, trace_file_name(name, format_), format_ == compressed, writing);
 }
 
 int export_command::operator()() const {
@@ -98,10 +98,14 @@ int export_command::operator()() const {
         return exit_usage;
     }
     if (output_.ends_with('/') && !places.empty()) make_folder(output_);
+    const progress_display progress;
     int status = inputs.all_found ? exit_ok : exit_failure;
     for (std::size_t i = 0; i < places.size(); ++i) {
         try {
-            write(inputs.files[i], places[i], places.size() == 1 ? "" : inputs.files[i] + ": ");
+            const std::string& file = inputs.files[i];
+            const timeline data = load_input(file, progress);
+            print_notes(data, places.size() == 1 ? "" : file + ": ");
+            print_counts(places[i], write(data, file, places[i], progress));
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;

@@ -7,6 +7,9 @@
 
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
+#include "cli/progress.hpp"
+#include "export/chrome/chrome_trace.hpp"
+#include "timeline/timeline.hpp"
 
 namespace prof {
 
@@ -20,8 +23,9 @@ public:
     int operator()() const;
 
 private:
-    // `prefix`: of lines about the capture.
-    void write(const std::string& file, const std::string& place, const std::string& prefix) const;
+    // `name`: of the capture.
+    trace_counts write(const timeline& data, const std::string& name, const std::string& place,
+                       const progress_display& progress) const;
 
     std::vector<std::string> files_;
     std::string output_;

@@ -15,6 +15,7 @@
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "export/atomic_file.hpp"
 #include "export/report/report_writer.hpp"
 
@@ -137,10 +138,13 @@ int report_command::operator()() const {
                                                                .several_captures = inputs.files.size() > 1,
                                                                .several_reports = kinds.size() > 1,
                                                                .outline = !inputs.are_listed});
+    const progress_display progress;
     int status = inputs.all_found ? exit_ok : exit_failure;
     for (const std::string& file : inputs.files) {
         try {
-            report_document made = make_reports(load_input(file), file, settings, kinds, format.is_for_people);
+            const timeline data = load_input(file, progress);
+            const progress_line computing(progress, "computing the reports of " + file);
+            report_document made = make_reports(data, file, settings, kinds, format.is_for_people);
             if (only_with_rows) leave_out_empty_reports(made);
             writer->add(made);
         } catch (const error& failure) {

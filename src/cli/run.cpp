@@ -21,6 +21,7 @@
 #include "cli/child.hpp"
 #include "cli/cli.hpp"
 #include "cli/library.hpp"
+#include "cli/progress.hpp"
 #include "cli/start_failure.hpp"
 #include "options/plans.hpp"
 
@@ -134,8 +135,9 @@ void guide_python(changed_environment& variables) {
 
 // Seals the capture of a process that died. How it ended is known for the command itself; of the processes that it
 // started only that they are gone. False if the process still runs, or on failure.
-bool seal(const run_capture& capture, const child_end& end) {
+bool seal(const run_capture& capture, const child_end& end, const progress_display& progress) {
     try {
+        const progress_line recovering(progress, "recovering " + capture.path);
         const bool is_command = capture.pid == static_cast<std::uint64_t>(end.pid);
         const std::uint32_t how = end.signal != 0 ? ended_by_signal(end.signal) : ended_with_status(end.status);
         return seal_capture(capture.path, is_command ? how : 0).result != seal_result::is_running;
@@ -146,9 +148,9 @@ bool seal(const run_capture& capture, const child_end& end) {
 }
 
 // Several captures may be one process's (export_each): its rings go when all are closed.
-void seal_all(const std::vector<run_capture>& captures, const child_end& end) {
+void seal_all(const std::vector<run_capture>& captures, const child_end& end, const progress_display& progress) {
     bool all_closed = true;
-    for (const run_capture& capture : captures) all_closed = seal(capture, end) && all_closed;
+    for (const run_capture& capture : captures) all_closed = seal(capture, end, progress) && all_closed;
     if (!all_closed) return;
     for (const run_capture& capture : captures) {
         try {
@@ -169,8 +171,9 @@ void report_captures(const session_options& options, const run_output& output, c
                  " (a statically linked or set-user-id program cannot be seen)");
         return;
     }
-    seal_all(captures, end);
-    report_run(options, output, directory, captures);
+    const progress_display progress(!output.quiet());
+    seal_all(captures, end, progress);
+    report_run(options, output, directory, captures, progress);
 }
 
 }  // namespace

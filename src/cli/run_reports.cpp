@@ -13,6 +13,7 @@
 #include "base/display_text.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
 #include "export/atomic_file.hpp"
@@ -41,9 +42,11 @@ std::string stem_of(const std::string& capture) { return capture.substr(0, captu
 
 class run_reporter {
 public:
-    run_reporter(const session_options& options, const run_output& output, std::string directory, std::size_t captures)
+    run_reporter(const session_options& options, const run_output& output, std::string directory, std::size_t captures,
+                 const progress_display& progress)
         : options_(options),
           output_(output),
+          progress_(progress),
           directory_(std::move(directory)),
           kinds_(output.kinds()),
           is_one_(captures == 1),
@@ -58,7 +61,7 @@ public:
 
     void add(const run_capture& capture) {
         try {
-            timeline data = load_timeline(capture.path);
+            timeline data = load_input(capture.path, progress_);
             if (is_empty(data)) {
                 ++empty_count_;
                 return;
@@ -89,6 +92,7 @@ private:
     }
 
     report_document document_of(const timeline& data, const std::string& path) const {
+        const progress_line computing(progress_, "computing the reports of " + path);
         const bool for_people = output_.format().is_for_people;
         if (!kinds_.empty()) return make_reports(data, path, settings_, kinds_, for_people);
         return make_summary({.data = data,
@@ -127,8 +131,9 @@ private:
             file.commit();
         }
         if (options_.exports.trace) {
-            write_chrome_trace(data, attribute_for_trace(data, settings_.projected.attribution),
-                               stem_of(capture.path) + ".trace.json.gz");
+            const std::string trace = stem_of(capture.path) + ".trace.json.gz";
+            progress_line writing(progress_, "writing " + trace);
+            write_chrome_trace(data, attribute_for_trace(data, settings_.projected.attribution), trace, &writing);
         }
         ++exported_;
     }
@@ -155,6 +160,7 @@ private:
 
     const session_options& options_;
     const run_output& output_;
+    const progress_display& progress_;
     std::string directory_;
     std::vector<const report_kind*> kinds_;
     bool is_one_;
@@ -202,8 +208,8 @@ std::vector<const report_kind*> run_output::kinds() const {
 const report_format& run_output::format() const { return *find_report_format(format_); }
 
 void report_run(const session_options& options, const run_output& output, const std::string& directory,
-                const std::vector<run_capture>& captures) {
-    run_reporter reporter(options, output, directory, captures.size());
+                const std::vector<run_capture>& captures, const progress_display& progress) {
+    run_reporter reporter(options, output, directory, captures.size(), progress);
     for (const run_capture& capture : captures) reporter.add(capture);
     try {
         reporter.finish();

@@ -11,6 +11,7 @@
 #include "analysis/reports/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/captures.hpp"
+#include "cli/progress.hpp"
 #include "export/report/report_writer.hpp"
 #include "options/options.hpp"
 
@@ -38,6 +39,6 @@ private:
 
 // `directory`: where the captures are, as the user gave it. What fails is reported on stderr, and the rest is made.
 void report_run(const session_options& options, const run_output& output, const std::string& directory,
-                const std::vector<run_capture>& captures);
+                const std::vector<run_capture>& captures, const progress_display& progress);
 
 }  // namespace prof

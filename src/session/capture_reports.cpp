@@ -61,7 +61,7 @@ outcome set(report_settings& out, session_options& options, std::string_view set
 
 }  // namespace
 
-timeline load_capture(const std::string& path) {
+timeline load_capture(const std::string& path, progress_observer* progress) {
     std::error_code failed;
     if (std::filesystem::is_directory(path, failed)) {
         throw error(path + " is a directory; name the captures in it: " + path + "/*.prof");
@@ -69,7 +69,7 @@ timeline load_capture(const std::string& path) {
     if (path.ends_with(".json") || path.ends_with(".json.gz")) {
         throw error(path + " is a trace; reports are made from the capture it came from (*.prof)");
     }
-    return load_timeline(path);
+    return load_timeline(path, progress);
 }
 
 result<report_settings> parse_report_settings(const char* const* settings) {

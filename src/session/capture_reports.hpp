@@ -17,7 +17,7 @@
 namespace prof {
 
 // load_timeline(), with words of its own for what people are likely to give by mistake. Throws prof::error.
-timeline load_capture(const std::string& path);
+timeline load_capture(const std::string& path, progress_observer* progress = nullptr);
 
 struct report_settings {
     projection_options projected{};

@@ -104,14 +104,17 @@ void add_chunk(capture_contents& contents, const chunk& added) {
     }
 }
 
-capture_contents read_contents(const std::string& path) {
+capture_contents read_contents(const std::string& path, progress_observer* progress) {
     capture_reader reader{path};
     capture_contents contents;
     contents.ticks = static_cast<tick_source>(reader.header().tick_source);
     contents.created_realtime_ns = reader.header().created_realtime_ns;
     contents.kernels.reserve(reader.payload_bytes_hint(format::chunk_type::kernels) / sizeof(kernel_record));
     chunk next;
-    while (reader.next(next)) add_chunk(contents, next);
+    while (reader.next(next)) {
+        add_chunk(contents, next);
+        if (progress != nullptr) progress->update(reader.read_bytes(), reader.file_bytes());
+    }
     contents.damage = reader.damage();
     contents.recovery = reader.recovery_outcome();
     return contents;

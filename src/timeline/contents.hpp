@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/progress.hpp"
 #include "capture/format.hpp"
 #include "capture/reader.hpp"
 #include "record/gpu_record.hpp"
@@ -55,6 +56,6 @@ struct capture_contents : gpu_records {
 void add_chunk(capture_contents& contents, const chunk& added);
 
 // Throws prof::error if the file cannot be opened or is no capture.
-capture_contents read_contents(const std::string& path);
+capture_contents read_contents(const std::string& path, progress_observer* progress);
 
 }  // namespace prof

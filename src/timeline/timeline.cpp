@@ -26,7 +26,9 @@ std::string_view timeline::stream_name(std::uint32_t context, std::uint32_t stre
     return found == stream_names.end() ? std::string_view{} : name(found->second);
 }
 
-timeline load_timeline(const std::string& path) { return build_timeline(read_contents(path)); }
+timeline load_timeline(const std::string& path, progress_observer* progress) {
+    return build_timeline(read_contents(path, progress));
+}
 
 std::optional<double> counter_value(const timeline& data, const timeline_mark& mark) {
     if (mark.domain >= data.domains.size() || data.domains[mark.domain].name != counter_domain) return std::nullopt;

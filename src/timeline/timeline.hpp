@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "record/activities.hpp"
 #include "record/drop.hpp"
 #include "record/gpu_record.hpp"
@@ -258,6 +259,7 @@ struct timeline {
 
 // Throws prof::error (one line) if the file cannot be opened or is no capture. Damage inside the file is skipped and
 // counted in `quality`; everything intact is kept.
-timeline load_timeline(const std::string& path);
+// `progress`, which may be null, is informed of the bytes that were read.
+timeline load_timeline(const std::string& path, progress_observer* progress = nullptr);
 
 }  // namespace prof

@@ -24,6 +24,38 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 OPTIONS_TABLE = DOCS / "reference/options.md"
 
 
+class Terminal:
+    """A terminal without anybody: what programs write there is read here."""
+
+    def __init__(self, columns=100):
+        self.leader, self.follower = pty.openpty()
+        fcntl.ioctl(self.follower, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.leader)
+
+    def streams(self):
+        return dict.fromkeys(("stdin", "stdout", "stderr"), self.follower)
+
+    def read_until(self, pattern):
+        shown = ""
+        while not re.search(pattern, shown):
+            shown += os.read(self.leader, 4096).decode()
+        return shown
+
+    def rest(self):
+        """What is written until all programs have closed the terminal."""
+        os.close(self.follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # EIO: nobody has the other end any more, and all was read
+            while more := os.read(self.leader, 4096):
+                shown += more
+        return shown.decode()
+
+
 class CommandLine(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory(prefix="prof_cli_")
@@ -69,18 +101,12 @@ class CommandLine(unittest.TestCase):
 
     def on_terminal(self, *arguments, env=None, columns=100):
         """What prof prints where all its streams are a terminal."""
-        leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
-        process = subprocess.Popen([PROF, *map(str, arguments)], cwd=self.dir, env={**self.environment, **(env or {})},
-                                   stdin=follower, stdout=follower, stderr=follower)  # fmt: skip
-        os.close(follower)
-        shown = b""
-        with contextlib.suppress(OSError):  # EIO: nobody has the other end any more, and all was read
-            while more := os.read(leader, 4096):
-                shown += more
-        os.close(leader)
+        with Terminal(columns) as terminal:
+            process = subprocess.Popen([PROF, *map(str, arguments)], cwd=self.dir,
+                                       env={**self.environment, **(env or {})}, **terminal.streams())  # fmt: skip
+            shown = terminal.rest()
         self.status = process.wait(timeout=60)
-        return shown.decode()
+        return shown
 
     def assert_one_line(self, result, status, *parts):
         self.assertEqual(result.returncode, status, result.stderr)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for libprof.so in tests of `prof run`: whatever program it is loaded into leaves a small capture, as a
-// recorded one would. STUB_LIBPROF=abort, nothing: what it does instead.
+// recorded one would. STUB_LIBPROF=abort, nothing: what it does instead. STUB_RANGES: how many ranges it has made.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +24,26 @@ record event(record_kind kind, std::uint64_t ticks, std::uint32_t name, std::uin
     return {.ticks = ticks, .value = value, .name = name, .kind = kind};
 }
 
-// forward [1000, 9000) ns launches kernel_x [20'000, 50'000).
+// Range i, in times that begin at i * 100'000 ns: forward [1000, 9000) launches kernel_x [20'000, 50'000).
+void write_range(capture_writer& out, std::uint32_t i) {
+    const std::uint64_t begin = i * std::uint64_t{100'000};
+    const std::uint64_t correlation = correlation_key(1, i + 1);
+    record launch = event(record_kind::api_enter, begin + 2000, 2, correlation);
+    launch.category = 211;
+    launch.domain = static_cast<std::uint16_t>(api_domain::runtime);
+    const record records[] = {event(record_kind::range_push, begin + 1000, 1), launch,
+                              event(record_kind::api_exit, begin + 3000, 0, correlation),
+                              event(record_kind::range_pop, begin + 9000, 0)};
+    out.records(1, i * std::uint64_t{4}, records);
+    kernel_record kernel;
+    kernel.start_ns = static_cast<std::int64_t>(begin + 20'000);
+    kernel.end_ns = static_cast<std::int64_t>(begin + 50'000);
+    kernel.correlation = correlation;
+    kernel.name = 2;
+    kernel.stream = 7;
+    out.gpu<kernel_record>({&kernel, 1});
+}
+
 void write_capture(const std::string& path) {
     capture_writer out(path, {});
     const std::string rank = variable("RANK", "0");
@@ -44,21 +63,8 @@ void write_capture(const std::string& path) {
     constexpr std::string_view thread_name = "stub";
     std::copy(thread_name.begin(), thread_name.end(), thread.name.begin());
     out.thread(thread);
-    const std::uint64_t correlation = correlation_key(1, 1);
-    record launch = event(record_kind::api_enter, 2000, 2, correlation);
-    launch.category = 211;
-    launch.domain = static_cast<std::uint16_t>(api_domain::runtime);
-    const record records[] = {event(record_kind::range_push, 1000, 1), launch,
-                              event(record_kind::api_exit, 3000, 0, correlation),
-                              event(record_kind::range_pop, 9000, 0)};
-    out.records(1, 0, records);
-    kernel_record kernel;
-    kernel.start_ns = 20'000;
-    kernel.end_ns = 50'000;
-    kernel.correlation = correlation;
-    kernel.name = 2;
-    kernel.stream = 7;
-    out.gpu<kernel_record>({&kernel, 1});
+    const auto ranges = static_cast<std::uint32_t>(std::stoul(variable("STUB_RANGES", "1")));
+    for (std::uint32_t i = 0; i < ranges; ++i) write_range(out, i);
     out.end(format::end_reason::exited);
 }
 

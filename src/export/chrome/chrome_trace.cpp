@@ -25,6 +25,13 @@ void choose_pids(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu, std::
     to.host_pid = free_pid(taken, to.data.number("pid").value_or(0));
 }
 
+std::uint64_t items_in(const std::vector<host_thread_rows>& host, const std::vector<gpu_stream_rows>& gpu) {
+    std::uint64_t out = 0;
+    for (const host_thread_rows& thread : host) out += thread.items.size();
+    for (const gpu_stream_rows& stream : gpu) out += stream.ops.size();
+    return out;
+}
+
 void write_window_edge(trace_sheet& to, std::string_view json_name, std::int64_t time_ns, std::uint64_t window,
                        std::string_view step_key, std::uint64_t step) {
     to.events.instant("libprof", json_name, {to.host_pid, to.host_pid}, std::max(time_ns, to.base_ns), 'p');
@@ -78,11 +85,11 @@ void chrome_trace::begin(std::span<const trace_heading> captures) {
 }
 
 trace_counts chrome_trace::add(const timeline& data, const attribution& att) {
-    trace_sheet to(data, att, *events_, base_ns_, used_);
-    to.is_shared = is_shared_;
     const numbered_steps steps = number_steps(data, att.hidden);
     const std::vector<host_thread_rows> host = lay_out_host(data, steps.steps, att.hidden);
     const std::vector<gpu_stream_rows> gpu = lay_out_gpu(data, att);
+    trace_sheet to(data, att, *events_, base_ns_, used_, {progress_, items_in(host, gpu)});
+    to.is_shared = is_shared_;
     choose_pids(to, gpu, used_.pids);
     write_trace_metadata(to, host, gpu);
     write_trace_host(to, host, steps);
@@ -101,11 +108,11 @@ void chrome_trace::end() {
     events_->flush();
 }
 
-trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_sink& sink,
-                                std::string_view trace_name) {
+trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_sink& sink, std::string_view trace_name,
+                                progress_observer* progress) {
     std::vector<trace_heading> headings;
     for (const traced_capture& capture : captures) headings.push_back(trace_heading_of(capture.data));
-    chrome_trace trace(sink, trace_name);
+    chrome_trace trace(sink, trace_name, progress);
     trace.begin(headings);
     trace_counts counts;
     for (const traced_capture& capture : captures) counts += trace.add(capture.data, capture.att);
@@ -113,22 +120,24 @@ trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_s
     return counts;
 }
 
-trace_counts write_chrome_trace(std::span<const traced_capture> captures, const std::string& path) {
+trace_counts write_chrome_trace(std::span<const traced_capture> captures, const std::string& path,
+                                progress_observer* progress) {
     atomic_file file(path);
-    const trace_counts counts = write_chrome_trace(captures, file, path);
+    const trace_counts counts = write_chrome_trace(captures, file, path, progress);
     file.commit();
     return counts;
 }
 
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
-                                std::string_view trace_name) {
+                                std::string_view trace_name, progress_observer* progress) {
     const traced_capture capture{data, att};
-    return write_chrome_trace({&capture, 1}, sink, trace_name);
+    return write_chrome_trace({&capture, 1}, sink, trace_name, progress);
 }
 
-trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path) {
+trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path,
+                                progress_observer* progress) {
     const traced_capture capture{data, att};
-    return write_chrome_trace({&capture, 1}, path);
+    return write_chrome_trace({&capture, 1}, path, progress);
 }
 
 }  // namespace prof

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "analysis/attribution/attribution.hpp"
+#include "base/progress.hpp"
 #include "export/byte_sink.hpp"
 #include "export/chrome/trace_events.hpp"
 #include "export/chrome/trace_header.hpp"
@@ -50,8 +51,10 @@ struct trace_numbers {
 // one capture's timeline need be in memory at a time. An exception of the sink leaves an unusable document.
 class chrome_trace {
 public:
-    // `trace_name`: the traceName in the trace. REQUIRES: the sink outlives the document.
-    chrome_trace(byte_sink& sink, std::string_view trace_name) : sink_(sink), name_(trace_name) {}
+    // `trace_name`: the traceName in the trace. `progress`, which may be null, is informed of each capture's events.
+    // REQUIRES: the sink outlives the document.
+    chrome_trace(byte_sink& sink, std::string_view trace_name, progress_observer* progress = nullptr)
+        : sink_(sink), name_(trace_name), progress_(progress) {}
 
     // The trace counts from the earliest moment of these captures.
     // REQUIRES: called once, with the headings of all captures that are going to be added.
@@ -63,6 +66,7 @@ public:
 private:
     byte_sink& sink_;
     std::string name_;
+    progress_observer* progress_;
     std::int64_t base_ns_ = 0;
     bool is_shared_ = false;  // by several captures
     std::optional<trace_events> events_;
@@ -75,15 +79,18 @@ struct traced_capture {
 };
 
 // Several captures that are all in memory, in one trace. The second one writes a file, as below.
-trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_sink& sink, std::string_view trace_name);
-trace_counts write_chrome_trace(std::span<const traced_capture> captures, const std::string& path);
+trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_sink& sink, std::string_view trace_name,
+                                progress_observer* progress = nullptr);
+trace_counts write_chrome_trace(std::span<const traced_capture> captures, const std::string& path,
+                                progress_observer* progress = nullptr);
 
 // One capture. `trace_name`: the traceName in the trace.
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
-                                std::string_view trace_name);
+                                std::string_view trace_name, progress_observer* progress = nullptr);
 
 // Writes to a file that appears whole or not at all (export/atomic_file.hpp); compressed if `path` ends in ".gz".
 // Throws prof::error.
-trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path);
+trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path,
+                                progress_observer* progress = nullptr);
 
 }  // namespace prof

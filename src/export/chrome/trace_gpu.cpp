@@ -16,6 +16,7 @@ public:
         const std::int64_t pid = to_.gpu_pid(stream.device);
         auto range = stream.ranges.begin();
         for (std::size_t i = 0; i < stream.ops.size(); ++i) {
+            to_.progress.step();
             const gpu_op& op = data_.ops[stream.ops[i]];
             // A range begins together with its first operation. Written before that in the file, it is drawn around it.
             for (; range != stream.ranges.end() && range->start_ns <= op.start_ns; ++range) {

@@ -16,6 +16,7 @@ public:
 
     void write_thread(const host_thread_rows& thread) {
         for (const host_item& item : thread.items) {
+            to_.progress.step();
             const trace_row row = to_.host_row(thread.tid, item.row);
             switch (item.kind) {
                 case host_item_kind::step:

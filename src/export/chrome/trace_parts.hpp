@@ -12,6 +12,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/steps/numbered_steps.hpp"
+#include "base/progress.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/chrome/trace_events.hpp"
 #include "export/chrome/trace_names.hpp"
@@ -33,7 +34,7 @@ inline std::uint64_t trace_correlation(std::uint64_t key) {
 // One capture in a trace. `used_before`: the numbers of the captures before it.
 struct trace_sheet {
     trace_sheet(const timeline& of, const attribution& attributed, trace_events& to, std::int64_t base,
-                const trace_numbers& used_before)
+                const trace_numbers& used_before, const progress_count& work)
         : data(of),
           att(attributed),
           base_ns(base),
@@ -43,7 +44,8 @@ struct trace_sheet {
           first_op(used_before.ops),
           first_correlation(used_before.correlations),
           first_process(used_before.processes),
-          largest_correlation(used_before.correlations) {
+          largest_correlation(used_before.correlations),
+          progress(work) {
         for (const device_record& known : of.devices) devices.emplace(known.device, &known);
     }
 
@@ -62,6 +64,7 @@ struct trace_sheet {
     std::int64_t first_process;
     std::uint64_t largest_correlation;  // of those written
     trace_counts counts;
+    progress_count progress;  // of the items of threads and the operations of streams
 
     const device_record* device(std::uint32_t index) const {
         const auto found = devices.find(index);
