@@ -56,6 +56,6 @@ struct capture_contents : gpu_records {
 void add_chunk(capture_contents& contents, const chunk& added);
 
 // Throws prof::error if the file cannot be opened or is no capture.
-capture_contents read_contents(const std::string& path, progress_observer* progress);
+capture_contents read_contents(const std::string& path, progress_observer* progress = nullptr);
 
 }  // namespace prof

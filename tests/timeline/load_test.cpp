@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -115,6 +116,32 @@ TEST_F(TimelineFile, HasEverythingThatTheWriterWrote) {
     EXPECT_TRUE(data.quality.ended);
     EXPECT_EQ(data.quality.damaged_bytes, 0U);
     EXPECT_THAT(data.quality.notes, IsEmpty());
+}
+
+TEST_F(TimelineFile, ReportsHowMuchOfItWasRead) {
+    class read_so_far final : public progress_observer {
+    public:
+        void update(std::uint64_t done, std::uint64_t total) override {
+            EXPECT_GT(done, done_) << "a chunk each time";
+            done_ = done;
+            total_ = total;
+        }
+        std::uint64_t done() const { return done_; }
+        std::uint64_t total() const { return total_; }
+
+    private:
+        std::uint64_t done_ = 0;
+        std::uint64_t total_ = 0;
+    };
+    {
+        capture_writer out(path(), {});
+        for (int i = 0; i < 3; ++i) out.property("key", "value");
+        out.end(format::end_reason::exited);
+    }
+    read_so_far progress;
+    load_timeline(path(), &progress);
+    EXPECT_EQ(progress.done(), std::filesystem::file_size(path()));
+    EXPECT_EQ(progress.total(), progress.done());
 }
 
 TEST_F(TimelineFile, IsRefusedInOneLineWhenEmptyOrMissing) {
