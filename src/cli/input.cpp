@@ -9,20 +9,11 @@
 #include "session/exports.hpp"
 
 namespace prof {
-std::vector<std::string> report_names() { return names_of(report_kinds()); }
+namespace {
 
-std::vector<std::string> format_names() { return names_of(report_formats()); }
+constexpr std::string_view all_reports = "all";
 
-std::vector<const report_kind*> reports_named(const std::vector<std::string>& names) {
-    std::vector<const report_kind*> out;
-    if (std::find(names.begin(), names.end(), "all") != names.end()) {
-        for (const report_kind& kind : report_kinds()) out.push_back(&kind);
-        return out;
-    }
-    for (const std::string& name : names) out.push_back(find_report(name));
-    return out;
-}
-
+// A note names the reports that are left out.
 void leave_out_empty_reports(report_document& document) {
     std::vector<report_part> kept;
     std::string empty;
@@ -37,6 +28,34 @@ void leave_out_empty_reports(report_document& document) {
     }
     if (!empty.empty() && !kept.empty()) kept.back().reading_notes.push_back("reports without rows: " + empty);
     if (!kept.empty()) document.parts = std::move(kept);
+}
+
+}  // namespace
+
+accepted_values report_words(const std::vector<std::string>& also) {
+    std::vector<std::string> words = names_of(report_kinds());
+    words.emplace_back(all_reports);
+    words.insert(words.end(), also.begin(), also.end());
+    return one_of(words);
+}
+
+accepted_values format_words() { return one_of(names_of(report_formats())); }
+
+std::vector<const report_kind*> reports_named(const std::vector<std::string>& names) {
+    std::vector<const report_kind*> out;
+    if (std::find(names.begin(), names.end(), all_reports) != names.end()) {
+        for (const report_kind& kind : report_kinds()) out.push_back(&kind);
+        return out;
+    }
+    for (const std::string& name : names) out.push_back(find_report(name));
+    return out;
+}
+
+report_document reports_of(const timeline& data, const std::string& path, const report_settings& settings,
+                           const std::vector<const report_kind*>& kinds, bool for_people) {
+    report_document out = make_reports(data, path, settings, kinds, for_people);
+    if (for_people && kinds.size() == report_kinds().size()) leave_out_empty_reports(out);
+    return out;
 }
 
 void add_option(command_arguments& arguments, const option& row, std::string_view help, session_options& out) {

@@ -15,15 +15,16 @@
 
 namespace prof {
 
-// The names of reports and formats (analysis/reports/reports.hpp).
-std::vector<std::string> report_names();
-std::vector<std::string> format_names();
+// What --report and --format take; `also`: further words of --report.
+accepted_values report_words(const std::vector<std::string>& also = {});
+accepted_values format_words();
 
 // The reports of these names; "all" is every one. REQUIRES: they are accepted.
 std::vector<const report_kind*> reports_named(const std::vector<std::string>& names);
 
-// Leaves the reports without rows out; a note names them.
-void leave_out_empty_reports(report_document& document);
+// make_reports(). If these are all reports there are, people get those that have rows; a note names the others.
+report_document reports_of(const timeline& data, const std::string& path, const report_settings& settings,
+                           const std::vector<const report_kind*>& kinds, bool for_people);
 
 // The part of the manual with the flags on ranges.
 inline constexpr std::string_view title_of_ranges = "Which ranges are shown";

@@ -58,22 +58,16 @@ std::string list_of_formats() {
 
 report_command::report_command(command_arguments& arguments) {
     arguments.add("FILE", files_, "Captures (*.prof), directories of them, or - for standard input").value("");
-    std::vector<std::string> names = report_names();
-    names.emplace_back("all");
-    names.emplace_back("help");
     arguments
         .add("--report", reports_,
              std::string(reports_at_a_glance()) +
                  ". all: all that have rows; help lists them. Repeat it, or separate by commas")
         .separated_by(',')
         .one_value_each_time()
-        .takes(one_of(names))
+        .takes(report_words({"help"}))
         .value("NAME")
         .group(title_of_tables);
-    arguments.add("--format", format_, list_of_formats())
-        .takes(one_of(format_names()))
-        .value("FORMAT")
-        .group(title_of_output);
+    arguments.add("--format", format_, list_of_formats()).takes(format_words()).value("FORMAT").group(title_of_output);
     arguments.add("-o,--output", output_, "Write to FILE instead of standard output")
         .value("FILE")
         .group(title_of_output);
@@ -103,13 +97,15 @@ report_command::report_command(command_arguments& arguments) {
     add_option(arguments, *find_option("rows"),
                "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all",
                options_);
-    arguments.add_flag("--wide", wide_, "All columns and whole names, however wide the terminal is");
+    arguments.add_flag("--wide", wide_, "All columns and whole names, however wide the terminal is")
+        .group(title_of_output);
     arguments
         .add("--color", color_,
              "Coloured headings, warnings and notes: auto (default; on a terminal, unless NO_COLOR is set), always, or "
              "never")
         .takes(one_of({"auto", "always", "never"}))
-        .value("WHEN");
+        .value("WHEN")
+        .group(title_of_output);
 }
 
 int report_command::operator()() const {
@@ -131,7 +127,6 @@ int report_command::operator()() const {
 
     const report_format& format = *find_report_format(format_);
     const std::vector<const report_kind*> kinds = reports_named(reports_);
-    const bool only_with_rows = kinds.size() > reports_.size() && format.is_for_people;  // all of them
     const text_layout layout{.width = wide_ ? any_width : output_width(STDOUT_FILENO),
                              .color = has_color(color_, output_.empty() ? STDOUT_FILENO : -1)};
     const std::unique_ptr<report_writer> writer = format.make({.layout = layout,
@@ -144,9 +139,7 @@ int report_command::operator()() const {
         try {
             const timeline data = load_input(file, progress);
             const progress_line computing(progress, "computing the reports of " + file);
-            report_document made = make_reports(data, file, settings, kinds, format.is_for_people);
-            if (only_with_rows) leave_out_empty_reports(made);
-            writer->add(made);
+            writer->add(reports_of(data, file, settings, kinds, format.is_for_people));
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;

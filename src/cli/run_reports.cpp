@@ -15,6 +15,7 @@
 #include "base/json_text.hpp"
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
+#include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
@@ -28,14 +29,6 @@ namespace {
 
 bool is_empty(const timeline& data) {
     return data.ranges.empty() && data.marks.empty() && data.api_calls.empty() && data.ops.empty();
-}
-
-// The names of what a table of reports or formats has.
-template <typename TKinds>
-accepted_values names_in(const TKinds& kinds) {
-    std::vector<std::string> out;
-    for (const auto& kind : kinds) out.emplace_back(kind.name);
-    return one_of(out);
 }
 
 std::string stem_of(const std::string& capture) { return capture.substr(0, capture.rfind(".prof")); }
@@ -94,7 +87,7 @@ private:
     report_document document_of(const timeline& data, const std::string& path) const {
         const progress_line computing(progress_, "computing the reports of " + path);
         const bool for_people = output_.format().is_for_people;
-        if (!kinds_.empty()) return make_reports(data, path, settings_, kinds_, for_people);
+        if (!kinds_.empty()) return reports_of(data, path, settings_, kinds_, for_people);
         return make_summary({.data = data,
                              .capture = path,
                              .projected = settings_.projected,
@@ -180,11 +173,11 @@ void run_output::add_to(command_arguments& arguments) {
         .add("--report", reports_, "Print these reports instead of the summary; `prof report --report help` lists them")
         .separated_by(',')
         .one_value_each_time()
-        .takes(names_in(report_kinds()))
+        .takes(report_words())
         .value("NAME")
         .group(group);
     arguments.add("--format", format_, "In this format: table (default), csv, json, markdown")
-        .takes(names_in(report_formats()))
+        .takes(format_words())
         .value("FORMAT")
         .group(group);
     arguments.add("--report-file", file_, "Write them to FILE; - is standard output (default: standard error)")
@@ -198,12 +191,7 @@ void run_output::check() const {
     if (const outcome usable = check_output(file_, {}); !usable.ok()) throw usage_error(usable.message());
 }
 
-std::vector<const report_kind*> run_output::kinds() const {
-    std::vector<const report_kind*> out;
-    out.reserve(reports_.size());
-    for (const std::string& report : reports_) out.push_back(find_report(report));
-    return out;
-}
+std::vector<const report_kind*> run_output::kinds() const { return reports_named(reports_); }
 
 const report_format& run_output::format() const { return *find_report_format(format_); }
 

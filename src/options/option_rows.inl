@@ -93,9 +93,9 @@ PROF_OPTION(nvtx_domain_include, std::vector<std::string>, {}, domain_patterns{}
             {.value_name = "LIST",
              .changes = option_change::while_recording,
              .help = "Of the summary: ranges of these NVTX domains only, by names or shell patterns with commas "
-                     "between; the default domain goes by default",
-             .report_help = "Ranges of these NVTX domains only: names or shell patterns with commas between; the "
-                            "default domain goes by default"})
+                     "between; NVTX's default domain is named default",
+             .report_help = "Ranges of these NVTX domains only: names or shell patterns with commas between; "
+                            "NVTX's default domain is named default"})
 PROF_OPTION(nvtx_domain_exclude, std::vector<std::string>, {}, domain_patterns{},
             {.value_name = "LIST",
              .changes = option_change::while_recording,

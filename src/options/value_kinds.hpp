@@ -142,6 +142,7 @@ struct export_words {
     static std::optional<export_set> parse(std::string_view text);
     static std::string print(const export_set& value);
     static std::string accepts() { return "trace, summary, trace,summary, or none"; }
+    static std::vector<std::string> alternatives() { return {"trace", "summary", "none"}; }
 };
 
 // A shell pattern of threads' names. "auto" is no value: the reader of the option has a pattern of its own. "off" is
@@ -175,6 +176,7 @@ struct module_depth {
     static std::optional<std::optional<std::uint32_t>> parse(std::string_view text);
     static std::string print(const std::optional<std::uint32_t>& value);
     static std::string accepts() { return "off, all, or a depth from 0 to 100"; }
+    static std::vector<std::string> alternatives() { return {"off", "all"}; }
 };
 
 struct slow_factor {

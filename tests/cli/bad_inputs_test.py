@@ -200,6 +200,7 @@ class BadInputs(CommandLine):
             Case(["export", "ok.prof", "-o", "trace.html"], 2, ".json or .json.gz"),
             Case(["export", "ok.prof", "-o", "trace.gz"], 2, ".json or .json.gz"),
             Case(["run", "--cuda-graphs", "node", "--", "true"], 2, "nodes or graphs", "nodes"),
+            Case(["run", "--export", "traec", "--", "true"], 2, "trace, summary", "trace"),
             Case(["run", "--export", "pdf", "--", "true"], 2, "trace, summary"),
             Case(["run", "--memory", "48M", "--", "true"], 2, "power of two"),
             Case(["run", "--memory", "999999999999999999999G", "--", "true"], 2, "power of two"),

@@ -308,6 +308,9 @@ class Run(CommandLine):
         result = self.run_stubbed("true", options=["--report", "kernels,copies", "--format", "json", "--report-file", "-"])
         self.assertEqual([report["report"] for report in json.loads(result.stdout)], ["kernels", "copies"])
         self.assertNotIn("forward", result.stderr)
+        everything = self.run_stubbed("true", options=["--report", "all"])
+        self.assertRegex(everything.stderr, "(?m)^note: reports without rows: ")
+        self.assertIn("kernel_x", everything.stderr)
         file = self.out.parent / "report.csv"
         result = self.run_stubbed("true", options=["--format", "csv", "--report-file", file])
         self.assertEqual((result.stdout, "forward" in result.stderr), ("", False))
