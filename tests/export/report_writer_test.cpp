@@ -106,6 +106,10 @@ TEST(ReportWriter, NamesTheColumnsThatDoNotFit) {
     const std::string wide = written("table", {document}, {.layout = {.width = any_width}});
     EXPECT_THAT(wide, HasSubstr("xxxyyy"));
     EXPECT_THAT(wide, EndsWith("\n\nGPU: a time. average: of all.\n"));
+    const std::string several = written("table", {document, document}, {.layout = {.width = 40}});
+    EXPECT_EQ(count_of(several, "left out at"), 1U);
+    EXPECT_THAT(several,
+                EndsWith("\n\nleft out at 40 columns: average; prof\nreport --wide shows all\nGPU: a time.\n"));
 }
 
 TEST(ReportWriter, HasOneLineForATableWithoutRows) {

@@ -33,7 +33,7 @@ void add_new(const std::vector<std::string>& sentences, std::vector<std::string>
 std::string take_common_lines(std::vector<report_document>& documents, const text_layout& layout) {
     std::map<std::string, std::set<std::size_t>> documents_of;
     std::vector<std::string> in_order;
-    std::vector<std::string> legend;
+    table_explanation explanation;
     for (std::size_t i = 0; i < documents.size(); ++i) {
         for_each_list(documents[i], [&](const std::vector<std::string>& notes) {
             for (const std::string& note : notes) {
@@ -44,7 +44,10 @@ std::string take_common_lines(std::vector<report_document>& documents, const tex
         });
         for (const report_part& part : documents[i].parts) {
             for (const table& of : part.tables) {
-                if (is_shown(of)) add_new(shown_legend(of, layout), legend);
+                if (!is_shown(of)) continue;
+                const table_explanation own = explanation_of(of, layout);
+                add_new(own.left_out, explanation.left_out);
+                add_new(own.legend, explanation.legend);
             }
         }
     }
@@ -57,8 +60,9 @@ std::string take_common_lines(std::vector<report_document>& documents, const tex
     report_document common;
     common.capture.notes = in_order;
     std::string out = notes_text(common, layout);
-    if (!legend.empty() && !out.empty()) out += '\n';
-    return out + styled(legend_text(legend, layout.width), text_role::note, layout.color);
+    const std::string below = explanation_text(explanation, layout.width);
+    if (!below.empty() && !out.empty()) out += '\n';
+    return out + styled(below, text_role::note, layout.color);
 }
 
 }  // namespace prof

@@ -10,8 +10,8 @@
 
 namespace prof {
 
-// Takes the notes that more than one of the documents has out of all of them. Returns these and the lines of all
-// tables' legends, each once, as text below the last document; "" if there is none.
+// Takes the notes that more than one of the documents has out of all of them. Returns these and what explains the
+// tables, each line once, as text below the last document; "" if there is none.
 std::string take_common_lines(std::vector<report_document>& documents, const text_layout& layout);
 
 }  // namespace prof

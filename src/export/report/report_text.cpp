@@ -47,17 +47,6 @@ std::vector<std::string> row_text(const table& of, const table_row& row, const t
     return cells;
 }
 
-// Which columns a table is too wide for, and how to see them.
-std::string left_out_text(const std::vector<text_table::column>& columns, const std::vector<bool>& shown,
-                          std::size_t width) {
-    std::string names;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-        if (!shown[i]) names += (names.empty() ? "" : ", ") + columns[i].title;
-    }
-    if (names.empty()) return {};
-    return wrapped(fmt::format("left out at {} columns: {}; prof report --wide shows all", width, names), width);
-}
-
 time_unit unit_in(const table& of, const text_layout& layout) {
     return layout.unit_ns ? time_unit::for_largest(*layout.unit_ns) : unit_of(of);
 }
@@ -74,6 +63,15 @@ struct people_table {
         if (!of.sums.empty()) rows.add_rule();
         for (const table_row& row : of.sums) rows.add_row(row_text(of, row, unit));
         shown = rows.shown(layout.width);
+    }
+
+    // The columns that the table is too wide for.
+    std::vector<std::string> left_out() const {
+        std::vector<std::string> out;
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            if (!shown[i]) out.push_back(columns[i].title);
+        }
+        return out;
     }
 
     std::vector<std::string> legend(const table& of) const {
@@ -102,8 +100,8 @@ std::string body_text(const table& of, const text_layout& layout) {
     const std::string text = made.rows.render(layout.width);
     const std::size_t titles = text.find('\n');
     std::string out = styled(text.substr(0, titles), text_role::heading, layout.color) + text.substr(titles);
-    std::string below = left_out_text(made.columns, made.shown, layout.width);
-    if (layout.legend) below += legend_text(made.legend(of), layout.width);
+    std::string below;
+    if (layout.legend) below = explanation_text({made.left_out(), made.legend(of)}, layout.width);
     return below.empty() ? out : out + '\n' + styled(below, text_role::note, layout.color);
 }
 
@@ -141,13 +139,14 @@ public:
         const table overview = process_overview(processes);
         text_layout layout = layout_;
         layout.unit_ns = std::max(largest_time(overview), largest_time(documents_));
+        const text_layout layout_with_legend = layout;
         layout.legend = false;
         std::vector<report_document> with_tables;
         for (std::size_t i = 0; i < documents_.size(); ++i) {
             if (shown[i]) with_tables.push_back(documents_[i]);
         }
         const std::string common = take_common_lines(with_tables, layout);
-        std::string out = table_text(overview, layout);
+        std::string out = table_text(overview, layout_with_legend);
         auto next = with_tables.begin();
         for (std::size_t i = 0; i < documents_.size(); ++i) {
             out += shown[i] ? '\n' + document_text(*next++, layout) : lines_of_another(documents_[i].capture, layout);
@@ -191,15 +190,23 @@ std::string table_text(const table& of, const text_layout& layout) {
     return out;
 }
 
-std::vector<std::string> shown_legend(const table& of, const text_layout& layout) {
-    return has_rows(of) ? people_table(of, layout).legend(of) : std::vector<std::string>();
+table_explanation explanation_of(const table& of, const text_layout& layout) {
+    if (!has_rows(of)) return {};
+    const people_table made(of, layout);
+    return {made.left_out(), made.legend(of)};
 }
 
-std::string legend_text(const std::vector<std::string>& sentences, std::size_t width) {
-    constexpr std::size_t widest = 80;
+std::string explanation_text(const table_explanation& of, std::size_t width) {
+    constexpr std::size_t widest_legend = 80;
     std::string out;
-    for (const std::string& sentence : sentences) out += (out.empty() ? "" : " ") + sentence;
-    return out.empty() ? out : wrapped(out, std::min(width, widest));
+    if (!of.left_out.empty()) {
+        out = wrapped(fmt::format("left out at {} columns: {}; prof report --wide shows all", width,
+                                  fmt::join(of.left_out, ", ")),
+                      width);
+    }
+    if (!of.legend.empty())
+        out += wrapped(fmt::format("{}", fmt::join(of.legend, " ")), std::min(width, widest_legend));
+    return out;
 }
 
 std::string notes_text(const report_document& document, const text_layout& layout) {

@@ -18,7 +18,7 @@ inline constexpr std::size_t any_width = SIZE_MAX;  // all columns and whole nam
 
 struct text_layout {
     std::size_t width = 120;
-    bool legend = true;                     // lines that explain the columns
+    bool legend = true;                     // lines that explain the columns, and name those left out
     std::optional<std::int64_t> unit_ns{};  // all tables have the unit for this time; else each has its own
     bool color = false;                     // headings, warnings and notes look different in a terminal
 };
@@ -30,9 +30,13 @@ std::string document_text(const report_document& document, const text_layout& la
 // What a step takes: two lines; where no launch of GPU work was recorded, one.
 std::string step_text(const step_figures& steps, const text_layout& layout);
 std::string table_text(const table& of, const text_layout& layout);
-// What explains the columns that are shown at this width: sentences, and as a paragraph.
-std::vector<std::string> shown_legend(const table& of, const text_layout& layout);
-std::string legend_text(const std::vector<std::string>& sentences, std::size_t width);
+// What a table of this width needs below it: the columns that it has no space for, and sentences on those it shows.
+struct table_explanation {
+    std::vector<std::string> left_out{};
+    std::vector<std::string> legend{};
+};
+table_explanation explanation_of(const table& of, const text_layout& layout);
+std::string explanation_text(const table_explanation& of, std::size_t width);
 // Of the capture and of its reports, one line each; empty when all is well.
 std::string notes_text(const report_document& document, const text_layout& layout = {});
 
