@@ -11,6 +11,7 @@
 #include <initializer_list>
 
 #include "base/short_file.hpp"
+#include "session/program_name.hpp"
 
 namespace prof {
 namespace {
@@ -24,11 +25,9 @@ std::string number_from_environment(std::initializer_list<const char*> variables
     return {};
 }
 
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-std::vector<std::string> read_arguments() {
-    const std::string text = text_of_file("/proc/self/cmdline");
-    std::vector<std::string> arguments;
+argument_list arguments_of(const std::string& process) {
+    const std::string text = text_of_file("/proc/" + process + "/cmdline");
+    argument_list arguments;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find('\0', at), text.size());
         arguments.push_back(text.substr(at, end - at));
@@ -37,21 +36,20 @@ std::vector<std::string> read_arguments() {
     return arguments;
 }
 
-// `python -u train.py --steps 3` is "train", `./trainer` is "trainer".
-std::string program_name(const std::vector<std::string>& arguments) {
-    if (arguments.empty()) return "process";
-    std::string name = file_name(arguments.front());
-    if (name.rfind("python", 0) == 0) {
-        for (std::size_t i = 1; i < arguments.size(); ++i) {
-            if (arguments[i] == "-c") break;
-            if (arguments[i] == "-m" && i + 1 < arguments.size()) return arguments[i + 1];
-            if (arguments[i].empty() || arguments[i][0] == '-') continue;
-            name = file_name(arguments[i]);
-            if (name.size() > 3 && name.ends_with(".py")) name.resize(name.size() - 3);
-            break;
-        }
-    }
-    return name.empty() ? "process" : name;
+// "" if it is unknown.
+std::string parent_of(const std::string& process) {
+    const std::string text = text_of_file("/proc/" + process + "/stat");
+    const std::size_t name_end = text.rfind(')');  // the name may contain anything
+    constexpr std::size_t state_bytes = 4;         // ") S "
+    if (name_end == std::string::npos || text.size() < name_end + state_bytes) return {};
+    const std::size_t begin = name_end + state_bytes;
+    return text.substr(begin, text.find(' ', begin) - begin);
+}
+
+argument_list arguments_of_ancestor(int generation) {
+    std::string process = "self";
+    for (; generation > 0 && !process.empty(); --generation) process = parent_of(process);
+    return process.empty() ? argument_list{} : arguments_of(process);
 }
 
 std::string link_target(const char* path) {
@@ -84,13 +82,13 @@ process_facts read_process_facts(const session_options& options, const environme
     char hostname[256] = {};
     if (gethostname(hostname, sizeof hostname - 1) == 0) facts.hostname = hostname;
     if (facts.hostname.empty()) facts.hostname = "localhost";
-    const std::vector<std::string> arguments = read_arguments();
+    const argument_list arguments = arguments_of("self");
     for (const std::string& argument : arguments) {
         facts.command += (facts.command.empty() ? "" : " ") + argument;
     }
     facts.executable = link_target("/proc/self/exe");
     facts.working_directory = link_target("/proc/self/cwd");
-    facts.name = options.name.empty() ? program_name(arguments) : options.name;
+    facts.name = options.name.empty() ? program_name(arguments, arguments_of_ancestor) : options.name;
     facts.rank = options.rank;
     if (facts.rank.empty()) facts.rank = environment.rank;
     if (facts.rank.empty()) facts.rank = "0";
