@@ -58,7 +58,12 @@ void collector::begin_capture(capture_writer& out) {
     out_ = &out;
     if (history_ != nullptr) history_->begin_capture();
     write_drops_before();
-    write_clock();
+    const clock_snapshot now = clock();
+    const std::array both = {region_.made_at(), now};
+    // Without the earlier one the counter's rate is unknown if the process ends soon. A machine that was suspended may
+    // have set its counter back.
+    const bool is_earlier = both.front().ticks < now.ticks;
+    write_clocks(std::span{both}.subspan(is_earlier ? 0 : 1));
 }
 
 // The drop counters of the mapping run on across recordings. Recovery needs their values at the start of this one.
@@ -329,11 +334,20 @@ void collector::drain_gpu(round_result& result) {
     } while (true);
 }
 
-void collector::write_clock() {
+clock_snapshot collector::clock() noexcept {
     cupti_tracer* tracer = tracer_.load();
-    const clock_snapshot now = tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
-    out_->clocks({&now, 1});
-    if (retention_ != nullptr) retention_->note_clock(now);
+    return tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
+}
+
+// The last is the latest.
+void collector::write_clocks(std::span<const clock_snapshot> snapshots) {
+    out_->clocks(snapshots);
+    if (retention_ != nullptr) retention_->note_clock(snapshots.back());
+}
+
+void collector::write_clock() {
+    const clock_snapshot now = clock();
+    write_clocks({&now, 1});
 }
 
 void collector::write_drops(bool changed_only) {

@@ -117,6 +117,8 @@ private:
     void drain_gpu(round_result& result);
     void write_drops(bool changed_only);
     void write_drops_before();
+    clock_snapshot clock() noexcept;
+    void write_clocks(std::span<const clock_snapshot> snapshots);
     void write_clock();
     void flush() noexcept;
     void note_totals(std::uint64_t more_records) noexcept;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "capture/payload.hpp"
+#include "capture/recovery/recovery.hpp"
 #include "timeline/correlate.hpp"
 #include "timeline/graph_bodies.hpp"
 #include "timeline/graph_nodes.hpp"
@@ -40,6 +41,8 @@ void take_quality(timeline& out, const capture_contents& contents) {
     out.quality.how = out.quality.died ? contents.end.how : 0;
     out.quality.recovery = contents.recovery;
     if (out.quality.died && out.properties.contains("recovery")) out.quality.recovery = out.property("recovery");
+    out.quality.is_recovered_whole = is_whole_recovery(out.quality.recovery);
+    out.quality.process = contents.process;
     if (contents.begins) {
         out.quality.is_latest_part = true;
         out.quality.trimmed_records = contents.begins->records;

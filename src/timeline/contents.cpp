@@ -8,6 +8,7 @@
 
 #include "capture/gpu_chunks.hpp"
 #include "capture/payload.hpp"
+#include "capture/recovery/process_state.hpp"
 
 namespace prof {
 namespace {
@@ -117,6 +118,10 @@ capture_contents read_contents(const std::string& path, progress_observer* progr
     }
     contents.damage = reader.damage();
     contents.recovery = reader.recovery_outcome();
+    const auto host = contents.properties.find("hostname");
+    if (!contents.ended && host != contents.properties.end()) {
+        contents.process = state_of_process(reader.header().pid, contents.created_realtime_ns, host->second);
+    }
     return contents;
 }
 

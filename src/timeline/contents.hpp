@@ -16,6 +16,7 @@
 #include "base/progress.hpp"
 #include "capture/format.hpp"
 #include "capture/reader.hpp"
+#include "capture/recovery/process_state.hpp"
 #include "record/gpu_record.hpp"
 #include "record/label.hpp"
 #include "record/record.hpp"
@@ -50,6 +51,7 @@ struct capture_contents : gpu_records {
     capture_damage damage;
     bool ended = false;  // there was an end chunk
     format::end_entry end;
+    process_state process = process_state::unknown;  // if there is none, and the capture says where it was
     std::string recovery;  // if there is none: one line on what was recovered, or why nothing was
 };
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
+#include "capture/recovery/process_state.hpp"
 #include "record/activities.hpp"
 #include "record/drop.hpp"
 #include "record/gpu_record.hpp"
@@ -208,9 +209,11 @@ struct timeline_quality {
     bool ended = false;                   // the capture was closed properly
     bool died = false;                    // the capture was sealed: its process died, or ended without closing it
     std::uint32_t how = 0;                // if it died: format::end_entry::how
-    std::string recovery;                 // if not closed: one line on what the rings still held
-    std::vector<std::string> damage;      // one line each: what of the file could not be read
-    std::vector<std::string> notes;       // one line each, to be shown to the user
+    process_state process = process_state::unknown;  // if not closed: of the process when the capture was read
+    bool is_recovered_whole = false;                 // all records are there that the rings held
+    std::string recovery;                            // if not closed: one line on what the rings still held
+    std::vector<std::string> damage;                 // one line each: what of the file could not be read
+    std::vector<std::string> notes;                  // one line each, to be shown to the user
 };
 
 struct timeline {

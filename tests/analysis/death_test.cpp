@@ -168,14 +168,41 @@ TEST(DeathReport, StatesHowTheProcessEnded) {
     EXPECT_EQ(end_of(ended_by_signal(SIGABRT)), "the process was killed by signal 6 (SIGABRT)");
     EXPECT_EQ(end_of(ended_by_signal(SIGTERM)), "the process was killed by signal 15 (SIGTERM)");
     EXPECT_EQ(end_of(ended_by_signal(40)), "the process was killed by signal 40");
-    EXPECT_EQ(end_of(ended_with_status(5)), "the process ended with status 5 without closing this capture");
-    EXPECT_EQ(end_of(ended_with_status(0)), "the process ended with status 0 without closing this capture");
-    EXPECT_EQ(end_of(0), "the process died, or ended without closing this capture");
+    EXPECT_EQ(end_of(ended_with_status(5)), "the process ended with status 5 without exit handlers (os._exit or exec)");
+    EXPECT_EQ(end_of(ended_with_status(0)), "the process ended with status 0 without exit handlers (os._exit or exec)");
+    EXPECT_EQ(end_of(0), "the process ended without exit handlers (os._exit), or was killed");
     capture_builder unsealed;
     unsealed.parts().ended = false;
     EXPECT_EQ(total(death(unsealed.build()), "ended"),
               "the process ended, or is still running, without closing this capture");
+    unsealed.parts().process = process_state::gone;
+    EXPECT_EQ(total(death(unsealed.build()), "ended"),
+              "the process ended without closing this capture: prof seal completes the file");
+    unsealed.parts().process = process_state::running;
+    unsealed.parts().properties["pid"] = "77";
+    EXPECT_EQ(total(death(unsealed.build()), "ended"), "process 77 still runs: this is what it has recorded so far");
     EXPECT_EQ(total(death(capture_builder().build()), "ended"), "the recording was closed in good order");
+}
+
+TEST(DeathReport, StatesThatNothingWasLostOnlyWhereThatIsKnown) {
+    const std::string recovered =
+        "the capture was not closed; 6 records were recovered from its rings, /dev/shm/a.rings";
+    const auto end_of = [&](const std::string& recovery, auto&& change) {
+        capture_builder capture = died(0);
+        capture.parts().properties["forked_from"] = "1";
+        capture.parts().properties["recovery"] = recovery;
+        change(capture);
+        return total(death(capture.build()), "ended");
+    };
+    const auto leave = [](capture_builder&) {};
+    const std::string calm = "the process ended without exit handlers (os._exit)";
+    EXPECT_EQ(end_of(recovered, leave), calm + "; nothing was lost");
+    EXPECT_EQ(end_of(recovered + ", then it ends too early", leave), calm);
+    EXPECT_EQ(end_of("the capture was not closed; nothing was recovered from its rings, /a: gone", leave), calm);
+    EXPECT_EQ(end_of(recovered, [](capture_builder& capture) { capture.parts().drops[0] = 3; }), calm);
+    EXPECT_EQ(end_of(recovered, [](capture_builder& capture) { capture.thread("main").launch(2, 1); }), calm);
+    EXPECT_EQ(end_of(recovered, [](capture_builder& capture) { capture.thread("main").push(1, "a"); }),
+              calm + ", or was killed; nothing was lost");
 }
 
 }  // namespace

@@ -254,6 +254,8 @@ TEST_F(Collector, TakesClockSnapshotsAtTheStartAtEachHousekeepingAndAtTheEnd) {
     out.reset();
     const auto clocks = chunks(chunk_type::clocks);
     ASSERT_EQ(clocks.size(), 3U);
+    EXPECT_EQ(clocks.front().payload.size(), 2 * sizeof(clock_snapshot)) << "and when the rings were made";
+    EXPECT_EQ(value_at<clock_snapshot>(clocks.front().payload, 0).ticks, rings.made_at().ticks);
     std::uint64_t last_ticks = 0;
     for (const kept_chunk& c : clocks) {
         const auto now = value_at<clock_snapshot>(c.payload, 0);

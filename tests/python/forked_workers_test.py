@@ -53,7 +53,7 @@ class ForkedWorkers(unittest.TestCase):
         self.assertEqual({pid: count for pid, (count, _) in recorded.items() if pid in made},
                          {pid: count for pid, count in made.items() if count})
         self.assertEqual(len(recorded), len(made), "the parent has one, and the worker without ranges none")
-        died = [made[pid] for pid, (_, notes) in recorded.items() if "without closing this capture" in notes]
+        died = [made[pid] for pid, (_, notes) in recorded.items() if "without exit handlers" in notes]
         self.assertEqual(died, [30], "the others end their recordings, though they go by os._exit")
         self.assertEqual(err.count("GPU time by range"), 1, err)
         workers = sum(1 for count in made.values() if count)

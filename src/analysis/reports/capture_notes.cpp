@@ -151,8 +151,10 @@ constexpr notice notices[] = {
 void add_ending(const timeline& data, std::vector<capture_note>& out) {
     const timeline_quality& quality = data.quality;
     if (quality.ended) return;
-    if (quality.died || quality.recovery.empty()) out.push_back({note_weight::heading, how_it_ended(data)});
-    if (!quality.recovery.empty()) out.push_back({note_weight::detail, quality.recovery});
+    out.push_back({note_weight::heading, how_it_ended(data)});
+    if (!quality.recovery.empty() && !quality.is_recovered_whole) {
+        out.push_back({note_weight::detail, quality.recovery});
+    }
 }
 
 void add_cuts(const timeline& data, std::vector<capture_note>& out) {
@@ -166,8 +168,10 @@ void add_cuts(const timeline& data, std::vector<capture_note>& out) {
                                                 " open before what was kept and cut where that begins"});
     }
     if (quality.ranges_open_at_end != 0) {
-        out.push_back({note_weight::detail, counted(quality.ranges_open_at_end, "range was", "ranges were") +
-                                                " still open at the end and cut there"});
+        out.push_back({note_weight::detail,
+                       counted(quality.ranges_open_at_end, "range was", "ranges were") +
+                           (quality.process == process_state::running ? " open when this was read and cut there"
+                                                                      : " still open at the end and cut there")});
     }
 }
 

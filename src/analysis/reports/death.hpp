@@ -2,13 +2,19 @@
 // How the process of a capture ended. A pure function; the report `death` is declared in reports.hpp.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "timeline/timeline.hpp"
 
 namespace prof {
 
+inline constexpr std::uint32_t exit_status_base = 256;  // of timeline_quality::how
+
 // "killed by signal 9 (KILL)": one line, without a dot.
 std::string how_it_ended(const timeline& data);
+
+// A forked worker that was in no range when it ended: such processes end by _exit, as a rule.
+bool ended_as_workers_do(const timeline& data);
 
 }  // namespace prof

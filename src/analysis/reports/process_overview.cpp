@@ -14,13 +14,13 @@
 #include <utility>
 
 #include "analysis/reports/capture_notes.hpp"
+#include "analysis/reports/death.hpp"
 #include "base/display_text.hpp"
 
 namespace prof {
 namespace {
 
-constexpr std::uint32_t exit_status_base = 256;  // of timeline_quality::how
-constexpr std::size_t most_unfolded = 2;         // processes that are alike stand in a line each up to this number
+constexpr std::size_t most_unfolded = 2;  // processes that are alike stand in a line each up to this number
 
 bool are_alike(const captured_process& a, const captured_process& b) {
     return a.ops == 0 && b.ops == 0 && a.rank == b.rank && a.program == b.program && a.host == b.host &&
@@ -67,8 +67,8 @@ std::string overview_heading(std::span<const captured_process> processes) {
 std::string short_ending(const timeline& data) {
     const timeline_quality& quality = data.quality;
     if (quality.ended) return {};
-    if (!quality.died) return "not closed";
-    if (quality.how == 0) return "os._exit or killed";
+    if (!quality.died) return quality.process == process_state::running ? "still runs" : "not closed";
+    if (quality.how == 0) return ended_as_workers_do(data) ? "os._exit" : "os._exit or killed";
     if (quality.how >= exit_status_base) return fmt::format("status {}", quality.how - exit_status_base);
     const char* const name = sigabbrev_np(static_cast<int>(quality.how));
     return name == nullptr ? fmt::format("signal {}", quality.how) : fmt::format("SIG{}", name);

@@ -25,7 +25,8 @@
 namespace prof {
 namespace {
 
-constexpr std::uint64_t chunk_bytes = 1U << 20;  // most names and records put into one chunk
+constexpr std::string_view trouble_follows = ", then ";  // in the outcome
+constexpr std::uint64_t chunk_bytes = 1U << 20;          // most names and records put into one chunk
 
 // Limits above those of any region; a file that exceeds them is not a region.
 constexpr std::uint32_t most_rings = 1U << 16;
@@ -362,6 +363,12 @@ void rings_file::drops(const recovery_basis& contents, recovery& found) const {
 
 chunk recovered_chunk::view() const noexcept { return {type, aux, std::as_bytes(std::span{words}).first(bytes), true}; }
 
+bool is_whole_recovery(std::string_view outcome) noexcept {
+    return outcome.find(" recovered from its rings, ") != std::string_view::npos &&
+           outcome.find("nothing was recovered") == std::string_view::npos &&
+           outcome.find(trouble_follows) == std::string_view::npos;
+}
+
 recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_basis& contents,
                        const std::function<void()>& copied) {
     recovery found;
@@ -387,7 +394,7 @@ recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_ba
             rings.labels(found);
             rings.gpu_buffers(known, found);
         } catch (const error& problem) {
-            trouble = std::string{", then "} + problem.what();
+            trouble = std::string{trouble_follows} + problem.what();
         }
         rings.drops(known, found);
         counts = std::to_string(rings.records()) + " records";

@@ -14,6 +14,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "capture/format.hpp"
@@ -55,6 +56,9 @@ struct recovery {
     bool has_next_chunk = false;  // `chunks` includes the chunk that the file cuts off, or that would come next in it
     std::string outcome;          // one line: what was recovered from where, or why nothing was
 };
+
+// Whether such a line states that all records were recovered that the rings held.
+bool is_whole_recovery(std::string_view outcome) noexcept;
 
 // `id`: from the capture's header; the rings must carry the same. `copied`, for tests, is called after records were
 // copied and before the check which of them were overwritten meanwhile.

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -21,6 +20,7 @@
 #include "capture/codec.hpp"
 #include "capture/opening.hpp"
 #include "capture/reader.hpp"
+#include "capture/recovery/process_state.hpp"
 #include "ring/region_layout.hpp"
 
 namespace prof {
@@ -53,39 +53,6 @@ private:
     int descriptor_ = -1;
     bool is_locked_ = false;
 };
-
-// Whether the process that made the capture is still running, judged by its pid. A process started after the capture
-// was made is another one, and a zombie does not count. The tolerance is a few seconds, since the kernel counts start
-// times in ticks.
-bool is_in_proc(std::uint32_t pid, std::uint64_t created_realtime_ns) {
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    std::FILE* const file = std::fopen(path, "re");
-    if (file == nullptr) return false;
-    char text[1024];
-    const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
-    std::fclose(file);
-    text[size] = 0;
-    char state = 0;
-    unsigned long long start_ticks = 0;
-    const char* const after_name = std::strrchr(text, ')');
-    if (after_name == nullptr || std::sscanf(after_name,
-                                             ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                                             "%*s %*s %llu",
-                                             &state, &start_ticks) != 2) {
-        return true;
-    }
-    const auto ticks_per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-    const std::uint64_t since_boot_ns = start_ticks * (1'000'000'000 / ticks_per_second);
-    const std::uint64_t boot_realtime_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
-    constexpr std::uint64_t slack_ns = 2'000'000'000;
-    return state != 'Z' && boot_realtime_ns + since_boot_ns <= created_realtime_ns + slack_ns;
-}
-
-bool is_this_host(const std::string& name) {
-    char own[256] = {};
-    return name.empty() || (gethostname(own, sizeof own - 1) == 0 && name == own);
-}
 
 bool belongs_to(const locked_file& rings, const std::array<std::uint8_t, 16>& id) {
     std::array<std::uint8_t, 16> found{};
@@ -124,7 +91,7 @@ public:
         : path_(process.rings_path), file_(process.rings_path, O_RDWR) {
         exist_ = file_.is_open() && belongs_to(file_, process.id);
         runs_ = (exist_ && !file_.is_locked()) ||
-                (is_this_host(process.host) && is_in_proc(process.pid, process.created_realtime_ns));
+                state_of_process(process.pid, process.created_realtime_ns, process.host) == process_state::running;
     }
     bool exist() const noexcept { return exist_; }
     bool process_runs() const noexcept { return runs_; }

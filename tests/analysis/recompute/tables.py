@@ -67,7 +67,7 @@ def copies(program):
 
 ENDED = {
     "exited": "the recording was closed in good order",
-    "died": "the process died, or ended without closing this capture",
+    "died": "the process ended without exit handlers (os._exit), or was killed",
     "none": "the process ended, or is still running, without closing this capture",
 }
 
