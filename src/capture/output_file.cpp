@@ -27,7 +27,7 @@ output_file::output_file(const std::string& path, write_function write) : write_
     constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const disk_call call;
     do {
-        descriptor_ = ::open(path.c_str(), flags, S_IRUSR | S_IWUSR);
+        descriptor_ = ::open(path.c_str(), flags, 0666);
     } while (descriptor_ < 0 && errno == EINTR);
     if (descriptor_ < 0) throw_cannot_create(path, errno);
     descriptor_ = above_standard_streams(descriptor_);

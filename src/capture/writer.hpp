@@ -63,8 +63,8 @@ class capture_writer {
 public:
     using name_entry = std::pair<std::uint32_t, std::string_view>;
 
-    // Creates `path` (mode 0600, O_EXCL | O_NOFOLLOW: an existing file or link is never touched). Throws prof::error,
-    // and then leaves no file.
+    // Creates `path` (its mode follows the umask; O_EXCL | O_NOFOLLOW: an existing file or link is never touched).
+    // Throws prof::error, and then leaves no file.
     capture_writer(const std::string& path, const capture_writer_options& options);
     ~capture_writer();  // flushes; writes no end chunk
     capture_writer(const capture_writer&) = delete;

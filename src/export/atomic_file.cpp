@@ -34,7 +34,7 @@ atomic_file::atomic_file(std::string path) : path_(std::move(path)) {
         temporary_path_ = path_ + ".tmp-" + std::to_string(getpid());
         // A leftover of a killed process with the same pid. No other process uses this name.
         unlink(temporary_path_.c_str());
-        descriptor_ = open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        descriptor_ = open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     }
     descriptor_ = above_standard_streams(descriptor_);
     if (descriptor_ < 0) fail("create", errno);

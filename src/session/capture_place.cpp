@@ -40,7 +40,7 @@ outcome make_directories(const std::string& path) {
     for (std::size_t at = 0; at != std::string::npos;) {
         at = path.find('/', at + 1);
         const std::string part = path.substr(0, at);
-        if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+        if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
             const int reason = errno;
             struct stat status {};
             if (stat(part.c_str(), &status) == 0) continue;  // it exists, but may not be made (a read-only mount)

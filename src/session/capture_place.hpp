@@ -18,7 +18,7 @@ bool is_taken(const std::string& path) noexcept;
 // another process with its number): ….2.prof, and so on.
 std::string unused_capture_path(const session_options& options, const process_facts& facts);
 
-// Makes the directories of a path and the path itself, mode 0700.
+// Makes the directories of a path and the path itself; their modes follow the umask.
 outcome make_directories(const std::string& path);
 // Likewise, and checks whether files may be made in it.
 outcome prepare_directory(const std::string& path);

@@ -95,15 +95,15 @@ TEST(CaptureWriter, WritesTheDocumentedBytes) {
     EXPECT_EQ(bytes, expected);
 }
 
-TEST(CaptureWriter, MakesAFileThatOnlyItsOwnerMayRead) {
+TEST(CaptureWriter, MakesAFileWhoseModeFollowsTheUmask) {
     const scratch_directory folder;
     const std::string path = folder / "a.prof";
-    const mode_t before = umask(0);
+    const mode_t before = umask(027);
     const capture_writer writer(path, {});
     umask(before);
     struct stat status {};
     ASSERT_EQ(stat(path.c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 07777U, 0600U);
+    EXPECT_EQ(status.st_mode & 07777U, 0640U);
 }
 
 TEST(CaptureWriter, NeverTouchesAnExistingFile) {

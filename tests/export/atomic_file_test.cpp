@@ -45,16 +45,18 @@ protected:
     fs::path directory_;
 };
 
-TEST_F(AtomicFile, AppearsOnCommitWithPrivateMode) {
+TEST_F(AtomicFile, AppearsOnCommitWithTheModeOfTheUmask) {
+    const mode_t before = umask(027);
     atomic_file file(path("a"));
     file.write("one ");
     file.write("two");
     EXPECT_FALSE(fs::exists(path("a")));
     file.commit();
+    umask(before);
     EXPECT_EQ(content(path("a")), "one two");
     struct stat status {};
     ASSERT_EQ(stat(path("a").c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777U, 0600U);
+    EXPECT_EQ(status.st_mode & 0777U, 0640U);
     EXPECT_EQ(file_count(), 1U);
 }
 
