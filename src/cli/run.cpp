@@ -3,16 +3,14 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <optional>
-#include <string_view>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -20,8 +18,14 @@
 #include "cli/captures.hpp"
 #include "cli/child.hpp"
 #include "cli/cli.hpp"
+#include "cli/executable.hpp"
+#include "cli/leftovers.hpp"
 #include "cli/library.hpp"
+#include "cli/no_capture.hpp"
 #include "cli/progress.hpp"
+#include "cli/run_environment.hpp"
+#include "cli/run_journal.hpp"
+#include "cli/run_processes.hpp"
 #include "cli/start_failure.hpp"
 #include "options/plans.hpp"
 
@@ -41,11 +45,7 @@ public:
         std::error_code failed;
         path_ = std::filesystem::absolute(path, failed).string();
         is_new_ = !std::filesystem::exists(path_, failed);
-        if (is_new_) {
-            const mode_t before = umask(0077);
-            std::filesystem::create_directories(path_, failed);
-            umask(before);
-        }
+        if (is_new_) std::filesystem::create_directories(path_, failed);
         if (failed) throw error("cannot make the output directory " + path_ + ": " + failed.message());
         if (!std::filesystem::is_directory(path_, failed)) throw error(path_ + " is not a directory");
         if (access(path_.c_str(), W_OK | X_OK) != 0) {
@@ -64,74 +64,6 @@ private:
     std::string path_;
     bool is_new_ = false;
 };
-
-// Our environment with changes.
-class changed_environment {
-public:
-    changed_environment() {
-        for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-            const std::string_view line = *variable;
-            const std::size_t equals = line.find('=');
-            if (equals != std::string_view::npos)
-                values_[std::string(line.substr(0, equals))] = line.substr(equals + 1);
-        }
-    }
-    void set(const std::string& name, const std::string& value) { values_[name] = value; }
-    std::string get(const std::string& name) const {
-        const auto found = values_.find(name);
-        return found == values_.end() ? std::string() : found->second;
-    }
-    environment lines() const {
-        environment out;
-        out.reserve(values_.size());
-        for (const auto& [name, value] : values_) {
-            std::string line = name;
-            out.push_back(line.append("=").append(value));
-        }
-        return out;
-    }
-
-private:
-    std::map<std::string, std::string> values_;
-};
-
-// A program built with GCC's address sanitizer ends at once where another library stands before the sanitizer's: that
-// must be the first to define malloc and its kin. libprof.so defines none of them.
-void make_way_for_sanitizers(changed_environment& variables) {
-    const std::string options = variables.get("ASAN_OPTIONS");
-    constexpr std::string_view check = "verify_asan_link_order";
-    if (options.find(check) != std::string::npos) return;
-    variables.set("ASAN_OPTIONS", fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", check));
-}
-
-void inject(changed_environment& variables, const std::string& library) {
-    make_way_for_sanitizers(variables);
-    const std::string preloaded = variables.get("LD_PRELOAD");
-    variables.set("LD_PRELOAD", preloaded.empty() ? library : library + ":" + preloaded);
-    for (const char* const name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
-        const std::string other = variables.get(name);
-        if (other.empty()) {
-            variables.set(name, library);
-        } else if (other != library) {
-            complain(
-                fmt::format("{} is set to {}, which prof run does not change: what it receives may not reach libprof",
-                            name, other));
-        }
-    }
-}
-
-// Python programs start with libprof's sitecustomize. It switches PyTorch's ranges on, and then runs the user's own.
-void guide_python(changed_environment& variables) {
-    const std::string folder = python_folder_beside_executable();
-    const outcome usable = try_python_folder(folder);
-    if (!usable.ok()) {
-        return complain(usable.message() +
-                        "; PyTorch's own ranges are not observed, and no way is made for Triton's profiler: "
-                        "install all of libprof, or give --pytorch off");
-    }
-    const std::string before = variables.get("PYTHONPATH");
-    variables.set("PYTHONPATH", before.empty() ? folder : folder + ":" + before);
-}
 
 // Seals the capture of a process that died. How it ended is known for the command itself; of the processes that it
 // started only that they are gone. False if the process still runs, or on failure.
@@ -161,19 +93,26 @@ void seal_all(const std::vector<run_capture>& captures, const child_end& end, co
     }
 }
 
-void report_captures(const session_options& options, const run_output& output, const std::string& directory,
-                     const std::string& run_id, const child_end& end) {
-    const std::vector<run_capture> captures = captures_of_run(directory, run_id);
-    if (captures.empty()) {
-        const std::string why = no_window_text(options);
-        complain("no capture: " +
-                 (why.empty() ? "the command made no NVTX range and no CUDA call that libprof could see" : why) +
-                 " (a statically linked or set-user-id program cannot be seen)");
-        return;
+// Beside the captures that there are.
+void report_what_is_missing(const run_facts& facts, const std::vector<run_capture>& captures) {
+    for (const auto& [pid, why] : facts.journal.losses) {
+        const bool has_one = std::any_of(captures.begin(), captures.end(), [pid = pid](const run_capture& capture) {
+            return capture.pid == static_cast<std::uint64_t>(pid);
+        });
+        if (!has_one) complain(fmt::format("no capture of process {}: {}", pid, why));
     }
+    if (!facts.python_isolated.empty()) complain(facts.python_isolated);
+    if (!facts.running.empty()) complain(still_runs_text(facts));
+}
+
+void report_captures(const session_options& options, const run_output& output, const run_facts& facts,
+                     const std::string& run_id) {
+    const std::vector<run_capture> captures = captures_of_run(facts.directory, run_id);
+    if (captures.empty()) return complain(no_capture_text(facts));
     const progress_display progress(!output.quiet());
-    seal_all(captures, end, progress);
-    report_run(options, output, directory, captures, progress);
+    seal_all(captures, facts.end, progress);
+    report_run(options, output, facts.directory, captures, progress);
+    report_what_is_missing(facts, captures);
 }
 
 }  // namespace
@@ -198,17 +137,21 @@ std::size_t run_command::command_begin(const std::vector<std::string>& arguments
 }
 
 int run_command::operator()(const std::vector<std::string>& command) const {
+    const std::string outer_journal = undo_outer_run();
     const session_options options = options_.resolve();
     output_.check();
     if (command.empty()) throw usage_error("there is no command to run: prof run [options] -- command...");
     for (const std::string& line : unknown_variables()) complain(line);
     std::optional<output_directory> directory(std::in_place, options.output_dir);
     const std::string run_id = random_run_id();
+    clean_leftovers(options.rings);
 
-    changed_environment variables;
+    const run_journal journal;
+    run_environment variables;
     for (const auto& [name, value] : options_.variables()) variables.set(name, value);
     variables.set("PROF_OUTPUT_DIR", directory->path());
     variables.set("PROF_RUN_ID", run_id);
+    if (!journal.path().empty()) variables.set("PROF_RUN_JOURNAL", journal.path());
     variables.set("PROF_EXPORT", "none");  // made here, when the command has ended
     const std::string library =
         library_.empty() ? library_beside_executable() : std::filesystem::absolute(library_).string();
@@ -220,12 +163,25 @@ int run_command::operator()(const std::vector<std::string>& command) const {
         complain("the command runs without profiling: " + usable.message());
     }
 
+    journal.keep(variables.changes());
+    note_inner_run(outer_journal, directory->path());
     const child_end end = run_child(command, variables.lines());
     if (end.start_error != 0) {
         complain(start_failure(command.front(), end.start_error));
         return end.start_error == ENOENT ? exit_not_found : exit_not_executable;
     }
-    if (usable.ok()) report_captures(options, output_, directory->path(), run_id, end);
+    if (usable.ok()) {
+        const bool observes_python = options.pytorch != pytorch_detail::off;
+        report_captures(options, output_,
+                        {.directory = directory->path(),
+                         .end = end,
+                         .program = executable_of(command.front()),
+                         .journal = journal.read(),
+                         .running = processes_of_run(run_id),
+                         .without_window = no_window_text(options),
+                         .python_isolated = observes_python ? python_isolation_text(command) : ""},
+                        run_id);
+    }
     directory.reset();
     if (end.signal != 0) {
         std::fflush(nullptr);

@@ -206,9 +206,14 @@ PROF_OPTION(cupti_library, std::string, {}, any_text{},
              .changes = option_change::before_cupti,
              .accepts = "the path of a libcupti.so",
              .help = "Use this libcupti.so and no other"})
-// The command sets it.
+// Under `prof run`, which prints it for the whole run, without effect.
+PROF_OPTION(announce, bool, false, zero_or_one{},
+            {.group = option_group::output, .child_inherits = false})
+// The command sets these.
 PROF_OPTION(run_id, std::string, {}, file_name_text{},
             {.changes = option_change::at_program_start, .accepts = "a word"})
+PROF_OPTION(run_journal, std::string, {}, any_text{},
+            {.changes = option_change::at_program_start, .accepts = "a path"})
 
 #undef PROF_OPTION
 #undef PROF_OPTION_AS

@@ -264,6 +264,12 @@ void region::publish() noexcept {
     (void)linkat(AT_FDCWD, self, AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW);
 }
 
+void region::set_capture_path(std::string_view path) noexcept {
+    if (path.size() >= header_->capture_path.size()) path = {};
+    header_->capture_path = {};
+    std::copy(path.begin(), path.end(), header_->capture_path.begin());
+}
+
 void region::disown() noexcept {
     named_.store(false);
     remove_file();

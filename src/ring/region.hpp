@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.hpp"
 #include "base/own_descriptor.hpp"
 #include "record/name_table.hpp"
 #include "record/passing_names.hpp"
@@ -67,6 +68,10 @@ public:
     void publish() noexcept;
     const std::string& path() const noexcept { return path_; }      // empty: anonymous memory
     const std::string& notice() const noexcept { return notice_; }  // empty: everything is as requested
+    // States in the mapping where the capture is. By the thread that makes it.
+    void set_capture_path(std::string_view path) noexcept;
+    // Shortly before its first record.
+    const clock_snapshot& made_at() const noexcept { return made_at_; }
     void remove_file() noexcept;    // at the end of the process; the mapping stays, since hooks may still use it
     void disown() noexcept;         // in a forked child: the file now belongs to the parent; the mapping stays
     void take_name_off() noexcept;  // removes the name only; the file vanishes with the process
@@ -144,6 +149,7 @@ private:
     template <typename TNames>
     void extend(TNames& names, std::uint64_t used, std::size_t file_offset) noexcept;
 
+    const clock_snapshot made_at_ = take_clock_snapshot(nullptr);
     std::size_t bytes_ = 0;
     std::byte* base_ = nullptr;
     region_header* header_ = nullptr;

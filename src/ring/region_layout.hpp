@@ -23,7 +23,8 @@
 namespace prof {
 
 inline constexpr std::array<char, 8> region_magic = {'L', 'I', 'B', 'P', 'R', 'O', 'R', '\n'};
-inline constexpr std::uint32_t region_version = 3;
+inline constexpr std::uint32_t region_version = 4;
+inline constexpr std::size_t region_capture_path_bytes = 1024;
 inline constexpr std::size_t region_drop_slots = 16;
 static_assert(drop_cause_count <= region_drop_slots);
 
@@ -58,6 +59,8 @@ struct region_header {
     std::uint64_t writing_offset = 0;              // writing_header
     std::uint64_t passing_names_offset = 0;        // passing_names: its header and slots …
     std::uint64_t passing_arena_offset = 0;        // … and its texts
+    // Absolute, with zeros behind it; empty: there is none yet, or its path is too long.
+    std::array<char, region_capture_path_bytes> capture_path{};
 };
 
 // In front of the bytes in which the capture's chunks are assembled: the chunks that are not in the file yet.

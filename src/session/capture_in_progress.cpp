@@ -16,6 +16,7 @@
 #include "session/injections.hpp"
 #include "session/left_rings.hpp"
 #include "session/properties.hpp"
+#include "session/run_journal.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {
@@ -129,6 +130,7 @@ std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_
         const std::string path = unused_capture_path(there, facts);
         auto out = std::make_unique<capture_writer>(path, wanted);
         // Before all else is written: the rest of a write that is cut short is in the rings' file.
+        rings.set_capture_path(path.front() == '/' ? path : "");
         if (rings_.have_name()) rings.publish();
         for (const auto& [key, value] : properties) out->property(key, value);
         if (const std::string notice = left_rings_notice(rings.path()); !notice.empty()) {
@@ -143,9 +145,11 @@ std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_
         return out;
     } catch (const std::bad_alloc&) {
         record_nothing("no memory for the capture");
+        note_loss(options.run_journal, "no memory for the capture");
         throw;
     } catch (const std::exception& failure) {
         record_nothing(failure.what());
+        note_loss(options.run_journal, failure.what());
         throw;
     }
 }

@@ -10,6 +10,7 @@
 #include "session/capture_place.hpp"
 #include "session/control.hpp"
 #include "session/earlier_nvtx.hpp"
+#include "session/run_journal.hpp"
 #include "session/session_callbacks.hpp"
 #include "session/warn_once.hpp"
 
@@ -47,7 +48,10 @@ void recording_session::make_ready() {
 void recording_session::start_by_itself(const session_options& options) {
     const outcome started = start(options, requester::itself);
     // Its message may name a directory.
-    if (started.code() == outcome_code::failed) warn_once(message_safe(started.message()));
+    if (started.code() != outcome_code::failed) return;
+    const std::string line = message_safe(started.message());
+    warn_once(line);
+    note_loss(options.run_journal, line);
 }
 
 void recording_session::begin_by_itself() {

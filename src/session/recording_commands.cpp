@@ -12,6 +12,7 @@
 #include "session/events.hpp"
 #include "session/out_of_memory.hpp"
 #include "session/patience.hpp"
+#include "session/run_journal.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {
@@ -63,9 +64,18 @@ void recording_commands::complete_at_exit() {
     if (!lock_at_exit()) return;
     const session_lock command(mutex_, std::adopt_lock);
     complete(format::end_reason::exited).ignore();
+    announce_capture();
     if (parts_.exit.disk_stands_still() || !parts_.exports.is_idle() || !parts_.settling.is_idle()) return;
     parts_.exit.is_in_a_hurry() ? hurry_control() : close_control();
     parts_.exit.note_complete();
+}
+
+void recording_commands::announce_capture() {
+    const recording_settings::snapshot options = parts_.settings.options();
+    if (!options->announce || !options->run_id.empty()) return;
+    const std::string path = parts_.capture.absolute_path();
+    write_line(path.empty() ? "no capture: no range was made, and no call to CUDA"
+                            : "capture: " + path + " (prof report " + path + ")");
 }
 
 outcome recording_commands::complete(format::end_reason reason) {
@@ -161,6 +171,7 @@ outcome recording_commands::complete_recording(bool was_recording, const std::sh
     }
     if (!closed.ok()) {
         warn_once(closed.message());
+        note_loss(options->run_journal, closed.message());
         return closed;
     }
     outcome exported = parts_.exports.first_failure();

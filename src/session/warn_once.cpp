@@ -48,19 +48,25 @@ bool write_at_once(int descriptor, std::span<const iovec> parts) noexcept {
            writev(descriptor, parts.data(), count) >= 0;
 }
 
-}  // namespace
-
-void warn_once(std::string_view line, prof_log_severity severity) noexcept {
-    if (post_line(severity, line)) return;
-    static std::atomic<bool> is_written{false};
-    if (is_written.exchange(true)) return;
+bool try_write_line(std::string_view line) noexcept {
     const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
     // One write, and no longer than a pipe takes at once: it cannot be torn by the program's own output.
     constexpr std::string_view before = "libprof: ";
     constexpr std::string_view after = "\n";
     line = line.substr(0, PIPE_BUF - before.size() - after.size());
     const std::array parts = {part(before), part(line), part(after)};
-    if (!write_at_once(STDERR_FILENO, parts)) is_written = false;
+    return write_at_once(STDERR_FILENO, parts);
+}
+
+}  // namespace
+
+void write_line(std::string_view line) noexcept { (void)try_write_line(line); }
+
+void warn_once(std::string_view line, prof_log_severity severity) noexcept {
+    if (post_line(severity, line)) return;
+    static std::atomic<bool> is_written{false};
+    if (is_written.exchange(true)) return;
+    if (!try_write_line(line)) is_written = false;
 }
 
 }  // namespace prof

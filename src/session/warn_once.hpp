@@ -16,4 +16,7 @@ namespace prof {
 // one (events.hpp): a short lock and an allocation.
 void warn_once(std::string_view line, prof_log_severity severity = PROF_LOG_WARNING) noexcept;
 
+// Writes "libprof: LINE" to stderr unless the write would wait: what the user has asked for. Likewise otherwise.
+void write_line(std::string_view line) noexcept;
+
 }  // namespace prof

@@ -63,6 +63,7 @@ class CommandLine(unittest.TestCase):
         self.dir = pathlib.Path(self.scratch.name)
         self.out = self.dir / "captures"
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("PROF_", "LD_PRELOAD", "RANK"))}
+        self.environment["PROF_RINGS"] = "memory"  # what other tests leave in /dev/shm is not for this one to remove
         for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "PYTHONPATH"):
             self.environment.pop(name, None)
 
@@ -291,7 +292,13 @@ class Run(CommandLine):
         (trace,) = self.out.glob("*.trace.json.gz")
         self.assertIn(f"capture: {capture}", result.stderr)
         self.assertIn(f"trace:   {trace}", result.stderr)
-        self.assertEqual(trace.stat().st_mode & 0o777, 0o600)
+
+    def test_files_follow_the_umask(self):
+        for umask in (0o027, 0o077):
+            self.run_stubbed("true", options=["--export", "trace,summary"], umask=umask)
+            modes = {path.stat().st_mode & 0o777 for path in self.out.iterdir() if path.suffix != ".prof"}
+            self.assertEqual((modes, self.out.stat().st_mode & 0o777), ({0o666 & ~umask}, 0o777 & ~umask))
+            shutil.rmtree(self.out)
 
     def test_exports_follow_the_option(self):
         result = self.run_stubbed("true", options=["--export", "none"])

@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
 import strict_json_test  # noqa: E402
 
 PROF, FAKE_CUPTI, TRAINER = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:4])
+LIBRARY = str(pathlib.Path(PROF).parents[1] / "lib/libprof.so")
 STEPS = 3
 # Path → operations in all steps, and how many of them autograd's thread launched.
 EXPECTED = {
@@ -165,7 +166,7 @@ DEATHS = {
     ("raise", "11"): KILLED + "11 (SIGSEGV)",
     ("raise", "6"): KILLED + "6 (SIGABRT)",
     ("throw",): KILLED + "6 (SIGABRT)",
-    ("_exit",): "the process ended with status 5 without closing this capture",
+    ("_exit",): "the process ended with status 5 without exit handlers (os._exit or exec)",
 }
 
 
@@ -200,6 +201,74 @@ def check_death(directory, way, ended):
     assert result.returncode == 0 and "was closed already" in result.stdout, result
 
 
+def preloaded(directory, *words, **variables):
+    """The trainer without prof run."""
+    environment = {"LD_PRELOAD": LIBRARY, "PROF_OUTPUT_DIR": "mine", "PROF_CUPTI_LIBRARY": FAKE_CUPTI,
+                   "PROF_EXPORT": "none", **variables}  # fmt: skip
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PROF_")} | environment
+    return subprocess.run([TRAINER, *words], cwd=directory, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def check_calm_end(directory):
+    """A process that ends by _exit outside of any range has lost nothing, and is not told that it is damaged."""
+    result = prof("run", "-o", "calm", "--cupti-library", FAKE_CUPTI, "--", TRAINER, "no-cuda", "fork", cwd=directory)
+    assert "note" not in result.stderr.lower(), result.stderr
+    result = prof("run", "-o", "calm", "--cupti-library", FAKE_CUPTI, "--", TRAINER, "_exit", cwd=directory)
+    assert "ended with status 5 without exit handlers (os._exit or exec); nothing was lost" in result.stderr, result.stderr
+    for words in ("recovered", "snapshots", "not closed"):
+        assert words not in result.stderr, result.stderr
+
+
+def check_nested_run(directory):
+    inner = [PROF, "run", "-o", "inner", "--cupti-library", FAKE_CUPTI, "--", TRAINER, "steps", "2"]
+    result = prof("run", "-o", "outer", "--", *inner, cwd=directory)
+    assert result.returncode == 3 and result.stdout == "done\n", result
+    assert result.stderr.count("GPU time by range") == 1, result.stderr
+    places = f"no capture: an inner prof run has taken the captures; they are in {directory}/inner\n"
+    assert result.stderr.endswith(places), result.stderr
+    assert not pathlib.Path(directory, "outer").exists()
+    assert len(list(pathlib.Path(directory, "inner").glob("*.trace.json.gz"))) == 1
+
+
+def check_lost_capture(directory):
+    """A process that could not write its capture says why, through prof run too."""
+    script = 'rm -r lost && touch lost && exec "$@"'
+    result = prof("run", "-o", "lost", "--", "sh", "-c", script, "sh", TRAINER, "no-cuda", cwd=directory)
+    assert re.search(r"prof: no capture: process \d+: cannot create capture .*/lost/", result.stderr), result.stderr
+    assert "made no NVTX range" not in result.stderr, result.stderr
+
+
+def check_leftovers(directory):
+    """The rings of a process that was killed are put into its capture by the next run, and removed."""
+    rings = pathlib.Path(directory, "rings")
+    rings.mkdir()
+    cleaned = lambda: prof("run", "-o", "next", "--rings", str(rings), "--", "true", cwd=directory).stderr
+    preloaded(directory, "kill", PROF_RINGS=str(rings))
+    (capture,) = pathlib.Path(directory, "mine").glob("*.prof")
+    assert len(list(rings.iterdir())) == 1
+    assert "removed" not in cleaned() and len(list(rings.iterdir())) == 1, "its own prof run may be about to seal it"
+    os.utime(capture, (0, 0))
+    assert "removed 1 file of rings that killed processes had left in" in (line := cleaned()), line
+    assert "completed 1 capture from them" in line and not list(rings.iterdir()), line
+    assert "was closed already" in prof("seal", str(capture), cwd=directory).stdout
+    preloaded(directory, "kill", PROF_RINGS=str(rings))
+    for capture in pathlib.Path(directory, "mine").glob("*.prof"):
+        capture.unlink()
+    assert "removed 1 file" in (line := cleaned()) and "completed" not in line and not list(rings.iterdir()), line
+    living = rings / f"libprof-{os.getpid()}-00000000.rings"
+    living.write_bytes(b"LIBPROR\n" + bytes(2000))
+    assert "removed" not in cleaned() and living.exists()
+    living.unlink()
+
+
+def check_announcement(directory):
+    result = preloaded(directory, "no-cuda", PROF_ANNOUNCE="1", PROF_OUTPUT_DIR="told")
+    (capture,) = pathlib.Path(directory, "told").glob("*.prof")
+    assert result.stderr == f"libprof: capture: {capture} (prof report {capture})\n", result.stderr
+    assert "libprof: " not in prof("run", "--set", "PROF_ANNOUNCE=1", "--", TRAINER, "no-cuda", cwd=directory).stderr
+    assert preloaded(directory, "no-cuda").stderr == ""
+
+
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory(prefix="prof_end_to_end_") as directory:
@@ -209,6 +278,11 @@ def main():
         check_schedule(directory)
         check_steps(directory)
         check_sanitized(directory)
+        check_calm_end(directory)
+        check_nested_run(directory)
+        check_lost_capture(directory)
+        check_leftovers(directory)
+        check_announcement(directory)
         for way, ended in DEATHS.items():
             check_death(directory, way, ended)
 

@@ -68,6 +68,8 @@ const std::map<std::string_view, std::vector<std::string>> other_texts = {
     {"memory", {"16384K", "33554432", "4G"}},
     {"cupti_library", {"/usr/lib/libcupti.so.12"}},
     {"run_id", {"0123456789abcdef"}},
+    {"announce", {"1"}},
+    {"run_journal", {"/tmp/prof-run-1-a/journal"}},
 };
 
 TEST(OptionTable, NamesEachOptionOnce) {
@@ -162,7 +164,7 @@ TEST(OptionTable, RefusesABadValueAndChangesNothing) {
     const std::map<std::string_view, std::string> others = {
         {"output_dir", ""}, {"rings", ""}, {"adopt", ""}, {"step_range", "a@"}, {"nvtx_capture", "@a"}};
     for (const option& row : option_table()) {
-        if (row.name == "cupti_library") continue;  // any text may be a path
+        if (row.name == "cupti_library" || row.name == "run_journal") continue;  // any text may be a path
         const auto found = others.find(row.name);
         const std::string bad = found == others.end() ? bad_for_most : found->second;
         const std::string shown = found == others.end() ? "no/such,,value\\x0A" : found->second;
@@ -178,7 +180,8 @@ TEST(OptionTable, StatesUntilWhenAnOptionMayChange) {
     std::map<option_change, std::set<std::string_view>> changes;
     for (const option& row : option_table()) changes[row.changes].insert(row.name);
     using names = std::set<std::string_view>;
-    EXPECT_EQ(changes[option_change::at_program_start], (names{"autostart", "control", "control_signal", "run_id"}));
+    EXPECT_EQ(changes[option_change::at_program_start],
+              (names{"autostart", "control", "control_signal", "run_id", "run_journal"}));
     EXPECT_EQ(changes[option_change::before_first_use], (names{"memory", "rings"}));
     EXPECT_EQ(changes[option_change::before_cupti], (names{"cupti_library"}));
     EXPECT_EQ(changes[option_change::while_recording],

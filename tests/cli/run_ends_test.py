@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What prof run says where there is no capture, or more than captures; the arguments are those of cli_test.py."""
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from cli_test import PROF, STUB, CommandLine
+
+NOTHING = {"STUB_LIBPROF": "nothing"}
+MADE_NOTHING = "made no NVTX range and no CUDA call"
+
+
+class RunEnds(CommandLine):
+    def why(self, *command, options=(), status=0, **more):
+        result = self.run_stubbed(*command, options=options, env=NOTHING, **more)
+        self.assert_one_line(result, status, "prof: no capture: ")
+        return result.stderr.removeprefix("prof: no capture: ").strip()
+
+    def compiled(self, name, source, *flags):
+        (self.dir / f"{name}.c").write_text(source)
+        subprocess.run(["cc", "-o", self.dir / name, self.dir / f"{name}.c", *flags], check=True)
+        return self.dir / name
+
+    def test_a_command_that_did_nothing(self):
+        self.assertEqual(self.why("true"), f"the command {MADE_NOTHING}")
+
+    def test_a_command_that_failed(self):
+        self.assertEqual(self.why("sh", "-c", "exit 7", status=7), f"the command ended with status 7, and until then {MADE_NOTHING}")
+        self.assertIn("ended by signal 9", self.why("sh", "-c", "kill -9 $$", status=-9))
+
+    def test_a_statically_linked_program(self):
+        source = "void _start(void) { __asm__ volatile(\"mov $60, %eax\\n xor %edi, %edi\\n syscall\"); }"
+        program = self.compiled("static", source, "-static", "-nostdlib", "-nostartfiles")
+        self.assertEqual(self.why(program), f"{program} is statically linked, so no library can be loaded into it; "
+                                            f"what it started {MADE_NOTHING}")  # fmt: skip
+
+    @unittest.skipIf(os.geteuid() != 0, "needs another user's file")
+    def test_a_set_user_id_program(self):
+        program = self.compiled("more", "int main(void) { return 0; }")
+        os.chown(program, 12345, -1)
+        program.chmod(0o4755)
+        self.assertIn(f"{program} runs with more rights than its user's", self.why(program))
+        script = self.dir / "script"
+        script.write_text(f"#!{program}\n")
+        script.chmod(0o4755)
+        self.assertIn(f"{program} runs with more rights", self.why(script))
+
+    def test_python_that_ignores_its_variables(self):
+        for flag in ("-I", "-E", "-S", "-uI"):
+            self.assertIn(f"python {flag} keeps prof's PYTHONPATH out", self.why(sys.executable, flag, "-c", "pass"))
+            result = self.run_stubbed(sys.executable, flag, "-c", "pass")
+            self.assertIn(f"prof: python {flag} keeps", result.stderr)
+        for command in (("-u", "-c", "pass", "-I"), ("-c", "pass")):
+            self.assertEqual(self.why(sys.executable, *command), f"the command {MADE_NOTHING}")
+        self.assertNotIn("PYTHONPATH", self.run_stubbed(sys.executable, "-I", "-c", "", options=["--pytorch", "off"]).stderr)
+
+    def test_a_child_in_the_background(self):
+        for env in (NOTHING, {}):
+            result = self.run_stubbed("sh", "-c", "sleep 60 >&- 2>&- <&- & echo $!", env=env)
+            pid = int(result.stdout)
+            os.kill(pid, signal.SIGKILL)
+            self.assertIn(f"process {pid} of the command still runs; its capture will be in {self.out}\n", result.stderr)
+            self.assertEqual("no capture" in result.stderr, env == NOTHING)
+
+    def test_a_journal_is_left_by_no_run(self):
+        temporary = self.dir / "tmp"
+        temporary.mkdir()
+        shown = self.run_stubbed("env", env={"TMPDIR": str(temporary)})
+        journal = next(line for line in shown.stdout.splitlines() if line.startswith("PROF_RUN_JOURNAL="))
+        self.assertTrue(journal.startswith(f"PROF_RUN_JOURNAL={temporary}/prof-run-"), journal)
+        self.assertEqual(list(temporary.iterdir()), [])
+        process = subprocess.Popen([*self.command(self.out), "sleep", "2"], cwd=self.dir,
+                                   env={**self.environment, "TMPDIR": str(temporary)})  # fmt: skip
+        while not list(temporary.iterdir()):
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        self.assertEqual(len(list(temporary.iterdir())), 1)
+        self.run_stubbed("true", env={"TMPDIR": str(temporary)})
+        self.assertEqual(list(temporary.iterdir()), [])
+
+    def test_an_inner_run_has_the_users_environment(self):
+        mine = {"LD_PRELOAD": "libdl.so.2", "PYTHONPATH": "/a", "PROF_MEMORY": "32M", "A": "b=\n c"}
+        program = self.dir / "inner.sh"
+        program.write_text('exec "$@"')
+        direct = self.run_stubbed("env", env=mine, options=["--export", "none"]).stdout
+        inner = self.run_stubbed("sh", program, *self.command(self.dir / "inner"), "env", env=mine,
+                                 options=["--memory", "128M", "--name", "outer"])  # fmt: skip
+        ours = ("PROF_OUTPUT_DIR", "PROF_RUN_", "PROF_EXPORT", "_=", "PWD=", "OLDPWD=", "SHLVL=")
+        of = lambda text: sorted(line for line in text.splitlines() if not line.startswith(ours))
+        self.assertEqual(of(inner.stdout), of(direct))
+        self.assertIn("forward", inner.stderr)
+        self.assertEqual(len(list((self.dir / "inner").glob("*.trace.json.gz"))), 1)
+
+    def command(self, directory):
+        return [PROF, "run", "--library", STUB, "-o", str(directory), "--"]
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
