@@ -98,7 +98,13 @@ journal_entries run_journal::read() const {
 std::string undo_outer_run() {
     const char* const set = std::getenv(journal_variable);
     const std::string journal = set == nullptr ? "" : set;
-    if (!journal.ends_with(journal_file) || access(journal.c_str(), W_OK) != 0) return {};
+    if (journal.empty()) return {};
+    unsetenv(journal_variable);
+    if (!journal.ends_with(journal_file) || access(journal.c_str(), W_OK) != 0) {
+        // The outer run has ended, and what the variables were before is not known.
+        for (const char* const name : {"PROF_RUN_ID", "PROF_OUTPUT_DIR", "PROF_EXPORT"}) unsetenv(name);
+        return {};
+    }
     const std::string directory = journal.substr(0, journal.size() - journal_file.size());
     const std::string text = text_of_file(std::string(directory).append(environment_file));
     std::vector<std::string_view> texts;
@@ -106,7 +112,6 @@ std::string undo_outer_run() {
     for (std::size_t i = 0; i + 3 < texts.size(); i += 4) {
         restore(texts[i], texts[i + 1], texts[i + 2], texts[i + 3] == "set");
     }
-    unsetenv(journal_variable);
     return journal;
 }
 

@@ -211,9 +211,9 @@ def preloaded(directory, *words, **variables):
 
 def check_calm_end(directory):
     """A process that ends by _exit outside of any range has lost nothing, and is not told that it is damaged."""
-    result = prof("run", "-o", "calm", "--cupti-library", FAKE_CUPTI, "--", TRAINER, "no-cuda", "fork", cwd=directory)
+    result = prof("run", "-o", "calm", "--rings", directory, "--cupti-library", FAKE_CUPTI, "--", TRAINER, "no-cuda", "fork", cwd=directory)
     assert "note" not in result.stderr.lower(), result.stderr
-    result = prof("run", "-o", "calm", "--cupti-library", FAKE_CUPTI, "--", TRAINER, "_exit", cwd=directory)
+    result = prof("run", "-o", "calm", "--rings", directory, "--cupti-library", FAKE_CUPTI, "--", TRAINER, "_exit", cwd=directory)
     assert "ended with status 5 without exit handlers (os._exit or exec); nothing was lost" in result.stderr, result.stderr
     for words in ("recovered", "snapshots", "not closed"):
         assert words not in result.stderr, result.stderr

@@ -96,6 +96,12 @@ class RunEnds(CommandLine):
         self.assertIn("forward", inner.stderr)
         self.assertEqual(len(list((self.dir / "inner").glob("*.trace.json.gz"))), 1)
 
+    def test_an_outer_run_may_have_ended(self):
+        left = {"PROF_RUN_JOURNAL": "/nowhere/journal", "PROF_EXPORT": "none", "PROF_OUTPUT_DIR": "/nowhere", "PROF_RUN_ID": "a"}
+        result = self.prof("run", "--library", STUB, "--", "true", env=left)
+        self.assertIn("forward", result.stderr)
+        self.assertEqual(len(list((self.dir / "prof-captures").glob("*.trace.json.gz"))), 1)
+
     def command(self, directory):
         return [PROF, "run", "--library", STUB, "-o", str(directory), "--"]
 
