@@ -225,7 +225,7 @@ class Reports(Reading):
                         for i, column in enumerate(columns):
                             self.assert_column(report, index, i, column)
                             seen.setdefault((name, key, keys[i]), set()).add(column.type)
-                    self.assertEqual(set(expected), {"report", "capture", "dropped", "notes"})
+                    self.assertEqual(set(expected), {"report", "capture", "process", "dropped", "warnings", "notes"})
         # A column without values is of the type that its unit suggests, which may be that of its values or not.
         self.assertEqual({column: types for column, types in seen.items()
                           if len(types) > 1 and types != {INTEGER, REAL}}, {})  # fmt: skip
