@@ -67,6 +67,9 @@ function(prof_install)
         install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/hooks/torch/python/ ${PROJECT_SOURCE_DIR}/src/hooks/jax/python/
             COMPONENT prof_tools ${exclude}
             DESTINATION ${CMAKE_INSTALL_DATADIR}/prof/python FILES_MATCHING PATTERN "*.py")
+        if(PROF_SHARE_DIR)  # manual pages, scripts of shells
+            install(DIRECTORY ${PROF_SHARE_DIR}/ COMPONENT prof_tools ${exclude} DESTINATION ${CMAKE_INSTALL_DATADIR})
+        endif()
     endif()
 
     configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/prof-config.cmake.in

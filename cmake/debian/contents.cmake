@@ -46,6 +46,9 @@ foreach(group IN ITEMS RUNTIME DEVELOPMENT TOOLS)
     # The file copyright has them all.
     file(REMOVE_RECURSE ${root}/share/licenses ${root}/include/prof/third_party/LICENSE.NVTX.txt)
 
+    if(IS_DIRECTORY ${root}/share/zsh)
+        file(RENAME ${root}/share/zsh/site-functions ${root}/share/zsh/vendor-completions)
+    endif()
     file(GLOB_RECURSE manuals ${root}/share/man/*)
     if(manuals)
         prof_gzip(${manuals})

@@ -10,18 +10,30 @@
 namespace prof {
 namespace {
 
-std::vector<option_text> texts_of(const CLI::App& app) {
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+    std::string out;
+    for (const std::string& part : parts) out.append(out.empty() ? "" : separator).append(part);
+    return out;
+}
+
+option_text text_of(const CLI::Option& option, const words_by_option& words) {
+    option_text out{option.get_group(), "", option.get_description()};
+    for (const std::string& name : option.get_snames()) out.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) out.names.push_back("--" + name);
+    out.needs_value = option.get_items_expected_min() > 0;
+    out.value = option.get_type_name();
+    out.spelling = joined(out.names, ", ") + (out.needs_value ? " " : "") + out.value;
+    out.is_repeated = option.get_expected_max() > 1;
+    out.is_list = option.get_delimiter() != '\0' || out.value == "LIST";
+    if (const auto found = words.find(&option); found != words.end()) out.words = found->second;
+    return out;
+}
+
+std::vector<option_text> texts_of(const CLI::App& app, const words_by_option& words) {
     std::vector<option_text> out;
     for (const std::string& group : app.get_groups()) {
         for (const CLI::Option* const option : app.get_options()) {
-            if (option->get_group() != group || !option->nonpositional()) continue;
-            option_text text{group, "", option->get_description()};
-            for (const std::string& name : option->get_snames()) text.spelling += "-" + name + ", ";
-            for (const std::string& name : option->get_lnames()) text.spelling += "--" + name + ", ";
-            text.spelling.resize(text.spelling.size() - 2);
-            if (option->get_items_expected_min() > 0) text.spelling += " ";
-            text.spelling += option->get_type_name();
-            out.push_back(std::move(text));
+            if (option->get_group() == group && option->nonpositional()) out.push_back(text_of(*option, words));
         }
     }
     return out;
@@ -87,13 +99,15 @@ std::string description_of(const CLI::ParseError& wrong, const CLI::App& app) {
 
 class manual_formatter final : public CLI::FormatterBase {
 public:
-    explicit manual_formatter(command_line::manual_maker make) : make_(std::move(make)) {}
+    manual_formatter(command_line::manual_maker make, const words_by_option& words)
+        : make_(std::move(make)), words_(words) {}
     std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
-        return make_(app->get_parent() == nullptr ? "" : app->get_name(), texts_of(*app));
+        return make_(app->get_parent() == nullptr ? "" : app->get_name(), texts_of(*app, words_));
     }
 
 private:
     command_line::manual_maker make_;
+    const words_by_option& words_;
 };
 
 }  // namespace
@@ -150,6 +164,11 @@ option_description& option_description::takes(const accepted_values& values) {
             return std::string();
         },
         ""));
+    return suggests(values.words);
+}
+
+option_description& option_description::suggests(const std::vector<std::string>& words) {
+    if (!words.empty()) words_[&option_] = words;
     return *this;
 }
 
@@ -170,21 +189,21 @@ option_description& option_description::one_value_each_time() {
 
 option_description command_arguments::add(const std::string& name, std::string& target,
                                           const std::string& description) {
-    return option_description(*app_.add_option(name, target, description));
+    return {*app_.add_option(name, target, description), words_};
 }
 
 option_description command_arguments::add(const std::string& name, double& target, const std::string& description) {
-    return option_description(*app_.add_option(name, target, description));
+    return {*app_.add_option(name, target, description), words_};
 }
 
 option_description command_arguments::add(const std::string& name, std::uint32_t& target,
                                           const std::string& description) {
-    return option_description(*app_.add_option(name, target, description));
+    return {*app_.add_option(name, target, description), words_};
 }
 
 option_description command_arguments::add(const std::string& name, std::vector<std::string>& target,
                                           const std::string& description) {
-    return option_description(*app_.add_option(name, target, description));
+    return {*app_.add_option(name, target, description), words_};
 }
 
 option_description command_arguments::add_parsed(const std::string& name, const accepted_values& values,
@@ -193,16 +212,17 @@ option_description command_arguments::add_parsed(const std::string& name, const 
         if (!values.contains(texts.front())) throw CLI::ValidationError(name, refusal(texts.front(), values));
         return true;
     };
-    return option_description(*app_.add_option(name, std::move(parse), description));
+    option_description out{*app_.add_option(name, std::move(parse), description), words_};
+    return out.suggests(values.words);
 }
 
 option_description command_arguments::add_flag(const std::string& name, bool& target, const std::string& description) {
-    return option_description(*app_.add_flag(name, target, description));
+    return {*app_.add_flag(name, target, description), words_};
 }
 
 option_description command_arguments::add_flag(const std::string& name, std::string& target, const std::string& alone,
                                                const std::string& description) {
-    return option_description(*app_.add_flag(name + '{' + alone + '}', target, description));
+    return {*app_.add_flag(name + '{' + alone + '}', target, description), words_};
 }
 
 bool command_arguments::takes_a_value(const std::string& word) const {
@@ -212,7 +232,7 @@ bool command_arguments::takes_a_value(const std::string& word) const {
 
 command_line::command_line(const std::string& program, const std::string& version, manual_maker manual)
     : app_(std::make_unique<CLI::App>("", program)) {
-    app_->formatter(std::make_shared<manual_formatter>(std::move(manual)));
+    app_->formatter(std::make_shared<manual_formatter>(std::move(manual), words_));
     app_->set_help_flag("-h,--help", "Print this page");
     app_->set_version_flag("-V,--version", version, "Print the version");
     app_->require_subcommand(1);
@@ -221,7 +241,7 @@ command_line::command_line(const std::string& program, const std::string& versio
 command_line::~command_line() = default;
 
 command_arguments command_line::add_command(const std::string& name, const std::string& purpose) {
-    return command_arguments(*app_->add_subcommand(name, purpose));
+    return {*app_->add_subcommand(name, purpose), words_};
 }
 
 bool command_line::has_command(const std::string& name) const {
@@ -234,6 +254,14 @@ bool command_line::command_has_option(const std::string& command, const std::str
 
 std::string command_line::manual(const std::string& command) const {
     return command.empty() ? app_->help() : app_->get_subcommand(command)->help();
+}
+
+std::vector<command_text> command_line::commands() const {
+    std::vector<command_text> out = {{"", "", texts_of(*app_, words_)}};
+    for (const CLI::App* const command : app_->get_subcommands([](const CLI::App*) { return true; })) {
+        out.push_back({command->get_name(), command->get_description(), texts_of(*command, words_)});
+    }
+    return out;
 }
 
 std::optional<std::string> command_line::parse(const std::vector<std::string>& words) {

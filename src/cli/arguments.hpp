@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -41,27 +42,32 @@ std::string refusal(const std::string& value, const accepted_values& values);
 // Names with commas between, in indented lines, each after a line's end.
 std::string lines_of(const std::vector<std::string>& names);
 
+// The words that options take, of those that take any.
+using words_by_option = std::map<const CLI::Option*, std::vector<std::string>>;
+
 // One option, to be described further.
 class option_description {
 public:
-    explicit option_description(CLI::Option& option) : option_(option) {}
+    option_description(CLI::Option& option, words_by_option& words) : option_(option), words_(words) {}
 
     option_description& value(const std::string& placeholder);  // as the manual names the option's value
     option_description& group(std::string_view title);          // of the manual; "Options" unless given
     option_description& takes(const accepted_values& values);
+    option_description& suggests(const std::vector<std::string>& words);  // to who completes the command line
     option_description& required();
     option_description& separated_by(char separator);  // several values in one word
     option_description& one_value_each_time();         // a list's option is repeated, and takes one word each time
 
 private:
     CLI::Option& option_;
+    words_by_option& words_;
 };
 
 // The options of one command. A name is "-o,--output", or has no dash for words that stand by themselves. The targets
 // are written when the command line is parsed and must live until then.
 class command_arguments {
 public:
-    explicit command_arguments(CLI::App& app) : app_(app) {}
+    command_arguments(CLI::App& app, words_by_option& words) : app_(app), words_(words) {}
 
     option_description add(const std::string& name, std::string& target, const std::string& description);
     option_description add(const std::string& name, double& target, const std::string& description);
@@ -80,13 +86,26 @@ public:
 
 private:
     CLI::App& app_;
+    words_by_option& words_;
 };
 
-// What the manual shows of an option.
+// What the manual and the completion of shells have of an option.
 struct option_text {
     std::string group;
     std::string spelling;  // "-o, --output FILE"
     std::string description;
+    std::vector<std::string> names{};  // "-o", "--output"
+    std::string value{};               // "FILE"; "": it takes none
+    bool needs_value = false;          // else the value follows a '='
+    bool is_repeated = false;
+    bool is_list = false;              // several words with commas between
+    std::vector<std::string> words{};  // that it takes, if they are known
+};
+
+struct command_text {
+    std::string name;
+    std::string purpose;
+    std::vector<option_text> options;
 };
 
 // The whole command line: `program [command [options]]`.
@@ -104,11 +123,14 @@ public:
     bool command_has_option(const std::string& command, const std::string& word) const;
     // The page of a command, of the program for "".
     std::string manual(const std::string& command) const;
+    // The commands in the order in which they were added, with their options; the first is the program, "".
+    std::vector<command_text> commands() const;
 
     // Returns the command that was given; nullopt if --help or --version was answered. Throws usage_error.
     std::optional<std::string> parse(const std::vector<std::string>& words);
 
 private:
+    words_by_option words_;
     std::unique_ptr<CLI::App> app_;
 };
 

@@ -14,8 +14,10 @@
 #include "base/version.hpp"
 #include "cli/arguments.hpp"
 #include "cli/cli.hpp"
+#include "cli/completion/command.hpp"
 #include "cli/ctl.hpp"
 #include "cli/export.hpp"
+#include "cli/installed_files.hpp"
 #include "cli/manual.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
@@ -23,7 +25,7 @@
 
 namespace {
 
-const std::vector<std::string> names_of_commands = {"run", "report", "export", "seal", "ctl", "help"};
+const std::vector<std::string> names_of_commands = {"run", "report", "export", "seal", "ctl", "completion", "help"};
 
 // A wrong command line: one line and, where it has one, a list of names on lines of its own.
 int refuse(const std::string& what) {
@@ -42,7 +44,7 @@ std::string hint_for(const std::string& word) {
     if (!near.empty()) return "; did you mean " + near + "?";
     if (word.ends_with(".prof")) return "; did you mean prof report?";
     if (is_program(word)) return "; did you mean prof run?";
-    return "; there are run, report, export, seal, ctl and help";
+    return "; there are run, report, export, seal, ctl, completion and help";
 }
 
 int refuse_command(const std::string& word) {
@@ -83,11 +85,13 @@ int run_main(std::vector<std::string> words) {
     prof::command_arguments export_arguments = add_command("export");
     prof::command_arguments seal_arguments = add_command("seal");
     prof::command_arguments ctl_arguments = add_command("ctl");
+    prof::command_arguments completion_arguments = add_command("completion");
     const prof::run_command run(run_arguments);
     const prof::report_command report(report_arguments);
     const prof::export_command exporting(export_arguments);
     const prof::seal_command sealing(seal_arguments);
     const prof::ctl_command controlling(ctl_arguments);
+    const prof::completion_command completing(completion_arguments);
 
     if (words.empty()) {
         prof::print_error(prof::usage());
@@ -95,6 +99,10 @@ int run_main(std::vector<std::string> words) {
     }
     const std::string first = words.front();
     if (first == "help") return help(line, words);
+    if (first == "__share" && words.size() == 2) {  // of the build, which installs the files
+        prof::write_installed_files(line, words[1]);
+        return prof::exit_ok;
+    }
     if (first[0] != '-' && !line.has_command(first)) return refuse_command(first);
     // The words of the command to run are no options of prof's: they are removed before the options are parsed.
     std::vector<std::string> command;
@@ -113,6 +121,7 @@ int run_main(std::vector<std::string> words) {
         if (given == "export") return exporting();
         if (given == "seal") return sealing();
         if (given == "ctl") return controlling();
+        if (given == "completion") return completing(line);
         return prof::exit_ok;  // --help, --version
     } catch (const prof::usage_error& wrong) {
         if (!line.has_command(first)) return refuse_option(line, first);

@@ -30,6 +30,7 @@ constexpr std::array pages = std::to_array<page>({
      "prof export [options] [file...]\n"
      "prof seal file...\n"
      "prof ctl [PID [command [name=value...]]]\n"
+     "prof completion bash|zsh|fish\n"
      "prof help [command]\n"
      "prof --version",
      "Runs a program with libprof in it, unchanged, and tells for each of its NVTX ranges (forward, backward, ...) how "
@@ -105,14 +106,12 @@ EXIT STATUS
      "Writes Chrome JSON in torch.profiler's dialect: the ranges of each thread, CUDA calls, kernels and copies by "
      "stream, arrows from a launch to its work, and the ranges projected on the GPU's streams. Files are as those of "
      "prof report, and have a trace each. Standard error has what must be known of a capture: records lost, an end by "
-     "a signal.",
+     "a signal. A trace opens in https://ui.perfetto.dev and chrome://tracing.",
      R"(prof export
 prof export run.prof -o trace.json
 prof export prof-captures -o traces/
 prof export run.prof -o - --format json | jq .displayTimeUnit)",
-     R"(Open the trace in https://ui.perfetto.dev or chrome://tracing.
-
-EXIT STATUS
+     R"(EXIT STATUS
     0  done
     1  a capture could not be read, or a trace not written (the others are)
     2  the options make no sense
@@ -161,6 +160,18 @@ EXIT STATUS
     1  the process refused, or failed; one line says why
     2  the command line makes no sense
     3  the process could not be reached
+)"},
+    {"completion", "print a script by which a shell completes prof's options", "prof completion bash|zsh|fish",
+     "A package or `cmake --install` puts the scripts where the shells find them: this is for other cases. Commands, "
+     "options, their values, captures, and the words of `prof ctl` are completed, and after `prof run` the command's "
+     "own.",
+     R"(source <(prof completion bash)
+prof completion zsh > ~/.zfunc/_prof
+prof completion fish > ~/.config/fish/completions/prof.fish)",
+     R"(EXIT STATUS
+    0  done
+    1  the script could not be written
+    2  there is no script for that shell
 )"},
 });
 

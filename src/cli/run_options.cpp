@@ -48,7 +48,8 @@ run_options::run_options(command_arguments& arguments) {
         (row.alone.empty() ? arguments.add(names, target, help)
                            : arguments.add_flag(names, target, std::string(row.alone), help))
             .value(std::string(row.value_name))
-            .group(title_of(row.group));
+            .group(title_of(row.group))
+            .suggests(accepted_words(row));
     }
     for (const option& row : option_table()) {
         if (row.negated.empty()) continue;

@@ -81,7 +81,7 @@ inside() { unshare --mount --pid --fork --mount-proc="$root/proc" chroot "$root"
 
 check_debian() {
     ((EUID == 0)) || skip "no root, which installing needs"
-    local tool
+    local tool file
     for tool in mmdebstrap lintian dpkg-shlibdeps pkg-config man; do
         command -v "$tool" > /dev/null || skip "no $tool (apt-get install mmdebstrap lintian dpkg-dev pkg-config man-db)"
     done
@@ -94,7 +94,11 @@ check_debian() {
     (cd "$root" && find usr etc | LC_ALL=C sort) > "$work/before"
     inside sh -c 'dpkg -i /debs/*.deb' > "$work/log" 2>&1 || { cat "$work/log" >&2; fail "they cannot be installed"; }
     [[ $(inside prof --version) == "prof $version" ]] || fail "another version is installed"
-    #MAN [[ $(man -M "$root/usr/share/man" -w prof prof-run | wc -l) == 2 ]] || fail "there is no manual page"
+    [[ $(man -M "$root/usr/share/man" -w prof prof-run | wc -l) == 2 ]] || fail "there is no manual page"
+
+    for file in bash-completion/completions/prof zsh/vendor-completions/_prof fish/vendor_completions.d/prof.fish; do
+        [[ -f $root/usr/share/$file ]] || fail "there is no $file"
+    done
 
     # A program is built against what is installed there, and knows the library by no path of this machine.
     mkdir "$root/programs"

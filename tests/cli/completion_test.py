@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a shell offers for an unfinished command line of prof's, by the script that `prof completion` prints.
+
+    completion_test.py PROF SHELL
+
+The shell itself completes; what it should offer is in the help pages and on the disk.
+"""
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROF, SHELL = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
+COMMANDS = ("run", "report", "export", "seal", "ctl", "completion")
+
+
+def prof(*arguments):
+    return subprocess.run([PROF, *arguments], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def help_options(command):
+    """Long options of a help page."""
+    return set(re.findall(r"^    (?:-\w, )?(--[\w-]+)", prof(*command, "--help"), re.MULTILINE))
+
+
+def bash_offers(line, folder):
+    # The words as bash's line editor makes them: '=' is a word of its own.
+    words = [part for word in line.split(" ") for part in (re.split(r"(=)", word) if "=" in word else [word])]
+    if words[-1] == "" and len(words) > 1 and words[-2] == "=" and not line.endswith(" "):
+        words.pop()
+    quoted = " ".join("'" + word + "'" for word in words)
+    program = ('source <(prof completion bash); COMP_WORDS=("${@}"); COMP_CWORD=$(($# - 1)); _prof; '
+               'printf "%s\\n" "${COMPREPLY[@]}"')
+    return run_shell(["bash", "--norc", "-c", f"set -- {quoted}; {program}"], folder)
+
+
+def fish_offers(line, folder):
+    answer = run_shell(["fish", "--no-config", "-c", f"prof completion fish | source; complete -C '{line}'"], folder)
+    return {offer.split("\t")[0] for offer in answer}
+
+
+# compadd tells a file what it would offer.
+ZSH = r"""
+PROMPT=
+autoload -U compinit && compinit -u -D
+source <(prof completion zsh)
+unsetopt autolist
+compadd() {
+    if [[ "${@[1,(i)(-|--)]}" == *-(O|A|D)\ * ]]; then
+        builtin compadd "$@"
+        return
+    fi
+    local -a offers
+    builtin compadd -A offers "$@"
+    print -lr -- $offers >> offers
+    builtin compadd "$@"
+}
+offer() { zle complete-word; print -r -- '(end)' >> offers; zle kill-buffer }
+zle -N offer
+bindkey '^T' offer
+print -r -- '(end)' >> offers
+"""
+
+
+def zsh_offers(line, folder):
+    offers, script = pathlib.Path(folder, ".offers"), pathlib.Path(folder, ".zsh_setup")
+    script.write_text(ZSH.replace(">> offers", f">> {offers}"))
+    offers.write_text("")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execvpe("zsh", ["zsh", "-f", "-i"], environment())
+    try:
+        for text in (f"source {script}\n", line + "\x14"):
+            before = offers.read_text().count("(end)")
+            os.write(terminal, text.encode())
+            deadline = time.monotonic() + 60
+            while offers.read_text().count("(end)") == before:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(line)
+                drain(terminal)
+        return {offer for offer in offers.read_text().splitlines() if offer and offer != "(end)"}
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+def drain(terminal):
+    """Takes what zsh shows, so that it never waits for it."""
+    os.set_blocking(terminal, False)
+    try:
+        os.read(terminal, 65536)
+    except BlockingIOError:
+        time.sleep(0.01)
+    finally:
+        os.set_blocking(terminal, True)
+
+
+def environment():
+    return {**os.environ, "PATH": f"{pathlib.Path(PROF).parent}:{os.environ['PATH']}", "TERM": "dumb",
+            "XDG_CONFIG_HOME": "/nonexistent"}  # fmt: skip
+
+
+def run_shell(command, folder):
+    result = subprocess.run(command, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                            text=True, timeout=60)  # fmt: skip
+    if result.stderr:
+        raise AssertionError(result.stderr)
+    return {offer for offer in result.stdout.splitlines() if offer}
+
+
+OFFERS = {"bash": bash_offers, "fish": fish_offers, "zsh": zsh_offers}
+
+
+class Completion(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="prof_completion_")
+        self.addCleanup(scratch.cleanup)
+        self.dir = pathlib.Path(scratch.name)
+        for name in ("first run.prof", "second.prof", "notes.txt"):
+            (self.dir / name).touch()
+        (self.dir / "some-folder").mkdir()
+
+    def offers(self, line):
+        """What is offered for the last word of `line`, without escapes and what a list of words has before it."""
+        found = OFFERS[SHELL](line, self.dir)
+        begin = line.split(" ")[-1]
+        option = re.match(r"--[\w-]+=", begin)
+        out = set()
+        for offer in found:
+            offer = offer.replace("\\ ", " ").rstrip("/")
+            if option:
+                offer = offer.removeprefix(option.group())
+            out.add(offer.rsplit(",", 1)[-1])
+        return out
+
+    def test_commands(self):
+        listed = set(re.findall(r"^    prof (\w+)$", prof("--help"), re.MULTILINE))
+        self.assertEqual(listed, set(COMMANDS))
+        self.assertEqual(self.offers("prof "), listed | {"help"})
+        self.assertEqual(self.offers("prof re"), {"report"})
+
+    def test_options_are_those_of_the_help_pages(self):
+        for command in COMMANDS:
+            self.assertEqual({word for word in self.offers(f"prof {command} --") if word.startswith("--")},
+                             help_options([command]), command)  # fmt: skip
+        self.assertEqual({word for word in self.offers("prof --") if word.startswith("--")}, help_options([]))
+
+    def test_values(self):
+        formats = {"table", "csv", "json", "markdown"}
+        for line in ("prof report --format ", "prof report second.prof --format=", "prof run --format "):
+            self.assertEqual(self.offers(line), formats, line)
+        self.assertEqual(self.offers("prof report --format=c"), {"csv"})
+        self.assertEqual(self.offers("prof run --name x --cuda-graphs "), {"nodes", "graphs"})
+
+    def test_lists_of_reports(self):
+        names = {line.split()[0] for line in prof("report", "--report", "help").splitlines()} | {"all", "help"}
+        self.assertEqual(self.offers("prof report --report "), names)
+        self.assertEqual(self.offers("prof report --report kernels,cop"), {"copies"})
+
+    def test_files(self):
+        for command in ("report", "export", "seal"):
+            self.assertEqual(self.offers(f"prof {command} "), {"first run.prof", "second.prof", "some-folder"}, command)
+        self.assertEqual(self.offers("prof run -o "), {"some-folder"})
+        self.assertEqual(self.offers("prof report -o n"), {"notes.txt"})
+
+    def test_command_under_prof_run(self):
+        for line in ("prof run -q --name x ch", "prof run --name x -- ch"):
+            self.assertIn("chmod", self.offers(line), line)
+        self.assertNotIn("--format", self.offers("prof run cat --fo"))
+        self.assertIn("notes.txt", self.offers("prof run -q -- cat n"))
+
+    def test_control(self):
+        self.assertEqual(self.offers("prof ctl 1 st"), {"status", "start", "stop"})
+        self.assertEqual(self.offers("prof ctl 1 start output"), {"output_dir="})
+        self.assertEqual(self.offers("prof completion "), {"bash", "zsh", "fish"})
+        self.assertEqual(self.offers("prof help e"), {"export"})
+
+
+if __name__ == "__main__":
+    if shutil.which(SHELL) is None:
+        print(f"SKIPPED: no {SHELL} (apt-get install {SHELL})")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
