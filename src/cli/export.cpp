@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <system_error>
 
-#include "analysis/reports/capture_notes.hpp"
 #include "base/display_text.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "cli/capture_inputs.hpp"
+#include "cli/capture_remarks.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
@@ -42,15 +42,6 @@ void print_counts(const std::string& place, const trace_counts& counts) {
         with_thousands(counts.api_calls), with_thousands(counts.gpu_ops), with_thousands(counts.projected_ranges),
         with_thousands(counts.flows));
     is_elsewhere ? complain(line) : fmt::print("{}\n", terminal_safe(line));
-}
-
-// What must be known of the capture before its trace is believed.
-void print_notes(const timeline& data, const std::string& prefix) {
-    const std::vector<capture_note> notes = capture_notes(data);
-    for (const std::string& warning : texts_of(notes, {note_weight::warning})) {
-        complain(prefix + "warning: " + warning);
-    }
-    for (const std::string& fact : texts_of(notes, {note_weight::heading})) complain(prefix + fact);
 }
 
 void make_folder(const std::string& folder) {
@@ -99,18 +90,20 @@ int export_command::operator()() const {
     }
     if (output_.ends_with('/') && !places.empty()) make_folder(output_);
     const progress_display progress;
+    capture_remarks remarks{note_weight::warning, note_weight::heading};
     int status = inputs.all_found ? exit_ok : exit_failure;
     for (std::size_t i = 0; i < places.size(); ++i) {
         try {
             const std::string& file = inputs.files[i];
             const timeline data = load_input(file, progress);
-            print_notes(data, places.size() == 1 ? "" : file + ": ");
+            remarks.add(data, file);
             print_counts(places[i], write(data, file, places[i], progress));
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;
         }
     }
+    remarks.print();
     return status;
 }
 

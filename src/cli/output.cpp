@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "base/json_text.hpp"
 #include "capture/format.hpp"
@@ -39,6 +42,18 @@ outcome check_output(const std::string& output, const std::vector<std::string>& 
     if (!output.ends_with(".prof") && !begins_like_a_capture(output)) return {};
     return outcome::failed("the output " + terminal_safe(output) +
                            " is a capture, which is never overwritten; choose another name, or remove it first");
+}
+
+outcome check_place(const std::string& output) {
+    struct stat there {};
+    const bool exists = stat(output.c_str(), &there) == 0;
+    if (exists && S_ISDIR(there.st_mode)) return outcome::failed(terminal_safe(output) + " is a directory");
+    // A regular file is replaced as a whole, in its directory; others are written in place.
+    std::string place = output;
+    if (!exists || S_ISREG(there.st_mode)) place = std::filesystem::path(output).parent_path().string();
+    if (place.empty()) place = ".";
+    if (access(place.c_str(), W_OK) == 0) return {};
+    return outcome::failed("cannot write " + terminal_safe(output) + ": " + std::generic_category().message(errno));
 }
 
 }  // namespace prof

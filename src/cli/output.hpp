@@ -13,4 +13,7 @@ namespace prof {
 // again.
 outcome check_output(const std::string& output, const std::vector<std::string>& inputs);
 
+// Fails if the file cannot be made or replaced, before the work that it is for.
+outcome check_place(const std::string& output);
+
 }  // namespace prof

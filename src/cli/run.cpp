@@ -139,10 +139,10 @@ std::size_t run_command::command_begin(const std::vector<std::string>& arguments
 int run_command::operator()(const std::vector<std::string>& command) const {
     const std::string outer_journal = undo_outer_run();
     const session_options options = options_.resolve();
-    output_.check();
     if (command.empty()) throw usage_error("there is no command to run: prof run [options] -- command...");
     for (const std::string& line : unknown_variables()) complain(line);
     std::optional<output_directory> directory(std::in_place, options.output_dir);
+    output_.check();  // its file may be in that directory
     const std::string run_id = random_run_id();
     clean_leftovers(options.rings);
 

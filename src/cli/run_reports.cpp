@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "cli/capture_inputs.hpp"
+#include "cli/capture_remarks.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
@@ -62,6 +63,7 @@ public:
             paths_.push_back(capture.path);
             has_gpu_work_ = has_gpu_work_ || !data.ops.empty();
             if (has_tables()) writer_->add(document_of(data, capture.path));
+            if (!shows_tables()) remarks_.add(data, capture.path);
             // The table of one capture comes before its trace, which takes longer.
             if (is_one_) print_tables();
             export_files(data, capture);
@@ -75,6 +77,7 @@ public:
         if (empty_count_ != 0) {
             complain(fmt::format("{} process{} recorded nothing", empty_count_, empty_count_ == 1 ? "" : "es"));
         }
+        remarks_.print();
         if (!paths_.empty()) print_places();
         if (!paths_.empty() && has_tables() && !output_.quiet()) print_next();
     }
@@ -82,6 +85,11 @@ public:
 private:
     bool has_tables() const noexcept {
         return !kinds_.empty() || (options_.exports.summary && (!output_.quiet() || !output_.file().empty()));
+    }
+
+    // Where people see them now, and the warnings above them.
+    bool shows_tables() const noexcept {
+        return has_tables() && !output_.quiet() && output_.file().empty() && output_.format().is_for_people;
     }
 
     report_document document_of(const timeline& data, const std::string& path) const {
@@ -159,6 +167,7 @@ private:
     bool is_one_;
     report_settings settings_;
     std::unique_ptr<report_writer> writer_;
+    capture_remarks remarks_{note_weight::warning};
     std::vector<std::string> paths_;
     bool has_gpu_work_ = false;
     std::size_t empty_count_ = 0;
@@ -188,7 +197,9 @@ void run_output::add_to(command_arguments& arguments) {
 
 void run_output::check() const {
     if (file_.empty() || file_ == "-") return;
-    if (const outcome usable = check_output(file_, {}); !usable.ok()) throw usage_error(usable.message());
+    for (const outcome& usable : {check_output(file_, {}), check_place(file_)}) {
+        if (!usable.ok()) throw usage_error("--report-file: " + usable.message());
+    }
 }
 
 std::vector<const report_kind*> run_output::kinds() const { return reports_named(reports_); }

@@ -331,6 +331,33 @@ class Run(CommandLine):
         self.assert_one_line(self.prof("run", "--report-file", capture, "--", "true"), 2, "is a capture")
         self.assertEqual(capture.read_bytes(), before)
 
+    def test_a_reports_file_is_checked_before_the_command_runs(self):
+        for file, words in (("nowhere/x", "nowhere/x: No such file"), (self.dir, "is a directory")):
+            result = self.run_stubbed("touch", self.dir / "ran", options=["--report-file", file])
+            self.assert_one_line(result, 2, "--report-file", words)
+            self.assertFalse((self.dir / "ran").exists())
+            self.assertFalse(self.out.exists())
+        inside = self.out / "summary.txt"  # of a directory that the run makes
+        self.assertEqual(self.run_stubbed("true", options=["--report-file", inside]).returncode, 0)
+        self.assertIn("forward", inside.read_text())
+
+    def test_losses_are_known_where_no_table_is_shown(self):
+        lost = {"STUB_LOST": "7"}
+        warning = r"(?m)^(prof: )?warning: .*\(7\) .*the rings were full; raise memory"
+        file = self.dir / "report.txt"
+        for options in ([], ["-q"], ["--export", "trace"], ["--format", "json"], ["--report-file", file]):
+            shown = self.run_stubbed("true", options=options, env=lost).stderr
+            self.assertEqual(len(re.findall(warning, shown)), 1, shown)
+            self.assertEqual("prof: warning: " in shown, options != [])
+        self.assertRegex(file.read_text(), warning)
+        for rank in ("1", "2"):
+            self.run_stubbed("true", env={**lost, "RANK": rank})
+        losing = len(list(self.out.glob("*.prof")))
+        self.capture()
+        exported = self.prof("export", self.out, "-o", "traces/")
+        self.assertEqual(exported.stderr.count("\n"), 1, exported.stderr)
+        self.assertRegex(exported.stderr, rf"prof: {losing} of {losing + 1} captures: warning: .*the rings were full")
+
     def test_what_one_types_next_is_named(self):
         result = self.run_stubbed("true")
         self.assertIn(f"prof: next:    prof report {self.out} --report kernels,copies\n", result.stderr)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for libprof.so in tests of `prof run`: whatever program it is loaded into leaves a small capture, as a
-// recorded one would. STUB_LIBPROF=abort, nothing: what it does instead. STUB_RANGES: how many ranges it has made.
+// recorded one would. STUB_LIBPROF=abort, nothing: what it does instead. STUB_RANGES: how many ranges it has made;
+// STUB_LOST: how many it has lost.
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,6 +66,10 @@ void write_capture(const std::string& path) {
     out.thread(thread);
     const auto ranges = static_cast<std::uint32_t>(std::stoul(variable("STUB_RANGES", "1")));
     for (std::uint32_t i = 0; i < ranges; ++i) write_range(out, i);
+    if (const std::uint64_t lost = std::stoul(variable("STUB_LOST", "0")); lost != 0) {
+        const std::pair<drop_cause, std::uint64_t> drop(drop_cause::ring_full, lost);
+        out.drops({&drop, 1});
+    }
     out.end(format::end_reason::exited);
 }
 
