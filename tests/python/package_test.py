@@ -314,6 +314,19 @@ print(json.dumps([len(results), libprof.is_recording()]))""")
         self.assertEqual(found, [200, False])
 
 
+class Paths(Package):
+    def test_a_program_may_change_its_directory(self):
+        found = self.python("""
+import json, os
+import libprof
+with libprof.recording() as run:
+    with libprof.range("x"):
+        os.chdir("/")
+print(json.dumps([run.path, run.summary["x"].count]))""")
+        self.assertEqual(found[1], 1)
+        self.assertTrue(found[0].startswith(str(self.folder.resolve() / "prof-captures") + "/"), found)
+
+
 class Reports(Package):
     def test_every_report_is_that_of_the_command(self):
         """The command writes the same document as JSON by other code: every value, of every column."""
@@ -397,6 +410,23 @@ print(json.dumps([run.capture._repr_html_()] + [libprof.load(os.environ["CAPTURE
         self.assertNotIn("<script", found[0])
         self.assertIn("&lt;script&gt;alert()&lt;/script&gt; &amp; ?", found[0])
         self.assertLess(found[0].index("outer"), found[0].index("inner"))
+
+
+class Guide(Package):
+    def test_examples_of_the_page(self):
+        page = (ROOT / "docs/guide/python.md").read_text()
+        blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+        self.assertEqual(len(blocks), 5)
+        (self.folder / "run.prof").write_bytes(CAPTURE.read_bytes())
+        code = "\n".join(blocks[:3]) + """
+import asyncio
+asyncio.run(fetch())
+assert run.summary["forward"].count == 3 and capture.summary()["iteration #/forward"].gpu_sum_ns > 0
+for text in (capture, kernels, kernels.table):
+    assert "<table>" in text._repr_html_()"""
+        done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stderr)
+        self.assertRegex(done.stdout, r"^3 \S+/runs/today/\S+\.prof\n")
 
 
 class Import(Package):

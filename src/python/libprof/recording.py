@@ -32,7 +32,9 @@ def start(*, output_dir: str | os.PathLike[str] | None = None, schedule: str | N
     Raises InvalidArgument for an option or value that does not exist, Failed if the directory cannot be written, and
     WrongState if a recording of start() is running; nothing is started then.
     """
-    options.update(output_dir=output_dir, schedule=schedule, step_range=step_range, budget=budget, keep=keep,
+    # Absolute: the program may change its directory before it reads the capture.
+    folder = os.path.abspath(os.fspath(output_dir or get_option("output_dir")))
+    options.update(output_dir=folder, schedule=schedule, step_range=step_range, budget=budget, keep=keep,
                    memory=memory, export="none" if export in ("", [], ()) else export)  # fmt: skip
     of_frameworks = dict(zip(_OF_FRAMEWORKS, (pytorch, phases, modules)))
     from . import _frameworks
