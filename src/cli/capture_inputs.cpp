@@ -27,18 +27,14 @@ namespace {
 void add_directory(capture_inputs& to, const std::string& directory) {
     to.are_listed = false;
     try {
-        const std::vector<std::string> found = capture_files_in(directory);
-        if (found.empty()) throw error("there is no capture (*.prof) in the directory " + directory);
-        to.files.insert(to.files.end(), found.begin(), found.end());
+        const directory_captures found = captures_in(directory);
+        if (found.files.empty()) throw error("there is no capture (*.prof) in the directory " + directory);
+        to.files.insert(to.files.end(), found.files.begin(), found.files.end());
+        to.runs = std::max(to.runs, found.runs);
     } catch (const error& failure) {
         complain(failure.what());
         to.all_found = false;
     }
-}
-
-std::string place_of_runs() {
-    const char* const place = std::getenv("PROF_OUTPUT_DIR");  // NOLINT(concurrency-mt-unsafe): one thread
-    return place != nullptr && *place != '\0' ? place : session_options{}.output_dir;
 }
 
 // "2026-03-01 12:30:59" of a time in CLOCK_REALTIME's nanoseconds.
@@ -68,6 +64,11 @@ std::string renamed(std::string text, const std::string& path, const std::string
 
 }  // namespace
 
+std::string directory_of_runs() {
+    const char* const place = std::getenv("PROF_OUTPUT_DIR");  // NOLINT(concurrency-mt-unsafe): one thread
+    return place != nullptr && *place != '\0' ? place : session_options{}.output_dir;
+}
+
 capture_inputs named_captures(const std::vector<std::string>& words) {
     capture_inputs out;
     for (const std::string& word : words) {
@@ -83,7 +84,7 @@ capture_inputs named_captures(const std::vector<std::string>& words) {
 
 capture_inputs captures_or_newest_run(const std::vector<std::string>& words) {
     if (!words.empty()) return named_captures(words);
-    const std::string directory = place_of_runs();
+    const std::string directory = directory_of_runs();
     const std::vector<run_capture> run = captures_of_newest_run(directory);
     if (run.empty()) {
         throw usage_error("FILE is required, since there is no capture in " + directory +

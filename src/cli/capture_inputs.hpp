@@ -15,13 +15,17 @@ struct capture_inputs {
     std::vector<std::string> files{};
     bool are_listed = true;  // each was named; else some are of a directory or of a run
     bool all_found = true;   // false: a directory has no capture, which was reported on stderr
+    std::size_t runs = 0;    // of `prof run`, with captures in one directory
 };
+
+// Where `prof run` puts captures unless told otherwise: $PROF_OUTPUT_DIR or ./prof-captures.
+std::string directory_of_runs();
 
 // Of `words` that are files, directories (their *.prof) or standard_input (stream_copy.hpp).
 capture_inputs named_captures(const std::vector<std::string>& words);
 
-// The same; without words the captures of the newest run in $PROF_OUTPUT_DIR or ./prof-captures, which is reported on
-// stderr. Throws usage_error if there is none.
+// The same; without words the captures of the newest run in directory_of_runs(), which is reported on stderr. Throws
+// usage_error if there is none.
 capture_inputs captures_or_newest_run(const std::vector<std::string>& words);
 
 // Whether it is standard input or a pipe, which can be read once and has no folder beside it.

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -84,18 +85,21 @@ bool are_of_one_run(const run_capture& a, const run_capture& b) {
 
 }  // namespace
 
-std::vector<std::string> capture_files_in(const std::string& directory) {
+directory_captures captures_in(const std::string& directory) {
     std::error_code failed;
     std::vector<std::string> files = files_in(directory, failed);
     if (failed) throw error("cannot read the directory " + directory + ": " + failed.message());
-    std::sort(files.begin(), files.end());
-    std::vector<std::string> out;
-    for (run_capture& capture : captures_among(files, [](const run_capture&) { return true; })) {
-        out.push_back(std::move(capture.path));
+    directory_captures out;
+    std::set<std::string> runs;
+    for (const run_capture& capture : captures_among(files, [](const run_capture&) { return true; })) {
+        out.files.push_back(capture.path);
+        if (!capture.run_id.empty()) runs.insert(capture.run_id);
     }
-    std::vector<std::string> readable = out;
+    out.runs = runs.size();
+    std::sort(files.begin(), files.end());
+    std::vector<std::string> readable = out.files;
     std::sort(readable.begin(), readable.end());
-    std::set_difference(files.begin(), files.end(), readable.begin(), readable.end(), std::back_inserter(out));
+    std::set_difference(files.begin(), files.end(), readable.begin(), readable.end(), std::back_inserter(out.files));
     return out;
 }
 

@@ -2,6 +2,7 @@
 // The captures in a directory, and which of them one run left there. Reads the first chunks of each file. One thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,9 +22,14 @@ struct run_capture {
     bool is_forked_childs() const noexcept { return forked_from != 0; }
 };
 
-// The paths of all files of `directory` that are named like a capture: by rank, then by process. Those that cannot be
-// read are last. Throws prof::error if the directory cannot be read.
-std::vector<std::string> capture_files_in(const std::string& directory);
+struct directory_captures {
+    // Of all files that are named like a capture: by rank, then by process. Those that cannot be read are last.
+    std::vector<std::string> files{};
+    std::size_t runs = 0;  // of `prof run`, with captures among them
+};
+
+// Throws prof::error if the directory cannot be read.
+directory_captures captures_in(const std::string& directory);
 
 // By rank, then by process. A file that cannot be read, or that has another run_id, is left out.
 std::vector<run_capture> captures_of_run(const std::string& directory, const std::string& run_id);

@@ -120,6 +120,10 @@ int report_command::operator()() const {
         return exit_ok;
     }
     if (inputs.files.empty()) return exit_failure;
+    if (inputs.runs > 1) {
+        complain(fmt::format("these are captures of {} runs; PROF_OUTPUT_DIR=DIR prof report has the newest run alone",
+                             inputs.runs));
+    }
     report_settings settings{.deepest = depth_, .rows = options_.rows};
     settings.projected.fold = no_fold_ ? fold_rule{.mode = fold_mode::none} : options_.fold;
     settings.projected.attribution = flags_.options();

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/display_text.hpp"
@@ -153,8 +155,10 @@ private:
     }
 
     void print_next() const {
-        // `prof report` finds the newest run where it is by default.
-        const std::string place = options_.output_dir == session_options{}.output_dir ? "" : " " + directory_;
+        // Without a place, `prof report` takes the newest run.
+        std::error_code failed;
+        const bool is_found = std::filesystem::equivalent(directory_of_runs(), directory_, failed);
+        const std::string place = is_found ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
         complain("next:    prof report" + place + (has_gpu_work_ ? " --report kernels,copies" : " --wide"));
         complain("         prof report --report help    (all reports)");
     }
