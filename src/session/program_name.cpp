@@ -72,7 +72,7 @@ std::string program_name(const argument_list& arguments, const std::function<arg
         if (above.empty() || !is_python(above.front())) break;
         name = own_name(above);
     }
-    return name.value_or(std::string(file_name_of(arguments.front())));
+    return name ? *name : std::string(file_name_of(arguments.front()));
 }
 
 }  // namespace prof

@@ -43,6 +43,7 @@ TEST(ProgramName, IsThatOfTheScriptThatPythonRuns) {
         {"python .py", ".py"},
     };
     for (const auto& [line, name] : cases) EXPECT_EQ(name_of(line), name) << line;
+    EXPECT_EQ(name_of(""), "process") << "/proc could not be read";
 }
 
 TEST(ProgramName, IsThatOfTheScriptThatALauncherRuns) {
