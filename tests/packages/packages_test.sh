@@ -111,6 +111,7 @@ check_debian() {
         -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON
     quietly cmake --build "$work/app"
     cp "$work/app/on_demand" "$work/app/app" "$root/programs"
+    inside dpkg --remove libprof-dev > /dev/null  # who runs needs none of it
     check_recording inside prof /programs/on_demand
     for tool in linked app; do
         inside sh -c "mkdir /tmp/$tool; cd /tmp/$tool; /programs/$tool > /dev/null"
@@ -124,7 +125,7 @@ check_debian() {
     printf 'Source: libprof\n\nPackage: libprof0\nArchitecture: any\n' > debian/control
     quietly dpkg-gensymbols -c4 -plibprof0 "-v$version" "-e$folder/libprof.so.0" "-I$work/control/symbols" -O/dev/null
 
-    inside dpkg --purge prof libprof-dev libprof0 > /dev/null
+    inside dpkg --purge prof libprof0 > /dev/null
     diff "$work/before" <(cd "$root" && find usr etc | LC_ALL=C sort) \
         || fail "removing the packages left another system"
 }
