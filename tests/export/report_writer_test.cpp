@@ -191,6 +191,20 @@ TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
     EXPECT_EQ(count_of(written("table", documents), "GPU time by name"), 5U) << "not an outline";
 }
 
+// Without GPU work, the program itself is shown and not a worker that it forked, which may have more ranges.
+TEST(ReportWriter, HasTheProgramsTableInAnOutlineRatherThanAWorkers) {
+    std::vector<report_document> documents(3);
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+        table of{"mine", "Table " + std::to_string(i), {{"name", "name"}}, {}, {}};
+        of.rows = {{std::string("a")}};
+        documents[i].parts = {part_of(of)};
+        documents[i].capture.process = {.program = "train", .rank = 0, .ranges = 100 * (3 - i), .is_forked = i != 1};
+    }
+    const std::string text = written("table", documents, {.outline = true});
+    EXPECT_THAT(text, HasSubstr("\nTable 1\n"));
+    EXPECT_EQ(count_of(text, "\nTable "), 1U);
+}
+
 // A process whose table is left out has lost records: that must be known all the same.
 TEST(ReportWriter, LeavesOutNoWarningInAnOutline) {
     report_document with_table;

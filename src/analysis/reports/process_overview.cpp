@@ -11,6 +11,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "analysis/reports/capture_notes.hpp"
@@ -74,9 +75,10 @@ std::string short_ending(const timeline& data) {
     return name == nullptr ? fmt::format("signal {}", quality.how) : fmt::format("SIG{}", name);
 }
 
-// Whether `a` does more of a rank's work than `b`.
+// Whether `a` does more of a rank's work than `b`. Loader workers may have more ranges than the program that forks
+// them.
 bool does_more(const captured_process& a, const captured_process& b) {
-    return std::pair(a.gpu_sum_ns, a.ranges) > std::pair(b.gpu_sum_ns, b.ranges);
+    return std::tuple(a.gpu_sum_ns, !a.is_forked, a.ranges) > std::tuple(b.gpu_sum_ns, !b.is_forked, b.ranges);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ captured_process process_of(const timeline& data);
 table process_overview(std::span<const captured_process> processes);
 
 // Which of the processes an outline of all has tables of: of a job with several ranks the process of each rank that did
-// most; else the processes with GPU work, and where there are none the one with the most ranges. At most `most`.
+// most; else the processes with GPU work, and where there are none the one with the most ranges that was not forked by
+// another. At most `most`.
 std::vector<bool> processes_with_tables(std::span<const captured_process> processes, std::size_t most);
 
 }  // namespace prof
