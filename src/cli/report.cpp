@@ -54,6 +54,10 @@ std::string list_of_formats() {
     return out;
 }
 
+accepted_values whole_number() {
+    return {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }};
+}
+
 }  // namespace
 
 report_command::report_command(command_arguments& arguments) {
@@ -90,13 +94,19 @@ report_command::report_command(command_arguments& arguments) {
     arguments.add_flag("--no-fold", no_fold_, "As --fold none: a row for each name, and all that XLA pushes")
         .group(title_of_ranges);
     arguments.add("--depth", depth_, "In tables, leave out ranges deeper than N (0: the outermost only)")
-        .takes(
-            {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }})
+        .takes(whole_number())
         .value("N")
         .group(title_of_ranges);
     add_option(arguments, *find_option("rows"),
                "In the table of ranges, show N rows at most (default: 40), those with the most GPU time, or all",
                options_);
+    arguments.add("--sort", sort_, "Sort the rows of a list, such as kernels, by this column")
+        .value("COLUMN")
+        .group(title_of_tables);
+    arguments.add("--limit", limit_, "Of lists, show the first N rows; sums are of all")
+        .takes(whole_number())
+        .value("N")
+        .group(title_of_tables);
     arguments.add_flag("--wide", wide_, "All columns and whole names, however wide the terminal is")
         .group(title_of_output);
     arguments
@@ -124,7 +134,8 @@ int report_command::operator()() const {
         complain(fmt::format("these are captures of {} runs; PROF_OUTPUT_DIR=DIR prof report has the newest run alone",
                              inputs.runs));
     }
-    report_settings settings{.deepest = depth_, .rows = options_.rows};
+    report_settings settings{
+        .sort = sort_, .limit = limit_ == UINT32_MAX ? SIZE_MAX : limit_, .deepest = depth_, .rows = options_.rows};
     settings.projected.fold = no_fold_ ? fold_rule{.mode = fold_mode::none} : options_.fold;
     settings.projected.attribution = flags_.options();
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);

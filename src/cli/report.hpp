@@ -34,6 +34,8 @@ private:
     std::uint32_t depth_ = UINT32_MAX;
     session_options options_;  // fold, rows
     bool no_fold_ = false;
+    std::string sort_;
+    std::uint32_t limit_ = UINT32_MAX;
     bool wide_ = false;
     std::string color_ = "auto";
 };

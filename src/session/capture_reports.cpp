@@ -93,6 +93,8 @@ report_document make_reports(const timeline& data, const std::string& path, cons
                           .for_people = for_people,
                           .deepest = settings.deepest,
                           .rows = for_people ? settings.rows : SIZE_MAX,
+                          .sort = settings.sort,
+                          .limit = settings.limit,
                           .call_name = api_call_name},
                          reports);
 }

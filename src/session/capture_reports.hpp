@@ -22,6 +22,8 @@ timeline load_capture(const std::string& path, progress_observer* progress = nul
 struct report_settings {
     projection_options projected{};
     kernel_name_style names = kernel_name_style::full;
+    std::string sort{};  // these two as in report_input
+    std::size_t limit = SIZE_MAX;
     // Of documents for people only.
     std::uint32_t deepest = UINT32_MAX;
     std::size_t rows = 40;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "analysis/projection/projection.hpp"
+#include "analysis/reports/reports.hpp"
 #include "support/torch_records.hpp"
 
 namespace prof::pytorch_ops_test {
@@ -105,6 +106,49 @@ TEST_F(PytorchOps, CountSelfAndTotalOnHostAndGpu) {
     }
     EXPECT_EQ(table.backward_nodes, 2U);
     EXPECT_EQ(table.unlinked_nodes + table.ambiguous_nodes, 0U);
+}
+
+// As torch.profiler's table: percentages of the self time of all rows, and that time below them.
+TEST_F(PytorchOps, HaveSharesAndATotal) {
+    one_step(capture, main);
+    node(autograd, 300, 310, "AddmmBackward0", 1, 4);
+    const timeline data = capture.build();
+    const table of = pytorch_ops_report({.data = data});
+    const auto column = [&](std::string_view title) {
+        const auto found = std::find_if(of.columns.begin(), of.columns.end(),
+                                        [&](const table_column& each) { return each.title == title; });
+        EXPECT_NE(found, of.columns.end()) << title;
+        return static_cast<std::size_t>(found - of.columns.begin());
+    };
+    double cpu_share = 0;
+    double gpu_share = 0;
+    std::vector<std::string> names;
+    for (const table_row& row : of.rows) {
+        cpu_share += std::get<double>(row[column("self CPU %")].value);
+        gpu_share += std::get<double>(row[column("self GPU %")].value);
+        names.push_back(std::get<std::string>(row[column("name")].value));
+    }
+    EXPECT_NEAR(cpu_share, 1, 1e-9);
+    EXPECT_NEAR(gpu_share, 1, 1e-9);
+    EXPECT_EQ(names.back(), "engine: AddmmBackward0");
+    EXPECT_EQ(std::get<std::string>(of.rows.back().front().value),
+              "autograd::engine::evaluate_function: AddmmBackward0");
+    // forward 40, linear 30, t 10, addmm 20, sum 37, fill_ 3, the node 8 and the engine around it 2.
+    EXPECT_EQ(std::get<std::int64_t>(of.sums.front()[column("self CPU")].value), 150);
+    EXPECT_EQ(std::get<std::int64_t>(of.sums.front()[column("self GPU")].value), 1000 + 200 + 30 + 4000);
+    const table_row& sums = of.rows[3];
+    EXPECT_EQ(names[3], "aten::sum");
+    EXPECT_EQ(std::get<double>(sums[column("CPU/call")].value), 30);
+    EXPECT_EQ(std::get<double>(sums[column("GPU/call")].value), 30);
+}
+
+TEST_F(PytorchOps, HaveNoColumnsOfZerosWithoutGpuWork) {
+    push(main, 0, "aten::add");
+    main.pop(10);
+    const timeline data = capture.build();
+    for (const table_column& column : pytorch_ops_report({.data = data}).columns) {
+        EXPECT_TRUE(column.title.find("GPU") == std::string::npos && column.title != "backward") << column.title;
+    }
 }
 
 TEST_F(PytorchOps, CountAPureRecursionAsOneCall) {

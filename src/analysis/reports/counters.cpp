@@ -49,7 +49,7 @@ table counters_report(const report_input& input) {
     if (without_number != 0) {
         out.notes.push_back(std::to_string(without_number) + " values that are NaN or infinite are left out");
     }
-    return out;
+    return or_none(std::move(out), "none was recorded");
 }
 
 }  // namespace prof

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "analysis/reports/table.hpp"
@@ -54,6 +55,27 @@ inline void add_duration_columns(std::vector<table_column>& columns) {
 inline void add_durations(std::vector<table_cell>& row, double share, const duration_statistics& time) {
     row.insert(row.end(), {share, time.instances, time.total_ns, time.min_ns, time.median_ns, time.mean_ns, time.max_ns,
                            time.stddev_ns});
+}
+
+// Beside the columns of add_duration_columns() in a row of sums.
+inline void add_duration_sums(table_row& row, std::uint64_t instances, std::int64_t total_ns) {
+    row.insert(row.end(), {1.0, instances, total_ns});
+    row.insert(row.end(), 5, blank_cell());
+}
+
+// The time for which a table chooses its unit: that of the middle row, so that most can be read, unless the largest
+// would have too many digits.
+inline std::int64_t typical_time(std::vector<std::int64_t> totals_ns) {
+    constexpr std::int64_t most_digits = 10'000;
+    if (totals_ns.empty()) return 0;
+    const std::int64_t largest_ns = *std::max_element(totals_ns.begin(), totals_ns.end());
+    return std::max(static_cast<std::int64_t>(median(std::move(totals_ns))), largest_ns / most_digits);
+}
+
+// People get this line where a list has no rows.
+inline table or_none(table of, const char* none) {
+    if (of.rows.empty()) of.instead = none;
+    return of;
 }
 
 }  // namespace prof

@@ -73,6 +73,8 @@ table kernels_report(const report_input& input) {
     out.columns.push_back({"class", "class", quantity::text, 6});
     std::int64_t total_ns = 0;
     std::int64_t communication_ns = 0;
+    std::uint64_t instances = 0;
+    std::vector<std::int64_t> totals_ns;
     for (kernel_row& row : kernel_table(input.data, input.names)) {
         std::vector<table_cell> cells = {std::move(row.name), std::move(row.symbol)};
         add_durations(cells, row.share, row.time);
@@ -80,10 +82,17 @@ table kernels_report(const report_input& input) {
         cells.emplace_back(std::string{to_string(row.kind)});
         out.rows.push_back(std::move(cells));
         total_ns += row.time.total_ns;
+        totals_ns.push_back(row.time.total_ns);
+        instances += row.time.instances;
         if (row.kind == op_class::communication) communication_ns += row.time.total_ns;
     }
     out.totals = {{"total_ns", total_ns}, {"communication_ns", communication_ns}};
-    return out;
+    table_row& sum = out.sums.emplace_back(table_row{std::string("total"), blank_cell()});
+    add_duration_sums(sum, instances, total_ns);
+    sum.insert(sum.end(), 2, blank_cell());
+    out.unit_ns = typical_time(std::move(totals_ns));
+    out.legend = {{"%", "%: of the time of all kernels."}};
+    return or_none(std::move(out), "no kernel was recorded");
 }
 
 table cuda_gpu_kern_sum(const report_input& input) {
@@ -96,7 +105,8 @@ table cuda_gpu_kern_sum(const report_input& input) {
         const std::uint32_t text = texts.of(symbol, [&] { return kernel_name(data.name(symbol), input.names); });
         durations_ns[texts.text(text)].push_back(op.end_ns - op.start_ns);
     }
-    return time_summary({"cuda_gpu_kern_sum", "Kernels by name", {}, {}, {}}, "Instances", "Name", durations_ns);
+    return time_summary({"cuda_gpu_kern_sum", "Kernels by name", {}, {}, {}}, "Instances", "Name", durations_ns,
+                        "no kernel was recorded");
 }
 
 }  // namespace prof

@@ -38,7 +38,8 @@ table cuda_api_sum(const report_input& input) {
     for (const timeline_api_call& call : input.data.api_calls) {
         if (has_returned(call)) durations_ns[names.text(names.of(call))].push_back(call.end_ns - call.start_ns);
     }
-    return time_summary({"cuda_api_sum", "CUDA calls on the host", {}, {}, {}}, "Num Calls", "Name", durations_ns);
+    return time_summary({"cuda_api_sum", "CUDA calls on the host", {}, {}, {}}, "Num Calls", "Name", durations_ns,
+                        "no CUDA call was recorded");
 }
 
 table cuda_kern_exec_sum(const report_input& input) {
@@ -88,7 +89,9 @@ table cuda_kern_exec_sum(const report_input& input) {
         rows.emplace_back(summarize(of.total_ns).total_ns, std::move(row));
     }
     out.rows = largest_first(std::move(rows));
-    return out;
+    out.legend = {{"", "T: from the call's start to the later end. A: the call. Q: the wait. K: the kernel."},
+                  {"", "The rows with the most T in all come first."}};
+    return or_none(std::move(out), "no kernel of a recorded call was recorded");
 }
 
 }  // namespace prof

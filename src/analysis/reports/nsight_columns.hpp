@@ -71,24 +71,33 @@ inline std::vector<std::vector<table_cell>> largest_first(
 }
 
 // Gives `out` its columns and a row for each name: share of the time, total, count, statistics, name. By total,
-// descending. O(n) in the durations. REQUIRES: each name has a duration.
+// descending; for people a total, or without rows the line `none`. O(n) in the durations. REQUIRES: each name has a
+// duration.
 inline table time_summary(table out, const std::string& count_title, const std::string& name_title,
-                          const std::map<std::string, std::vector<std::int64_t>>& durations_ns) {
+                          const std::map<std::string, std::vector<std::int64_t>>& durations_ns, const char* none) {
     out.columns = {percent_column(), time_column("Total Time"), count_column(count_title)};
     add_time_columns(out.columns);
     out.columns.push_back(text_column(name_title));
     std::int64_t all_ns = 0;
     for (const auto& [name, of] : durations_ns) all_ns += summarize(of).total_ns;
     std::vector<std::pair<std::int64_t, std::vector<table_cell>>> rows;
+    std::vector<std::int64_t> totals_ns;
+    std::uint64_t count = 0;
     for (const auto& [name, of] : durations_ns) {
         const std::int64_t total_ns = summarize(of).total_ns;
         std::vector<table_cell> row = {100 * share_of(total_ns, all_ns), total_ns, of.size()};
         add_statistics(row, of);
         row.emplace_back(name);
         rows.emplace_back(total_ns, std::move(row));
+        totals_ns.push_back(total_ns);
+        count += of.size();
     }
     out.rows = largest_first(std::move(rows));
-    return out;
+    out.unit_ns = typical_time(std::move(totals_ns));
+    const table_cell blank = blank_cell();
+    out.sums = {{100.0, all_ns, count, blank, blank, blank, blank, blank, std::string("total")}};
+    out.legend = {{"Time", "Time: of the total of all rows."}};
+    return or_none(std::move(out), none);
 }
 
 // Groups keys (name ids, …) by the text that is shown for them. `make` is called once for each key, since it may be

@@ -115,7 +115,7 @@ table nvtx_gpu_proj_sum(const report_input& input) {
     }
     out.rows = largest_first(std::move(rows));
     note_left_out(out, projections.left_out);
-    return out;
+    return or_none(std::move(out), "no GPU work was launched in a range");
 }
 
 table nvtx_gpu_proj_trace(const report_input& input) {
@@ -159,7 +159,7 @@ table nvtx_gpu_proj_trace(const report_input& input) {
              data.threads[range.thread].tid, projected.ops, projected.level, projected.children, id(projected.range),
              projected.parent == npos ? table_cell{} : id(projected.parent), std::move(stack)});
     }
-    return out;
+    return or_none(std::move(out), "no GPU work was launched in a range");
 }
 
 }  // namespace prof

@@ -21,7 +21,7 @@ table nvtx_pushpop_sum(const report_input& input) {
         durations_ns[nsight_range_name(data, range)].push_back(range.end_ns - range.start_ns);
     }
     return time_summary({"nvtx_pushpop_sum", "NVTX push/pop ranges on the host", {}, {}, {}}, "Instances", "Range",
-                        durations_ns);
+                        durations_ns, "no push/pop range was recorded");
 }
 
 table nvtx_kern_sum(const report_input& input) {
@@ -77,7 +77,7 @@ table nvtx_kern_sum(const report_input& input) {
     std::stable_sort(out.rows.begin(), out.rows.end(), [](const auto& a, const auto& b) {
         return std::tie(a[0].value, a[1].value, a[3].value) < std::tie(b[0].value, b[1].value, b[3].value);
     });
-    return out;
+    return or_none(std::move(out), "no kernel was launched in a range");
 }
 
 }  // namespace prof

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/reports/durations.hpp"
 #include "analysis/reports/reports.hpp"
 
 namespace prof {
@@ -41,12 +42,20 @@ std::vector<std::uint8_t> repetitions(const timeline& data, const std::vector<st
 }
 
 // The engine opens a range of its own around each node: `autograd::engine::evaluate_function: MulBackward0`.
+constexpr std::string_view engine_prefix = "autograd::engine::evaluate_function: ";
+constexpr std::string_view shown_engine = "engine: ";  // the same, for people
+
+std::string shown_operator(std::string_view name) {
+    if (!name.starts_with(engine_prefix)) return std::string(name);
+    return std::string(shown_engine).append(name.substr(engine_prefix.size()));
+}
+
+bool is_of_engine(const pytorch_row& row) { return row.name.starts_with(engine_prefix); }
+
 bool is_backward_node(const timeline& data, std::uint32_t range, std::uint32_t parent) {
-    constexpr std::string_view prefix = "autograd::engine::evaluate_function: ";
     if (parent == npos || data.ranges[range].sequence < 0) return false;
     const std::string_view outer = data.name(data.ranges[parent].name);
-    return outer.substr(0, prefix.size()) == prefix &&
-           outer.substr(prefix.size()) == data.name(data.ranges[range].name);
+    return outer.starts_with(engine_prefix) && outer.substr(engine_prefix.size()) == data.name(data.ranges[range].name);
 }
 
 // Numbers are a thread's own, so the nodes of one number may have been made by several threads.
@@ -163,27 +172,55 @@ pytorch_table pytorch_operators(const timeline& data) {
 }
 
 table pytorch_ops_report(const report_input& input) {
-    pytorch_table operators = pytorch_operators(input.data);
+    const pytorch_table operators = pytorch_operators(input.data);
+    const bool has_gpu = !input.data.ops.empty();
+    const auto if_gpu = [&](const char* title) { return has_gpu ? title : ""; };
+    const int host_importance = has_gpu ? 1 : 0;
     table out{"pytorch_ops",
               "PyTorch's operators and ranges",
-              {{"name", "name"},
+              {{"name", ""},
+               {"", "name"},
                {"calls", "calls", quantity::count},
-               {"cpu_total_ns", "CPU total", quantity::time_ns, 2},
-               {"cpu_self_ns", "self CPU", quantity::time_ns, 1},
-               {"gpu_total_ns", "GPU total", quantity::time_ns},
-               {"gpu_self_ns", "self GPU", quantity::time_ns},
-               {"gpu_ops", "ops", quantity::count, 4},
-               {"backward_gpu_ns", "backward", quantity::time_ns},
-               {"backward_calls", "nodes", quantity::count, 3}},
+               {"cpu_total_ns", "CPU total", quantity::time_ns, 2 * host_importance},
+               {"", "CPU %", quantity::share, 5},
+               {"cpu_self_ns", "self CPU", quantity::time_ns, host_importance},
+               {"", "self CPU %", quantity::share, 3},
+               {"", "CPU/call", quantity::time_ns, 4 * host_importance},
+               {"gpu_total_ns", if_gpu("GPU total"), quantity::time_ns},
+               {"", if_gpu("GPU %"), quantity::share, 5},
+               {"gpu_self_ns", if_gpu("self GPU"), quantity::time_ns},
+               {"", if_gpu("self GPU %"), quantity::share, 3},
+               {"", if_gpu("GPU/call"), quantity::time_ns, 4},
+               {"gpu_ops", if_gpu("ops"), quantity::count, 6},
+               {"backward_gpu_ns", operators.backward_nodes != 0 ? if_gpu("backward") : "", quantity::time_ns},
+               {"backward_calls", operators.backward_nodes != 0 ? "nodes" : "", quantity::count, 6}},
               {},
               {{"backward_nodes", operators.backward_nodes},
                {"unlinked_nodes", operators.unlinked_nodes},
                {"ambiguous_nodes", operators.ambiguous_nodes}}};
-    for (pytorch_row& row : operators.rows) {
-        out.rows.push_back({std::move(row.name), row.calls, row.cpu_total_ns, row.cpu_self_ns, row.gpu_total_ns,
-                            row.gpu_self_ns, row.gpu_ops, row.backward_gpu_ns, row.backward_calls});
+    std::int64_t cpu_ns = 0;
+    std::int64_t gpu_ns = 0;
+    for (const pytorch_row& row : operators.rows) {
+        cpu_ns += row.cpu_self_ns;
+        gpu_ns += row.gpu_self_ns;
     }
-    if (out.rows.empty()) out.notes.emplace_back("none were recorded: prof run --pytorch ops records them");
+    for (const pytorch_row& row : operators.rows) {
+        const auto each = [&](std::int64_t ns) {
+            return static_cast<double>(ns) / static_cast<double>(std::max<std::uint64_t>(row.calls, 1));
+        };
+        out.rows.push_back({row.name, shown_operator(row.name), row.calls, row.cpu_total_ns,
+                            share_of(row.cpu_total_ns, cpu_ns), row.cpu_self_ns, share_of(row.cpu_self_ns, cpu_ns),
+                            each(row.cpu_total_ns), row.gpu_total_ns, share_of(row.gpu_total_ns, gpu_ns),
+                            row.gpu_self_ns, share_of(row.gpu_self_ns, gpu_ns), each(row.gpu_total_ns), row.gpu_ops,
+                            row.backward_gpu_ns, row.backward_calls});
+    }
+    if (out.rows.empty()) {
+        out.notes.emplace_back("none were recorded: prof run --pytorch ops records them");
+    } else {
+        const table_cell none = blank_cell();
+        out.sums.push_back({none, std::string("self time total"), none, none, none, cpu_ns, 1.0, none, none, none,
+                            gpu_ns, 1.0, none, none, none, none});
+    }
     const auto note = [&](std::uint64_t count, const char* why) {
         if (count == 0) return;
         out.notes.push_back("of " + std::to_string(operators.backward_nodes) + " backward nodes " +
@@ -192,8 +229,12 @@ table pytorch_ops_report(const report_input& input) {
     note(operators.unlinked_nodes, " were made by operators that were not recorded");
     note(operators.ambiguous_nodes, " could be of several threads' operators and stand beside none");
     out.legend = {{"", "self: without PyTorch's ranges inside. total: with them."},
+                  {"self CPU %", "%: of the total of self times."},
                   {"backward", "backward: GPU time of the backward nodes that were made in it."},
                   {"", "Work launched by other threads for a range counts there, not here."}};
+    if (std::any_of(operators.rows.begin(), operators.rows.end(), is_of_engine)) {
+        out.legend.push_back({"", "engine: X: autograd's engine around the backward node X."});
+    }
     return out;
 }
 

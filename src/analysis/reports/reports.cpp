@@ -8,8 +8,10 @@
 #include "analysis/reports/capture_notes.hpp"
 #include "analysis/reports/gpu_projection.hpp"
 #include "analysis/reports/process_overview.hpp"
+#include "analysis/reports/row_order.hpp"
 #include "analysis/reports/step_estimate.hpp"
 #include "analysis/steps/captured_steps.hpp"
+#include "base/error.hpp"
 #include "base/suggestion.hpp"
 
 namespace prof {
@@ -23,19 +25,20 @@ report_part from_table(const report_input& input) {
 
 constexpr report_kind kinds[] = {
     {"gpu-projection", "GPU time by range, with what other threads launched for it (default)", gpu_projection_report,
-     false},
+     false, false},
     {"kernels", "GPU time by kernel", from_table<kernels_report>, false},
     {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", from_table<copies_report>,
      false},
-    {"steps", "GPU time a step by range, estimated from the steps that were captured", from_table<steps_report>, false},
+    {"steps", "GPU time a step by range, estimated from the steps that were captured", from_table<steps_report>, false,
+     false},
     {"counters", "the values of the program's counters: first, mean, least, largest, last", from_table<counters_report>,
      false},
     {"death", "how the process ended: ranges still open, launches that did not complete", from_table<death_report>,
-     false},
+     false, false},
     {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch",
      from_table<pytorch_ops_report>, false},
     {"modules", "GPU time by torch.nn.Module and phase: `prof run --modules` records them", from_table<modules_report>,
-     false},
+     false, false},
     {"cuda_api_sum", "CUDA calls: host time by function (Nsight's)", from_table<cuda_api_sum>},
     {"cuda_gpu_kern_sum", "kernels: GPU time by name (Nsight's)", from_table<cuda_gpu_kern_sum>},
     {"cuda_gpu_mem_size_sum", "copies and sets: bytes by direction (Nsight's)", from_table<cuda_gpu_mem_size_sum>},
@@ -47,6 +50,17 @@ constexpr report_kind kinds[] = {
     {"nvtx_kern_sum", "kernels by range and thread (Nsight's)", from_table<nvtx_kern_sum>},
     {"nvtx_pushpop_sum", "push/pop ranges: host time by name (Nsight's)", from_table<nvtx_pushpop_sum>},
 };
+
+void arrange_rows(report_part& part, const report_kind& kind, const report_input& input) {
+    if (!input.sort.empty() && !kind.is_list) {
+        throw error(std::string(kind.name) + " is no list, and cannot be sorted");
+    }
+    if (!kind.is_list) return;
+    for (table& of : part.tables) {
+        if (!input.sort.empty()) sort_rows(of, input.sort);
+        limit_rows(of, input.limit);
+    }
+}
 
 }  // namespace
 
@@ -94,6 +108,7 @@ report_document make_document(const report_input& input, std::span<const report_
     for (const report_kind* const kind : reports) {
         out.parts.push_back(kind->make(input));
         out.parts.back().is_nsight = kind->is_nsight;
+        arrange_rows(out.parts.back(), *kind, input);
     }
     return out;
 }

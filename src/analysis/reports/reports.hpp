@@ -34,6 +34,9 @@ struct report_input {
     // Of reports with a tree: rows below this depth are left out, and of deep ones as many as exceed `rows`.
     std::uint32_t deepest = UINT32_MAX;
     std::size_t rows = SIZE_MAX;
+    // Of reports that are lists (report_kind::is_list), in every format; "": each has its own order.
+    std::string_view sort{};
+    std::size_t limit = SIZE_MAX;
     // What a CUDA call is called, by its domain and callback id.
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
 };
@@ -43,6 +46,7 @@ struct report_kind {
     std::string_view purpose;  // one line
     report_part (*make)(const report_input& input);
     bool is_nsight = true;  // has Nsight's columns, named as in its CSV
+    bool is_list = true;    // its rows may be in any order, and be cut off
 };
 
 // The first is the default.
@@ -52,7 +56,7 @@ std::string_view reports_at_a_glance() noexcept;
 // Null if there is none of that name; '-' and '_' are the same in it.
 const report_kind* find_report(std::string_view name) noexcept;
 
-// These reports of a capture.
+// These reports of a capture. Throws prof::error if one of them cannot be sorted as the input says.
 report_document make_document(const report_input& input, std::span<const report_kind* const> reports);
 
 // The summary that `prof run` prints and a recording writes beside its capture: the GPU projection with what a step

@@ -256,6 +256,7 @@ table steps_table(const step_estimate& of) {
         out.notes.push_back(std::to_string(of.rows_left_out) +
                             " rows with less GPU time are left out; prof report --report steps has them");
     }
+    if (!of.rows.empty() && of.total.gpu_ns.mean == 0) out.instead = "the steps have no GPU work";
     out.legend = {
         {"GPU/step",
          "GPU/step: durations of the operations launched inside, added, a step; estimated from the steps that were "

@@ -59,6 +59,13 @@ struct table_cell {
     table_cell(std::string text) : value(std::move(text)) {}
 };
 
+// People see nothing there, not even a dash.
+inline table_cell blank_cell() {
+    table_cell out;
+    out.display = cell_display::blank;
+    return out;
+}
+
 using table_row = std::vector<table_cell>;  // a cell for each column
 
 // What a column of a table for people means.

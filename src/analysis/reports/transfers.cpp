@@ -93,15 +93,27 @@ table copies_report(const report_input& input) {
     out.columns.push_back({"max_bytes", "largest", quantity::bytes, 5});
     out.columns.push_back({"gigabytes_per_s", "GB/s", quantity::number});
     std::int64_t total_ns = 0;
+    std::uint64_t instances = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::int64_t> totals_ns;
     for (transfer_row& row : transfer_table(input.data)) {
         std::vector<table_cell> cells = {std::move(row.operation)};
         add_durations(cells, row.share, row.time);
         cells.insert(cells.end(), {row.bytes, row.min_bytes, row.max_bytes, row.gigabytes_per_s});
         out.rows.push_back(std::move(cells));
         total_ns += row.time.total_ns;
+        totals_ns.push_back(row.time.total_ns);
+        instances += row.time.instances;
+        add_saturating(bytes, row.bytes);
     }
     out.totals = {{"total_ns", total_ns}};
-    return out;
+    table_row& sum = out.sums.emplace_back(table_row{std::string("total")});
+    add_duration_sums(sum, instances, total_ns);
+    const double rate = total_ns == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(total_ns);
+    sum.insert(sum.end(), {bytes, blank_cell(), blank_cell(), rate});
+    out.unit_ns = typical_time(std::move(totals_ns));
+    out.legend = {{"%", "%: of the time of all copies and sets."}};
+    return or_none(std::move(out), "no copy or set was recorded");
 }
 
 table cuda_gpu_mem_time_sum(const report_input& input) {
@@ -111,7 +123,7 @@ table cuda_gpu_mem_time_sum(const report_input& input) {
         durations_ns[nsight_name(input.data.transfers[op.detail])].push_back(op.end_ns - op.start_ns);
     }
     return time_summary({"cuda_gpu_mem_time_sum", "Copies and sets by time", {}, {}, {}}, "Count", "Operation",
-                        durations_ns);
+                        durations_ns, "no copy or set was recorded");
 }
 
 table cuda_gpu_mem_size_sum(const report_input& input) {
@@ -145,7 +157,7 @@ table cuda_gpu_mem_size_sum(const report_input& input) {
                                                   all.stddev_ns / bytes_per_mb, name});
     }
     out.rows = largest_first(std::move(rows));
-    return out;
+    return or_none(std::move(out), "no copy or set was recorded");
 }
 
 }  // namespace prof

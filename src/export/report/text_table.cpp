@@ -5,12 +5,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "export/report/name_cut.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::size_t gap = 2;
 constexpr std::size_t least_name_width = 20;
+
+void cut_column(std::vector<std::vector<std::string>>& rows, std::size_t column, std::size_t width) {
+    std::vector<std::string> names;
+    for (const auto& row : rows) {
+        if (!row.empty()) names.push_back(row[column]);
+    }
+    names = cut_names(names, width);
+    auto next = names.begin();
+    for (auto& row : rows) {
+        if (!row.empty()) row[column] = std::move(*next++);
+    }
+}
 
 }  // namespace
 
@@ -78,6 +93,9 @@ std::string text_table::render(std::size_t width) const {
         left -= std::min(left, of);
     }
 
+    std::vector<std::vector<std::string>> rows = rows_;
+    for (const std::size_t i : flexible) cut_column(rows, i, widths[i]);
+
     std::string out;
     const auto line = [&](const auto& cell_of) {
         std::string text;
@@ -98,7 +116,7 @@ std::string text_table::render(std::size_t width) const {
     const auto rule = [&] { line([&](std::size_t i) { return std::string(widths[i], '-'); }); };
     line([&](std::size_t i) { return columns_[i].title; });
     rule();
-    for (const auto& row : rows_) {
+    for (const auto& row : rows) {
         if (row.empty()) {
             rule();
         } else {

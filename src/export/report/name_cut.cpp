@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/report/name_cut.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/display_text.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::string_view ellipsis = "…";
+constexpr std::string_view anonymous = "(anonymous namespace)::";
+
+bool is_identifier(char c) noexcept { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+// How much of a C++ name is written.
+struct detail {
+    bool parameters = true;
+    std::size_t template_depth = SIZE_MAX;  // of arguments within arguments, those below are left out
+    bool namespaces = true;
+};
+
+// Writes a name of C++, with less detail, in one pass.
+class name_writer {
+public:
+    name_writer(std::string_view name, const detail& with) : name_(name), with_(with) {}
+
+    // Empty if the brackets do not match: then it is no name of C++.
+    std::string run() {
+        for (at_ = 0; at_ < name_.size(); ++at_) {
+            if (name_.substr(at_).starts_with(anonymous)) {
+                at_ += anonymous.size() - 1;
+                continue;
+            }
+            if (!step(name_[at_])) return {};
+        }
+        return open_.empty() ? std::move(out_) : std::string();
+    }
+
+private:
+    bool step(char c) {
+        if (c == '(' || (c == '<' && begins_arguments())) {
+            put(c);
+            const bool hides = c == '(' ? !with_.parameters : depth_of_templates() >= with_.template_depth;
+            open_.push_back({c, hides});
+            if (hides && is_shown_outside() && !closes_next()) out_ += ellipsis;
+            return true;
+        }
+        if (c == ')' || (c == '>' && !open_.empty() && open_.back().bracket == '<' && name_[at_ - 1] != '-')) {
+            if (open_.empty() || (open_.back().bracket == '(') != (c == ')')) return false;
+            open_.pop_back();
+            if (c == '>' && out_.ends_with("> ")) out_.pop_back();
+            put(c);
+            return true;
+        }
+        if (!with_.namespaces && name_.substr(at_).starts_with("::") && ends_namespace()) {
+            if (is_shown()) drop_identifier();
+            ++at_;
+            return true;
+        }
+        put(c);
+        return true;
+    }
+
+    bool begins_arguments() const {
+        if (at_ == 0 || !is_identifier(name_[at_ - 1])) return false;
+        return !name_.substr(0, at_).ends_with("operator");
+    }
+    bool closes_next() const { return at_ + 1 < name_.size() && name_[at_ + 1] == ')'; }
+    bool ends_namespace() const { return at_ > 0 && is_identifier(name_[at_ - 1]); }
+    void drop_identifier() {
+        while (!out_.empty() && is_identifier(out_.back())) out_.pop_back();
+    }
+
+    std::size_t depth_of_templates() const {
+        return static_cast<std::size_t>(
+            std::count_if(open_.begin(), open_.end(), [](const group& of) { return of.bracket == '<'; }));
+    }
+    bool is_shown() const {
+        return std::none_of(open_.begin(), open_.end(), [](const group& of) { return of.hides; });
+    }
+    bool is_shown_outside() const {
+        return std::none_of(open_.begin(), open_.end() - 1, [](const group& of) { return of.hides; });
+    }
+    void put(char c) {
+        if (is_shown()) out_ += c;
+    }
+
+    struct group {
+        char bracket;
+        bool hides;
+    };
+    std::string_view name_;
+    detail with_;
+    std::size_t at_ = 0;
+    std::vector<group> open_;
+    std::string out_;
+};
+
+std::string written(std::string_view name, const detail& with) {
+    constexpr std::string_view return_type = "void ";
+    if (name.starts_with(return_type)) name.remove_prefix(return_type.size());
+    std::string out = name_writer(name, with).run();
+    return out.empty() ? std::string(name) : out;
+}
+
+constexpr detail details[] = {{},
+                              {.parameters = false},
+                              {.parameters = false, .template_depth = 2},
+                              {.parameters = false, .template_depth = 1},
+                              {.parameters = false, .template_depth = 1, .namespaces = false}};
+
+bool is_cpp(std::string_view name) {
+    return name.find("::") != std::string_view::npos || name.find('<') != std::string_view::npos ||
+           name.starts_with("void ");
+}
+
+std::string least_detail(std::string_view name) {
+    return is_cpp(name) ? written(name, *std::rbegin(details)) : std::string(name);
+}
+
+// Where the texts begin to differ: from the beginning of that word on, unless it is a long one.
+std::size_t first_difference(const std::vector<std::string>& texts, std::size_t longest_word) {
+    const std::string& first = texts.front();
+    std::size_t length = first.size();
+    for (const std::string& text : texts) {
+        const auto [own, other] = std::mismatch(text.begin(), text.end(), first.begin(), first.end());
+        length = std::min(length, static_cast<std::size_t>(own - text.begin()));
+    }
+    const auto is_inside = [&](std::size_t at) { return (static_cast<unsigned char>(first[at]) & 0xC0) == 0x80; };
+    while (length > 0 && length < first.size() && is_inside(length)) --length;
+    std::size_t word = length;
+    while (word > 0 && is_identifier(first[word - 1])) --word;
+    return length - word <= longest_word ? word : length;
+}
+
+// The beginning of `text`, and what begins at `from`.
+std::string around(std::string_view text, std::size_t from, std::size_t width) {
+    const std::size_t head = (width - 1) / 2;
+    if (display_width(text.substr(0, from)) <= head) return beginning(text, width);
+    return beginning(text.substr(0, from), head + 1) + beginning(text.substr(from), width - head - 1);
+}
+
+std::string numbered(const std::string& text, std::size_t width, const std::set<std::string>& taken) {
+    for (std::size_t number = 2;; ++number) {
+        const std::string suffix = "#" + std::to_string(number);
+        std::string out = shortened(text, width > suffix.size() ? width - suffix.size() : 0) + suffix;
+        if (!taken.contains(out)) return out;
+    }
+}
+
+// Gives names that became alike texts of their own.
+void tell_apart(const std::vector<std::string>& names, std::size_t width, std::map<std::string, std::string>& cut,
+                std::set<std::string>& taken) {
+    std::vector<std::string> texts;
+    for (const std::string& name : names) texts.push_back(least_detail(name));
+    const std::set<std::string> distinct(texts.begin(), texts.end());
+    if (distinct.size() < names.size()) texts = names;
+    const std::size_t from = first_difference(texts, width / 3);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        std::string text = around(texts[i], from, width);
+        if (taken.contains(text)) text = numbered(text, width, taken);
+        taken.insert(text);
+        cut[names[i]] = std::move(text);
+    }
+}
+
+}  // namespace
+
+std::string cut_name(std::string_view name, std::size_t width) {
+    if (display_width(name) <= width) return std::string(name);
+    if (!is_cpp(name)) return shortened(name, width);
+    std::string text;
+    for (const detail& with : details) {
+        text = written(name, with);
+        if (display_width(text) <= width) return text;
+    }
+    return shortened(text, width);
+}
+
+std::vector<std::string> cut_names(const std::vector<std::string>& names, std::size_t width) {
+    std::map<std::string, std::vector<std::string>> names_of;  // by text
+    std::map<std::string, std::string> cut;                    // by name
+    std::set<std::string> taken;
+    for (const std::string& name : names) {
+        const auto [place, is_new] = cut.try_emplace(name);
+        if (!is_new) continue;
+        place->second = cut_name(name, width);
+        names_of[place->second].push_back(name);
+    }
+    for (const auto& [text, of] : names_of) {
+        if (of.size() == 1) taken.insert(text);
+    }
+    for (const auto& [text, of] : names_of) {
+        if (of.size() > 1) tell_apart(of, width, cut, taken);
+    }
+    std::vector<std::string> out;
+    out.reserve(names.size());
+    for (const std::string& name : names) out.push_back(cut.at(name));
+    return out;
+}
+
+}  // namespace prof
