@@ -84,6 +84,51 @@ class Report(CommandLine):
             header = self.prof("report", capture, "--report", name, "--format", "csv").stdout.splitlines()[0]
             self.assertEqual(re.findall(r"`([^`]+)`", columns), header.split(","), name)
 
+    def test_colour_is_for_terminals(self):
+        capture = self.capture()
+        plain = self.prof("report", capture, env={"COLUMNS": "100"}).stdout
+        always = self.prof("report", capture, "--color", "always", env={"COLUMNS": "100"}).stdout
+        self.assertNotIn("\x1b", plain)
+        self.assertIn("\x1b[1m", always)
+        self.assertEqual(re.sub(r"\x1b\[\d+m", "", always), plain)
+        for variables, options, has_colour in (
+            ({"TERM": "xterm"}, (), True),
+            ({"TERM": "xterm", "NO_COLOR": "1"}, (), False),
+            ({"TERM": "xterm", "NO_COLOR": ""}, (), True),
+            ({"TERM": "dumb"}, (), False),
+            ({"TERM": "xterm"}, ("--color", "never"), False),
+            ({"TERM": "dumb", "NO_COLOR": "1"}, ("--color=always",), True),
+            ({"TERM": "xterm"}, ("-o", "report.txt"), False),
+        ):
+            environment = {"NO_COLOR": "", **variables}
+            shown = self.on_terminal("report", capture, *options, env=environment)
+            if "-o" in options:
+                shown = (self.dir / "report.txt").read_text()
+            self.assertEqual("\x1b[" in shown, has_colour, (variables, options))
+        self.assert_one_line(self.prof("report", capture, "--color", "maybe"), 2, "auto, always")
+
+    def test_wide_tables_have_all_columns(self):
+        capture = self.capture()
+        narrow = self.prof("report", capture, env={"COLUMNS": "80"}).stdout
+        self.assertRegex(narrow, r"\nleft out at 80 columns: (.*\n)*?.*--wide shows all\n")
+        self.assertNotIn("stddev:", narrow)
+        wide = self.prof("report", capture, "--wide", env={"COLUMNS": "80"}).stdout
+        self.assertNotIn("left out", wide)
+        titles = next(line for line in wide.splitlines() if line.startswith("range "))
+        for column in re.search(r"left out at 80 columns: ([^;]*);", narrow)[1].replace("\n", " ").split(", "):
+            self.assertIn(f" {column.strip()}", titles)
+        self.assertIn("| stddev |", self.prof("report", capture, "--wide", "--format", "markdown").stdout)
+
+    def test_lists_can_be_sorted_and_cut(self):
+        capture = self.capture()
+        for form in ("table", "csv", "json", "markdown"):
+            made = self.prof("report", capture, "--report", "kernels", "--sort", "total", "--limit", "0", "--format", form)
+            self.assertEqual((made.returncode, made.stderr), (0, ""))
+            self.assertNotIn("kernel_x", made.stdout)
+            self.assertEqual("1 more row is left out; the total includes it" in made.stdout, form != "csv", form)
+        self.assert_one_line(self.prof("report", capture, "--report", "kernels", "--sort", "size"), 1, '"size"', "median")
+        self.assert_one_line(self.prof("report", capture, "--sort", "GPU"), 1, "gpu-projection is no list")
+
     def test_domains_can_be_left_out(self):
         capture = self.capture()
         for option, value in (("--nvtx-domain-exclude", "default"), ("--nvtx-domain-include", "NCCL")):

@@ -12,6 +12,7 @@
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "export/report/cell_text.hpp"
+#include "export/report/name_cut.hpp"
 #include "export/report/report_writer.hpp"
 #include "export/report/text_table.hpp"
 
@@ -50,29 +51,33 @@ struct markdown_layout {
     }
 };
 
-std::string row_markdown(const table& of, const table_row& row, const time_unit& unit, const markdown_layout& layout,
-                         std::string_view emphasis) {
-    const std::size_t width = layout.is_wide ? any_width : longest_cell;
-    std::string out = "|";
-    for (std::size_t i = 0; i < row.size(); ++i) {
-        if (!layout.shows(of.columns[i])) continue;
-        const std::string cell = markdown(shortened(cell_text(of.columns[i], row[i], unit), width));
-        out += cell.empty() ? " |" : fmt::format(" {}{}{} |", emphasis, cell, emphasis);
+// The cells of a column, each not longer than there is room for.
+std::vector<std::string> column_cells(const table& of, std::size_t column, const time_unit& unit, bool is_wide) {
+    std::vector<std::string> out;
+    for (const auto* const rows : {&of.rows, &of.sums}) {
+        for (const table_row& row : *rows) out.push_back(cell_text(of.columns[column], row[column], unit));
     }
-    return out + '\n';
+    return is_wide ? out : cut_names(out, longest_cell);
 }
 
 std::string rows_markdown(const table& of, const time_unit& unit, const markdown_layout& layout) {
-    std::string out = "|";
+    std::string titles = "|";
     std::string rule = "|";
-    for (const table_column& column : of.columns) {
+    std::vector<std::string> rows(of.rows.size() + of.sums.size(), "|");
+    for (std::size_t i = 0; i < of.columns.size(); ++i) {
+        const table_column& column = of.columns[i];
         if (!layout.shows(column)) continue;
-        out += ' ' + markdown(column.title) + " |";
+        titles += ' ' + markdown(column.title) + " |";
         rule += column.holds == quantity::text ? " :-- |" : " --: |";
+        const std::vector<std::string> cells = column_cells(of, i, unit, layout.is_wide);
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            const std::string_view emphasis = row < of.rows.size() ? "" : "**";
+            const std::string cell = markdown(cells[row]);
+            rows[row] += cell.empty() ? " |" : fmt::format(" {}{}{} |", emphasis, cell, emphasis);
+        }
     }
-    out += '\n' + rule + '\n';
-    for (const table_row& row : of.rows) out += row_markdown(of, row, unit, layout, "");
-    for (const table_row& row : of.sums) out += row_markdown(of, row, unit, layout, "**");
+    std::string out = titles + '\n' + rule + '\n';
+    for (const std::string& row : rows) out += row + '\n';
     return out;
 }
 
