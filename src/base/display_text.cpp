@@ -84,7 +84,7 @@ std::string shortened(std::string_view text, std::size_t width) {
     return std::string(head(text, kept - kept / 3)) + "…" + std::string(tail(text, kept / 3));
 }
 
-std::string beginning(std::string_view text, std::size_t width) {
+std::string beginning_of(std::string_view text, std::size_t width) {
     if (display_width(text) <= width) return std::string(text);
     return width == 0 ? "" : std::string(head(text, width - 1)) + "…";
 }

@@ -15,7 +15,7 @@ std::size_t display_width(std::string_view text) noexcept;
 std::string shortened(std::string_view text, std::size_t width);
 
 // `text` in at most `width` cells, its end replaced by an ellipsis if need be.
-std::string beginning(std::string_view text, std::size_t width);
+std::string beginning_of(std::string_view text, std::size_t width);
 // Words of `text` in lines of at most `width` cells, each with its newline; those after the first begin with `indent`.
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent = {});
 

@@ -142,8 +142,8 @@ std::size_t first_difference(const std::vector<std::string>& texts, std::size_t 
 // The beginning of `text`, and what begins at `from`.
 std::string around(std::string_view text, std::size_t from, std::size_t width) {
     const std::size_t head = (width - 1) / 2;
-    if (display_width(text.substr(0, from)) <= head) return beginning(text, width);
-    return beginning(text.substr(0, from), head + 1) + beginning(text.substr(from), width - head - 1);
+    if (display_width(text.substr(0, from)) <= head) return beginning_of(text, width);
+    return beginning_of(text.substr(0, from), head + 1) + beginning_of(text.substr(from), width - head - 1);
 }
 
 std::string numbered(const std::string& text, std::size_t width, const std::set<std::string>& taken) {
