@@ -59,7 +59,7 @@ inline void add_durations(std::vector<table_cell>& row, double share, const dura
 
 // Beside the columns of add_duration_columns() in a row of sums.
 inline void add_duration_sums(table_row& row, std::uint64_t instances, std::int64_t total_ns) {
-    row.insert(row.end(), {1.0, instances, total_ns});
+    row.insert(row.end(), {blank_cell(), instances, total_ns});
     row.insert(row.end(), 5, blank_cell());
 }
 

@@ -95,7 +95,7 @@ inline table time_summary(table out, const std::string& count_title, const std::
     out.rows = largest_first(std::move(rows));
     out.unit_ns = typical_time(std::move(totals_ns));
     const table_cell blank = blank_cell();
-    out.sums = {{100.0, all_ns, count, blank, blank, blank, blank, blank, std::string("total")}};
+    out.sums = {{blank, all_ns, count, blank, blank, blank, blank, blank, std::string("total")}};
     out.legend = {{"Time", "Time: of the total of all rows."}};
     return or_none(std::move(out), none);
 }

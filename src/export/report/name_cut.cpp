@@ -102,7 +102,7 @@ private:
     std::string out_;
 };
 
-std::string written(std::string_view name, const detail& with) {
+std::string name_with(std::string_view name, const detail& with) {
     constexpr std::string_view return_type = "void ";
     if (name.starts_with(return_type)) name.remove_prefix(return_type.size());
     std::string out = name_writer(name, with).run();
@@ -121,7 +121,25 @@ bool is_cpp(std::string_view name) {
 }
 
 std::string least_detail(std::string_view name) {
-    return is_cpp(name) ? written(name, *std::rbegin(details)) : std::string(name);
+    return is_cpp(name) ? name_with(name, *std::rbegin(details)) : std::string(name);
+}
+
+// Where the argument begins that says what an instance of a template does: a functor, or else the first one that is no
+// number. 0 where there is none.
+std::size_t telling_argument(std::string_view text) {
+    std::size_t first = 0;
+    std::size_t depth = 0;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        depth += text[at] == '<' ? 1 : 0;
+        const bool begins =
+            depth == 1 && at > 0 && (text[at - 1] == '<' || (text[at - 1] == ' ' && text[at - 2] == ','));
+        depth -= text[at] == '>' && depth > 0 ? 1 : 0;
+        if (!begins || std::isalpha(static_cast<unsigned char>(text[at])) == 0) continue;
+        if (first == 0) first = at;
+        const std::string_view argument = text.substr(at, text.find_first_of(",<>", at) - at);
+        if (argument.find("Functor") != std::string_view::npos) return at;
+    }
+    return first;
 }
 
 // Where the texts begin to differ: from the beginning of that word on, unless it is a long one.
@@ -141,6 +159,7 @@ std::size_t first_difference(const std::vector<std::string>& texts, std::size_t 
 
 // The beginning of `text`, and what begins at `from`.
 std::string around(std::string_view text, std::size_t from, std::size_t width) {
+    if (width == 0) return {};
     const std::size_t head = (width - 1) / 2;
     if (display_width(text.substr(0, from)) <= head) return beginning_of(text, width);
     return beginning_of(text.substr(0, from), head + 1) + beginning_of(text.substr(from), width - head - 1);
@@ -149,7 +168,7 @@ std::string around(std::string_view text, std::size_t from, std::size_t width) {
 std::string numbered(const std::string& text, std::size_t width, const std::set<std::string>& taken) {
     for (std::size_t number = 2;; ++number) {
         const std::string suffix = "#" + std::to_string(number);
-        std::string out = shortened(text, width > suffix.size() ? width - suffix.size() : 0) + suffix;
+        std::string out = beginning_of(text, width > suffix.size() ? width - suffix.size() : 0) + suffix;
         if (!taken.contains(out)) return out;
     }
 }
@@ -177,10 +196,11 @@ std::string cut_name(std::string_view name, std::size_t width) {
     if (!is_cpp(name)) return shortened(name, width);
     std::string text;
     for (const detail& with : details) {
-        text = written(name, with);
+        text = name_with(name, with);
         if (display_width(text) <= width) return text;
     }
-    return shortened(text, width);
+    const std::size_t telling = telling_argument(text);
+    return telling == 0 ? shortened(text, width) : around(text, telling, width);
 }
 
 std::vector<std::string> cut_names(const std::vector<std::string>& names, std::size_t width) {
