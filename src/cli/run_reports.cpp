@@ -60,6 +60,7 @@ public:
             timeline data = load_input(capture.path, progress_);
             if (is_empty(data)) {
                 ++empty_count_;
+                remarks_.add(data, capture.path);  // what it recorded may be lost
                 return;
             }
             paths_.push_back(capture.path);
@@ -196,7 +197,7 @@ void run_output::add_to(command_arguments& arguments) {
     arguments.add("--report-file", file_, "Write them to FILE; - is standard output (default: standard error)")
         .value("FILE")
         .group(group);
-    arguments.add_flag("-q,--quiet", quiet_, "Print no tables, only where the captures are").group(group);
+    arguments.add_flag("-q,--quiet", quiet_, "Print no tables, only warnings and where the captures are").group(group);
 }
 
 void run_output::check() const {

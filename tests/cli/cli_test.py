@@ -357,6 +357,9 @@ class Run(CommandLine):
         exported = self.prof("export", self.out, "-o", "traces/")
         self.assertEqual(exported.stderr.count("\n"), 1, exported.stderr)
         self.assertRegex(exported.stderr, rf"prof: {losing} of {losing + 1} captures: warning: .*the rings were full")
+        empty = self.run_stubbed("true", env={**lost, "STUB_RANGES": "0"}).stderr
+        self.assertRegex(empty, warning)
+        self.assertIn("1 process recorded nothing", empty)
 
     def test_what_one_types_next_is_named(self):
         result = self.run_stubbed("true")
