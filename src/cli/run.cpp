@@ -177,7 +177,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
                          .end = end,
                          .program = executable_of(command.front()),
                          .journal = journal.read(),
-                         .running = processes_of_run(run_id),
+                         .running = lasting_processes_of_run(run_id),
                          .without_window = no_window_text(options),
                          .python_isolated = observes_python ? python_isolation_text(command) : ""},
                         run_id);

@@ -4,14 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include "base/number.hpp"
 #include "base/short_file.hpp"
 #include "base/text.hpp"
 
 namespace prof {
+namespace {
 
 std::vector<int> processes_of_run(const std::string& run_id) {
     const std::string variable = "PROF_RUN_ID=" + run_id;
@@ -31,6 +34,19 @@ std::vector<int> processes_of_run(const std::string& run_id) {
         }
     }
     std::sort(out.begin(), out.end());
+    return out;
+}
+
+}  // namespace
+
+std::vector<int> lasting_processes_of_run(const std::string& run_id) {
+    constexpr int most_scans = 25;
+    constexpr std::chrono::milliseconds between_scans{20};
+    std::vector<int> out = processes_of_run(run_id);
+    for (int i = 1; i < most_scans && !out.empty(); ++i) {
+        std::this_thread::sleep_for(between_scans);
+        out = processes_of_run(run_id);
+    }
     return out;
 }
 

@@ -66,6 +66,10 @@ class RunEnds(CommandLine):
             self.assertIn(f"process {pid} of the command still runs; its capture will be in {self.out}\n", result.stderr)
             self.assertEqual("no capture" in result.stderr, env == NOTHING)
 
+    def test_helpers_that_end_with_the_command_are_no_children_in_the_background(self):
+        result = self.run_stubbed("sh", "-c", "sleep 0.1 >&- 2>&- <&- &", env=NOTHING)
+        self.assertNotIn("still run", result.stderr)
+
     def test_a_journal_is_left_by_no_run(self):
         temporary = self.dir / "tmp"
         temporary.mkdir()

@@ -445,7 +445,7 @@ TEST_F(Storage, RingsLeftByDeadProcessesAreReported) {
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(load_timeline(found.front()).property("left_rings_notice"),
               "processes that died have left 2 files of rings with 3 MB in " + scratch.path +
-                  ": `prof seal` of their captures puts them there and frees the memory");
+                  ": the next `prof run`, or `prof seal` of their captures, puts them there and frees the memory");
 }
 
 #ifndef PROF_TEST_SANITIZED  // a sanitizer wants descriptors of its own, and terabytes of addresses

@@ -29,7 +29,7 @@ bool are_alike(const captured_process& a, const captured_process& b) {
 }
 
 std::string program_of(const captured_process& process) {
-    return process.is_forked ? process.program + " (forked)" : process.program;
+    return process.is_forked ? process.program + " (worker)" : process.program;
 }
 
 // One line for the processes of `group`, which is not empty.
@@ -100,7 +100,8 @@ captured_process process_of(const timeline& data) {
     for (const device_record& device : data.devices) out.gpus.emplace_back(data.name(device.name));
     out.part = windows_line(data);
     out.state = short_ending(data);
-    out.is_forked = data.properties.contains("forked_from");
+    const bool is_spawned = data.property("command").find(" from multiprocessing.") != std::string::npos;
+    out.is_forked = is_spawned || data.properties.contains("forked_from");
     return out;
 }
 

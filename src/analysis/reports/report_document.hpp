@@ -29,7 +29,7 @@ struct captured_process {
     std::vector<std::string> gpus{};  // their names; "" of one that is not known
     std::string part{};               // of the run that was recorded, as windows below
     std::string state{};              // "" where it ended in good order
-    bool is_forked = false;           // a child that the recorded program forked
+    bool is_forked = false;           // or spawned by Python: a worker of a program
 };
 
 // The lines above and below all reports of a capture (capture_notes.hpp).
