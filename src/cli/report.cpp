@@ -134,9 +134,13 @@ int report_command::operator()() const {
         complain(fmt::format("these are captures of {} runs; PROF_OUTPUT_DIR=DIR prof report has the newest run alone",
                              inputs.runs));
     }
-    report_settings settings{
-        .sort = sort_, .limit = limit_ == UINT32_MAX ? SIZE_MAX : limit_, .deepest = depth_, .rows = options_.rows};
-    settings.projected.fold = no_fold_ ? fold_rule{.mode = fold_mode::none} : options_.fold;
+    report_settings settings;
+    settings.sort = sort_;
+    if (limit_ != UINT32_MAX) settings.limit = limit_;
+    settings.deepest = depth_;
+    settings.rows = options_.rows;
+    settings.projected.fold = options_.fold;
+    if (no_fold_) settings.projected.fold.mode = fold_mode::none;
     settings.projected.attribution = flags_.options();
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 
