@@ -146,12 +146,12 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     const std::string run_id = random_run_id();
     clean_leftovers(options.rings);
 
-    const run_journal journal;
+    std::optional<run_journal> journal(std::in_place);
     run_environment variables;
     for (const auto& [name, value] : options_.variables()) variables.set(name, value);
     variables.set("PROF_OUTPUT_DIR", directory->path());
     variables.set("PROF_RUN_ID", run_id);
-    if (!journal.path().empty()) variables.set("PROF_RUN_JOURNAL", journal.path());
+    if (!journal->path().empty()) variables.set("PROF_RUN_JOURNAL", journal->path());
     variables.set("PROF_EXPORT", "none");  // made here, when the command has ended
     const std::string library =
         library_.empty() ? library_beside_executable() : std::filesystem::absolute(library_).string();
@@ -163,7 +163,7 @@ int run_command::operator()(const std::vector<std::string>& command) const {
         complain("the command runs without profiling: " + usable.message());
     }
 
-    journal.keep(variables.changes());
+    journal->keep(variables.changes());
     note_inner_run(outer_journal, directory->path());
     const child_end end = run_child(command, variables.lines());
     if (end.start_error != 0) {
@@ -176,13 +176,14 @@ int run_command::operator()(const std::vector<std::string>& command) const {
                         {.directory = directory->path(),
                          .end = end,
                          .program = executable_of(command.front()),
-                         .journal = journal.read(),
+                         .journal = journal->read(),
                          .running = lasting_processes_of_run(run_id),
                          .without_window = no_window_text(options),
                          .python_isolated = observes_python ? python_isolation_text(command) : ""},
                         run_id);
     }
     directory.reset();
+    journal.reset();
     if (end.signal != 0) {
         std::fflush(nullptr);
         die_by(end.signal);

@@ -237,8 +237,9 @@ void window_control::on_profiler_call(bool starts) {
     if (starts && !parts_.settling.wait_until_idle(longest_wait_in_callback)) return pass_over();
     if (!starts && !windows_.is_open() && windows_.epoch() != 0) {
         warn_once(
-            "cudaProfilerStop without a cudaProfilerStart: one that follows a window's end within "
-            "milliseconds, while CUPTI is let go of, is not heard");
+            "cudaProfilerStop without a cudaProfilerStart: a start within milliseconds of a window's end, while CUPTI "
+            "is "
+            "being detached, has no effect");
     }
     windows_.apply(starts ? plan_event::trigger_begin : plan_event::trigger_end);
 }
