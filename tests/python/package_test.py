@@ -415,6 +415,10 @@ print(json.dumps([run.capture._repr_html_()] + [libprof.load(os.environ["CAPTURE
 class Guide(Package):
     def test_examples_of_the_page(self):
         page = (ROOT / "docs/guide/python.md").read_text()
+        in_readme, = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+        done = subprocess.run([sys.executable, "-c", in_readme], env=environment(), capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"(?m)^forward +3 ")
         blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
         self.assertEqual(len(blocks), 5)
         (self.folder / "run.prof").write_bytes(CAPTURE.read_bytes())
