@@ -80,7 +80,7 @@ std::string progress_line::line() const {
     }
     const std::size_t width = output_width(STDERR_FILENO) - 1;
     const std::size_t left = width - std::min(width, how_far.size());
-    return shortened(terminal_safe(text_), left) + how_far;
+    return shortened(shortened(terminal_safe(text_), left) + how_far, width);  // narrower than the bar, too
 }
 
 void progress_line::draw() {

@@ -46,17 +46,21 @@ class Progress(CommandLine):
     def test_writing_is_shown_in_percent(self):
         self.environment.update(MANY)
         capture, pipe = self.capture(), self.pipe("pipe.json")
-        with Terminal(columns=60) as terminal:
+        self.check_writing(capture, pipe, columns=60, pattern=r"\[#*-+\] +\d+ %")
+        self.check_writing(capture, pipe, columns=12, pattern=r"\d %")
+
+    def check_writing(self, capture, pipe, columns, pattern):
+        with Terminal(columns) as terminal:
             process = self.start(terminal, "export", capture, "-o", pipe)
             with open(pipe, "rb") as trace:  # a pipe holds 64 KB: the rest waits
                 first = trace.read(200_000)
-                shown = terminal.read_until(r"\[#*-+\] +\d+ %")
+                shown = terminal.read_until(pattern)
                 text = first + trace.read()
             self.assertEqual(process.wait(timeout=60), 0)
             shown += terminal.rest()
         self.assertEqual(text.count(b'"name":"forward"'), 40_000, "on the host and on the GPU")
         for line in re.split("[\r\n]", shown):
-            self.assertLess(len(line), 60, "never as wide as the terminal, which would begin another line")
+            self.assertLess(len(line), columns, "never as wide as the terminal, which would begin another line")
         self.assertEqual(self.visible(shown), "")
 
     def test_complaints_stand_alone(self):
