@@ -85,7 +85,7 @@ report_command::report_command(command_arguments& arguments) {
     const option& fold = *find_option("fold");
     const auto parse_fold = [this, &fold](const std::string& text) { return fold.parse(options_, text); };
     arguments
-        .add_parsed("--fold", {accepts_of(fold), parse_fold},
+        .add_parsed("--fold", {accepts_of(fold), parse_fold, accepted_words(fold)},
                     "Which ranges whose names differ in numbers only are one row: counters (default): those whose "
                     "number counts (iteration 17), and not those whose number names (layer 3); all; none; or the "
                     "names given, with # for each number: \"layer #,iteration #\"")

@@ -151,6 +151,7 @@ struct thread_pattern {
     static std::optional<std::optional<std::string>> parse(std::string_view text);
     static std::string print(const std::optional<std::string>& value);
     static std::string accepts() { return "auto, off, or a pattern of thread names"; }
+    static std::vector<std::string> alternatives() { return {"auto", "off"}; }
 };
 
 struct domain_patterns {
@@ -163,6 +164,7 @@ struct fold_words {
     static std::optional<fold_rule> parse(std::string_view text) { return parse_fold_rule(text); }
     static std::string print(const fold_rule& value) { return value.text(); }
     static std::string accepts() { return std::string(accepted_fold_rules); }
+    static std::vector<std::string> alternatives() { return {"counters", "all", "none"}; }
 };
 
 struct row_count {

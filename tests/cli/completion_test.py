@@ -165,6 +165,8 @@ class Completion(unittest.TestCase):
         names = {line.split()[0] for line in prof("report", "--report", "help").splitlines()} | {"all", "help"}
         self.assertEqual(self.offers("prof report --report "), names)
         self.assertEqual(self.offers("prof report --report kernels,cop"), {"copies"})
+        self.assertEqual(self.offers("prof report --fold "), {"counters", "all", "none"})
+        self.assertEqual(self.offers("prof run --export "), {"trace", "summary", "none"})
 
     def test_files(self):
         for command in ("report", "export", "seal"):
