@@ -2,16 +2,19 @@
 #include "cli/run.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <thread>
 
 #include "base/error.hpp"
 #include "capture/recovery/seal.hpp"
@@ -65,6 +68,20 @@ private:
     bool is_new_ = false;
 };
 
+bool is_gone(std::uint64_t pid) noexcept { return kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH; }
+
+// Another prof run may be at it, which cleans up after killed processes.
+sealing seal_after_others(const run_capture& capture, std::uint32_t how) {
+    constexpr auto step = std::chrono::milliseconds(10);
+    auto left = std::chrono::milliseconds(5000);
+    sealing done = seal_capture(capture.path, how);
+    for (; done.result == seal_result::is_running && is_gone(capture.pid) && left > step; left -= step) {
+        std::this_thread::sleep_for(step);
+        done = seal_capture(capture.path, how);
+    }
+    return done;
+}
+
 // Seals the capture of a process that died. How it ended is known for the command itself; of the processes that it
 // started only that they are gone. False if the process still runs, or on failure.
 bool seal(const run_capture& capture, const child_end& end, const progress_display& progress) {
@@ -72,7 +89,7 @@ bool seal(const run_capture& capture, const child_end& end, const progress_displ
         const progress_line recovering(progress, "recovering " + capture.path);
         const bool is_command = capture.pid == static_cast<std::uint64_t>(end.pid);
         const std::uint32_t how = end.signal != 0 ? ended_by_signal(end.signal) : ended_with_status(end.status);
-        return seal_capture(capture.path, is_command ? how : 0).result != seal_result::is_running;
+        return seal_after_others(capture, is_command ? how : 0).result != seal_result::is_running;
     } catch (const error& failure) {
         complain(failure.what());
         return false;

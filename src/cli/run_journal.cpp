@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,10 +39,25 @@ bool make_file(const std::string& path) {
     return file >= 0 && close(file) == 0;
 }
 
+int open_directory(const std::string& path) noexcept {
+    return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 void remove_journal(const std::string& directory) {
     unlink(std::string(directory).append(journal_file).c_str());
     unlink(std::string(directory).append(environment_file).c_str());
     rmdir(directory.c_str());
+}
+
+// The run may be in another PID namespace, where it has another number: it holds a lock for as long as it lives.
+bool is_left(const std::string& directory, pid_t pid) {
+    if (kill(pid, 0) == 0 || errno != ESRCH) return false;
+    const int opened = open_directory(directory);
+    struct stat status {};
+    const bool is_free = opened >= 0 && fstat(opened, &status) == 0 && status.st_uid == geteuid() &&
+                         flock(opened, LOCK_EX | LOCK_NB) == 0;
+    if (opened >= 0) close(opened);
+    return is_free;
 }
 
 void restore(std::string_view name, std::string_view value, std::string_view before, bool was_set) {
@@ -58,6 +74,8 @@ run_journal::run_journal() {
         temporary_directory().append("/").append(directory_prefix) + std::to_string(getpid()) + "-XXXXXX";
     if (mkdtemp(directory.data()) == nullptr) return;
     directory_ = directory;
+    lock_ = open_directory(directory_);
+    if (lock_ >= 0) (void)flock(lock_, LOCK_SH | LOCK_NB);
     std::string path = directory_;
     path.append(journal_file);
     if (make_file(path)) path_ = path;
@@ -65,6 +83,7 @@ run_journal::run_journal() {
 
 run_journal::~run_journal() {
     if (!directory_.empty()) remove_journal(directory_);
+    if (lock_ >= 0) close(lock_);
 }
 
 // Four texts a variable, each with a zero behind it: name, value, value before, and whether there was one.
@@ -134,11 +153,8 @@ void remove_left_journals() {
         if (!rest.starts_with(directory_prefix)) continue;
         rest.remove_prefix(directory_prefix.size());
         const auto pid = take_number<pid_t>(rest);
-        struct stat status {};
-        const bool is_left = pid && *pid > 0 && rest.starts_with('-') && kill(*pid, 0) != 0 && errno == ESRCH &&
-                             lstat(at->path().c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-                             status.st_uid == geteuid();
-        if (is_left) remove_journal(at->path().string());
+        const bool is_journal = pid && *pid > 0 && rest.starts_with('-');
+        if (is_journal && is_left(at->path().string(), *pid)) remove_journal(at->path().string());
     }
 }
 

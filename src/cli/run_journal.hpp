@@ -39,6 +39,7 @@ public:
 private:
     std::string directory_;
     std::string path_;
+    int lock_ = -1;  // held on the directory
 };
 
 // In an inner run: gives the variables of this process back their values from before the outer run, unless the program

@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file_size_signal.hpp"
+#include "base/mount_namespace.hpp"
 #include "ring/storage.hpp"
 
 namespace prof {
@@ -201,6 +202,7 @@ void region::lay_out(const region_options& options) {
     header_->region_bytes = bytes_;
     header_->id = options.id;
     header_->pid = static_cast<std::uint32_t>(getpid());
+    header_->mount_namespace = mount_namespace();
     header_->tick_source = static_cast<std::uint32_t>(active_tick_source);
     header_->names_offset = at.names;
     header_->names_bytes = at.passing_arena - at.names;
@@ -265,9 +267,8 @@ void region::publish() noexcept {
 }
 
 void region::set_capture_path(std::string_view path) noexcept {
-    if (path.size() >= header_->capture_path.size()) path = {};
     header_->capture_path = {};
-    std::copy(path.begin(), path.end(), header_->capture_path.begin());
+    path.copy(header_->capture_path.data(), header_->capture_path.size());
 }
 
 void region::disown() noexcept {

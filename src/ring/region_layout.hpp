@@ -59,8 +59,9 @@ struct region_header {
     std::uint64_t writing_offset = 0;              // writing_header
     std::uint64_t passing_names_offset = 0;        // passing_names: its header and slots …
     std::uint64_t passing_arena_offset = 0;        // … and its texts
-    // Absolute, with zeros behind it; empty: there is none yet, or its path is too long.
+    // With zeros behind it; empty: there is none yet. A path that is too long fills the array, without a zero.
     std::array<char, region_capture_path_bytes> capture_path{};
+    std::uint64_t mount_namespace = 0;  // in which capture_path is valid; 0: unknown
 };
 
 // In front of the bytes in which the capture's chunks are assembled: the chunks that are not in the file yet.

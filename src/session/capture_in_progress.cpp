@@ -130,7 +130,7 @@ std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_
         const std::string path = unused_capture_path(there, facts);
         auto out = std::make_unique<capture_writer>(path, wanted);
         // Before all else is written: the rest of a write that is cut short is in the rings' file.
-        rings.set_capture_path(path.front() == '/' ? path : "");
+        rings.set_capture_path(path);
         if (rings_.have_name()) rings.publish();
         for (const auto& [key, value] : properties) out->property(key, value);
         if (const std::string notice = left_rings_notice(rings.path()); !notice.empty()) {

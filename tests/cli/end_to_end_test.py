@@ -252,13 +252,36 @@ def check_leftovers(directory):
     assert "completed 1 capture from them" in line and not list(rings.iterdir()), line
     assert "was closed already" in prof("seal", str(capture), cwd=directory).stdout
     preloaded(directory, "kill", PROF_RINGS=str(rings))
-    for capture in pathlib.Path(directory, "mine").glob("*.prof"):
-        capture.unlink()
-    assert "removed 1 file" in (line := cleaned()) and "completed" not in line and not list(rings.iterdir()), line
+    (capture,) = (path for path in pathlib.Path(directory, "mine").glob("*.prof") if path != capture)
+    os.utime(capture, (0, 0))
+    moved = capture.rename(pathlib.Path(directory, "moved.prof"))
+    assert "removed" not in (line := cleaned()) and len(list(rings.iterdir())) == 1, line
+    sealed = prof("seal", str(moved), cwd=directory)
+    assert sealed.returncode == 0 and "was closed already" not in sealed.stdout and not list(rings.iterdir()), sealed
     living = rings / f"libprof-{os.getpid()}-00000000.rings"
     living.write_bytes(b"LIBPROR\n" + bytes(2000))
     assert "removed" not in cleaned() and living.exists()
     living.unlink()
+
+
+LOCKER = """
+import fcntl, glob, os, subprocess, sys
+subprocess.run(sys.argv[1:])
+(capture,) = glob.glob(os.environ["PROF_OUTPUT_DIR"] + "/*.prof")
+file = open(capture)
+fcntl.flock(file, fcntl.LOCK_EX)
+os.set_inheritable(file.fileno(), True)
+subprocess.Popen(["sleep", "1"], env={}, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+"""
+
+
+def check_capture_that_another_run_seals(directory):
+    """prof run waits while another one, which cleans up after killed processes, has the capture."""
+    command = [sys.executable, "-c", LOCKER, TRAINER, "kill", "no-cuda"]
+    result = prof("run", "-o", "locked", "--", *command, cwd=directory)
+    assert result.returncode == 0 and "still runs" not in result.stderr, result
+    (capture,) = pathlib.Path(directory, "locked").glob("*.prof")
+    assert "was closed already" in prof("seal", str(capture), cwd=directory).stdout
 
 
 def check_announcement(directory):
@@ -282,6 +305,7 @@ def main():
         check_nested_run(directory)
         check_lost_capture(directory)
         check_leftovers(directory)
+        check_capture_that_another_run_seals(directory)
         check_announcement(directory)
         for way, ended in DEATHS.items():
             check_death(directory, way, ended)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What prof run says where there is no capture, or more than captures; the arguments are those of cli_test.py."""
+import fcntl
 import os
 import signal
 import subprocess
@@ -81,9 +82,19 @@ class RunEnds(CommandLine):
                                    env={**self.environment, "TMPDIR": str(temporary)})  # fmt: skip
         while not list(temporary.iterdir()):
             time.sleep(0.01)
+        (journal,) = temporary.iterdir()
+        directory = os.open(journal, os.O_RDONLY)
+        while not (journal / "environment").exists():
+            time.sleep(0.01)
+        with self.assertRaises(BlockingIOError):
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         process.kill()
         process.wait()
-        self.assertEqual(len(list(temporary.iterdir())), 1)
+        # As where the run is alive in another PID namespace: its number means nothing, its lock does.
+        fcntl.flock(directory, fcntl.LOCK_SH)
+        self.run_stubbed("true", env={"TMPDIR": str(temporary)})
+        self.assertTrue((journal / "journal").exists())
+        os.close(directory)
         self.run_stubbed("true", env={"TMPDIR": str(temporary)})
         self.assertEqual(list(temporary.iterdir()), [])
 
