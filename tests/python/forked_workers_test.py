@@ -57,7 +57,7 @@ class ForkedWorkers(unittest.TestCase):
         died = [made[pid] for pid, (_, notes) in recorded.items() if "without exit handlers" in notes]
         self.assertEqual(died, [30], "the others end their recordings, though they go by os._exit")
         self.assertEqual(err.count("Host time by range"), 1, err)
-        overview = re.findall(r"^ *(?:\d+|-)  (?:(\d+) x )?forked_program \(forked\) ", err, re.MULTILINE)
+        overview = re.findall(r"^ *(?:\d+|-)  (?:(\d+) x )?forked_program \(worker\) ", err, re.MULTILINE)
         self.assertEqual(sum(int(alike or 1) for alike in overview), sum(1 for count in made.values() if count), err)
 
     def test_by_ld_preload_each_has_a_capture(self):
