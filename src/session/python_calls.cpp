@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <unordered_map>
@@ -34,8 +35,20 @@ struct calls_under_way {
     std::array<std::uint64_t, deepest / 64> has_range{};
     void* outermost = nullptr;    // its module; an address only, for it may be gone
     const char* begun = nullptr;  // the name of the range that has just begun, until any begins or ends
+    std::uint32_t epoch = 0;
 };
+// Calls of an earlier epoch are forgotten.
+constinit std::atomic<std::uint32_t> epoch{0};
 constinit thread_local calls_under_way calls_of_thread;
+
+calls_under_way& calls_here() noexcept {
+    const std::uint32_t now = epoch.load(std::memory_order_relaxed);
+    if (calls_of_thread.epoch != now) {
+        calls_of_thread = {};
+        calls_of_thread.epoch = now;
+    }
+    return calls_of_thread;
+}
 
 struct known_module {
     const char* name = nullptr;
@@ -171,7 +184,7 @@ bool leave(calls_under_way& at) noexcept {
 // After an exception Python unwinds the call that has just begun, and on_unwind ends it.
 void* on_start(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 2) return runtime.none;
-    calls_under_way& at = calls_of_thread;
+    calls_under_way& at = calls_here();
     void* const code = arguments[0];
     void* result = runtime.none;
     if (code != runtime.module_call) {
@@ -206,7 +219,7 @@ void* finish(calls_under_way& at, const void* code) noexcept {
 
 void* on_end(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 1) return runtime.none;
-    calls_under_way& at = calls_of_thread;
+    calls_under_way& at = calls_here();
     void* const result = finish(at, arguments[0]);
     at.has_failed_at_end = result == nullptr;
     return result;
@@ -215,7 +228,7 @@ void* on_end(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
 // For any function that an exception leaves.
 void* on_unwind(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     if (count < 1 || (arguments[0] != runtime.module_call && !is_watched(arguments[0]))) return runtime.none;
-    calls_under_way& at = calls_of_thread;
+    calls_under_way& at = calls_here();
     if (std::exchange(at.has_failed_at_end, false)) return call_python_at(at, runtime.on_end);
     return finish(at, arguments[0]);
 }
@@ -243,7 +256,7 @@ void* pop(void*, void* const*, std::ptrdiff_t) noexcept {
     return runtime.none;
 }
 
-void forget_calls() noexcept { calls_of_thread = {}; }
+void forget_calls() noexcept { epoch.fetch_add(1, std::memory_order_relaxed); }
 
 void name_module(void* module, const char* name, void* reference, std::uint32_t what) noexcept {
     try {

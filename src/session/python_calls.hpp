@@ -54,7 +54,7 @@ struct prof_python_functions {
     // Begins the phase whose name is the function's `self`: True if it is recorded, and is to be ended.
     void* (*push)(void* name, void* const*, std::ptrdiff_t);
     void* (*pop)(void*, void* const*, std::ptrdiff_t);
-    void (*forget_calls)();  // in a forked child: forgets the calls that the thread had under way
+    void (*forget_calls)();  // all threads forget the calls that they have under way
     // Gives a module its name, which must live for ever. "": its calls are no ranges. Null: it is in no known tree of
     // modules, and its calls are ranges only where it is not called by another module. `reference`: a weak reference to
     // the module, whose callback is the next function.

@@ -21,6 +21,7 @@ public:
     void begin(bool by_ranges) noexcept {
         begun_ = 0;
         by_ranges_ = by_ranges;
+        program_counts_steps = false;
     }
     void set_use(step_use use) noexcept { use_ = use; }
     step_use use() const noexcept { return use_.load(); }
@@ -37,7 +38,7 @@ public:
         return by_ranges() && begun != 0 ? begun - 1 : begun;
     }
 
-    // The program has called prof_step in this process.
+    // The program has called prof_step in this recording.
     static bool program_counts() noexcept { return program_counts_steps.load(); }
     static void note_program_counts() noexcept { program_counts_steps = true; }
 

@@ -8,6 +8,10 @@ import sys
 
 from ._library import InvalidArgument, prefix
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _ACCEPTED = {"pytorch": ("ranges", "ops", "off"), "phases": ("on", "off"), "modules": ("off", "all")}
 
 
@@ -23,7 +27,10 @@ def check(asked: dict[str, object]) -> None:
 def observe(asked: dict[str, object], **options: str | None) -> None:
     """From the first call on, for the rest of the process: also where torch or jax is imported later. Nothing here
     raises: a program without these observations is recorded all the same."""
-    if getattr(sys, "_libprof_observes", False) or asked["pytorch"] == "off":
+    if _observers() is not None:
+        (detach if asked["pytorch"] == "off" else _attach)()
+        return
+    if asked["pytorch"] == "off":
         return
     settings = dict(os.environ)
     for name, value in {**asked, **options}.items():
@@ -44,6 +51,32 @@ def observe(asked: dict[str, object], **options: str | None) -> None:
         from warnings import warn
 
         warn(f"libprof: PyTorch and JAX are not observed: {failure}", RuntimeWarning, stacklevel=3)
+
+
+def _observers() -> list[Any] | None:
+    return getattr(sys, "_libprof_observers", None)
+
+
+def _call_each(method: str, *arguments: object) -> None:
+    for observer in _observers() or ():
+        try:
+            getattr(observer, method, lambda *_: None)(*arguments)
+        except Exception:  # of a framework's new version, say; the program goes on
+            pass
+
+
+def _attach() -> None:
+    _call_each("attach")
+
+
+def detach() -> None:
+    """Before a recording ends: what is open ends with it. Without a recording nothing is observed."""
+    _call_each("detach")
+
+
+def leave_steps(to_program: bool) -> None:
+    """Whether the program counts steps, so that no step is observed."""
+    _call_each("leave_steps", to_program)
 
 
 def _of_c_environment(name: str) -> str:

@@ -41,12 +41,25 @@ def start(*, output_dir: str | os.PathLike[str] | None = None, schedule: str | N
 
     _frameworks.check(of_frameworks)
     check(lib.prof_start(settings(options)))
+    global _latest
+    _latest = (os.getpid(), object())
     _frameworks.observe(of_frameworks, step_range=step_range)
+
+
+_latest: tuple[int, object] | None = None
+
+
+def latest_start() -> object:
+    """Of this package: distinguishes the recording from those before it and from a forked child's."""
+    return _latest if _latest and _latest[0] == os.getpid() else None
 
 
 def stop() -> str | None:
     """Ends the recording; its capture and exports are complete on return. The capture's path, or None if nothing was
     recorded. Raises WrongState if no recording is running, and Failed if the capture could not be written."""
+    from . import _frameworks
+
+    _frameworks.detach()
     check(lib.prof_stop())
     return capture_path()
 

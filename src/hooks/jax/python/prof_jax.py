@@ -16,6 +16,7 @@ import time
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
 
 BY_ANNOTATION = 3  # enum prof_step_witness
 KEY = "_libprof_range"  # in an annotation's __dict__
@@ -204,6 +205,28 @@ class Compilation:
         self.names.take(only_newest=True)
 
 
+class Methods:
+    """The methods of a class that are replaced while a recording runs."""
+
+    def __init__(self, of, replaced, names, library):
+        self.of, self.names, self.library = of, names, library
+        self.replaced = {name: (vars(of).get(name), method) for name, method in replaced.items()}
+
+    def attach(self):
+        for name, (_, method) in self.replaced.items():
+            setattr(self.of, name, method)
+
+    def detach(self):
+        """The names belong to the recording that ends."""
+        self.names.take(only_newest=False)
+        self.names.save(self.library)
+        for name, (original, _) in self.replaced.items():
+            if original is None:  # it is inherited
+                delattr(self.of, name)
+            else:
+                setattr(self.of, name, original)
+
+
 def start(profiler):
     """Called once, when jax.profiler has been imported. Raises if this JAX cannot be observed."""
     annotation, step = profiler.TraceAnnotation, profiler.StepTraceAnnotation
@@ -255,4 +278,6 @@ def start(profiler):
         except Exception:
             pass
 
-    annotation.__init__, annotation.__enter__, annotation.__exit__ = __init__, __enter__, __exit__
+    methods = Methods(annotation, {"__init__": __init__, "__enter__": __enter__, "__exit__": __exit__}, names, library)
+    methods.attach()
+    OBSERVERS.append(methods)

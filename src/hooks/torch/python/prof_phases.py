@@ -18,6 +18,7 @@ import weakref
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
 
 # Kinds of calls; these are also the names of their phases.
 DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING = (
@@ -145,6 +146,7 @@ class Steps:
         self.is_recorded = self.has_begun = False
         self.are_marked = False  # the program marks its steps, so nothing else begins them
         self.made, self.cycle = weakref.WeakSet(), weakref.WeakSet()  # optimizers: all; those of each step
+        self.is_optimizer_due = False  # there were some before this recording, which may be of another training
         self.is_cycle_known = self.zero_grad_leads = False
         self.of_evaluation = set()  # ids of datasets
         self.graphs = {}  # id of a CUDA graph -> the ids of the optimizers whose steps were captured in it
@@ -161,6 +163,20 @@ class Steps:
         if self.owner is None:
             self.owner = here
         return self.owner == here
+
+    def leave(self):
+        """Until the next step begins there is none."""
+        if self.is_recorded and self.is_owner():
+            self.replace(None)
+        self.open, self.is_recorded = None, False
+        self.clear()
+
+    def start_over(self):
+        """For the next recording, whose ranges have nothing to do with those of the last."""
+        self.is_recorded = False
+        self.leave()
+        self.is_optimizer_due = self.is_optimizer_due or bool(self.made)
+        self.made, self.cycle, self.is_cycle_known = weakref.WeakSet(), weakref.WeakSet(), False
 
     def replace(self, name, witness=0):
         if self.is_recorded:
@@ -193,6 +209,9 @@ class Steps:
         else:
             self.prepare()
 
+    def trains(self):
+        return bool(self.made) or self.is_optimizer_due
+
     def is_complete(self):
         """Whether all optimizers that step in each step have stepped."""
         if not self.stepped:
@@ -213,7 +232,7 @@ class Steps:
         if not self.is_owner() or self.are_marked:
             return
         dataset = id(getattr(iterator, "_dataset", None))
-        if not self.made:
+        if not self.trains():
             if self.open != "step" or self.has_called:
                 self.begin(BY_CALL)
             return
@@ -234,7 +253,7 @@ class Steps:
     def call(self, evaluates):
         if not self.is_owner() or self.are_marked or self.capturing is not None:
             return
-        if not self.made:
+        if not self.trains():
             if self.open != "step" or self.has_called:
                 self.begin(BY_CALL)
             self.has_called = True
@@ -278,7 +297,7 @@ class Steps:
                 self.stepped[optimizer] = self.stepped.get(optimizer, 0) + 1
 
     def zero_grad(self):
-        if not self.made or not self.is_owner() or self.are_marked or self.capturing is not None:
+        if not self.trains() or not self.is_owner() or self.are_marked or self.capturing is not None:
             return
         if not self.has_begun:
             self.zero_grad_leads = True
@@ -296,6 +315,7 @@ class Steps:
             count = self.stepped.get(id(optimizer), 0)
             if not count:
                 self.made.add(optimizer)
+                self.is_optimizer_due = False
             self.stepped[id(optimizer)] = max(1, count) if is_nested else count + 1
             self.has_trained = True
 
@@ -317,7 +337,8 @@ class Phases:
         self.trains = torch.is_grad_enabled
         self.graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
         self.is_off = False
-        self.forget_calls = lambda: None
+        self.forget_calls = self.watch = self.unwatch = lambda: None
+        OBSERVERS.append(self)
         atexit.register(self.end)
         os.register_at_fork(after_in_child=self.forget)
 
@@ -326,6 +347,22 @@ class Phases:
         self.thread = Thread()
         self.steps = Steps(self.library, self.are_the_programs)
         self.forget_calls()
+
+    def detach(self):
+        """Before a recording ends: what is open ends with it, and what follows costs nothing."""
+        self.steps.leave()
+        self.unwatch()
+
+    def attach(self):
+        """A recording has begun. What was open before it does not belong to it."""
+        self.steps.start_over()
+        self.thread = Thread()
+        self.forget_calls()
+        self.watch()
+
+    def leave_steps(self, to_program):
+        """Whether the program counts the steps (the package's callbacks for trainers), so that none is observed."""
+        self.steps.are_the_programs = to_program or self.are_the_programs
 
     def end(self):
         self.is_off = True
@@ -554,13 +591,20 @@ class Monitor:
         if self.modules is not None:
             self.modules.use(native.functions, native.builtin("forget_module"))
         self.phases.forget_calls = native.forget_calls
+        self.phases.watch = lambda: self.set_events(tool, True)
+        self.phases.unwatch = lambda: self.set_events(tool, False)
         monitoring.register_callback(tool, events.PY_START, native.start)
         monitoring.register_callback(tool, events.PY_RETURN, native.end)
         monitoring.register_callback(tool, events.PY_UNWIND, native.unwind)
+        self.set_events(tool, True)
+
+    def set_events(self, tool, are_on):
+        events = sys.monitoring.events
         for code in self.codes:
             has_end = code is self.module_call or code in self.with_end
-            monitoring.set_local_events(tool, code, events.PY_START | (events.PY_RETURN if has_end else 0))
-        monitoring.set_events(tool, events.PY_UNWIND)  # there is no local event of this kind
+            of_code = events.PY_START | (events.PY_RETURN if has_end else 0)
+            sys.monitoring.set_local_events(tool, code, of_code if are_on else 0)
+        sys.monitoring.set_events(tool, events.PY_UNWIND if are_on else 0)  # there is no local event of this kind
 
 
 def own_attributes(of):

@@ -16,6 +16,7 @@ import threading
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
 
 
 class Observer:
@@ -30,7 +31,7 @@ class Observer:
         if self.scopes and SETTINGS.get("PROF_MODULES", "off") not in ("", "off"):
             self.scopes.add(kinds.RecordScope.BACKWARD_FUNCTION)  # their sequence numbers lead to modules' calls
         self.threads = threading.local()
-        self.has_ended = False
+        self.has_ended = self.is_idle = False
 
     def here(self):
         """This thread's state; None if libprof's observer was never on this thread."""
@@ -48,7 +49,7 @@ class Observer:
 
     def put_on(self):
         state = self.here()
-        if state is not None and not self.has_ended and not self.any_is_on():
+        if state is not None and not (self.has_ended or self.is_idle or self.any_is_on()):
             self.switch_on(self.config, set(), self.scopes)
             state.is_on = True
 
@@ -67,9 +68,30 @@ class Observer:
         self.has_ended = True
         self.give_way()
 
+    def set_idle(self, is_idle):
+        """On this thread; the states of other threads stay on."""
+        self.is_idle = is_idle
+        if is_idle:
+            self.give_way()
+        elif self.here() is not None:
+            self.put_back()
+        elif not threading.current_thread().daemon:
+            self.attach()
+
     def is_on(self):
         state = self.here()
         return state is not None and state.is_on
+
+
+class Attachment:
+    def __init__(self, observer):
+        self.observer = observer
+
+    def attach(self):
+        self.observer.set_idle(False)
+
+    def detach(self):
+        self.observer.set_idle(True)
 
 
 class ThreadState:
@@ -231,3 +253,4 @@ def start(torch, mode, recording):
     attach_new_threads(observer)
     atexit.register(observer.end)
     on_main_thread(observer.attach)
+    OBSERVERS.append(Attachment(observer))

@@ -132,7 +132,7 @@ def shown_file(script):
 
 
 def run(folder, script, settings):
-    scope = {"__name__": script[:-3], "SETTINGS": settings}
+    scope = {"__name__": script[:-3], "SETTINGS": settings, "OBSERVERS": getattr(sys, "_libprof_observers", [])}
     with open(os.path.join(folder, script), encoding="utf-8") as source:
         exec(compile(source.read(), shown_file(script), "exec"), scope)
     return scope
@@ -171,8 +171,9 @@ def watch_forks(folder, settings):
 
 
 def observe(folder, settings):
-    """From here on, once in a process. The settings are PROF_PYTORCH and so on, and where libprof.so lies."""
-    sys._libprof_observes = True
+    """From here on, once in a process. The settings are PROF_PYTORCH and so on, and where libprof.so lies. Each observer
+    is detached while a program that starts and stops recordings itself has none (the package's _frameworks.py)."""
+    sys._libprof_observers = []
     library = settings.get("PROF_IMAGE_LIBRARY")
     if library and hasattr(os, "RTLD_NOLOAD"):
         atexit.register(before_exit, library, os.RTLD_NOLOAD | os.RTLD_NOW)
