@@ -23,7 +23,7 @@ COMMENTS = {
     ("<!-- ", " -->"): (".md", ".html", ".xml"),
 }
 # These have no comments, are made by a program, or are read byte for byte by a test; or they are licences.
-WITHOUT = ("*.json", "*.svg", "*.png", "*.csv", "*.log", "*.prof", "*.abi", "*.gz",
+WITHOUT = ("*.json", "*.ipynb", "*.svg", "*.png", "*.csv", "*.log", "*.prof", "*.abi", "*.gz",
            "tests/symbols/symbols.txt", "tests/analysis/xla_names.txt",
            "LICENSE", "cmake/licences/*", "*/py.typed")
 # A line that has to be the first one of its file.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import weakref
 
-from . import recording
-from ._library import Error
+from . import _frameworks
+from ._library import Error, InvalidArgument
 from ._ranges import range_pop, range_push
+from .recording import is_recording, latest_start, start, step, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,40 +16,64 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """Nothing here raises into a training, except for an option that does not exist."""
+    """Nothing here raises into a training, except for an option or value that does not exist."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options
         self.path: str | None = None
-        self.is_own = self.has_range = False
+        self.own: object = None  # the recording that this training has started
+        self.has_range = False
 
-    def begin(self) -> None:
+    def begin(self, callback: object) -> None:
+        """A recording that ends with the callback, if nothing ends it before: a training that fails need not say so."""
+        self.end()
         self.path = None
-        if recording.is_recording():
-            return
-        recording.start(**self.options)
-        self.is_own = True
+        if not is_recording():
+            self._start(callback)
+        _frameworks.leave_steps(True)
 
-    def step(self, number: int) -> None:
-        self.end_step()
-        recording.step()
+    def _start(self, callback: object) -> None:
+        try:
+            start(**self.options)
+        except InvalidArgument:
+            raise
+        except Error as failure:
+            _say(f"the training is not recorded: {failure}")
+            return
+        self.own = latest_start()
+        weakref.finalize(callback, self.end)
+
+    def begin_step(self, number: int) -> None:
+        self._leave_range()
         range_push(f"train step {number}")
         self.has_range = True
 
     def end_step(self) -> None:
-        if self.has_range:
+        """prof_step is called at the end, so that the first step is step 0 of a schedule."""
+        if self._leave_range():
+            step()
+
+    def _leave_range(self) -> bool:
+        had_range, self.has_range = self.has_range, False
+        if had_range:
             range_pop()
-            self.has_range = False
+        return had_range
 
     def end(self) -> None:
-        self.end_step()
-        if not self.is_own:
+        self._leave_range()
+        _frameworks.leave_steps(False)
+        is_own = self.own is not None and self.own is latest_start() and is_recording()
+        self.own = None
+        if not is_own:
             return
-        self.is_own = False
         try:
-            self.path = recording.stop()
+            self.path = stop()
         except Error as failure:
-            print(f"libprof: {failure}", file=sys.stderr)
+            _say(str(failure))
             return
         if self.path is not None:
-            print(f"libprof: recorded to {self.path}; see: prof report {self.path}", file=sys.stderr)
+            _say(f"recorded to {self.path}; see: prof report {self.path}")
+
+
+def _say(line: str) -> None:
+    print(f"libprof: {line}", file=sys.stderr)

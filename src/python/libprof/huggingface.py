@@ -15,12 +15,14 @@ from ._callback import Run
 
 
 class ProfCallback(TrainerCallback):
-    """Records a training: its steps, the evaluation and saving beside them, and what each cost on the GPU.
+    """Records a training: a range `train step N` for each step of the optimizer, PyTorch's phases, and what they cost on
+    the GPU.
 
     The options are those of libprof.start(); schedule="wait=5,active=3" records three steps after five. The recording
-    ends with the training, and one line on standard error names the capture. In a process that records already, as under
-    `prof run`, the callback adds its ranges and steps to that recording. Each rank of a distributed training has a
-    recording of its own.
+    ends with the training, and one line on standard error names the capture. After an exception, of which the Trainer
+    does not inform its callbacks, it ends with the Trainer, its next training or the program. In a process that records
+    already, as under `prof run`, the callback adds its ranges and steps to that recording. Each rank of a distributed
+    training has a recording of its own.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -32,10 +34,10 @@ class ProfCallback(TrainerCallback):
         return self.run.path
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self.run.begin()
+        self.run.begin(self)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self.run.step(state.global_step)
+        self.run.begin_step(state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self.run.end_step()

@@ -7,9 +7,14 @@
 """
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+# Lightning has two names, each with classes of its own; a program uses one.
+_of_old_name = "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules
 try:
+    if _of_old_name:
+        raise ImportError
     from lightning.pytorch import Callback
 except ImportError:
     from pytorch_lightning import Callback  # type: ignore[no-redef]
@@ -18,16 +23,18 @@ from ._callback import Run
 
 
 class ProfCallback(Callback):
-    """Records a fit: its steps, and what each cost on the GPU.
+    """Records a fit: a range `train step N` for each step of the optimizer, PyTorch's phases, and what they cost on the
+    GPU. With accumulate_grad_batches a step has several batches.
 
     The options are those of libprof.start(); schedule="wait=5,active=3" records three steps after five. The recording
-    ends with the fit, and one line on standard error names the capture. In a process that records already, as under
+    ends with the fit, also after an exception, and one line on standard error names the capture. In a process that records already, as under
     `prof run`, the callback adds its ranges and steps to that recording. Each rank of a distributed training has a
     recording of its own.
     """
 
     def __init__(self, **options: Any) -> None:
         self.run = Run(options)
+        self.first = 0  # global_step at the step's first batch
 
     @property
     def path(self) -> str | None:
@@ -35,12 +42,21 @@ class ProfCallback(Callback):
         return self.run.path
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        self.run.begin()
+        self.run.begin(self)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        self.run.step(trainer.global_step)
+        if not self.run.has_range:
+            self.first = trainer.global_step
+            self.run.begin_step(trainer.global_step)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        if trainer.accumulate_grad_batches == 1 or trainer.global_step != self.first:
+            self.run.end_step()
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        self.run.end_step()
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         self.run.end_step()
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
