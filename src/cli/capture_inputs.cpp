@@ -51,7 +51,7 @@ std::string description_of(const std::vector<run_capture>& run, const std::strin
         run.begin(), run.end(), [](const run_capture& a, const run_capture& b) { return a.created_ns < b.created_ns; });
     const std::string what =
         run.size() == 1 ? run.front().path : fmt::format("{} captures in {}", with_thousands(run.size()), directory);
-    return fmt::format("newest run: {}, recorded from {}", what, local_time(first->created_ns));
+    return fmt::format("newest run: {} ({})", what, local_time(first->created_ns));
 }
 
 // `text` with `name` wherever it has `path`.

@@ -72,7 +72,7 @@ report_command::report_command(command_arguments& arguments) {
         .value("NAME")
         .group(title_of_tables);
     arguments.add("--format", format_, list_of_formats()).takes(format_words()).value("FORMAT").group(title_of_output);
-    arguments.add("-o,--output", output_, "Write to FILE instead of standard output")
+    arguments.add("-o,--output", output_, "Write to FILE instead of standard output (-)")
         .value("FILE")
         .group(title_of_output);
     arguments
@@ -121,12 +121,13 @@ report_command::report_command(command_arguments& arguments) {
 int report_command::operator()() const {
     const bool wants_list = std::find(reports_.begin(), reports_.end(), "help") != reports_.end();
     const capture_inputs inputs = wants_list ? capture_inputs{} : captures_or_newest_run(files_);
-    if (const outcome usable = check_output(output_, inputs.files); !usable.ok()) {
+    const std::string output = output_ == "-" ? "" : output_;
+    if (const outcome usable = check_output(output, inputs.files); !usable.ok()) {
         complain(usable.message());
         return exit_usage;
     }
     if (wants_list) {
-        write_text(list_of_reports(), output_);
+        write_text(list_of_reports(), output);
         return exit_ok;
     }
     if (inputs.files.empty()) return exit_failure;
@@ -147,7 +148,7 @@ int report_command::operator()() const {
     const report_format& format = *find_report_format(format_);
     const std::vector<const report_kind*> kinds = reports_named(reports_);
     const text_layout layout{.width = wide_ ? any_width : output_width(STDOUT_FILENO),
-                             .color = has_color(color_, output_.empty() ? STDOUT_FILENO : -1)};
+                             .color = has_color(color_, output.empty() ? STDOUT_FILENO : -1)};
     const std::unique_ptr<report_writer> writer = format.make({.layout = layout,
                                                                .several_captures = inputs.files.size() > 1,
                                                                .several_reports = kinds.size() > 1,
@@ -164,7 +165,7 @@ int report_command::operator()() const {
             status = exit_failure;
         }
     }
-    write_text(writer->text(), output_);
+    write_text(writer->text(), output);
     return status;
 }
 

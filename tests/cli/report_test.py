@@ -159,6 +159,11 @@ class Report(CommandLine):
         self.assertEqual(json.loads((self.dir / "report.json").read_text())["total_gpu_ns"], 30_000)
         self.assert_one_line(self.prof("report", self.capture(), "-o", "/nowhere/x"), 1, "/nowhere/x")
 
+    def test_output_can_be_standard_output(self):
+        capture = self.capture()
+        self.assertEqual(self.prof("report", capture, "-o", "-").stdout, self.prof("report", capture).stdout)
+        self.assertFalse((self.dir / "-").exists())
+
     def test_captures_are_never_overwritten(self):
         first = self.capture()
         content = first.read_bytes()
@@ -212,12 +217,12 @@ class Report(CommandLine):
             os.utime(capture, (2**31, 2**31))  # as `prof seal` may change it later
         result = self.prof("report", "--format", "json")
         self.assertEqual([report["process"]["rank"] for report in json.loads(result.stdout)], [0, 2, 10])
-        self.assertRegex(result.stderr, r"^prof: newest run: 3 captures in prof-captures, recorded from 20\d\d-\S+ [\d:]+\n$")
+        self.assertRegex(result.stderr, r"^prof: newest run: 3 captures in prof-captures \(20\d\d-\S+ [\d:]+\)\n$")
         shown = self.prof("report").stdout
         self.assertTrue(shown.startswith("3 processes"), shown)
         (alone,) = self.captures_of_ranks("0", place=self.out)
         result = self.prof("report", env={"PROF_OUTPUT_DIR": str(self.out)})
-        self.assertIn(f"newest run: {alone}, recorded from", result.stderr)
+        self.assertIn(f"newest run: {alone} (20", result.stderr)
         self.assertIn("forward", result.stdout)
         result = self.prof("export", env={"PROF_OUTPUT_DIR": str(self.out)})
         self.assertTrue(result.stdout.startswith(str(alone).replace(".prof", ".trace.json.gz: ")), result.stdout)
