@@ -62,35 +62,51 @@ compadd() {
     print -lr -- $offers >> offers
     builtin compadd "$@"
 }
-offer() { zle complete-word; print -r -- '(end)' >> offers; zle kill-buffer }
+answered() { print -r -- '(end)' >> offers }
+offer() { zle complete-word; answered; zle kill-buffer }
 zle -N offer
 bindkey '^T' offer
-print -r -- '(end)' >> offers
+answered
 """
 
 
+class Zsh:
+    """A zsh on a terminal: it completes for nobody else."""
+
+    def __init__(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="prof_zsh_")
+        self.answers = pathlib.Path(self.scratch.name, "answers")
+        self.answers.touch()
+        setup = pathlib.Path(self.scratch.name, "setup")
+        setup.write_text(ZSH.replace(">> offers", f">> {self.answers}"))
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.execvpe("zsh", ["zsh", "-f", "-i"], environment())
+        self.ask(f"source {setup}\n")
+
+    def ask(self, text):
+        """Types `text`; the lines of the answer."""
+        before = self.answers.read_text()
+        os.write(self.terminal, text.encode())
+        deadline = time.monotonic() + 30
+        while "(end)" not in (answer := self.answers.read_text()[len(before):]):
+            if time.monotonic() > deadline:
+                raise TimeoutError(text)
+            drain(self.terminal)
+        return answer.split("(end)")[0].splitlines()
+
+    def end(self):
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+        os.close(self.terminal)
+        self.scratch.cleanup()
+
+
 def zsh_offers(line, folder):
-    offers, script = pathlib.Path(folder, ".offers"), pathlib.Path(folder, ".zsh_setup")
-    script.write_text(ZSH.replace(">> offers", f">> {offers}"))
-    offers.write_text("")
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(folder)
-        os.execvpe("zsh", ["zsh", "-f", "-i"], environment())
-    try:
-        for text in (f"source {script}\n", line + "\x14"):
-            before = offers.read_text().count("(end)")
-            os.write(terminal, text.encode())
-            deadline = time.monotonic() + 60
-            while offers.read_text().count("(end)") == before:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(line)
-                drain(terminal)
-        return {offer for offer in offers.read_text().splitlines() if offer and offer != "(end)"}
-    finally:
-        os.kill(pid, 9)
-        os.waitpid(pid, 0)
-        os.close(terminal)
+    if not Completion.zsh:
+        Completion.zsh = Zsh()
+    Completion.zsh.ask(f"cd -q {folder}; answered\n")
+    return {offer for offer in Completion.zsh.ask(line + "\x14") if offer}
 
 
 def drain(terminal):
@@ -121,6 +137,13 @@ OFFERS = {"bash": bash_offers, "fish": fish_offers, "zsh": zsh_offers}
 
 
 class Completion(unittest.TestCase):
+    zsh = None  # the running one
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.zsh:
+            cls.zsh.end()
+
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="prof_completion_")
         self.addCleanup(scratch.cleanup)
