@@ -37,8 +37,8 @@ EXPECTED = {
 }
 
 
-def prof(*arguments, cwd):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PROF_")}
+def prof(*arguments, cwd, **variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PROF_")} | variables
     return subprocess.run([PROF, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=60)
 
 
@@ -146,6 +146,15 @@ def check_report(directory, capture):
     assert (rows["iteration #/backward"], rows["(no range)"]) == (0, STEPS * 4), rows
     result = prof("report", capture, "--format", "json", "--no-fold", cwd=directory)
     assert "iteration 2/forward" in result.stdout
+
+
+def check_widths(directory, capture):
+    """Tables of times of real length fit the terminal."""
+    recorded = pathlib.Path(__file__).resolve().parents[2] / "examples/captures/h200_train.prof"
+    for width in (80, 100, 120):
+        text = prof("report", capture, recorded, "--report", "all", cwd=directory, COLUMNS=str(width)).stdout
+        too_long = [line for line in text.splitlines() if len(line) > width and not line.startswith(("note: ", "warning: "))]
+        assert not too_long, too_long
 
 
 def check_trace(directory, capture):
@@ -298,6 +307,7 @@ def main():
         capture = check_run(directory)
         check_report(directory, capture)
         check_trace(directory, capture)
+        check_widths(directory, capture)
         check_schedule(directory)
         check_steps(directory)
         check_sanitized(directory)

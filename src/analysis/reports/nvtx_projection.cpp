@@ -98,7 +98,7 @@ table nvtx_gpu_proj_sum(const report_input& input) {
                    time_column("Total Range Time"),
                    count_column("Range Instances")};
     add_time_columns(out.columns, "Proj ", 1);
-    out.columns.push_back(count_column("Total GPU Ops"));
+    out.columns.push_back(count_column("Total GPU Ops", 1));
     out.columns.push_back(mean_column("Avg GPU Ops", 5));
     out.columns.push_back(mean_column("Avg Range Lvl", 5));
     out.columns.push_back(mean_column("Avg Num Child", 6));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/display_text.hpp"
 #include "base/error.hpp"
@@ -24,16 +25,19 @@ std::string plain(std::string_view text) {
 }
 
 std::size_t find_column(const table& of, std::string_view column) {
-    std::string known;
+    std::vector<std::string> known;
     for (std::size_t i = 0; i < of.columns.size(); ++i) {
         for (const std::string* const name : {&of.columns[i].title, &of.columns[i].key}) {
             if (name->empty()) continue;
             if (plain(*name) == plain(column)) return i;
         }
         const std::string& name = of.columns[i].title.empty() ? of.columns[i].key : of.columns[i].title;
-        if (!name.empty()) known.append(known.empty() ? "" : ", ").append(name);
+        const bool is_new = std::find(known.begin(), known.end(), name) == known.end();
+        if (!name.empty() && is_new) known.push_back(name);
     }
-    throw error(of.report + " has no column \"" + std::string(column) + "\" to sort by; it has " + known);
+    std::string list;
+    for (const std::string& name : known) list.append(list.empty() ? "" : ", ").append(name);
+    throw error(of.report + " has no column \"" + std::string(column) + "\" to sort by; it has " + list);
 }
 
 // Where there is no number, the least.
