@@ -146,10 +146,10 @@ with libprof.recording(export=[]) as run:
     phases_cases.no_loader()
 out.append(counts(run))
 print(json.dumps(out))""")
+        steps = {path: count for path, count in expected.items() if path != "startup"}
         for rows, notes in found:
-            self.assertEqual({path: count for path, count in rows.items() if path.split("/")[-1] != "startup"},
-                             {path: count for path, count in expected.items() if path != "startup"})
-            self.assertEqual(notes, [])
+            rows.pop("startup", None)
+            self.assertEqual((rows, notes), (steps, []))
 
     def test_modules_that_were_made_before(self):
         found = self.run_code(COUNTS + """
@@ -163,7 +163,7 @@ for _ in range(2):
         phases_cases.train(net, optimizer, [(x, y)] * 3)
     out.append(sorted(each for each in run.capture.report("modules").table.column("path") if "Net" in each))
 print(json.dumps(out))""")
-        self.assertIn("Net.body.0 (Linear)", found[0])
+        self.assertIn("Net.body.0", found[0])
         self.assertEqual(found[0], found[1])
 
 

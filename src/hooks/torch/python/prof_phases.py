@@ -173,7 +173,7 @@ class Steps:
 
     def start_over(self):
         """For the next recording, whose ranges have nothing to do with those of the last."""
-        self.is_recorded = False
+        self.is_recorded, self.owner = False, None
         self.leave()
         self.is_optimizer_due = self.is_optimizer_due or bool(self.made)
         self.made, self.cycle, self.is_cycle_known = weakref.WeakSet(), weakref.WeakSet(), False
