@@ -292,6 +292,24 @@ with libprof.recording(output_dir=os.environ["OUT"]):
         raise SystemExit(7)""", expect=7)
         self.assertEqual(len(list((self.folder / "out").glob("*.prof"))), 1)
 
+    def test_observed_steps_give_way_in_the_recording_that_counts_its_own(self):
+        """prof_phase_push is what observes PyTorch's steps."""
+        found = self.python("""
+import json, os
+import libprof
+push, pop = libprof._library.lib.prof_phase_push, libprof._library.lib.prof_phase_pop
+out = []
+for counts in (False, True, False):
+    with libprof.recording(output_dir=os.environ["OUT"], export=[]) as run:
+        if counts:
+            libprof.step()
+        with libprof.range("x"):
+            if push(b"step", 1) == 0:
+                pop()
+    out.append(sorted(row.name for row in run.summary if row.count))
+print(json.dumps(out))""")
+        self.assertEqual(found, [["step", "x"], ["x"], ["step", "x"]])
+
     def test_fifty_threads_start_and_stop(self):
         found = self.python("""
 import json, os, threading
