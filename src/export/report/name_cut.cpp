@@ -30,30 +30,30 @@ class name_writer {
 public:
     name_writer(std::string_view name, const detail& with) : name_(name), with_(with) {}
 
-    // Empty if the brackets do not match: then it is no name of C++.
-    std::string run() {
-        for (at_ = 0; at_ < name_.size(); ++at_) {
+    // Empty if the brackets do not match: then it is no name of C++. Ends soon after `most` bytes of text.
+    std::string run(std::size_t most) {
+        for (at_ = 0; at_ < name_.size() && out_.size() <= most; ++at_) {
             if (name_.substr(at_).starts_with(anonymous)) {
                 at_ += anonymous.size() - 1;
                 continue;
             }
             if (!step(name_[at_])) return {};
         }
-        return open_.empty() ? std::move(out_) : std::string();
+        return open_.empty() || out_.size() > most ? std::move(out_) : std::string();
     }
 
 private:
     bool step(char c) {
         if (c == '(' || (c == '<' && begins_arguments())) {
             put(c);
-            const bool hides = c == '(' ? !with_.parameters : depth_of_templates() >= with_.template_depth;
-            open_.push_back({c, hides});
-            if (hides && is_shown_outside() && !closes_next()) out_ += ellipsis;
+            const bool hides = c == '(' ? !with_.parameters : templates_ >= with_.template_depth;
+            if (hides && is_shown() && !closes_next()) out_ += ellipsis;
+            open({c, hides});
             return true;
         }
         if (c == ')' || (c == '>' && !open_.empty() && open_.back().bracket == '<' && name_[at_ - 1] != '-')) {
             if (open_.empty() || (open_.back().bracket == '(') != (c == ')')) return false;
-            open_.pop_back();
+            close();
             if (c == '>' && out_.ends_with("> ")) out_.pop_back();
             put(c);
             return true;
@@ -77,35 +77,38 @@ private:
         while (!out_.empty() && is_identifier(out_.back())) out_.pop_back();
     }
 
-    std::size_t depth_of_templates() const {
-        return static_cast<std::size_t>(
-            std::count_if(open_.begin(), open_.end(), [](const group& of) { return of.bracket == '<'; }));
-    }
-    bool is_shown() const {
-        return std::none_of(open_.begin(), open_.end(), [](const group& of) { return of.hides; });
-    }
-    bool is_shown_outside() const {
-        return std::none_of(open_.begin(), open_.end() - 1, [](const group& of) { return of.hides; });
-    }
-    void put(char c) {
-        if (is_shown()) out_ += c;
-    }
-
     struct group {
         char bracket;
         bool hides;
     };
+    void open(const group& of) {
+        open_.push_back(of);
+        templates_ += of.bracket == '<' ? 1 : 0;
+        hiding_ += of.hides ? 1 : 0;
+    }
+    void close() {
+        templates_ -= open_.back().bracket == '<' ? 1 : 0;
+        hiding_ -= open_.back().hides ? 1 : 0;
+        open_.pop_back();
+    }
+    bool is_shown() const noexcept { return hiding_ == 0; }
+    void put(char c) {
+        if (is_shown()) out_ += c;
+    }
+
     std::string_view name_;
     detail with_;
     std::size_t at_ = 0;
     std::vector<group> open_;
+    std::size_t templates_ = 0;  // of these
+    std::size_t hiding_ = 0;
     std::string out_;
 };
 
-std::string name_with(std::string_view name, const detail& with) {
+std::string name_with(std::string_view name, const detail& with, std::size_t most = SIZE_MAX) {
     constexpr std::string_view return_type = "void ";
     if (name.starts_with(return_type)) name.remove_prefix(return_type.size());
-    std::string out = name_writer(name, with).run();
+    std::string out = name_writer(name, with).run(most);
     return out.empty() ? std::string(name) : out;
 }
 
@@ -165,8 +168,10 @@ std::string around(std::string_view text, std::size_t from, std::size_t width) {
     return beginning_of(text.substr(0, from), head + 1) + beginning_of(text.substr(from), width - head - 1);
 }
 
-std::string numbered(const std::string& text, std::size_t width, const std::set<std::string>& taken) {
-    for (std::size_t number = 2;; ++number) {
+// Tries numbers from `number` on, and leaves there the one to go on from.
+std::string numbered(const std::string& text, std::size_t width, const std::set<std::string>& taken,
+                     std::size_t& number) {
+    for (number = std::max<std::size_t>(number, 2);; ++number) {
         const std::string suffix = "#" + std::to_string(number);
         std::string out = beginning_of(text, width > suffix.size() ? width - suffix.size() : 0) + suffix;
         if (!taken.contains(out)) return out;
@@ -181,9 +186,10 @@ void tell_apart(const std::vector<std::string>& names, std::size_t width, std::m
     const std::set<std::string> distinct(texts.begin(), texts.end());
     if (distinct.size() < names.size()) texts = names;
     const std::size_t from = first_difference(texts, width / 3);
+    std::map<std::string, std::size_t> numbers;
     for (std::size_t i = 0; i < names.size(); ++i) {
         std::string text = around(texts[i], from, width);
-        if (taken.contains(text)) text = numbered(text, width, taken);
+        if (taken.contains(text)) text = numbered(text, width, taken, numbers[text]);
         taken.insert(text);
         cut[names[i]] = std::move(text);
     }
@@ -195,9 +201,12 @@ std::string cut_name(std::string_view name, std::size_t width) {
     if (display_width(name) <= width) return std::string(name);
     if (!is_cpp(name)) return shortened(name, width);
     std::string text;
+    constexpr std::size_t bytes_of_a_cell = 4;
     for (const detail& with : details) {
-        text = name_with(name, with);
-        if (display_width(text) <= width) return text;
+        const bool is_last = &with == std::end(details) - 1;
+        const std::size_t most = is_last || width > SIZE_MAX / bytes_of_a_cell ? SIZE_MAX : bytes_of_a_cell * width;
+        text = name_with(name, with, most);
+        if (text.size() <= most && display_width(text) <= width) return text;
     }
     const std::size_t telling = telling_argument(text);
     return telling == 0 ? shortened(text, width) : around(text, telling, width);
