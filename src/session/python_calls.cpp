@@ -35,17 +35,17 @@ struct calls_under_way {
     std::array<std::uint64_t, deepest / 64> has_range{};
     void* outermost = nullptr;    // its module; an address only, for it may be gone
     const char* begun = nullptr;  // the name of the range that has just begun, until any begins or ends
-    std::uint32_t call_epoch = 0;
+    std::uint32_t epoch = 0;
 };
-// Calls of an earlier call_epoch are forgotten.
-constinit std::atomic<std::uint32_t> call_epoch{0};
+// Calls of an earlier epoch are forgotten.
+constinit std::atomic<std::uint32_t> epoch_of_calls{0};
 constinit thread_local calls_under_way calls_of_thread;
 
 calls_under_way& calls_here() noexcept {
-    const std::uint32_t now = call_epoch.load(std::memory_order_relaxed);
-    if (calls_of_thread.call_epoch != now) {
+    const std::uint32_t now = epoch_of_calls.load(std::memory_order_relaxed);
+    if (calls_of_thread.epoch != now) {
         calls_of_thread = {};
-        calls_of_thread.call_epoch = now;
+        calls_of_thread.epoch = now;
     }
     return calls_of_thread;
 }
@@ -256,7 +256,7 @@ void* pop(void*, void* const*, std::ptrdiff_t) noexcept {
     return runtime.none;
 }
 
-void forget_calls() noexcept { call_epoch.fetch_add(1, std::memory_order_relaxed); }
+void forget_calls() noexcept { epoch_of_calls.fetch_add(1, std::memory_order_relaxed); }
 
 void name_module(void* module, const char* name, void* reference, std::uint32_t what) noexcept {
     try {

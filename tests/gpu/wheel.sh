@@ -24,7 +24,10 @@ verdict() {
     if [ "$1" -eq 0 ]; then echo "PASS $2"; else failed=$((failed + 1)); echo "FAIL $2"; fi
 }
 
-"$python" -m venv --system-site-packages "$out/venv" || exit 1
+"$python" -m venv "$out/venv" || exit 1
+# PyTorch and what it needs, from the environment of PYTHON, which may be a virtual one, too.
+"$python" -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))' \
+    > "$(echo "$out"/venv/lib/python3.*/site-packages)/torch_of_python.pth" || exit 1
 began=$EPOCHREALTIME
 "$out/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$wheel" > "$out/install.log" 2>&1
 verdict $? "install: $(awk "BEGIN { printf \"%.1f s\", $EPOCHREALTIME - $began }")"
