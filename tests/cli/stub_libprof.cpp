@@ -37,8 +37,8 @@ void write_range(capture_writer& out, std::uint32_t i) {
                               event(record_kind::range_pop, begin + 9000, 0)};
     out.records(1, i * std::uint64_t{4}, records);
     kernel_record kernel;
-    kernel.start_ns = static_cast<std::int64_t>(begin + 20'000);
-    kernel.end_ns = static_cast<std::int64_t>(begin + 50'000);
+    kernel.start_ns = begin + 20'000;
+    kernel.end_ns = begin + 50'000;
     kernel.correlation = correlation;
     kernel.name = 2;
     kernel.stream = 7;
