@@ -60,7 +60,7 @@ bool read_left_file(const std::string& path, left_file& out) {
                          get(capture, offsetof(region_header, capture_path)) && capture.back() == '\0' &&
                          out.pid != 0 && is_dead(out.pid) && flock(number, LOCK_EX | LOCK_NB) == 0;
     file.close();
-    out.capture = capture.data();
+    if (is_left) out.capture = capture.data();
     return is_left;
 }
 

@@ -135,7 +135,7 @@ std::size_t telling_argument(std::string_view text) {
     for (std::size_t at = 0; at < text.size(); ++at) {
         depth += text[at] == '<' ? 1 : 0;
         const bool begins =
-            depth == 1 && at > 0 && (text[at - 1] == '<' || (text[at - 1] == ' ' && text[at - 2] == ','));
+            depth == 1 && at > 0 && (text[at - 1] == '<' || (at > 1 && text[at - 1] == ' ' && text[at - 2] == ','));
         depth -= text[at] == '>' && depth > 0 ? 1 : 0;
         if (!begins || std::isalpha(static_cast<unsigned char>(text[at])) == 0) continue;
         if (first == 0) first = at;
