@@ -148,7 +148,8 @@ int report_command::operator()() const {
     const report_format& format = *find_report_format(format_);
     const std::vector<const report_kind*> kinds = reports_named(reports_);
     const text_layout layout{.width = wide_ ? any_width : output_width(STDOUT_FILENO),
-                             .color = has_color(color_, output.empty() ? STDOUT_FILENO : -1)};
+                             .color = has_color(color_, output.empty() ? STDOUT_FILENO : -1),
+                             .wrap_lines = !wide_ && output.empty() && isatty(STDOUT_FILENO) == 1};
     const std::unique_ptr<report_writer> writer = format.make({.layout = layout,
                                                                .several_captures = inputs.files.size() > 1,
                                                                .several_reports = kinds.size() > 1,

@@ -158,6 +158,9 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     const session_options options = options_.resolve();
     if (command.empty()) throw usage_error("there is no command to run: prof run [options] -- command...");
     for (const std::string& line : unknown_variables()) complain(line);
+    if (options.output_dir == "-") {
+        throw usage_error("-o takes a directory; --report-file - prints the tables on standard output");
+    }
     std::optional<output_directory> directory(std::in_place, options.output_dir);
     output_.check();  // its file may be in that directory
     const std::string run_id = random_run_id();

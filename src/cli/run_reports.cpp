@@ -50,7 +50,9 @@ public:
         if (!is_one_ && kinds_.empty()) settings_.deepest = 1;  // `prof report` has the rest
         const int shown_on = output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO;
         const bool is_file = !output.file().empty() && output.file() != "-";
-        const text_layout layout{.width = output_width(shown_on), .color = !is_file && has_color("auto", shown_on)};
+        const text_layout layout{.width = output_width(shown_on),
+                                 .color = !is_file && has_color("auto", shown_on),
+                                 .wrap_lines = !is_file && isatty(shown_on) == 1};
         writer_ = output.format().make(
             {.layout = layout, .several_captures = !is_one_, .several_reports = kinds_.size() > 1, .outline = true});
     }
@@ -150,7 +152,7 @@ private:
         }
         complain("capture: " + paths_.front());
         if (options_.exports.trace) {
-            complain("trace:   " + stem_of(paths_.front()) + ".trace.json.gz (open it in https://ui.perfetto.dev)");
+            complain("trace:   " + stem_of(paths_.front()) + ".trace.json.gz");
         }
         if (options_.exports.summary) complain("summary: " + stem_of(paths_.front()) + ".summary.txt");
     }
@@ -162,6 +164,7 @@ private:
         const std::string place = is_found ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
         complain("next:    prof report" + place + (has_gpu_work_ ? " --report kernels,copies" : " --wide"));
         complain("         prof report --report help    (all reports)");
+        if (options_.exports.trace && exported_ != 0) complain("         https://ui.perfetto.dev opens the trace");
     }
 
     const session_options& options_;

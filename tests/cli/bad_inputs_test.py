@@ -286,6 +286,7 @@ class BadInputs(CommandLine):
             Case(["--help"], 1, "standard output", stdout=full),
             Case(["export", "ok.prof", "-o", "no/such/dir.json"], 1, "no/such/dir.json"),
             Case(["run", "--report-file", "ok.prof", "--", "true"], 2, "never overwritten"),
+            Case(["run", "-o", "-", "--", "true"], 2, "takes a directory"),
             Case(["run", "-o", "notes.txt", "--", "true"], 1, "notes.txt"),
             Case(["run", "-o", "/proc/nowhere", "--", "true"], 1, "/proc/nowhere"),
         ])  # fmt: skip

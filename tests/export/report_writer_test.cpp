@@ -139,6 +139,19 @@ TEST(ReportWriter, ColoursWholeLines) {
 }
 
 // The overview comes first, and all tables have the unit of the largest time.
+TEST(ReportWriter, BreaksNotesBetweenWordsForATerminal) {
+    report_document document = document_of(hta_capture(), {"kernels"}, true);
+    const std::string note = "six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen";
+    document.capture.notes = {note};
+    document.capture.warnings = {note};
+    const std::string one_line = written("table", {document}, {.layout = {.width = 40}});
+    EXPECT_THAT(one_line, HasSubstr("\nwarning: " + note + '\n'));
+    EXPECT_THAT(one_line, HasSubstr("note: " + note + '\n'));
+    const std::string text = written("table", {document}, {.layout = {.width = 40, .wrap_lines = true}});
+    EXPECT_THAT(text, HasSubstr("\nwarning: six seven eight nine ten eleven\n  twelve thirteen fourteen fifteen\n"));
+    EXPECT_THAT(text, HasSubstr("note: six seven eight nine ten eleven\n  twelve thirteen fourteen fifteen\n"));
+}
+
 TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
     const auto process = [](std::int64_t rank, std::int64_t pid, std::string program, std::int64_t gpu_ns) {
         report_document out;

@@ -22,12 +22,17 @@
 namespace prof {
 namespace {
 
+// A warning or a note.
+std::string line_text(const std::string& line, const text_layout& layout) {
+    return layout.wrap_lines ? wrapped(line, layout.width, "  ") : line + '\n';
+}
+
 // What must be known before the numbers.
 std::string text_above(const capture_heading& capture, const text_layout& layout) {
     std::string out;
     for (const std::string& line : lines_above(capture)) {
         const auto role = line.starts_with("warning: ") ? text_role::warning : text_role::plain;
-        out += styled(line, role, layout.color) + '\n';
+        out += styled(line_text(line, layout), role, layout.color);
     }
     return out;
 }
@@ -185,7 +190,7 @@ std::string table_text(const table& of, const text_layout& layout) {
     std::string out = styled(heading, text_role::heading, layout.color) + '\n';
     if (has_rows(of)) out += '\n' + body_text(of, layout);
     for (const std::string& note : of.notes) {
-        out += '\n' + styled("note: " + note + '\n', text_role::note, layout.color);
+        out += '\n' + styled(line_text("note: " + note, layout), text_role::note, layout.color);
     }
     return out;
 }
@@ -211,7 +216,7 @@ std::string explanation_text(const table_explanation& of, std::size_t width) {
 
 std::string notes_text(const report_document& document, const text_layout& layout) {
     std::string out;
-    for (const std::string& note : closing_notes(document)) out += "note: " + note + '\n';
+    for (const std::string& note : closing_notes(document)) out += line_text("note: " + note, layout);
     return styled(out, text_role::note, layout.color);
 }
 

@@ -21,6 +21,7 @@ struct text_layout {
     bool legend = true;                     // lines that explain the columns, and name those left out
     std::optional<std::int64_t> unit_ns{};  // all tables have the unit for this time; else each has its own
     bool color = false;                     // headings, warnings and notes look different in a terminal
+    bool wrap_lines = false;                // warnings and notes are lines of `width`, as a terminal would break words
 };
 
 // All of it: the capture's title, its command line, what must be known before the numbers, the reports, and the notes.
