@@ -59,11 +59,14 @@ void collector::begin_capture(capture_writer& out) {
     if (history_ != nullptr) history_->begin_capture();
     write_drops_before();
     const clock_snapshot now = clock();
-    const std::array both = {region_.made_at(), now};
-    // Without the earlier one the counter's rate is unknown if the process ends soon. A machine that was suspended may
-    // have set its counter back.
-    const bool is_earlier = both.front().ticks < now.ticks;
-    write_clocks(std::span{both}.subspan(is_earlier ? 0 : 1));
+    write_clock(now);
+    // Without another snapshot the counter's rate is unknown if the process ends soon. A machine that was suspended may
+    // have set its counter back. Between snapshots that are far apart a clock may have been set.
+    constexpr std::uint64_t most_ns_between = 60'000'000'000;
+    const clock_snapshot& earlier = region_.made_at();
+    if (earlier.ticks < now.ticks && now.monotonic_ns - earlier.monotonic_ns < most_ns_between) {
+        out_->clocks({&earlier, 1});
+    }
 }
 
 // The drop counters of the mapping run on across recordings. Recovery needs their values at the start of this one.
@@ -339,15 +342,9 @@ clock_snapshot collector::clock() noexcept {
     return tracer != nullptr ? tracer->snapshot() : take_clock_snapshot(nullptr);
 }
 
-// The last is the latest.
-void collector::write_clocks(std::span<const clock_snapshot> snapshots) {
-    out_->clocks(snapshots);
-    if (retention_ != nullptr) retention_->note_clock(snapshots.back());
-}
-
-void collector::write_clock() {
-    const clock_snapshot now = clock();
-    write_clocks({&now, 1});
+void collector::write_clock(const clock_snapshot& now) {
+    out_->clocks({&now, 1});
+    if (retention_ != nullptr) retention_->note_clock(now);
 }
 
 void collector::write_drops(bool changed_only) {
@@ -383,7 +380,7 @@ void collector::housekeeping() {
     }
     if (out_ == nullptr) return;
     if (cupti_tracer* tracer = tracer_.load()) tracer->count_dropped();
-    write_clock();
+    write_clock(clock());
     write_drops(true);
     flush();
 }

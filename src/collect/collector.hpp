@@ -118,8 +118,7 @@ private:
     void write_drops(bool changed_only);
     void write_drops_before();
     clock_snapshot clock() noexcept;
-    void write_clocks(std::span<const clock_snapshot> snapshots);
-    void write_clock();
+    void write_clock(const clock_snapshot& now);
     void flush() noexcept;
     void note_totals(std::uint64_t more_records) noexcept;
     void describe_thread(const ring_header& ring, bool rereads_name);

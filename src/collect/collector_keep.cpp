@@ -48,7 +48,7 @@ void collector::write_key_frame(std::uint64_t now_ns) {
         if (history_->has_unemitted()) write_history(format::chunk_type::known_graphs);
     }
     write_drops(false);
-    write_clock();
+    write_clock(clock());
     out_->flush();
     retention_->end_key_frame(*out_);
 }

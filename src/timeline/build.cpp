@@ -280,12 +280,15 @@ timeline build_timeline(capture_contents contents) {
 
     place_open(contents);
     const survey found = survey_records(contents.runs);
+    // The first that was written; later ones may be of before the recording, for the counter's rate.
+    const std::optional<std::uint64_t> begin =
+        contents.clocks.empty() ? std::nullopt : std::optional(contents.clocks.front().ticks);
     const tick_clock clock{std::move(contents.clocks), contents.ticks, found.earliest_ticks,
                            contents.created_realtime_ns};
     if (!contents.runs.empty()) {
         out.quality.notes.insert(out.quality.notes.end(), clock.notes().begin(), clock.notes().end());
     }
-    out.start_ns = clock.first_snapshot_ns();
+    out.start_ns = begin ? clock.to_ns(*begin) : clock.first_snapshot_ns();
     out.end_ns = clock.last_snapshot_ns();
     if (contents.begins) {
         out.start_ns = clock.to_ns(contents.begins->begin_ticks);

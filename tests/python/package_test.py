@@ -332,6 +332,26 @@ print(json.dumps([len(results), libprof.is_recording()]))""")
         self.assertEqual(found, [200, False])
 
 
+class Times(Package):
+    def test_a_recording_begins_when_it_was_started(self):
+        """Not when the process made what all its recordings share."""
+        found = self.python("""
+import json, time
+import libprof
+out = []
+for _ in range(2):
+    began = time.perf_counter_ns()
+    with libprof.recording(export=[]) as run:
+        with libprof.range("x"):
+            time.sleep(0.05)
+    around = time.perf_counter_ns() - began
+    recorded = json.loads(run.capture.report().render("json"))["process"]["recorded_ns"]
+    out.append([recorded, around])
+print(json.dumps(out))""")
+        for recorded, around in found:
+            self.assertTrue(50_000_000 <= recorded <= around, found)
+
+
 class Paths(Package):
     def test_a_program_may_change_its_directory(self):
         found = self.python("""
