@@ -5,9 +5,7 @@
 
 #include <cstdint>
 
-extern "C" [[gnu::visibility("hidden")]] std::uint32_t arc4random();
-
-std::uint32_t arc4random() {
+extern "C" std::uint32_t arc4random() noexcept {
     std::uint32_t value = 0;
     while (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
     }

@@ -3,6 +3,7 @@
 // thread.
 #pragma once
 
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@ namespace prof {
 template <typename TRows>
 std::vector<std::string> names_of(const TRows& rows) {
     std::vector<std::string> out;
+    out.reserve(std::size(rows));
     for (const auto& row : rows) out.emplace_back(row.name);
     return out;
 }

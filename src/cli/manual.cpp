@@ -183,7 +183,7 @@ const page& page_of(std::string_view command) {
 }
 
 // Words of `text` in lines that begin with `indent` blanks.
-std::string wrapped(std::string_view text, std::size_t indent) {
+std::string indented(std::string_view text, std::size_t indent) {
     std::string out;
     std::size_t column = 0;
     while (!text.empty()) {
@@ -220,7 +220,7 @@ std::string indented(std::string_view lines) {
 std::string commands() {
     std::string out = "\nCOMMANDS\n";
     for (const page& p : pages) {
-        if (!p.command.empty()) out.append("    prof ").append(p.command).append("\n").append(wrapped(p.purpose, 8));
+        if (!p.command.empty()) out.append("    prof ").append(p.command).append("\n").append(indented(p.purpose, 8));
     }
     return out + "    `prof help COMMAND` explains one.\n";
 }
@@ -231,7 +231,7 @@ std::string changeable_options() {
         if (row.changes != option_change::while_recording) continue;
         names.append(names.empty() ? "" : ", ").append(row.name);
     }
-    return wrapped("that are read at its end: " + names, 14);
+    return indented("that are read at its end: " + names, 14);
 }
 
 std::string sections_of(const page& of) {
@@ -251,7 +251,7 @@ std::string titles_and_options(const std::vector<option_text>& options) {
             out += "\n" + title + "\n";
             group = &option.group;
         }
-        out += "    " + option.spelling + "\n" + wrapped(option.description, 8);
+        out += "    " + option.spelling + "\n" + indented(option.description, 8);
     }
     return out;
 }
@@ -266,7 +266,7 @@ std::string manual_page(const std::string& command, const std::vector<option_tex
     out.append("\nSYNOPSIS\n")
         .append(indented(shown.synopsis))
         .append("\nDESCRIPTION\n")
-        .append(wrapped(shown.description, 4));
+        .append(indented(shown.description, 4));
     if (command.empty()) out += commands();
     out += titles_and_options(options);
     return out.append("\n").append(sections_of(shown));

@@ -116,7 +116,7 @@ journal_entries run_journal::read() const {
 
 std::string undo_outer_run() {
     const char* const set = std::getenv(journal_variable);
-    const std::string journal = set == nullptr ? "" : set;
+    std::string journal = set == nullptr ? "" : set;
     if (journal.empty()) return {};
     unsetenv(journal_variable);
     if (!journal.ends_with(journal_file) || access(journal.c_str(), W_OK) != 0) {

@@ -26,6 +26,7 @@ std::vector<std::string> all_notes(const capture_heading& capture) {
 
 std::vector<std::string> lines_above(const capture_heading& capture) {
     std::vector<std::string> out;
+    out.reserve(capture.warnings.size() + capture.facts.size());
     for (const std::string& warning : capture.warnings) out.push_back("warning: " + terminal_safe(warning));
     for (const std::string& fact : capture.facts) out.push_back(terminal_safe(fact));
     return out;
@@ -33,6 +34,7 @@ std::vector<std::string> lines_above(const capture_heading& capture) {
 
 std::vector<std::string> closing_notes(const report_document& document) {
     std::vector<std::string> out;
+    out.reserve(document.capture.notes.size());
     for (const std::string& note : document.capture.notes) out.push_back(terminal_safe(note));
     // A report that was asked for twice has its notes once.
     const auto own = static_cast<std::ptrdiff_t>(out.size());

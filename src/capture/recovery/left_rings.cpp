@@ -26,7 +26,7 @@ namespace {
 // Who started the process may be about to seal its capture, and knows how it ended.
 constexpr std::time_t left_after_seconds = 10;
 // A capture that is not where it was may have been moved, and needs its rings there.
-constexpr std::time_t missed_after_seconds = 24 * 60 * 60;
+constexpr std::time_t missed_after_seconds = 86'400;  // a day
 // The owner's right to execute the file, which means nothing else. The time of the change tells since when.
 constexpr mode_t has_no_capture = S_IXUSR;
 

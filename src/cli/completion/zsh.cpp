@@ -29,7 +29,7 @@ std::string zsh_escaped(const std::string& text) {
 
 // ":DIR:_files -/", as _arguments has it.
 std::string zsh_value(const option_text& option) {
-    const std::string message = ":" + option.value + ":";
+    std::string message = ":" + option.value + ":";
     const std::string words = joined(option.words, " ");
     switch (kind_of(option)) {
         case value_kind::none:

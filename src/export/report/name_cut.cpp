@@ -182,6 +182,7 @@ std::string numbered(const std::string& text, std::size_t width, const std::set<
 void tell_apart(const std::vector<std::string>& names, std::size_t width, std::map<std::string, std::string>& cut,
                 std::set<std::string>& taken) {
     std::vector<std::string> texts;
+    texts.reserve(names.size());
     for (const std::string& name : names) texts.push_back(least_detail(name));
     const std::set<std::string> distinct(texts.begin(), texts.end());
     if (distinct.size() < names.size()) texts = names;

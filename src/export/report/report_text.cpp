@@ -137,6 +137,7 @@ public:
         if (documents_.size() < 2)
             return documents_.empty() ? std::string() : document_text(documents_.front(), layout_);
         std::vector<captured_process> processes;
+        processes.reserve(documents_.size());
         for (const report_document& document : documents_) processes.push_back(document.capture.process);
         std::vector<bool> shown(documents_.size(), true);
         if (outline_) shown = processes_with_tables(processes, most_tables);

@@ -4,8 +4,10 @@
  * nothing. _fallback.py has the same names in Python, for interpreters that cannot load this module.
  *
  * Threads: every function holds the interpreter's lock, and costs a few nanoseconds beside the function of libprof. */
+/* NOLINTBEGIN(readability-identifier-naming): names of Python's */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030A0000
+/* NOLINTEND(readability-identifier-naming) */
 #include <Python.h>
 
 #include <prof/annotate.h>
@@ -215,6 +217,7 @@ static struct PyModuleDef native_module = {
     PyModuleDef_HEAD_INIT, "libprof._native", NULL, -1, native_methods, NULL, NULL, NULL, NULL,
 };
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name that Python calls */
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject* const module = PyModule_Create(&native_module);
     if (module == NULL) return NULL;
