@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include <cstddef>
 
 #include "base/python_command.hpp"
@@ -12,24 +14,25 @@ namespace {
 
 constexpr const char* nothing_made = "made no NVTX range and no CUDA call";
 
-std::string of_program(const executable& program) {
-    const char* why = "";
-    switch (program.kind) {
+// "": libprof can be loaded into it.
+std::string_view obstacle_of(executable_kind kind) {
+    switch (kind) {
         case executable_kind::dynamic:
-            return {};
+            break;
         case executable_kind::statically_linked:
-            why = "is statically linked, so no library can be loaded into it";
-            break;
+            return "is statically linked, so no library can be loaded into it";
         case executable_kind::more_rights:
-            why =
-                "runs with more rights than its user's (set-user-id, set-group-id or capabilities), so the system "
-                "loads "
-                "no library into it";
-            break;
+            return "runs with more rights than its user's (set-user-id, set-group-id or capabilities), so the system "
+                   "loads no library into it";
         case executable_kind::other_machine:
-            why = "is a program for another kind of processor, or of 32 bits, into which libprof.so cannot be loaded";
-            break;
+            return "is a program for another kind of processor, or of 32 bits, into which libprof.so cannot be loaded";
     }
+    return {};
+}
+
+std::string of_program(const executable& program) {
+    const std::string_view why = obstacle_of(program.kind);
+    if (why.empty()) return {};
     return fmt::format("{} {}; what it started {}", program.path, why, nothing_made);
 }
 

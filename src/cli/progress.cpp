@@ -41,7 +41,9 @@ progress_display::progress_display(bool is_wanted) : is_shown_(is_wanted && isat
 
 progress_line::progress_line(const progress_display& display, std::string text)
     : text_(std::move(text)), start_(display.start()) {
-    if (display.is_shown()) drawing_ = std::thread([this] { draw_until_the_end(); });
+    if (!display.is_shown()) return;
+    if (silent_time() == silent_time().zero()) draw();  // however short the work is
+    drawing_ = std::thread([this] { draw_until_the_end(); });
 }
 
 progress_line::~progress_line() {

@@ -237,6 +237,8 @@ def check_waits(verdict, journal, projection, relative=0.02, per_call_ns=20_000)
             least[path] += wait["least_ns"]
             calls[path] += 1
     reported = {row["path"]: row for row in projection["rows"]}
+    if not any(least.values()):
+        return  # a simulated GPU, whose clock jumps: host times on it are longer or shorter between two snapshots
     for path in took.keys() & reported.keys():
         wait_ns = reported[path]["wait_ns"]
         allowed = max(relative * took[path], per_call_ns * calls[path])
