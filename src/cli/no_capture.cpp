@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include <cstddef>
+#include <string_view>
 
 #include "base/python_command.hpp"
 
