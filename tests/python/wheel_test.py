@@ -120,7 +120,7 @@ class Wheel(unittest.TestCase):
 
     def test_the_tests_of_the_package(self):
         place = SCRATCH / "tested"
-        run(sys.executable, "-m", "venv", "--system-site-packages", place)
+        run(sys.executable, "-m", "venv", place)
         run(place / "bin/pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", self.wheel)
         package = next(place.glob("lib/python*/site-packages"))
         done = run(sys.executable, "-B", SOURCE / "tests/python/package_test.py", package / "libprof/bin/prof", package, "cc")
@@ -128,8 +128,8 @@ class Wheel(unittest.TestCase):
         # The plugin by its entry point, which the build tree does not have.
         (place / "test_it.py").write_text("import pytest, libprof\n@pytest.mark.prof(max_host_ms=1000)\ndef test_x():\n"
                                           "    with libprof.range('x'): assert libprof.is_recording()\n")
-        done = run(place / "bin/python", "-m", "pytest", "--strict-markers", "-p", "no:cacheprovider", "test_it.py", cwd=place,
-                   env=clean_environment())
+        done = run(sys.executable, "-m", "pytest", "--strict-markers", "-p", "no:cacheprovider", "test_it.py", cwd=place,
+                   env=clean_environment(PYTHONPATH=str(package)))
         self.assertIn("1 passed", done.stdout)
 
     def test_a_program_in_cpp_links_what_is_inside(self):
