@@ -64,13 +64,14 @@ make_debian_packages() {
 
 # A new system in $root. What was downloaded and unpacked once is kept beside the work folder.
 make_root() {
-    local suite tar
+    local suite tar new
     suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
     tar=$(dirname "$work")/$suite.tar
+    new=$(dirname "$work")/$suite.new.tar  # mmdebstrap goes by the name's end
     if [[ ! -f $tar ]]; then
         quietly mmdebstrap --mode=root --variant=essential --include=libstdc++6 --dpkgopt=force-unsafe-io \
-            "$suite" "$tar.new"
-        mv "$tar.new" "$tar"
+            "$suite" "$new"
+        mv "$new" "$tar"
     fi
     mkdir "$root"
     tar -xf "$tar" -C "$root" --exclude='./dev/*'
