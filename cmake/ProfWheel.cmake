@@ -3,14 +3,14 @@
 # headers where the machine has no CUDA toolkit.
 include_guard(GLOBAL)
 
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_package(Python3 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
 find_package(fmt QUIET)
 find_package(nlohmann_json QUIET)
 find_package(CLI11 QUIET)
 find_library(prof_zlib_for_wheel NAMES libz.a NO_CACHE)
 set(missing "")
 foreach(package IN ITEMS "fmt_FOUND libfmt-dev" "nlohmann_json_FOUND nlohmann-json3-dev" "CLI11_FOUND libcli11-dev"
-                         "prof_zlib_for_wheel zlib1g-dev")
+                         "prof_zlib_for_wheel zlib1g-dev" "Python3_Development.Module_FOUND python3-dev")
     string(REPLACE " " ";" package ${package})
     list(GET package 0 variable)
     list(GET package 1 name)
