@@ -18,7 +18,7 @@ struct capture_inputs {
     std::size_t runs = 0;    // of `prof run`, with captures in one directory
 };
 
-// Where `prof run` puts captures unless told otherwise: $PROF_OUTPUT_DIR or ./prof-captures.
+// Where `prof run` puts captures without the option -o: $PROF_OUTPUT_DIR or ./prof-captures.
 std::string directory_of_runs();
 
 // Of `words` that are files, directories (their *.prof) or standard_input (stream_copy.hpp).

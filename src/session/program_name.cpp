@@ -31,7 +31,7 @@ bool is_launcher(std::string_view name) {
     return std::find(launchers.begin(), launchers.end(), name) != launchers.end();
 }
 
-// The script or module that a launcher is to run; "" if it cannot be told from the launcher's options.
+// The script or module that a launcher is to run; "" if the launcher's options do not name it.
 std::string_view name_after_launcher(const argument_list& arguments, std::size_t from) {
     for (std::size_t i = from; i < arguments.size(); ++i) {
         const std::string_view word = arguments[i];
@@ -49,7 +49,7 @@ std::string_view name_of(const python_command& command, const argument_list& arg
     return is_module ? name : without_suffix(name);
 }
 
-// None: the arguments are of a multiprocessing worker, and do not tell.
+// None: the arguments are of a multiprocessing worker, and do not name it.
 std::optional<std::string> own_name(const argument_list& arguments) {
     if (arguments.empty()) return "process";
     std::string_view name = file_name_of(arguments.front());

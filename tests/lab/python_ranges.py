@@ -17,82 +17,56 @@ LOOP = 500
 
 
 def empty():
-    for _ in builtin_range(LOOP):
+    for _ in range(LOOP):
         pass
+
+
+def blocks(make):
+    """A loop of `with make(NAME)`."""
+
+    def loop():
+        for _ in range(LOOP):
+            with make(NAME):
+                pass
+
+    return loop
+
+
+def pairs(push, pop):
+    def loop():
+        for _ in range(LOOP):
+            push(NAME)
+            pop()
+
+    return loop
 
 
 def made_once():
     this = libprof.range(NAME)
-    for _ in builtin_range(LOOP):
+    for _ in range(LOOP):
         with this:
             pass
 
 
-def made_each_time():
-    make = libprof.range
-    for _ in builtin_range(LOOP):
-        with make(NAME):
-            pass
-
-
-def pushed():
-    push, pop = libprof.range_push, libprof.range_pop
-    for _ in builtin_range(LOOP):
-        push(NAME)
-        pop()
-
-
-builtin_range = range
-
-
 def contenders():
-    out = {"empty": empty, "libprof.range, made once": made_once, "libprof.range": made_each_time,
-           "libprof.range_push, _pop": pushed}
+    out = {"empty": empty, "libprof.range, made once": made_once, "libprof.range": blocks(libprof.range),
+           "libprof.range_push, _pop": pairs(libprof.range_push, libprof.range_pop)}
     try:
         import nvtx
 
-        def annotate():
-            make = nvtx.annotate
-            for _ in builtin_range(LOOP):
-                with make(NAME):
-                    pass
-
-        def nvtx_push():
-            push, pop = nvtx.push_range, nvtx.pop_range
-            for _ in builtin_range(LOOP):
-                push(NAME)
-                pop()
-
-        out["nvtx.annotate"] = annotate
-        out["nvtx.push_range, pop_range"] = nvtx_push
+        out["nvtx.annotate"] = blocks(nvtx.annotate)
+        out["nvtx.push_range, pop_range"] = pairs(nvtx.push_range, nvtx.pop_range)
     except ImportError:
         print("not measured: no package nvtx")
     try:
         import torch
 
-        def torch_range():
-            make = torch.cuda.nvtx.range
-            for _ in builtin_range(LOOP):
-                with make(NAME):
-                    pass
-
-        def torch_push():
-            push, pop = torch.cuda.nvtx.range_push, torch.cuda.nvtx.range_pop
-            for _ in builtin_range(LOOP):
-                push(NAME)
-                pop()
-
-        def record_function():
-            make = torch.profiler.record_function
-            for _ in builtin_range(LOOP):
-                with make(NAME):
-                    pass
-
-        torch.cuda.nvtx.range_push(NAME)
-        torch.cuda.nvtx.range_pop()
-        out["torch.cuda.nvtx.range"] = torch_range
-        out["torch.cuda.nvtx.range_push, _pop"] = torch_push
-        out["torch.profiler.record_function"] = record_function
+        of_torch = torch.cuda.nvtx
+        of_torch.range_push(NAME)
+        of_torch.range_pop()
+        out["torch.cuda.nvtx.range"] = blocks(of_torch.range)
+        out["torch.cuda.nvtx.range_push, _pop"] = pairs(of_torch.range_push, of_torch.range_pop)
+        out["torch.profiler.record_function"] = blocks(torch.profiler.record_function)
     except (ImportError, RuntimeError) as failure:
         print(f"not measured: torch.cuda.nvtx: {str(failure).splitlines()[0]}")
     return out
@@ -100,7 +74,7 @@ def contenders():
 
 def measure(functions, windows):
     times = {name: [] for name in functions}
-    for _ in builtin_range(windows):
+    for _ in range(windows):
         for name, function in functions.items():
             begin = time.perf_counter_ns()
             function()

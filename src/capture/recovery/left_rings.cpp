@@ -27,7 +27,7 @@ namespace {
 constexpr std::time_t left_after_seconds = 10;
 // A capture that is not where it was may have been moved, and needs its rings there.
 constexpr std::time_t missed_after_seconds = 86'400;  // a day
-// The owner's right to execute the file, which means nothing else. The time of the change tells since when.
+// The owner's right to execute the file, which has no other use here. The time of the change is when it was set.
 constexpr mode_t has_no_capture = S_IXUSR;
 
 struct left_file {

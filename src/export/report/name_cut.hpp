@@ -3,7 +3,7 @@
 //
 // What matters least goes first. Of a name of C++ these are, in this order: the return type and "(anonymous
 // namespace)::", the parameters, what stands in inner template arguments, the namespaces. What is then still too long
-// keeps its beginning and the argument that tells most (a functor), or loses its middle, as every other name does.
+// keeps its beginning and the most specific argument (a functor), or loses its middle, as every other name does.
 // Names that differ stay different: where the rest would be alike, each has its beginning and the part from which on
 // they differ, or as a last resort a number.
 #pragma once

@@ -188,7 +188,7 @@ def options() -> list[Option]:
     """
     out = []
     described = _library.Option()
-    for index in _builtin_range(lib.prof_option_count()):
+    for index in range(lib.prof_option_count()):
         check(lib.prof_describe_option(index, described, ctypes.sizeof(described)))
         out.append(Option(described))
     return out
@@ -206,6 +206,3 @@ def get_option(name: str) -> str:
 def set_options(**values: Any) -> None:
     """Sets options for the recordings to come and, while one runs, those that are read at its end; all, or none."""
     check(lib.prof_set_options(settings(values)))
-
-
-_builtin_range = range
