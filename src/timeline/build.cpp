@@ -271,6 +271,7 @@ timeline build_timeline(capture_contents contents) {
     if (const auto chosen = out.properties.find("activities"); chosen != out.properties.end()) {
         parse_activities(chosen->second, out.activities);  // the words of a newer libprof are ignored if any is unknown
     }
+    collect_work(contents);
     give_each_name_one_id(contents);
     out.name_table = std::move(contents.names);
     take_quality(out, contents);
@@ -305,12 +306,9 @@ timeline build_timeline(capture_contents contents) {
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     sort_by(out.capture_begins, &capture_begin::time_ns);
     sort_ranges(out);
-    find_launches_of_bodies(contents, out.api_calls);
+    find_launches_of_bodies(contents.work, out.api_calls, nodes.launches);
     out.quality.launched_before = leave_out_launched_before(contents, out);
-    out.kernels = std::move(contents.kernels);
-    out.transfers = std::move(contents.transfers);
-    out.graphs = std::move(contents.graphs);
-    correlate(out);
+    correlate(out, std::move(contents.work));
     link_graph_nodes(out, nodes);
     for (const gpu_op& op : out.ops) {
         include(out, op.start_ns);

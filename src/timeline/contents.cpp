@@ -41,6 +41,17 @@ void add_key_frame(capture_contents& contents, const chunk& added) {
 
 }  // namespace
 
+void collect_work(capture_contents& contents) {
+    const auto collect = [&]<typename TRecord>(std::vector<TRecord>& records) {
+        contents.work.of<TRecord>().ops.reserve(contents.work.of<TRecord>().ops.size() + records.size());
+        for (const TRecord& r : records) contents.work.add(r);
+        records = {};
+    };
+    collect(contents.kernels);
+    collect(contents.transfers);
+    collect(contents.graphs);
+}
+
 void add_chunk(capture_contents& contents, const chunk& added) {
     switch (added.type) {
         case format::chunk_type::properties:

@@ -20,6 +20,7 @@
 #include "record/gpu_record.hpp"
 #include "record/label.hpp"
 #include "record/record.hpp"
+#include "timeline/gpu_work.hpp"
 
 namespace prof {
 
@@ -34,6 +35,7 @@ struct record_run {
 };
 
 struct capture_contents : gpu_records {
+    gpu_work work;  // what has been taken from the arrays of GPU records
     tick_source ticks = tick_source::monotonic_ns;
     std::uint64_t created_realtime_ns = 0;
     std::map<std::string, std::string> properties;
@@ -54,6 +56,9 @@ struct capture_contents : gpu_records {
     process_state process = process_state::unknown;  // if there is none, and the capture says where it was
     std::string recovery;  // if there is none: one line on what was recovered, or why nothing was
 };
+
+// Moves the GPU operations from the arrays of records to `work`.
+void collect_work(capture_contents& contents);
 
 void add_chunk(capture_contents& contents, const chunk& added);
 

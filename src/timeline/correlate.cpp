@@ -14,78 +14,113 @@
 namespace prof {
 namespace {
 
-struct keyed_call {
-    std::uint64_t key = 0;
-    std::uint32_t call = npos;
-};
-
 // Keys of records without times; such a record still shows that its launch was executed.
 using untimed_keys = std::vector<std::uint64_t>;
 
-template <typename TRecord>
-bool has_times(const TRecord& r) noexcept {
-    // Beyond it, differences of two times could overflow 64 bits.
+bool has_times(const gpu_op& op) noexcept {
+    // Beyond it, differences of two times could overflow 64 bits. A time of the record's 64 bits may be negative here.
     constexpr std::uint64_t latest_ns = 4'000'000'000'000'000'000;
-    return r.start_ns != 0 && r.end_ns >= r.start_ns && r.end_ns < latest_ns;
+    const auto start_ns = static_cast<std::uint64_t>(op.start_ns);
+    const auto end_ns = static_cast<std::uint64_t>(op.end_ns);
+    return start_ns != 0 && end_ns >= start_ns && end_ns < latest_ns;
 }
 
-constexpr op_kind kind_of(const kernel_record&) noexcept { return op_kind::kernel; }
-constexpr op_kind kind_of(const transfer_record& r) noexcept {
-    return r.kind == transfer_kind::memset ? op_kind::memset : op_kind::memcpy;
-}
-
-constexpr op_kind kind_of(const graph_record&) noexcept { return op_kind::graph; }
-
-// Removes the records without times in place: a copy would double what is most of a capture.
-template <typename TRecord>
-void add_ops(timeline& out, std::vector<TRecord>& records, untimed_keys& untimed) {
-    std::size_t kept = 0;
-    for (const TRecord& r : records) {
-        if (!has_times(r)) {
-            ++out.quality.dropped[std::string{to_string(drop_cause::cupti_no_timestamp)}];
-            untimed.push_back(r.correlation);
-            continue;
-        }
-        out.ops.push_back({.start_ns = static_cast<std::int64_t>(r.start_ns),
-                           .end_ns = static_cast<std::int64_t>(r.end_ns),
-                           .correlation = r.correlation,
-                           .device = r.device,
-                           .context = r.context,
-                           .stream = r.stream,
-                           .detail = static_cast<std::uint32_t>(kept),
-                           .kind = kind_of(r)});
-        records[kept++] = r;
-    }
-    records.resize(kept);
-}
-
-// The latest call that began before the operation. [first, last) are all calls of one key, in order of time.
-const keyed_call* nearest_earlier(const timeline& data, const keyed_call* first, const keyed_call* last,
-                                  const gpu_op& op) {
-    const keyed_call* after = std::upper_bound(first, last, op.start_ns, [&](std::int64_t t, const keyed_call& c) {
-        return t < data.api_calls[c.call].start_ns;
+void add_ops(timeline& out, std::vector<gpu_op>& ops, untimed_keys& untimed) {
+    std::erase_if(ops, [&](const gpu_op& op) {
+        if (has_times(op)) return false;
+        ++out.quality.dropped[std::string{to_string(drop_cause::cupti_no_timestamp)}];
+        untimed.push_back(op.correlation);
+        return true;
     });
-    // The clocks agree only to about a microsecond, so the first call's work may seem to begin before the call.
-    return after == first ? first : after - 1;
+    if (out.ops.empty()) {
+        out.ops = std::move(ops);
+    } else {
+        out.ops.insert(out.ops.end(), ops.begin(), ops.end());
+        ops = {};
+    }
 }
 
-void link_launches(timeline& out, const std::vector<keyed_call>& calls) {
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> ops;
-    ops.reserve(out.ops.size());
-    for (std::uint32_t i = 0; i < out.ops.size(); ++i) ops.emplace_back(out.ops[i].correlation, i);
-    sort_nearly_sorted(ops, std::less<>{});
+// Operations that are alike in all of this stay in the order of their records.
+bool comes_first(const timeline& data, const gpu_op& a, const gpu_op& b) noexcept {
+    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+    if (a.end_ns != b.end_ns) return a.end_ns < b.end_ns;
+    if (a.correlation != b.correlation) return a.correlation < b.correlation;
+    if (a.place != b.place) return data.place_of(a) < data.place_of(b);
+    return a.kind < b.kind;
+}
 
-    // Both sides are sorted by key; [first, last) are the calls of the present key.
-    const keyed_call* const end = calls.data() + calls.size();
-    const keyed_call* first = calls.data();
-    const keyed_call* last = first;
-    for (const auto& [key, op] : ops) {
-        if (first == last || first->key != key) {
-            while (first != end && first->key < key) ++first;
-            last = first;
-            while (last != end && last->key == key) ++last;
+// The calls by correlation key. Calls of one key are in order of time.
+class calls_by_key {
+public:
+    explicit calls_by_key(const std::vector<timeline_api_call>& calls) : calls_(calls) {
+        order_.reserve(calls.size());
+        for (std::uint32_t i = 0; i < calls.size(); ++i) {
+            if (calls[i].correlation != 0) order_.push_back(i);
         }
-        if (first != last) out.ops[op].launch = nearest_earlier(out, first, last, out.ops[op])->call;
+        sort_nearly_sorted(order_, [&](std::uint32_t a, std::uint32_t b) {
+            return std::tie(calls[a].correlation, a) < std::tie(calls[b].correlation, b);
+        });
+    }
+
+    // The latest call of the key that began before the operation; npos if no call has the key. Fast if the operations
+    // are asked for nearly in the order of their keys.
+    std::uint32_t launch_of(const gpu_op& op) {
+        place_ = first_not_below(op.correlation);
+        if (place_ == order_.size() || key_at(place_) != op.correlation) return npos;
+        // The clocks agree only to about a microsecond, so the first call's work may seem to begin before the call.
+        const auto is_earlier = [&](std::uint32_t call) {
+            return calls_[call].correlation == op.correlation && calls_[call].start_ns <= op.start_ns;
+        };
+        const auto second = order_.begin() + static_cast<std::ptrdiff_t>(place_) + 1;
+        if (second == order_.end() || !is_earlier(*second)) return order_[place_];
+        return std::partition_point(second, order_.end(), is_earlier)[-1];
+    }
+
+private:
+    std::uint64_t key_at(std::size_t place) const noexcept { return calls_[order_[place]].correlation; }
+
+    // From the latest place on, in steps that double, and then between the last two.
+    std::size_t first_not_below(std::uint64_t key) const noexcept {
+        std::size_t below = 0;  // places before it have lower keys
+        std::size_t end = order_.size();
+        const auto is_below = [&](std::size_t place) { return key_at(place) < key; };
+        for (std::size_t step = 1, at = place_; at < end; at += step, step *= 2) {
+            if (!is_below(at)) {
+                end = at;
+                break;
+            }
+            below = at + 1;
+        }
+        if (below == 0) {
+            for (std::size_t step = 1, at = end; at > 0; step *= 2) {
+                at = at > step ? at - step : 0;
+                if (is_below(at)) {
+                    below = at + 1;
+                    break;
+                }
+                end = at;
+            }
+        }
+        while (below < end) {
+            const std::size_t middle = below + (end - below) / 2;
+            if (is_below(middle)) {
+                below = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        return below;
+    }
+
+    const std::vector<timeline_api_call>& calls_;
+    std::vector<std::uint32_t> order_;
+    std::size_t place_ = 0;  // where the latest key was found
+};
+
+void link_launches(timeline& out) {
+    calls_by_key calls(out.api_calls);
+    for (gpu_op& op : out.ops) {
+        if (op.correlation != 0) op.launch = calls.launch_of(op);
     }
 }
 
@@ -98,41 +133,50 @@ void group_by_launch(timeline& out) {
         if (call.op_count != 0) call.first_op = std::exchange(next, next + call.op_count);
     }
     out.ops_by_launch.resize(next);
-    std::vector<std::uint32_t> filled(out.api_calls.size(), 0);
     for (std::uint32_t i = 0; i < out.ops.size(); ++i) {
         const std::uint32_t launch = out.ops[i].launch;
-        if (launch != npos) out.ops_by_launch[out.api_calls[launch].first_op + filled[launch]++] = i;
+        if (launch != npos) out.ops_by_launch[out.api_calls[launch].first_op++] = i;
+    }
+    for (timeline_api_call& call : out.api_calls) {
+        if (call.op_count != 0) call.first_op -= call.op_count;
     }
 }
 
 // A kernel record recovered from a CUPTI buffer has no name, since the name was in the dead process's memory. The name
 // comes from the kernel's launch; for a graph's node, from another launch of the same node.
-void name_the_nameless(timeline& out) {
+void name_the_nameless(timeline& out, distinct_records<kernel_record>& kernels) {
     std::unordered_map<std::uint64_t, std::uint32_t> nodes;
-    for (const kernel_record& kernel : out.kernels) {
+    bool has_nameless = false;
+    for (const kernel_record& kernel : kernels.records()) {
+        has_nameless = has_nameless || kernel.name == 0;
         if (kernel.name != 0 && kernel.graph_node_id != 0) nodes.emplace(kernel.graph_node_id, kernel.name);
     }
-    for (const gpu_op& op : out.ops) {
-        if (op.kind != op_kind::kernel || out.kernels[op.detail].name != 0) continue;
-        kernel_record& kernel = out.kernels[op.detail];
-        if (kernel.graph_node_id != 0) {
-            if (const auto node = nodes.find(kernel.graph_node_id); node != nodes.end()) kernel.name = node->second;
+    if (!has_nameless) return;
+    for (gpu_op& op : out.ops) {
+        if (op.kind != op_kind::kernel || kernels[op.detail].name != 0) continue;
+        kernel_record named = kernels[op.detail];
+        if (named.graph_node_id != 0) {
+            if (const auto node = nodes.find(named.graph_node_id); node != nodes.end()) named.name = node->second;
         } else if (op.launch != npos) {
-            kernel.name = out.api_calls[op.launch].kernel_name;
+            named.name = out.api_calls[op.launch].kernel_name;
         }
+        op.set_detail(kernels.index_of(named));
     }
 }
 
 // Whether launches may have been captured into graphs without a trace. Such a launch leaves no GPU record either; only
 // the graph's node records reveal it. If graph work ran and no node is known, CUPTI did not give node ids.
 bool may_be_captured_unseen(const timeline& data) {
+    const bool any_capture =
+        std::any_of(data.api_calls.begin(), data.api_calls.end(),
+                    [](const timeline_api_call& call) { return call.kind == api_class::begins_graph_capture; });
+    if (!any_capture) return false;
     const bool is_known =
         data.activities.has(activity::graph_nodes) &&
-        (!data.graph_nodes.empty() || std::none_of(data.kernels.begin(), data.kernels.end(),
-                                                   [](const kernel_record& k) { return k.graph_node_id != 0; }));
-    return !is_known && std::any_of(data.api_calls.begin(), data.api_calls.end(), [](const timeline_api_call& call) {
-        return call.kind == api_class::begins_graph_capture;
-    });
+        (!data.graph_nodes.empty() || std::none_of(data.ops.begin(), data.ops.end(), [&](const gpu_op& op) {
+            return op.kind == op_kind::kernel && data.kernels[op.detail].graph_node_id != 0;
+        }));
+    return !is_known;
 }
 
 // Which calls launch kernels: those with a kernel's name. Where names were lost (names_full), the same function's other
@@ -170,28 +214,17 @@ void count_unfinished(timeline& out, untimed_keys untimed) {
 
 }  // namespace
 
-void correlate(timeline& out) {
+void correlate(timeline& out, gpu_work work) {
     untimed_keys untimed;
-    out.ops.reserve(out.kernels.size() + out.transfers.size() + out.graphs.size());
-    add_ops(out, out.kernels, untimed);
-    add_ops(out, out.transfers, untimed);
-    add_ops(out, out.graphs, untimed);
-    sort_nearly_sorted(out.ops, [](const gpu_op& a, const gpu_op& b) {
-        return std::tie(a.start_ns, a.end_ns, a.correlation, a.device, a.context, a.stream, a.kind, a.detail) <
-               std::tie(b.start_ns, b.end_ns, b.correlation, b.device, b.context, b.stream, b.kind, b.detail);
-    });
-
-    std::vector<keyed_call> calls;
-    calls.reserve(out.api_calls.size());
-    for (std::uint32_t i = 0; i < out.api_calls.size(); ++i) {
-        if (out.api_calls[i].correlation != 0) calls.push_back({out.api_calls[i].correlation, i});
-    }
-    sort_nearly_sorted(calls, [](const keyed_call& a, const keyed_call& b) {
-        return std::tie(a.key, a.call) < std::tie(b.key, b.call);
-    });
-    link_launches(out, calls);
+    out.places = work.places();
+    work.for_each([&](auto& of) { add_ops(out, of.ops, untimed); });
+    sort_nearly_sorted(out.ops, [&](const gpu_op& a, const gpu_op& b) { return comes_first(out, a, b); });
+    link_launches(out);
     group_by_launch(out);
-    name_the_nameless(out);
+    name_the_nameless(out, work.kernels.details);
+    out.kernels = work.kernels.details.take();
+    out.transfers = work.transfers.details.take();
+    out.graphs = work.graphs.details.take();
     count_unfinished(out, std::move(untimed));
 }
 
@@ -208,6 +241,11 @@ void link_graph_nodes(timeline& out, const graph_node_events& nodes) {
         }
         return 0;
     };
+    const auto is_of_node = [](const auto& r) { return r.graph_node_id != 0; };
+    if (std::none_of(out.kernels.begin(), out.kernels.end(), is_of_node) &&
+        std::none_of(out.transfers.begin(), out.transfers.end(), is_of_node)) {
+        return;
+    }
     for (gpu_op& op : out.ops) {
         const std::uint64_t id = id_of(op);
         if (id == 0) continue;

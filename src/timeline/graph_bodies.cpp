@@ -42,17 +42,15 @@ constexpr std::uint64_t graph_key(std::uint64_t correlation, std::uint32_t graph
     return (correlation >> 32) << 32 | graph;
 }
 
-template <typename TRecord>
-bool is_of_body(const TRecord& r) noexcept {
-    return static_cast<std::uint32_t>(r.correlation) == 0 && r.graph_id != 0;
-}
+bool may_be_of_body(const gpu_op& op) noexcept { return static_cast<std::uint32_t>(op.correlation) == 0; }
 
 template <typename TRecord>
-void take_bodies(graphs_by_key& graphs, std::vector<TRecord>& records) {
-    for (TRecord& r : records) {
-        if (!is_of_body(r) || r.start_ns == 0) continue;
-        graphs[graph_key(r.correlation, r.graph_id)].body.push_back(
-            {static_cast<std::int64_t>(r.start_ns), r.graph_node_id, &r.correlation});
+void take_bodies(graphs_by_key& graphs, gpu_work_of<TRecord>& work) {
+    for (gpu_op& op : work.ops) {
+        if (!may_be_of_body(op) || op.start_ns == 0) continue;
+        const TRecord& r = work.detail(op);
+        if (r.graph_id == 0) continue;
+        graphs[graph_key(op.correlation, r.graph_id)].body.push_back({op.start_ns, r.graph_node_id, &op.correlation});
     }
 }
 
@@ -60,14 +58,15 @@ using launches_by_correlation = std::unordered_map<std::uint64_t, graph_launch>;
 
 template <typename TRecord>
 void take_launches(const graphs_by_key& graphs, std::unordered_map<std::uint64_t, launches_by_correlation>& launches,
-                   const std::vector<TRecord>& records) {
-    for (const TRecord& r : records) {
-        if (r.graph_id == 0 || r.start_ns == 0 || is_of_body(r)) continue;
-        const std::uint64_t key = graph_key(r.correlation, r.graph_id);
+                   const gpu_work_of<TRecord>& work) {
+    for (const gpu_op& op : work.ops) {
+        const std::uint32_t graph = work.detail(op).graph_id;
+        if (graph == 0 || op.start_ns == 0 || may_be_of_body(op)) continue;
+        const std::uint64_t key = graph_key(op.correlation, graph);
         if (!graphs.contains(key)) continue;
-        graph_launch& launch = launches[key][r.correlation];
-        launch.first_ns = std::min(launch.first_ns, static_cast<std::int64_t>(r.start_ns));
-        launch.last_end_ns = std::max(launch.last_end_ns, static_cast<std::int64_t>(r.end_ns));
+        graph_launch& launch = launches[key][op.correlation];
+        launch.first_ns = std::min(launch.first_ns, op.start_ns);
+        launch.last_end_ns = std::max(launch.last_end_ns, op.end_ns);
     }
 }
 
@@ -137,15 +136,16 @@ private:
 
 }  // namespace
 
-void find_launches_of_bodies(capture_contents& contents, const std::vector<timeline_api_call>& calls) {
+void find_launches_of_bodies(gpu_work& work, const std::vector<timeline_api_call>& calls,
+                             const std::vector<graph_launch_call>& graph_calls) {
     graphs_by_key graphs;
-    take_bodies(graphs, contents.kernels);
-    take_bodies(graphs, contents.transfers);
+    take_bodies(graphs, work.kernels);
+    take_bodies(graphs, work.transfers);
     if (graphs.empty()) return;
 
     std::unordered_map<std::uint64_t, launches_by_correlation> launches;
-    take_launches(graphs, launches, contents.kernels);
-    take_launches(graphs, launches, contents.transfers);
+    take_launches(graphs, launches, work.kernels);
+    take_launches(graphs, launches, work.transfers);
     std::unordered_map<std::uint64_t, graph_launch*> by_correlation;
     for (auto& [key, of_graph] : launches) {
         for (auto& [correlation, launch] : of_graph) by_correlation[correlation] = &launch;
@@ -153,9 +153,12 @@ void find_launches_of_bodies(capture_contents& contents, const std::vector<timel
     for (const timeline_api_call& call : calls) {
         if (const auto known = by_correlation.find(call.correlation); known != by_correlation.end()) {
             known->second->called_ns = call.start_ns;
-        } else if (call.graph != 0 && graphs.contains(graph_key(call.correlation, call.graph))) {
-            launches[graph_key(call.correlation, call.graph)][call.correlation].called_ns = call.start_ns;
         }
+    }
+    for (const graph_launch_call& call : graph_calls) {
+        const std::uint64_t key = graph_key(call.correlation, call.graph);
+        if (by_correlation.contains(call.correlation) || !graphs.contains(key)) continue;
+        launches[key][call.correlation].called_ns = call.start_ns;
     }
     for (auto& [key, graph] : graphs) {
         graph.launches = in_order(launches[key]);

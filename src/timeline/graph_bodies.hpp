@@ -12,13 +12,15 @@
 
 #include <vector>
 
-#include "timeline/contents.hpp"
+#include "timeline/gpu_work.hpp"
+#include "timeline/graph_nodes.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
 
-// Gives the GPU records of such operations the correlation key of their launch. Records without a known launch stay as
-// they are. Linear if there are no such operations, else O(n log n) in the records of their graphs.
-void find_launches_of_bodies(capture_contents& contents, const std::vector<timeline_api_call>& calls);
+// Gives such operations the correlation key of their launch. Those without a known launch stay as they are. Linear if
+// there are no such operations, else O(n log n) in the operations of their graphs.
+void find_launches_of_bodies(gpu_work& work, const std::vector<timeline_api_call>& calls,
+                             const std::vector<graph_launch_call>& graph_calls);
 
 }  // namespace prof

@@ -16,8 +16,17 @@
 
 namespace prof {
 
+// A call that launched an executable graph, by the graph's id.
+struct graph_launch_call {
+    std::int64_t start_ns = 0;
+    std::uint64_t correlation = 0;
+    std::uint32_t graph = 0;
+};
+
 class graph_node_events {
 public:
+    std::vector<graph_launch_call> launches;  // by start_ns
+
     // `node` is an index into timeline::graph_nodes.
     void add_node(std::uint64_t id, std::int64_t time_ns, std::uint32_t node) {
         events_.push_back({id, time_ns, node});

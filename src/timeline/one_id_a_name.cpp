@@ -48,7 +48,7 @@ void give_each_name_one_id(capture_contents& contents) {
     if (doubles.empty()) return;
     replace(contents.runs, doubles);
     replace(contents.graph_context, doubles);
-    for (kernel_record& kernel : contents.kernels) replace(kernel.name, doubles);
+    contents.work.kernels.details.change_all([&](kernel_record& kernel) { replace(kernel.name, doubles); });
     for (device_record& device : contents.devices) replace(device.name, doubles);
     for (label& l : contents.labels) replace(l.name, doubles);
     for (const auto& [id, first] : doubles) contents.names.erase(id);

@@ -300,7 +300,6 @@ void thread_walk::enter_api(const record& r) {
     call.thread = thread_;
     call.kernel_name = r.name;
     call.cbid = r.category;
-    call.graph = r.color;
     call.open = open_.head();
     call.open_on_thread = open_.head_on_thread();
     call.works_for = works_for();
@@ -309,6 +308,7 @@ void thread_walk::enter_api(const record& r) {
     }
     call.torch_open = torch_open_.head();
     call.domain = static_cast<api_domain>(r.domain);
+    if (r.color != 0) nodes_->launches.push_back({now_ns_, r.value, r.color});
     // A call that does not return (one left by longjmp) stays until a call around it returns.
     constexpr std::size_t most_open_calls = 16;
     if (open_calls_.size() == most_open_calls) open_calls_.erase(open_calls_.begin());

@@ -4,9 +4,10 @@
 // load_timeline() makes it. Nothing changes it afterwards, so any number of threads may read it. Entities refer to
 // each other by index into these vectors; `npos` means "none". Times are nanoseconds in CUPTI's clock (by default
 // CLOCK_REALTIME); host ticks are converted with the capture's clock snapshots. Cost: linear in the capture's records;
-// memory about 100 bytes a record.
+// memory about 45 bytes a record.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,6 +45,9 @@ struct timeline_range {
     // Work inside the range does not count for it after this, although it has not ended.
     std::int64_t left_ns = INT64_MAX;
     std::uint64_t payload = 0;
+    // Autograd's sequence number; -1: none. Of an operator or backward node: its node's number. Of a module's call: the
+    // number of the next node when the call ended; `payload` has the one when it began.
+    std::int64_t sequence = -1;
     std::uint32_t name = 0;           // timeline::name(); unmodified, as the process gave it
     std::uint32_t thread = npos;      // index into threads
     std::uint32_t end_thread = npos;  // differs from `thread` only for start_end
@@ -58,15 +62,12 @@ struct timeline_range {
     std::uint16_t domain = 0;  // index into domains
     payload_type payload_kind = payload_type::none;
     range_style style = range_style::push_pop;
-    bool open_at_end = false;  // not seen to close
+    bool open_at_end : 1 = false;  // not seen to close
     // Opened before the kept part of the capture, and so begins here at that part's beginning.
-    bool open_at_start = false;
-    bool is_operator = false;        // made by PyTorch (an operator, a backward node): not used in attribution
-    bool is_replayed_alike = false;  // work of a graph captured in it is not kept apart from work launched in it
-    bool is_module = false;          // a call of a module (module_domain): not used in attribution either
-    // Autograd's sequence number; -1: none. Of an operator or backward node: its node's number. Of a module's call: the
-    // number of the next node when the call ended; `payload` has the one when it began.
-    std::int64_t sequence = -1;
+    bool open_at_start : 1 = false;
+    bool is_operator : 1 = false;        // made by PyTorch (an operator, a backward node): not used in attribution
+    bool is_replayed_alike : 1 = false;  // work of a graph captured in it is not kept apart from work launched in it
+    bool is_module : 1 = false;          // a call of a module (module_domain): not used in attribution either
 
     bool takes_part() const noexcept { return !is_operator && !is_module; }  // used in attribution
 };
@@ -114,7 +115,6 @@ struct timeline_api_call {
     std::uint32_t thread = npos;
     std::uint32_t kernel_name = 0;  // 0: not a kernel launch, or name unknown
     std::uint32_t cbid = 0;         // CUPTI callback id within `domain`
-    std::uint32_t graph = 0;        // id of the executable graph that it launches; 0: none or unknown
     // Index into open_nodes: what was open on its thread when it was called, without PyTorch's operators.
     std::uint32_t open = npos;
     // The same including what is set aside while the thread works for another one; follow it with
@@ -128,9 +128,10 @@ struct timeline_api_call {
     std::uint32_t op_count = 0;
     api_domain domain = api_domain::none;
     api_class kind = api_class::launch;
-    bool is_unfinished = false;  // it launched a kernel that left no GPU record (launches_without_completion)
-    bool is_captured = false;    // it put a node into a graph instead of doing the work
+    bool is_unfinished : 1 = false;  // it launched a kernel that left no GPU record (launches_without_completion)
+    bool is_captured : 1 = false;    // it put a node into a graph instead of doing the work
 };
+static_assert(sizeof(timeline_api_call) == 64);
 
 // A node of a CUDA graph at its creation: captured from a stream, or added by a call. Copies (the nodes of an
 // executable graph) have entries too, but operations refer to the captured node.
@@ -155,18 +156,31 @@ constexpr bool is_transfer(op_kind kind) noexcept { return kind == op_kind::memc
 // A value of gpu_op::graph_node: the node was captured when graph captures were not observed, or its record was lost.
 inline constexpr std::uint32_t graph_capture_unseen = npos - 1;
 
+// Where a GPU operation ran. Few of them occur, so operations refer to timeline::places.
+struct gpu_place {
+    std::uint32_t device = 0;
+    std::uint32_t context = 0;
+    std::uint32_t stream = 0;
+
+    auto operator<=>(const gpu_place&) const = default;
+};
+
+// A capture has one for each GPU record: what differs between operations of one kind. What many have in common is in
+// `kernels`, `transfers` or `graphs`, once.
 struct gpu_op {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;  // ≥ start_ns
     std::uint64_t correlation = 0;
-    std::uint32_t device = 0;
-    std::uint32_t context = 0;
-    std::uint32_t stream = 0;
     std::uint32_t launch = npos;      // index into api_calls; npos: its launch was not seen
-    std::uint32_t detail = 0;         // index into kernels, transfers or graphs, by kind
     std::uint32_t graph_node = npos;  // index into graph_nodes, or graph_capture_unseen; npos: no graph node's work
-    op_kind kind = op_kind::kernel;
+    std::uint32_t place = 0;          // index into places; timeline::place_of()
+    std::uint32_t detail : 30 = 0;    // index into kernels, transfers or graphs, by kind
+    op_kind kind : 2 = op_kind::kernel;
+
+    // More details than have an index here would not fit into memory.
+    void set_detail(std::uint32_t index) noexcept { detail = index & ((1U << 30) - 1); }
 };
+static_assert(sizeof(gpu_op) == 40);
 
 // A period in which everything was recorded. Ranges that were open at its end are cut there.
 struct timeline_window {
@@ -233,9 +247,12 @@ struct timeline {
     std::vector<timeline_api_call> api_calls;  // by start_ns
     std::vector<gpu_op> ops;                   // by start_ns
     std::vector<std::uint32_t> ops_by_launch;  // indices into ops, grouped (timeline_api_call::first_op)
+    // What operations have in common: each distinct record once, in the order of the first operation that has it. Of
+    // each operation's own, and therefore 0 here: times except queued_ns, correlation and grid_id.
     std::vector<kernel_record> kernels;
     std::vector<transfer_record> transfers;
     std::vector<graph_record> graphs;
+    std::vector<gpu_place> places;
     std::vector<timeline_graph_node> graph_nodes;
     std::vector<capture_begin> capture_begins;  // by time_ns; also while nothing was recorded
     std::vector<device_record> devices;
@@ -254,6 +271,7 @@ struct timeline {
         const auto found = name_table.find(id);
         return found == name_table.end() ? std::string_view{} : std::string_view{found->second};
     }
+    const gpu_place& place_of(const gpu_op& op) const noexcept { return places[op.place]; }
     // The name that the program gave to a stream; "" if none.
     std::string_view stream_name(std::uint32_t context, std::uint32_t stream) const noexcept;
     // The mangled symbol of a kernel, as CUPTI gave it. REQUIRES: op.kind is kernel.

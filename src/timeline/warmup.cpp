@@ -42,16 +42,13 @@ std::uint64_t leave_out_launched_before(capture_contents& contents, const timeli
         if (is_before(call.correlation)) recorded.insert(call.correlation);
     }
     std::uint64_t trim = 0;
-    const auto leave_out = [&](auto& records) {
-        std::erase_if(records, [&](const auto& r) {
-            if (!is_before(r.correlation) || recorded.contains(r.correlation)) return false;
-            trim += is_of_trimmed_part(contents, r.correlation) ? 1 : 0;
+    contents.work.for_each([&](auto& work) {
+        std::erase_if(work.ops, [&](const gpu_op& op) {
+            if (!is_before(op.correlation) || recorded.contains(op.correlation)) return false;
+            trim += is_of_trimmed_part(contents, op.correlation) ? 1 : 0;
             return true;
         });
-    };
-    leave_out(contents.kernels);
-    leave_out(contents.transfers);
-    leave_out(contents.graphs);
+    });
     return trim;
 }
 

@@ -184,7 +184,7 @@ struct random_program {
         w.stream = 7 + below(3);
         capture.kernel(correlation, static_cast<std::uint64_t>(w.start), static_cast<std::uint64_t>(w.end),
                        {.stream = w.stream, .device = w.device});
-        capture.parts().kernels.back().grid_id = w.id;
+        capture.parts().kernels.back().local_memory_total_bytes = w.id;
         return w;
     }
 };
@@ -200,7 +200,7 @@ void check_attribution(const timeline& data, const attribution& att, const oracl
     ASSERT_EQ(att.ops_of_unseen_captures, unseen);
     ASSERT_EQ(att.ops_of_ambiguous_captures, ambiguous);
     for (std::size_t op = 0; op < data.ops.size(); ++op) {
-        const oracle::verdict& expected = verdicts.at(data.kernels[data.ops[op].detail].grid_id);
+        const oracle::verdict& expected = verdicts.at(data.kernels[data.ops[op].detail].local_memory_total_bytes);
         std::set<std::uint64_t> open;
         std::size_t visits = 0;
         for_each_open_range(data, att, op, [&](std::uint32_t range) {

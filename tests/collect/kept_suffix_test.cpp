@@ -93,7 +93,7 @@ std::map<op_key, std::string> ops_of(const timeline& data, const std::set<std::u
                                                : data.threads[data.api_calls[op.launch].thread].system_name + ' ' +
                                                      stack_text(data, data.api_calls[op.launch].open);
         if (op.graph_node != npos && op.launch != npos) launch += capture_text(data, op.graph_node);
-        out[{op.start_ns, op.end_ns, op.correlation, op.stream, static_cast<int>(op.kind)}] = launch;
+        out[{op.start_ns, op.end_ns, op.correlation, data.place_of(op).stream, static_cast<int>(op.kind)}] = launch;
     }
     return out;
 }

@@ -147,7 +147,9 @@ TEST_F(Threads, RecordEachKindOfCall) {
         std::find_if(data.transfers.begin(), data.transfers.end(), [](const auto& t) { return t.bytes == 90; });
     ASSERT_NE(managed, data.transfers.end());
     EXPECT_EQ(managed->destination_kind, 5) << "managed memory";
-    EXPECT_EQ(data.kernels.size(), 7U);
+    EXPECT_EQ(
+        std::count_if(data.ops.begin(), data.ops.end(), [](const gpu_op& op) { return op.kind == op_kind::kernel; }),
+        7);
     const projection p = project(data);
     EXPECT_EQ(row_of(p, "calls").ops, 7U + 5U);
     EXPECT_EQ(row_of(p, "(unmatched)").ops, 0U);

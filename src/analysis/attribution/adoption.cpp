@@ -20,7 +20,10 @@ void insert_sorted(std::vector<std::uint32_t>& set, std::uint32_t value) {
 
 adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes,
                              bool with_graph_context)
-    : works_for_others_(data.threads.size(), 0), states_(data.threads.size()) {
+    : works_for_others_(data.threads.size(), 0),
+      states_(data.threads.size()),
+      data_(data),
+      by_stream_(data.places.size()) {
     if (pattern.empty()) return;
     bool any = false;
     for (std::size_t i = 0; i < data.threads.size(); ++i) {
@@ -29,20 +32,23 @@ adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, s
         any = any || matches;
     }
     if (!any) return;
-    find_launchers(data);
+    find_launchers();
     record_states(data, extra_nodes, with_graph_context);
 }
 
-void adoption_rule::find_launchers(const timeline& data) {
-    for (const gpu_op& op : data.ops) {
+void adoption_rule::find_launchers() {
+    std::vector<std::uint32_t> latest(data_.places.size(), npos);  // by place: the thread that was inserted last
+    for (const gpu_op& op : data_.ops) {
         if (op.launch == npos) continue;
-        const timeline_api_call& call = data.api_calls[op.launch];
+        const timeline_api_call& call = data_.api_calls[op.launch];
         const std::uint32_t thread = call.thread;
+        if (works_for_others(thread) || latest[op.place] == thread) continue;
         const bool is_declared = call.open == npos ? call.works_for != npos
-                                                   : data.ranges[data.open_nodes[call.open].range].works_for != npos;
-        if (works_for_others(thread) || is_declared) continue;  // the launch is not the thread's own work
-        insert_sorted(by_stream_[{op.device, op.context, op.stream}], thread);
-        insert_sorted(by_device_[op.device], thread);
+                                                   : data_.ranges[data_.open_nodes[call.open].range].works_for != npos;
+        if (is_declared) continue;  // the launch is not the thread's own work
+        latest[op.place] = thread;
+        insert_sorted(by_stream_[op.place], thread);
+        insert_sorted(by_device_[data_.place_of(op).device], thread);
         insert_sorted(launchers_, thread);
     }
 }
@@ -141,9 +147,8 @@ bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, ado
 
 adoption adoption_rule::decide(std::int64_t time_ns, const gpu_op& op) const {
     adoption choice;
-    const auto stream = by_stream_.find({op.device, op.context, op.stream});
-    if (stream != by_stream_.end() && choose(stream->second, time_ns, choice)) return choice;
-    const auto device = by_device_.find(op.device);
+    if (choose(by_stream_[op.place], time_ns, choice)) return choice;
+    const auto device = by_device_.find(data_.place_of(op).device);
     if (device != by_device_.end()) choose(device->second, time_ns, choice);
     return choice;
 }

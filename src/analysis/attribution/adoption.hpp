@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "timeline/timeline.hpp"
@@ -52,7 +51,7 @@ private:
     };
     using thread_set = std::vector<std::uint32_t>;  // sorted
 
-    void find_launchers(const timeline& data);
+    void find_launchers();
     void record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_graph_context);
     // For one thread, whose push/pop ranges are `opened`.
     static std::vector<state> states_of(const timeline& data, const std::vector<std::uint32_t>& opened,
@@ -64,8 +63,8 @@ private:
 
     std::vector<std::uint8_t> works_for_others_;  // by thread
     std::vector<std::vector<state>> states_;      // by thread, then by time
-    // Key: device, context, stream.
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, thread_set> by_stream_;
+    const timeline& data_;
+    std::vector<thread_set> by_stream_;  // by index into timeline::places
     std::map<std::uint32_t, thread_set> by_device_;
     thread_set launchers_;
 };

@@ -111,7 +111,9 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
     }
 
     std::sort(row_ops.begin(), row_ops.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return data.ops[a].device != data.ops[b].device ? data.ops[a].device < data.ops[b].device : a < b;
+        const std::uint32_t on_a = data.place_of(data.ops[a]).device;
+        const std::uint32_t on_b = data.place_of(data.ops[b]).device;
+        return on_a != on_b ? on_a < on_b : a < b;
     });
     busy_time busy;
     op_classifier class_of(data);
@@ -119,7 +121,7 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
         const gpu_op& op = data.ops[i];
         row.gpu_sum_ns += op.end_ns - op.start_ns;
         if (class_of(op) == op_class::communication) row.communication_ns += op.end_ns - op.start_ns;
-        busy.add(op.device, op.start_ns, op.end_ns);
+        busy.add(data.place_of(op).device, op.start_ns, op.end_ns);
     }
     row.ops = row_ops.size();
     row.gpu_busy_ns = busy.total_ns();

@@ -40,7 +40,7 @@ public:
           replayed_(att.replayed.size()) {}
 
     projection run() {
-        for (const std::uint32_t op : by_device()) count(op);
+        count_operations();
         result_.total_busy_ns = total_busy_.total_ns();
         result_.ops_of_unseen_captures = att_.ops_of_unseen_captures;
         result_.ops_of_ambiguous_captures = att_.ops_of_ambiguous_captures;
@@ -51,13 +51,19 @@ public:
     }
 
 private:
-    // The operations by device, and by start within a device, as busy_time requires.
-    std::vector<std::uint32_t> by_device() const {
+    // By device, and by start within a device, as busy_time requires.
+    void count_operations() {
+        const auto device = [&](const gpu_op& op) { return data_.place_of(op).device; };
+        const auto is_lower = [&](const gpu_op& a, const gpu_op& b) { return device(a) < device(b); };
+        if (std::is_sorted(data_.ops.begin(), data_.ops.end(), is_lower)) {  // as those of a single device are
+            for (std::uint32_t op = 0; op < data_.ops.size(); ++op) count(op);
+            return;
+        }
         std::vector<std::uint32_t> order(data_.ops.size());
         std::iota(order.begin(), order.end(), 0U);
         std::stable_sort(order.begin(), order.end(),
-                         [&](std::uint32_t a, std::uint32_t b) { return data_.ops[a].device < data_.ops[b].device; });
-        return order;
+                         [&](std::uint32_t a, std::uint32_t b) { return is_lower(data_.ops[a], data_.ops[b]); });
+        for (const std::uint32_t op : order) count(op);
     }
 
     void count(std::uint32_t index) {
@@ -69,7 +75,8 @@ private:
         result_.total_gpu_ns += duration_ns;
         result_.total_ops += 1;
         result_.adopted_ops += adopted ? 1 : 0;
-        total_busy_.add(op.device, op.start_ns, op.end_ns);
+        const std::uint32_t device = data_.place_of(op).device;
+        total_busy_.add(device, op.start_ns, op.end_ns);
 
         const std::uint32_t self = tree_.self_of(index);
         rows_[self].gpu_self_ns += duration_ns;
@@ -95,7 +102,7 @@ private:
         row.adopted_ops += adopted ? 1 : 0;
         row.adopted_ns += adopted ? duration_ns : 0;
         row.communication_ns += communicates ? duration_ns : 0;
-        busy_[node].add(op.device, op.start_ns, op.end_ns);
+        busy_[node].add(data_.place_of(op).device, op.start_ns, op.end_ns);
     }
 
     void count_instances() {

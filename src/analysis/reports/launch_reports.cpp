@@ -58,7 +58,7 @@ table cuda_kern_exec_sum(const report_input& input) {
         const std::uint32_t symbol = data.kernels[op.detail].name;
         const std::uint32_t kernel =
             kernel_texts.of(symbol, [&] { return kernel_name(data.name(symbol), input.names); });
-        group& of = groups[{data.threads[call.thread].tid, op.device, names.of(call), kernel}];
+        group& of = groups[{data.threads[call.thread].tid, data.place_of(op).device, names.of(call), kernel}];
         of.total_ns.push_back(std::max(call.end_ns, op.end_ns) - call.start_ns);
         of.call_ns.push_back(call.end_ns - call.start_ns);
         if (op.start_ns > call.end_ns) of.queue_ns.push_back(op.start_ns - call.end_ns);

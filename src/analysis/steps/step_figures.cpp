@@ -177,15 +177,18 @@ public:
             if (is_in_step(data_.api_calls[data_.ops[i].launch].start_ns)) counted.push_back(i);
         }
         // By device, and by start within a device, as busy_time requires.
-        std::stable_sort(counted.begin(), counted.end(),
-                         [&](std::uint32_t a, std::uint32_t b) { return data_.ops[a].device < data_.ops[b].device; });
+        const auto device = [&](std::uint32_t op) { return data_.place_of(data_.ops[op]).device; };
+        const auto is_lower = [&](std::uint32_t a, std::uint32_t b) { return device(a) < device(b); };
+        if (!std::is_sorted(counted.begin(), counted.end(), is_lower)) {
+            std::stable_sort(counted.begin(), counted.end(), is_lower);
+        }
         busy_time busy;
         std::uint32_t latest = npos;
         for (const std::uint32_t op : counted) {
             const gpu_op& of = data_.ops[op];
-            if (latest == npos || data_.ops[latest].device != of.device) ++out.devices;
+            if (latest == npos || device(latest) != device(op)) ++out.devices;
             latest = op;
-            busy.add(of.device, of.start_ns, of.end_ns);
+            busy.add(device(op), of.start_ns, of.end_ns);
             step_part& part = parts_[phase_of(op)];
             part.gpu_sum_ns += of.end_ns - of.start_ns;
             part.ops += 1;

@@ -64,9 +64,10 @@ private:
         } else if (is_range(att_.owner[index])) {
             events_.arg("External id", to_.external_id(att_.owner[index]));
         }
-        events_.arg("device", op.device);
-        events_.arg("context", op.context);
-        events_.arg("stream", op.stream);
+        const gpu_place& on = data_.place_of(op);
+        events_.arg("device", on.device);
+        events_.arg("context", on.context);
+        events_.arg("stream", on.stream);
         events_.arg("correlation", to_.correlation(op.correlation));
     }
 
@@ -82,7 +83,7 @@ private:
         events_.complete("kernel", names_.kernel(kernel.name), row, op.start_ns, op.end_ns);
         op_args(index, op);
         events_.arg("queued", kernel.queued_ns / 1000);
-        events_.args(shapes_.of(kernel, to_.device(op.device)));
+        events_.args(shapes_.of(kernel, to_.device(data_.place_of(op).device)));
         closing_op_args(index, kernel.graph_id, kernel.graph_node_id);
     }
 

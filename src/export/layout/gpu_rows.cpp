@@ -117,10 +117,6 @@ void lay_out_ranges(const timeline& data, const attribution& att, gpu_stream_row
     }
 }
 
-using stream_id = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // device, context, stream
-
-stream_id id_of(const gpu_op& op) noexcept { return {op.device, op.context, op.stream}; }
-
 // Contexts use the same stream numbers. Streams of the first context keep their numbers. If a later context's number is
 // taken, it gets the next one above all numbers of its GPU. `streams` are sorted by device, context and stream.
 void number_streams(std::vector<gpu_stream_rows>& streams) {
@@ -142,13 +138,19 @@ void number_streams(std::vector<gpu_stream_rows>& streams) {
 }  // namespace
 
 std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution& att) {
-    std::map<stream_id, std::uint32_t> index_of;
-    for (const gpu_op& op : data.ops) index_of.try_emplace(id_of(op), 0);
+    std::vector<std::uint32_t> stream_of(data.places.size(), npos);
+    for (const gpu_op& op : data.ops) stream_of[op.place] = 0;
+    std::map<gpu_place, std::uint32_t> used;  // place → its index
+    for (std::uint32_t i = 0; i < stream_of.size(); ++i) {
+        if (stream_of[i] != npos) used.emplace(data.places[i], i);
+    }
     std::vector<gpu_stream_rows> streams;
-    for (auto& [id, index] : index_of) {
-        index = static_cast<std::uint32_t>(streams.size());
+    for (const auto& [place, index] : used) {
+        stream_of[index] = static_cast<std::uint32_t>(streams.size());
         gpu_stream_rows& stream = streams.emplace_back();
-        std::tie(stream.device, stream.context, stream.stream) = id;
+        stream.device = place.device;
+        stream.context = place.context;
+        stream.stream = place.stream;
     }
     number_streams(streams);
 
@@ -156,7 +158,7 @@ std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution
     lists.most_entries =
         projection_list::entries_for_all + projection_list::entries_a_record * (data.ops.size() + data.ranges.size());
     for (std::size_t i = 0; i < data.ops.size(); ++i) {
-        const std::uint32_t stream = index_of.at(id_of(data.ops[i]));
+        const std::uint32_t stream = stream_of[data.ops[i].place];
         streams[stream].ops.push_back(static_cast<std::uint32_t>(i));
         project_op(data, att, i, stream, lists);
     }

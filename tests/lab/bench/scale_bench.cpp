@@ -6,6 +6,8 @@
 //
 //   scale_bench --records 10000000 --shape training --trace plain --trace gzip
 //
+// With --write it only writes the capture, for programs that measure the command (tests/lab/report_scale.py).
+//
 // Peak memory is the process's, with the kernel's high-water mark reset before each stage where that is allowed.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -96,8 +98,12 @@ void expect(bool holds, const char* what) {
 
 void check(const timeline& data, const projection& projected, const synthetic_counts& put_in) {
     expect(data.ranges.size() == put_in.ranges, "ranges were lost");
-    expect(data.kernels.size() == put_in.kernels, "kernels were lost");
-    expect(data.transfers.size() == put_in.copies, "copies were lost");
+    const auto of_kind = [&](op_kind kind) {
+        return static_cast<std::uint64_t>(
+            std::count_if(data.ops.begin(), data.ops.end(), [&](const gpu_op& op) { return op.kind == kind; }));
+    };
+    expect(of_kind(op_kind::kernel) == put_in.kernels, "kernels were lost");
+    expect(of_kind(op_kind::memcpy) == put_in.copies, "copies were lost");
     expect(projected.total_gpu_ns == put_in.gpu_ns, "the GPU time is not what was put in");
     std::int64_t self_ns = 0;
     for (const projection_row& row : projected.rows) self_ns += row.gpu_self_ns;
@@ -130,16 +136,22 @@ int run(int argc, char** argv) {
     capture_shape shape = capture_shape::training;
     std::string directory = std::filesystem::temp_directory_path();
     std::string given;
+    std::string kept;
     std::vector<std::string> traces;
     std::string fold = "counters";
     app.add_option("--records", records, "Records to write (at least)");
     app.add_option("--shape", shape)->transform(CLI::CheckedTransformer(shapes));
     app.add_option("--directory", directory, "Where the capture and the traces go, and are removed again");
     app.add_option("--capture", given, "Read this capture instead of writing one");
+    app.add_option("--write", kept, "Only write the capture, to this file");
     app.add_option("--fold", fold, "The rule by which the projection folds names");
     app.add_option("--trace", traces, "Write a trace, too")->check(CLI::IsMember({"plain", "gzip"}));
     CLI11_PARSE(app, argc, argv);
 
+    if (!kept.empty()) {
+        fmt::print("{} records\n", write_synthetic_capture(kept, shape, records).records);
+        return 0;
+    }
     const std::string stem = fmt::format("{}/scale_bench-{}", directory, getpid());
     const std::string path = given.empty() ? stem + ".prof" : given;
     synthetic_counts put_in;
