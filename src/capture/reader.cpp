@@ -210,6 +210,8 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
 
     const auto type = static_cast<format::chunk_type>(found.type);
     auto payload = file.view(offset + sizeof found, found.stored_bytes);
+    std::optional<stored_payload> stored;
+    if (found.flags == 0) stored = {offset + sizeof found, found.stored_bytes, found.payload_crc32};
     const char* wrong = nullptr;
     if (payload.size() < found.stored_bytes) {
         wrong = "a chunk cannot be read from the disk";
@@ -232,7 +234,7 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
         pass_over(whole, wrong);
         return false;
     }
-    out = {type, found.aux, payload, false, begins};
+    out = {type, found.aux, payload, false, begins, stored};
     if (begins) contents = {};
     contents.add(out);
     cut_off.reset();
@@ -296,6 +298,10 @@ bool capture_reader::next(chunk& out) { return state_->next_in_file(out) || stat
 
 std::uint64_t capture_reader::payload_bytes_hint(format::chunk_type type) const {
     return state_->payload_bytes_hint(type);
+}
+
+bool capture_reader::read_again(const stored_payload& payload, std::span<std::byte> to) const noexcept {
+    return state_->file.read(payload.offset, to) == payload.bytes && crc32_of(to) == payload.crc32;
 }
 
 capture_reader::append_point capture_reader::where_to_append() const noexcept {

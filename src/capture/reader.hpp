@@ -18,12 +18,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "capture/format.hpp"
 
 namespace prof {
+
+// Where a payload stands in the file, as it was delivered.
+struct stored_payload {
+    std::uint64_t offset = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t crc32 = 0;
+};
 
 struct chunk {
     format::chunk_type type{};
@@ -33,6 +41,7 @@ struct chunk {
     // The chunk is a key frame with which the capture begins. Anything delivered before it has been trimmed from the
     // file since then, and the caller must discard it.
     bool begins = false;
+    std::optional<stored_payload> stored{};  // none if the payload was inflated or recovered
 };
 
 struct capture_damage {
@@ -59,6 +68,9 @@ public:
     // The total payload bytes of all chunks of a type, according to the headers: a hint for reserving memory. It is
     // wrong if the file is damaged, and at most four times the file's size. Reads the headers only.
     std::uint64_t payload_bytes_hint(format::chunk_type type) const;
+    // Reads a payload once more, without disturbing next(). False if it is not in the file any more, or cannot be read.
+    // REQUIRES: `to` has its size.
+    bool read_again(const stored_payload& payload, std::span<std::byte> to) const noexcept;
     // How far next() has come in the file.
     std::uint64_t read_bytes() const noexcept;
     std::uint64_t file_bytes() const noexcept;

@@ -13,6 +13,7 @@
 #include "capture/payload.hpp"
 #include "capture/recovery/recovery.hpp"
 #include "timeline/correlate.hpp"
+#include "timeline/count_drops.hpp"
 #include "timeline/graph_bodies.hpp"
 #include "timeline/graph_nodes.hpp"
 #include "timeline/labels.hpp"
@@ -21,15 +22,12 @@
 #include "timeline/start_end.hpp"
 #include "timeline/thread_walk.hpp"
 #include "timeline/tick_clock.hpp"
+#include "timeline/walked_thread.hpp"
 #include "timeline/warmup.hpp"
 #include "timeline/windows.hpp"
 
 namespace prof {
 namespace {
-
-void count_drops(timeline& out, std::string_view cause, std::uint64_t count) {
-    if (count != 0) out.quality.dropped[std::string{cause}] += count;
-}
 
 void take_quality(timeline& out, const capture_contents& contents) {
     for (const auto& [cause, count] : contents.drops) {
@@ -92,9 +90,9 @@ void place_open(capture_contents& contents) {
     if (!contents.begins) return;
     std::unordered_map<std::uint64_t, std::uint64_t> first_ticks;  // by thread
     for (const record_run& run : contents.runs) {
-        if (run.is_open || run.records.empty()) continue;
-        const auto [known, is_new] = first_ticks.try_emplace(run.thread_uid, run.records.front().ticks);
-        if (!is_new) known->second = std::min(known->second, run.records.front().ticks);
+        if (run.is_open || run.size() == 0) continue;
+        const auto [known, is_new] = first_ticks.try_emplace(run.thread_uid, run.front().ticks);
+        if (!is_new) known->second = std::min(known->second, run.front().ticks);
     }
     for (record_run& run : contents.runs) {
         if (!run.is_open) continue;
@@ -116,72 +114,20 @@ struct survey {
 };
 
 // Places get indexes from `first_place` on.
-survey survey_records(const std::vector<record_run>& runs, std::size_t first_place = 0) {
+survey survey_runs(const std::vector<record_run>& runs, std::size_t first_place = 0) {
     survey out;
-    for (const record_run& run : runs) {
-        for (const record& r : run.records) {
-            out.earliest_ticks = std::min(out.earliest_ticks, r.ticks);
-            out.ranges += r.kind == record_kind::range_push || r.kind == record_kind::range_start ? 1 : 0;
-            out.api_calls += r.kind == record_kind::api_enter ? 1 : 0;
-            out.marks += r.kind == record_kind::mark ? 1 : 0;
-            if (r.kind == record_kind::parent_here) {
-                out.parents.try_emplace(r.value, static_cast<std::uint32_t>(first_place + out.parents.size()));
-            }
+    const auto add = [&](const record_survey& of) {
+        out.earliest_ticks = std::min(out.earliest_ticks, of.earliest_ticks);
+        out.ranges += of.ranges;
+        out.api_calls += of.api_calls;
+        out.marks += of.marks;
+        for (const std::uint64_t place : of.places) {
+            out.parents.try_emplace(place, static_cast<std::uint32_t>(first_place + out.parents.size()));
         }
-    }
+    };
+    for (const record_run& run : runs) add(run.stored ? run.stored->found : survey_of(run.records));
     if (out.earliest_ticks == UINT64_MAX) out.earliest_ticks = 0;
     return out;
-}
-
-// Records observed between two windows are not in the capture, except the first one and the next window's.
-bool may_leave_out(const thread_walk& walk, const record_run& next) {
-    return walk.outside_windows() &&
-           (next.recovered || next.records.empty() || next.records.front().kind == record_kind::window);
-}
-
-// The runs [first, last) are those of one thread, in order of their numbers.
-void walk_thread(timeline& out, start_end_events& events, graph_node_events& nodes, const parent_places& parents,
-                 const tick_clock& clock, std::uint32_t thread, std::vector<record_run>::iterator first,
-                 std::vector<record_run>::iterator last) {
-    thread_walk walk{out, events, nodes, parents, clock, thread};
-    // Need not be 0, since the ring may have served other threads before.
-    std::uint64_t next_number = first->first_number;
-    std::uint64_t missing = 0;
-    auto run = first;
-    for (const std::size_t before = out.ranges.size(); run != last && run->is_open; ++run) {
-        for (const record& r : run->records) walk.visit(r);
-        for (std::size_t i = before; i < out.ranges.size(); ++i) out.ranges[i].open_at_start = true;
-    }
-    for (; run != last; ++run) {
-        if (run->first_number > next_number) {
-            if (!may_leave_out(walk, *run)) {
-                missing += run->first_number - next_number;
-                walk.skip_hole();
-            }
-            next_number = run->first_number;
-        }
-        // The process may have died after writing a chunk and before moving the ring's tail. Then the ring has the same
-        // records.
-        const std::uint64_t seen = next_number - run->first_number;
-        for (std::uint64_t i = seen; i < run->records.size(); ++i) {
-            walk.visit(run->records[i]);
-            if (!walk.outside_windows()) include(out, walk.now_ns());
-        }
-        if (seen < run->records.size()) {
-            next_number = run->first_number + run->records.size();
-            if (run->recovered) out.quality.recovered_records += run->records.size() - seen;
-        }
-        run->records = {};
-    }
-    walk.finish();
-    if (missing != 0) {
-        out.quality.damage.push_back(
-            fmt::format("{} records of thread {} ({}) are missing; {} ranges open there were cut", missing,
-                        out.threads[thread].tid, out.threads[thread].name, walk.counts().ranges_cut));
-    }
-    count_drops(out, to_string(drop_cause::pop_without_push), walk.counts().pops_without_push);
-    count_drops(out, "nested_too_deep", walk.counts().nested_too_deep);
-    count_drops(out, "unknown_parent", walk.counts().unknown_parents);
 }
 
 void sort_runs(std::vector<record_run>& runs) {
@@ -197,7 +143,7 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
                         const tick_clock& clock) {
     sort_runs(runs);
     start_end_events none;
-    const parent_places parents = survey_records(runs, out.work_parents.size()).parents;
+    const parent_places parents = survey_runs(runs, out.work_parents.size()).parents;
     out.work_parents.resize(out.work_parents.size() + parents.size());
     std::optional<thread_walk> walk;
     std::uint64_t uid = 0;
@@ -216,23 +162,25 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
     if (walk) walk->finish();
 }
 
-void walk_threads(timeline& out, std::vector<record_run>& runs, const survey& found, graph_node_events& nodes,
-                  const tick_clock& clock) {
-    sort_runs(runs);
+void walk_threads(timeline& out, capture_contents& contents, const name_doubles& doubles, const survey& found,
+                  graph_node_events& nodes, const tick_clock& clock) {
+    sort_runs(contents.runs);
     start_end_events events;
     out.work_parents.resize(found.parents.size());
     out.ranges.reserve(found.ranges);
     out.open_nodes.reserve(found.ranges);
     out.api_calls.reserve(found.api_calls);
     out.marks.reserve(found.marks);
-    std::uint32_t thread = 0;
-    for (auto first = runs.begin(); first != runs.end();) {
+    std::vector<walked_thread> threads;
+    for (auto first = contents.runs.begin(); first != contents.runs.end();) {
+        const std::uint64_t uid = first->thread_uid;
         const auto last =
-            std::find_if(first, runs.end(), [&](const record_run& r) { return r.thread_uid != first->thread_uid; });
-        while (out.threads[thread].uid != first->thread_uid) ++thread;
-        walk_thread(out, events, nodes, found.parents, clock, thread, first, last);
+            std::find_if(first, contents.runs.end(), [&](const record_run& r) { return r.thread_uid != uid; });
+        threads.emplace_back(thread_walk{out, events, nodes, found.parents, clock, thread_of(out, uid)}, contents,
+                             doubles, first, last);
         first = last;
     }
+    walk_in_order_of_time(out, threads);
     count_drops(out, "end_without_start", match_start_end(out.ranges, std::move(events), out.windows));
 }
 
@@ -272,7 +220,7 @@ timeline build_timeline(capture_contents contents) {
         parse_activities(chosen->second, out.activities);  // the words of a newer libprof are ignored if any is unknown
     }
     collect_work(contents);
-    give_each_name_one_id(contents);
+    const name_doubles doubles = give_each_name_one_id(contents);
     out.name_table = std::move(contents.names);
     take_quality(out, contents);
     take_threads(out, contents);
@@ -280,7 +228,7 @@ timeline build_timeline(capture_contents contents) {
     take_devices(out, contents.devices);
 
     place_open(contents);
-    const survey found = survey_records(contents.runs);
+    const survey found = survey_runs(contents.runs);
     // The first that was written; later ones may be of before the recording, for the counter's rate.
     const std::optional<std::uint64_t> begin =
         contents.clocks.empty() ? std::nullopt : std::optional(contents.clocks.front().ticks);
@@ -297,7 +245,7 @@ timeline build_timeline(capture_contents contents) {
     }
     take_windows(out, contents, clock);
     graph_node_events nodes;
-    walk_threads(out, contents.runs, found, nodes, clock);
+    walk_threads(out, contents, doubles, found, nodes, clock);
     walk_graph_context(out, contents.graph_context, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);

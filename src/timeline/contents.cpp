@@ -116,15 +116,48 @@ void add_chunk(capture_contents& contents, const chunk& added) {
     }
 }
 
-capture_contents read_contents(const std::string& path, progress_observer* progress) {
-    capture_reader reader{path};
-    capture_contents contents;
+namespace {
+
+// Whether the chunk's GPU records went to `work`.
+bool add_to_work(capture_contents& contents, const chunk& added) {
+    bool is_work = false;
+    with_gpu_record_of(added.type, [&]<typename TRecord>(std::type_identity<TRecord>) {
+        if constexpr (gpu_chunk<TRecord>::is_work) {
+            for (const TRecord& r : elements<TRecord>(added.payload)) contents.work.add(r);
+            is_work = true;
+        }
+    });
+    return is_work;
+}
+
+// Whether the chunk's records stay in the file.
+bool leave_in_file(capture_contents& contents, const chunk& added) {
+    if (added.type != format::chunk_type::records || !added.stored) return false;
+    const record_block block = records_of(added.payload);
+    if (block.records.empty()) return false;
+    contents.runs.push_back({.thread_uid = added.aux,
+                             .first_number = block.first_number,
+                             .records = {},
+                             .stored = stored_records{.payload = *added.stored,
+                                                      .count = block.records.size(),
+                                                      .first = block.records.front(),
+                                                      .found = survey_of(block.records)}});
+    return true;
+}
+
+void reserve_work(capture_contents& contents, const capture_reader& reader) {
+    contents.work.for_each([&]<typename TRecord>(gpu_work_of<TRecord>& work) {
+        work.ops.reserve(reader.payload_bytes_hint(gpu_chunk<TRecord>::chunk) / sizeof(TRecord));
+    });
+}
+
+template <typename TAdd>
+capture_contents read_with(capture_reader& reader, capture_contents contents, progress_observer* progress, TAdd&& add) {
     contents.ticks = static_cast<tick_source>(reader.header().tick_source);
     contents.created_realtime_ns = reader.header().created_realtime_ns;
-    contents.kernels.reserve(reader.payload_bytes_hint(format::chunk_type::kernels) / sizeof(kernel_record));
     chunk next;
     while (reader.next(next)) {
-        add_chunk(contents, next);
+        add(contents, next);
         if (progress != nullptr) progress->update(reader.read_bytes(), reader.file_bytes());
     }
     contents.damage = reader.damage();
@@ -133,6 +166,26 @@ capture_contents read_contents(const std::string& path, progress_observer* progr
     if (!contents.ended && host != contents.properties.end()) {
         contents.process = state_of_process(reader.header().pid, contents.created_realtime_ns, host->second);
     }
+    return contents;
+}
+
+}  // namespace
+
+capture_contents read_contents(const std::string& path, progress_observer* progress) {
+    capture_reader reader{path};
+    capture_contents contents;
+    contents.kernels.reserve(reader.payload_bytes_hint(format::chunk_type::kernels) / sizeof(kernel_record));
+    return read_with(reader, std::move(contents), progress, add_chunk);
+}
+
+capture_contents read_compactly(const std::string& path, progress_observer* progress) {
+    const auto reader = std::make_shared<capture_reader>(path);
+    capture_contents contents;
+    reserve_work(contents, *reader);
+    contents = read_with(*reader, std::move(contents), progress, [](capture_contents& to, const chunk& added) {
+        if (!add_to_work(to, added) && !leave_in_file(to, added)) add_chunk(to, added);
+    });
+    contents.reader = reader;
     return contents;
 }
 

@@ -2,11 +2,12 @@
 // The contents of a capture, collected chunk by chunk and not yet interpreted: the input of build_timeline().
 //
 // Chunks may come in any order: names after the records that use them, a thread's records out of order. A plain value;
-// memory is that of the capture's records.
+// memory is that of the capture's records, or of what read_compactly() keeps of them.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -19,20 +20,10 @@
 #include "capture/recovery/process_state.hpp"
 #include "record/gpu_record.hpp"
 #include "record/label.hpp"
-#include "record/record.hpp"
 #include "timeline/gpu_work.hpp"
+#include "timeline/record_run.hpp"
 
 namespace prof {
-
-// Consecutive records of one thread.
-struct record_run {
-    std::uint64_t thread_uid = 0;
-    std::uint64_t first_number = 0;  // number of the first record on its thread
-    std::vector<record> records;
-    bool recovered = false;  // from the rings of a process that died
-    // Not later records of the thread, but what was open on it when the kept part of the capture began.
-    bool is_open = false;
-};
 
 struct capture_contents : gpu_records {
     gpu_work work;  // what has been taken from the arrays of GPU records
@@ -53,6 +44,7 @@ struct capture_contents : gpu_records {
     capture_damage damage;
     bool ended = false;  // there was an end chunk
     format::end_entry end;
+    std::shared_ptr<capture_reader> reader;          // set if runs are stored
     process_state process = process_state::unknown;  // if there is none, and the capture says where it was
     std::string recovery;  // if there is none: one line on what was recovered, or why nothing was
 };
@@ -64,5 +56,9 @@ void add_chunk(capture_contents& contents, const chunk& added);
 
 // Throws prof::error if the file cannot be opened or is no capture.
 capture_contents read_contents(const std::string& path, progress_observer* progress = nullptr);
+
+// The same for build_timeline(), in less memory: GPU records go to `work`, and threads' records stay in the file where
+// they stand there as they are, not deflated. build_timeline() then throws capture_has_changed if they do not stay so.
+capture_contents read_compactly(const std::string& path, progress_observer* progress = nullptr);
 
 }  // namespace prof

@@ -3,12 +3,30 @@
 // (docs/reference/capture-format.md); afterwards each text has one id.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
 #include "timeline/contents.hpp"
 
 namespace prof {
 
-// Replaces all references to duplicate ids, so that no two ids have the same text. Linear in names and records.
-// Temporary memory: some tens of bytes for each id.
-void give_each_name_one_id(capture_contents& contents);
+// Maps each duplicate id to the smallest id of the same text.
+class name_doubles {
+public:
+    explicit name_doubles(const std::unordered_map<std::uint32_t, std::string>& names);
+
+    bool any() const noexcept { return !first_ids_.empty(); }
+    void replace(std::uint32_t& id) const;
+    void replace(std::span<record> records) const;
+    const std::unordered_map<std::uint32_t, std::uint32_t>& first_ids() const noexcept { return first_ids_; }
+
+private:
+    std::unordered_map<std::uint32_t, std::uint32_t> first_ids_;
+};
+
+// Replaces all references to duplicate ids, so that no two ids have the same text; except in stored records, whose
+// reader does it. Linear in names and records. Temporary memory: some tens of bytes for each id.
+name_doubles give_each_name_one_id(capture_contents& contents);
 
 }  // namespace prof

@@ -51,8 +51,8 @@ thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_eve
     has_operators_ = out.property("pytorch") == "ops" || !out.property("modules").empty();
 }
 
-void thread_walk::visit(const record& r) {
-    now_ns_ = std::max(now_ns_, clock_->to_ns(r.ticks, at_));
+void thread_walk::visit(const record& r, std::int64_t ns) {
+    now_ns_ = ns;
     switch (r.kind) {
         case record_kind::range_push:
             open_range(r);

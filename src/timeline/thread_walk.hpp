@@ -6,6 +6,7 @@
 // non-innermost ranges go on without end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -46,7 +47,11 @@ public:
     thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, const parent_places& parents,
                 const tick_clock& clock, std::uint32_t thread);
 
-    void visit(const record& r);
+    // The time of the thread's next record. Never decreases.
+    std::int64_t time_of(const record& next) noexcept { return std::max(now_ns_, clock_->to_ns(next.ticks, at_)); }
+    // `ns`: time_of() the record.
+    void visit(const record& r, std::int64_t ns);
+    void visit(const record& r) { visit(r, time_of(r)); }
     // Records are missing here, with unknown pushes and pops. So nothing counts as open any more, and pops of ranges
     // opened before are ignored. The nesting is right again once the thread's outermost range has closed.
     void skip_hole();
@@ -57,8 +62,7 @@ public:
     // The present records are from a time in which nothing was recorded: they only describe graph nodes and the ranges
     // around them.
     bool outside_windows() const noexcept { return outside_windows_; }
-    // The time of the latest visited record.
-    std::int64_t now_ns() const noexcept { return now_ns_; }
+    std::uint32_t thread() const noexcept { return thread_; }
 
 private:
     std::size_t nesting_limit() const noexcept;

@@ -7,6 +7,7 @@
 #include "record/label.hpp"
 #include "timeline/build.hpp"
 #include "timeline/contents.hpp"
+#include "timeline/walked_thread.hpp"
 
 namespace prof {
 
@@ -27,7 +28,11 @@ std::string_view timeline::stream_name(std::uint32_t context, std::uint32_t stre
 }
 
 timeline load_timeline(const std::string& path, progress_observer* progress) {
-    return build_timeline(read_contents(path, progress));
+    try {
+        return build_timeline(read_compactly(path, progress));
+    } catch (const capture_has_changed&) {
+        return build_timeline(read_contents(path, progress));
+    }
 }
 
 std::optional<double> counter_value(const timeline& data, const timeline_mark& mark) {
