@@ -2,6 +2,7 @@
 #include "capture/codec.hpp"
 
 #include "base/error.hpp"
+#include "capture/fast_crc32.hpp"
 
 namespace prof {
 namespace {
@@ -14,6 +15,7 @@ Bytef* input_of(std::span<const std::byte> bytes) noexcept {
 }  // namespace
 
 std::uint32_t crc32_of(std::span<const std::byte> bytes) noexcept {
+    if (has_fast_crc32()) return fast_crc32(bytes);
     return static_cast<std::uint32_t>(crc32_z(0, input_of(bytes), bytes.size()));
 }
 

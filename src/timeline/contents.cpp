@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/large_memory.hpp"
 #include "capture/gpu_chunks.hpp"
 #include "capture/payload.hpp"
 #include "capture/recovery/process_state.hpp"
@@ -147,7 +148,7 @@ bool leave_in_file(capture_contents& contents, const chunk& added) {
 
 void reserve_work(capture_contents& contents, const capture_reader& reader) {
     contents.work.for_each([&]<typename TRecord>(gpu_work_of<TRecord>& work) {
-        work.ops.reserve(reader.payload_bytes_hint(gpu_chunk<TRecord>::chunk) / sizeof(TRecord));
+        reserve_large(work.ops, reader.payload_bytes_hint(gpu_chunk<TRecord>::chunk) / sizeof(TRecord));
     });
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/large_memory.hpp"
 #include "timeline/nearly_sorted.hpp"
 
 namespace prof {
@@ -53,7 +54,7 @@ bool comes_first(const timeline& data, const gpu_op& a, const gpu_op& b) noexcep
 class calls_by_key {
 public:
     explicit calls_by_key(const std::vector<timeline_api_call>& calls) : calls_(calls) {
-        order_.reserve(calls.size());
+        reserve_large(order_, calls.size());
         for (std::uint32_t i = 0; i < calls.size(); ++i) {
             if (calls[i].correlation != 0) order_.push_back(i);
         }
@@ -120,18 +121,18 @@ private:
 void link_launches(timeline& out) {
     calls_by_key calls(out.api_calls);
     for (gpu_op& op : out.ops) {
-        if (op.correlation != 0) op.launch = calls.launch_of(op);
+        if (op.correlation == 0) continue;
+        op.launch = calls.launch_of(op);
+        if (op.launch != npos) ++out.api_calls[op.launch].op_count;
     }
 }
 
 void group_by_launch(timeline& out) {
-    for (const gpu_op& op : out.ops) {
-        if (op.launch != npos) ++out.api_calls[op.launch].op_count;
-    }
     std::uint32_t next = 0;
     for (timeline_api_call& call : out.api_calls) {
         if (call.op_count != 0) call.first_op = std::exchange(next, next + call.op_count);
     }
+    reserve_large(out.ops_by_launch, next);
     out.ops_by_launch.resize(next);
     for (std::uint32_t i = 0; i < out.ops.size(); ++i) {
         const std::uint32_t launch = out.ops[i].launch;
@@ -167,6 +168,7 @@ void name_the_nameless(timeline& out, distinct_records<kernel_record>& kernels) 
 // Whether launches may have been captured into graphs without a trace. Such a launch leaves no GPU record either; only
 // the graph's node records reveal it. If graph work ran and no node is known, CUPTI did not give node ids.
 bool may_be_captured_unseen(const timeline& data) {
+    if (data.capture_begins.empty()) return false;
     const bool any_capture =
         std::any_of(data.api_calls.begin(), data.api_calls.end(),
                     [](const timeline_api_call& call) { return call.kind == api_class::begins_graph_capture; });

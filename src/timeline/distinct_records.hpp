@@ -36,7 +36,7 @@ public:
     // The index of the record that is like `r`, added if there was none. All that is only `r`'s own is 0 there.
     std::uint32_t index_of(const TRecord& r) {
         if (2 * records_.size() >= slots_.size()) grow();
-        std::uint32_t& slot = slot_of(common_part(r));
+        std::uint32_t& slot = slot_of(r);
         if (slot == npos) {
             slot = static_cast<std::uint32_t>(records_.size());
             records_.push_back(without_own(r));
@@ -61,7 +61,6 @@ public:
 private:
     static constexpr std::size_t words = (sizeof(TRecord) - common_offset<TRecord>) / sizeof(std::uint64_t);
     static_assert(common_offset<TRecord> % 8 == 0 && sizeof(TRecord) % 8 == 0);
-    using common = std::array<std::uint64_t, words + 1>;
 
     static std::uint64_t queued_ns(const TRecord& r) noexcept {
         if constexpr (requires { r.queued_ns; }) {
@@ -70,11 +69,11 @@ private:
             return 0;
         }
     }
-    static common common_part(const TRecord& r) noexcept {
-        common out;
-        std::memcpy(out.data(), reinterpret_cast<const std::byte*>(&r) + common_offset<TRecord>, 8 * words);
-        out[words] = queued_ns(r);
-        return out;
+    static const std::byte* common_part(const TRecord& r) noexcept {
+        return reinterpret_cast<const std::byte*>(&r) + common_offset<TRecord>;
+    }
+    static bool are_alike(const TRecord& a, const TRecord& b) noexcept {
+        return std::memcmp(common_part(a), common_part(b), 8 * words) == 0 && queued_ns(a) == queued_ns(b);
     }
     static TRecord without_own(const TRecord& r) noexcept {
         TRecord out = r;
@@ -84,20 +83,24 @@ private:
     }
 
     // Four chains of multiplications instead of one, which the processor runs beside each other.
-    static std::size_t hash(const common& of) noexcept {
+    static std::size_t hash(const TRecord& r) noexcept {
         constexpr std::uint64_t odd = 0x9E37'79B9'7F4A'7C15;  // 2^64 divided by the golden ratio
         std::array<std::uint64_t, 4> chains{};
-        for (std::size_t i = 0; i < of.size(); ++i) chains[i % 4] = (chains[i % 4] ^ of[i]) * odd;
-        std::uint64_t out = 0;
+        for (std::size_t i = 0; i < words; ++i) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, common_part(r) + 8 * i, 8);
+            chains[i % 4] = (chains[i % 4] ^ word) * odd;
+        }
+        std::uint64_t out = queued_ns(r);
         for (const std::uint64_t chain : chains) out = (out ^ chain ^ chain >> 32) * odd;
         return static_cast<std::size_t>(out >> 32);
     }
 
-    // The slot of the record with this part, or the free one that it would take.
-    std::uint32_t& slot_of(const common& wanted) noexcept {
+    // The slot of the record that is like `r`, or the free one that it would take.
+    std::uint32_t& slot_of(const TRecord& r) noexcept {
         const std::size_t mask = slots_.size() - 1;
-        std::size_t at = hash(wanted) & mask;
-        while (slots_[at] != npos && common_part(records_[slots_[at]]) != wanted) at = (at + 1) & mask;
+        std::size_t at = hash(r) & mask;
+        while (slots_[at] != npos && !are_alike(records_[slots_[at]], r)) at = (at + 1) & mask;
         return slots_[at];
     }
 
@@ -108,7 +111,7 @@ private:
 
     void fill_slots() {
         std::fill(slots_.begin(), slots_.end(), npos);
-        for (std::uint32_t i = 0; i < records_.size(); ++i) slot_of(common_part(records_[i])) = i;
+        for (std::uint32_t i = 0; i < records_.size(); ++i) slot_of(records_[i]) = i;
     }
 
     std::vector<TRecord> records_;

@@ -46,6 +46,8 @@ bool may_be_of_body(const gpu_op& op) noexcept { return static_cast<std::uint32_
 
 template <typename TRecord>
 void take_bodies(graphs_by_key& graphs, gpu_work_of<TRecord>& work) {
+    const auto is_of_graph = [](const TRecord& r) { return r.graph_id != 0; };
+    if (std::none_of(work.details.records().begin(), work.details.records().end(), is_of_graph)) return;
     for (gpu_op& op : work.ops) {
         if (!may_be_of_body(op) || op.start_ns == 0) continue;
         const TRecord& r = work.detail(op);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/projection/op_class.hpp"
 
+#include <unordered_map>
+
 namespace prof {
 
 std::string_view to_string(op_class value) noexcept {
@@ -26,11 +28,14 @@ bool is_communication_kernel(std::string_view symbol) noexcept {
            name.find("ncclDevKernel") != std::string_view::npos;
 }
 
-op_class op_classifier::operator()(const gpu_op& op) {
-    if (op.kind != op_kind::kernel) return op_class::memory;
-    const auto [found, is_new] = by_name_.try_emplace(data_->kernels[op.detail].name, op_class::compute);
-    if (is_new && is_communication_kernel(data_->kernel_symbol(op))) found->second = op_class::communication;
-    return found->second;
+op_classifier::op_classifier(const timeline& data) {
+    by_detail_.reserve(data.kernels.size());
+    std::unordered_map<std::uint32_t, op_class> by_name;
+    for (const kernel_record& kernel : data.kernels) {
+        const auto [found, is_new] = by_name.try_emplace(kernel.name, op_class::compute);
+        if (is_new && is_communication_kernel(data.name(kernel.name))) found->second = op_class::communication;
+        by_detail_.push_back(found->second);
+    }
 }
 
 }  // namespace prof

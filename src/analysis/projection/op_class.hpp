@@ -7,7 +7,7 @@
 
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 #include "timeline/timeline.hpp"
 
@@ -20,15 +20,16 @@ std::string_view to_string(op_class value) noexcept;
 // `symbol`: as CUPTI gives it, mangled or not.
 bool is_communication_kernel(std::string_view symbol) noexcept;
 
-// Caches the class of each kernel name. One thread.
+// Linear in the distinct kernels of the timeline once, then a look-up.
 class op_classifier {
 public:
-    explicit op_classifier(const timeline& data) noexcept : data_(&data) {}
-    op_class operator()(const gpu_op& op);
+    explicit op_classifier(const timeline& data);
+    op_class operator()(const gpu_op& op) const noexcept {
+        return op.kind == op_kind::kernel ? by_detail_[op.detail] : op_class::memory;
+    }
 
 private:
-    const timeline* data_;
-    std::unordered_map<std::uint32_t, op_class> by_name_;
+    std::vector<op_class> by_detail_;  // by index into timeline::kernels
 };
 
 }  // namespace prof
