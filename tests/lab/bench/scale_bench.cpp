@@ -166,7 +166,7 @@ int run(int argc, char** argv) {
     fmt::print("{} records, {:.1f} MB\n", put_in.records, static_cast<double>(put_in.bytes) / 1e6);
 
     stages timed(put_in.records);
-    capture_contents contents = timed.run("read", [&] { return read_contents(path); });
+    capture_contents contents = timed.run("read", [&] { return read_compactly(path); });
     if (given.empty()) std::filesystem::remove(path);
     const timeline data = timed.run("timeline", [&] { return build_timeline(std::move(contents)); });
     const attribution att = timed.run("attribution", [&] { return attribute(data); });
