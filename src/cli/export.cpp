@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
+#include "analysis/selection/selected_part.hpp"
 #include "base/display_text.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
@@ -65,15 +67,20 @@ export_command::export_command(command_arguments& arguments) : format_(compresse
              "json.gz (default) or json, of traces whose names are not given, and of standard output")
         .value("FORMAT")
         .takes(one_of({compressed, plain}));
+    part_.add_to(arguments);
     flags_.add_to(arguments);
 }
 
 trace_counts export_command::write(const timeline& data, const std::string& name, const std::string& place,
                                    const progress_display& progress) const {
     progress_line writing(progress, "writing the trace of " + name);
-    const attribution att = attribute(data, flags_.options());
-    if (place != to_standard_output) return write_chrome_trace(data, att, place, &writing);
-    return write_to_standard_output(data, att, trace_file_name(name, format_), format_ == compressed, writing);
+    std::optional<selected_part> part;
+    if (part_.request().is_part())
+        part.emplace(data, projection_options{.attribution = flags_.options()}, part_.request(), false);
+    const timeline& shown = part ? part->data() : data;
+    const attribution att = part ? part->att() : attribute(data, flags_.options());
+    if (place != to_standard_output) return write_chrome_trace(shown, att, place, &writing);
+    return write_to_standard_output(shown, att, trace_file_name(name, format_), format_ == compressed, writing);
 }
 
 int export_command::operator()() const {
@@ -92,17 +99,22 @@ int export_command::operator()() const {
     const progress_display progress;
     capture_remarks remarks{note_weight::warning, note_weight::heading};
     int status = inputs.all_found ? exit_ok : exit_failure;
+    parts_not_found without;
     for (std::size_t i = 0; i < places.size(); ++i) {
         try {
             const std::string& file = inputs.files[i];
-            const timeline data = load_input(file, progress);
+            timeline data = load_input(file, progress);
+            part_.count_steps(data);
             remarks.add(data, file);
             print_counts(places[i], write(data, file, places[i], progress));
+        } catch (const nothing_selected& failure) {
+            without.add(inputs.files[i], failure.what());
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;
         }
     }
+    if (!without.report(places.size())) status = exit_failure;
     remarks.print();
     return status;
 }

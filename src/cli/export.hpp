@@ -8,6 +8,7 @@
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/progress.hpp"
+#include "cli/selection_flags.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "timeline/timeline.hpp"
 
@@ -31,6 +32,7 @@ private:
     std::string output_;
     std::string format_;
     attribution_flags flags_;
+    selection_flags part_;
 };
 
 }  // namespace prof

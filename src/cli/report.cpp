@@ -81,6 +81,7 @@ report_command::report_command(command_arguments& arguments) {
         .takes(one_of({"full", "short", "mangled"}))
         .value("STYLE")
         .group(title_of_tables);
+    part_.add_to(arguments);
     flags_.add_to(arguments);
     const option& fold = *find_option("fold");
     const auto parse_fold = [this, &fold](const std::string& text) { return fold.parse(options_, text); };
@@ -143,6 +144,7 @@ int report_command::operator()() const {
     settings.projected.fold = options_.fold;
     if (no_fold_) settings.projected.fold.mode = fold_mode::none;
     settings.projected.attribution = flags_.options();
+    settings.selection = part_.request();
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 
     const report_format& format = *find_report_format(format_);
@@ -156,16 +158,21 @@ int report_command::operator()() const {
                                                                .outline = !inputs.are_listed});
     const progress_display progress;
     int status = inputs.all_found ? exit_ok : exit_failure;
+    parts_not_found without;
     for (const std::string& file : inputs.files) {
         try {
-            const timeline data = load_input(file, progress);
+            timeline data = load_input(file, progress);
             const progress_line computing(progress, "computing the reports of " + file);
+            part_.count_steps(data);
             writer->add(reports_of(data, file, settings, kinds, format.is_for_people));
+        } catch (const nothing_selected& failure) {
+            without.add(file, failure.what());
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;
         }
     }
+    if (!without.report(inputs.files.size())) status = exit_failure;
     write_text(writer->text(), output);
     return status;
 }

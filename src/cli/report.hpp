@@ -10,6 +10,7 @@
 #include "analysis/reports/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
+#include "cli/selection_flags.hpp"
 #include "export/report/report_writer.hpp"
 #include "options/options.hpp"
 
@@ -31,6 +32,7 @@ private:
     std::string output_;
     std::string kernel_names_ = "full";
     attribution_flags flags_;
+    selection_flags part_;
     std::uint32_t depth_ = UINT32_MAX;
     session_options options_;  // fold, rows
     bool no_fold_ = false;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -85,11 +86,16 @@ result<report_settings> parse_report_settings(const char* const* settings) {
 
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                              std::span<const report_kind* const> reports, bool for_people) {
-    return make_document({.data = data,
+    std::optional<selected_part> part;
+    if (settings.selection.is_part()) part.emplace(data, settings.projected, settings.selection);
+    const timeline& shown = part ? part->data() : data;
+    return make_document({.data = shown,
                           .capture = path,
                           .names = settings.names,
-                          .hidden = hidden_domains(data, settings.projected.attribution.domains),
+                          .hidden = hidden_domains(shown, settings.projected.attribution.domains),
                           .projected = settings.projected,
+                          .att = part ? &part->att() : nullptr,
+                          .selected = part ? &*part : nullptr,
                           .for_people = for_people,
                           .deepest = settings.deepest,
                           .rows = for_people ? settings.rows : SIZE_MAX,

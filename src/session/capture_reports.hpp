@@ -11,6 +11,7 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/kernel_names.hpp"
 #include "analysis/reports/reports.hpp"
+#include "analysis/selection/selection_request.hpp"
 #include "base/outcome.hpp"
 #include "timeline/timeline.hpp"
 
@@ -22,7 +23,8 @@ timeline load_capture(const std::string& path, progress_observer* progress = nul
 struct report_settings {
     projection_options projected{};
     kernel_name_style names = kernel_name_style::full;
-    std::string sort{};  // these two as in report_input
+    selection_request selection{};  // its step_range must have been applied to the timeline (step_marks.hpp)
+    std::string sort{};             // these two as in report_input
     std::size_t limit = SIZE_MAX;
     // Of documents for people only.
     std::uint32_t deepest = UINT32_MAX;
@@ -35,7 +37,7 @@ struct report_settings {
 // has no influence.
 result<report_settings> parse_report_settings(const char* const* settings);
 
-// These reports of the timeline of the capture at `path`.
+// These reports of the timeline of the capture at `path`. Throws nothing_selected (step_choice.hpp).
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                              std::span<const report_kind* const> reports, bool for_people);
 

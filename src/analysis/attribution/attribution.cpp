@@ -27,7 +27,10 @@ constexpr std::size_t nodes_a_record = 16;
 class attributor {
 public:
     attributor(const timeline& data, const attribution_options& options)
-        : data_(data), domains_(options.domains), rule_(data, options.adopt_pattern, out_.extra_nodes) {
+        : data_(data),
+          domains_(options.domains),
+          places_operators_(options.places_operators),
+          rule_(data, options.adopt_pattern, out_.extra_nodes) {
         const bool any_outside = std::any_of(data.graph_nodes.begin(), data.graph_nodes.end(),
                                              [](const timeline_graph_node& node) { return node.outside_windows; });
         if (any_outside) context_rule_.emplace(data, options.adopt_pattern, out_.extra_nodes, true);
@@ -107,22 +110,27 @@ private:
     void find_first_work() {
         first_work_.assign(data_.ranges.size(), nullptr);
         for (const timeline_api_call& call : data_.api_calls) {
-            if (call.op_count == 0 || call.open == npos || !rule_.works_for_others(call.thread)) continue;
-            const gpu_op*& first = first_work_[root_[innermost(call.open)]];
-            if (first == nullptr) first = &first_op(call);
+            if (call.op_count == 0 || !rule_.works_for_others(call.thread)) continue;
+            if (call.open != npos) add_first_work(innermost(call.open), first_op(call));
+            if (places_operators_ && call.torch_open != npos) {
+                add_first_work(data_.torch_nodes[call.torch_open].range, first_op(call));
+            }
         }
         // Captured work ran later, on some stream.
         for (const gpu_op& op : data_.ops) {
             if (op.graph_node >= data_.graph_nodes.size()) continue;
             const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
             if (op.launch == npos || node.open == npos || !rule_.works_for_others(node.thread)) continue;
-            const gpu_op*& first = first_work_[root_[innermost(node.open)]];
-            if (first == nullptr) first = &op;
+            add_first_work(innermost(node.open), op);
         }
+    }
+    void add_first_work(std::uint32_t range, const gpu_op& op) {
+        const gpu_op*& first = first_work_[root_[range]];
+        if (first == nullptr) first = &op;
     }
 
     bool may_be_adopted(const timeline_range& range) const noexcept {
-        return range.style != range_style::start_end && range.takes_part() &&
+        return range.style != range_style::start_end && (places_operators_ || range.takes_part()) &&
                (range.works_for != npos || rule_.works_for_others(range.thread));
     }
 
@@ -370,6 +378,7 @@ private:
 
     const timeline& data_;
     const domain_filter& domains_;
+    bool places_operators_;
     attribution out_;
     adoption_rule rule_;
     std::optional<adoption_rule> context_rule_;  // for graph nodes that were captured while nothing was recorded

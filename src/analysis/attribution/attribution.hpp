@@ -23,6 +23,9 @@ struct attribution_options {
     // range that is open there. "" switches this off; what threads declare themselves (timeline::work_parents) stays
     // valid.
     std::string adopt_pattern = "pt_autograd_*";
+    // PyTorch's operators and calls of modules are placed, too: `parent` of one that is outermost on a thread that
+    // works for another is the range there. Else it is npos.
+    bool places_operators = false;
     // Adoption is decided with all ranges; ranges of hidden domains are removed afterwards.
     domain_filter domains{};
 };
@@ -75,6 +78,10 @@ struct attribution {
     std::vector<open_node> extra_nodes;
     // Domains whose ranges have no rows and own nothing.
     hidden_domains hidden;
+    // Of a part of a timeline (analysis/selection): by range and by replayed range, 1 if its row has its name as it is,
+    // since that was so in the whole. Empty: the timeline decides (projection/row_tree.hpp).
+    std::vector<std::uint8_t> keeps_name;
+    std::vector<std::uint8_t> replayed_keeps_name;
 };
 
 attribution attribute(const timeline& data, const attribution_options& options = {});

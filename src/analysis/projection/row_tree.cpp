@@ -8,10 +8,15 @@ namespace prof {
 
 row_tree::row_tree(const timeline& data, const attribution& att, const fold_rule& rule)
     : data_(data), att_(att), rule_(rule), segment_of_(data) {
+    const bool is_decided = !att.keeps_name.empty() && rule_.mode == fold_mode::counters;
+    if (is_decided) {
+        keeps_name_ = att.keeps_name;
+        replayed_keeps_name_ = att.replayed_keeps_name;
+    }
     build();
     if (rule_.mode == fold_mode::none) return;
     count_names();
-    if (rule_.mode == fold_mode::counters) keep_different_things_apart();
+    if (rule_.mode == fold_mode::counters && !is_decided) keep_different_things_apart();
 }
 
 void row_tree::build() {
@@ -64,8 +69,6 @@ void row_tree::keep_different_things_apart() {
     replayed_keeps_name_ = of_nodes(node_of_replayed_);
     build();
     count_names();
-    keeps_name_ = {};
-    replayed_keeps_name_ = {};
 }
 
 // The adopting range may have opened in the same nanosecond and come later in order, so parents are placed first.

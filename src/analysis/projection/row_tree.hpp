@@ -47,6 +47,10 @@ public:
     std::uint32_t node_of(std::uint32_t range) const noexcept { return node_of_[range]; }
     // By replayed range.
     std::uint32_t node_of_replayed(std::uint32_t index) const noexcept { return node_of_replayed_[index]; }
+    // By range and by replayed range: 1 if its row keeps the numbers in its name because they name different things.
+    // Empty if none does.
+    const std::vector<std::uint8_t>& keeps_name() const noexcept { return keeps_name_; }
+    const std::vector<std::uint8_t>& replayed_keeps_name() const noexcept { return replayed_keeps_name_; }
     // self_of(): the node with the operation's self time. fixed_of(): the fixed node for which it counts in addition to
     // its ranges; npos: none.
     std::uint32_t self_of(std::size_t op) const noexcept;
@@ -90,8 +94,6 @@ private:
     std::unordered_map<std::uint64_t, segments_of_name> segments_of_name_;  // key: domain << 32 | name
     // parent node << 32 | segment << 2 | is observed << 1 | is captured → node
     std::unordered_map<std::uint64_t, std::uint32_t> children_;
-    // While the tree is built for the second time, by range and by replayed range: whether it keeps its name. Else
-    // empty.
     std::vector<std::uint8_t> keeps_name_;
     std::vector<std::uint8_t> replayed_keeps_name_;
 };

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
@@ -28,12 +29,20 @@ std::string show_xla_phases(timeline& data);
 class shown_timeline {
 public:
     shown_timeline(const timeline& data, const projection_options& options);
+    // As it is: it has its phases, or is shown without.
+    static shown_timeline as_it_is(const timeline& data, std::string step_function = {}) {
+        shown_timeline out{data};
+        out.step_function_ = std::move(step_function);
+        return out;
+    }
 
     const timeline& data() const noexcept { return changed_ ? *changed_ : original_; }
     bool is_changed() const noexcept { return changed_.has_value(); }
     const std::string& step_function() const noexcept { return step_function_; }
 
 private:
+    explicit shown_timeline(const timeline& data) : original_(data) {}
+
     const timeline& original_;
     std::optional<timeline> changed_;
     std::string step_function_;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -29,7 +30,9 @@ public:
     explicit death_rows(const report_input& input)
         : input_(input),
           data_(input.data),
-          att_(attribute(input.data, input.projected.attribution)),
+          made_(input.att == nullptr ? std::optional(attribute(input.data, input.projected.attribution))
+                                     : std::nullopt),
+          att_(made_ ? *made_ : *input.att),
           segment_of_(input.data) {}
 
     void add_open_ranges(table& out) {
@@ -86,7 +89,8 @@ private:
 
     const report_input& input_;
     const timeline& data_;
-    attribution att_;
+    std::optional<attribution> made_;
+    const attribution& att_;
     path_segments segment_of_;
     text_budget texts_;
     std::unordered_map<std::uint32_t, std::string> paths_;  // by range

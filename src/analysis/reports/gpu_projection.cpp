@@ -381,7 +381,9 @@ void add_rows(projection_table& to, const std::vector<projection_row>& rows, std
 }  // namespace
 
 projected_timeline::projected_timeline(const report_input& input)
-    : shown_(input.data, input.projected), given_(input.att) {
+    : shown_(input.selected != nullptr ? shown_timeline::as_it_is(input.data, input.selected->step_function())
+                                       : shown_timeline(input.data, input.projected)),
+      given_(input.att) {
     if (given_ == nullptr || shown_.is_changed()) made_ = attribute(shown_.data(), input.projected.attribution);
 }
 
@@ -430,11 +432,20 @@ report_part gpu_projection_part(const projection& projected, std::optional<step_
     return out;
 }
 
+// Of a part the whole steps in it; of single ranges there are no steps.
+static std::optional<step_figures> steps_of(const projected_timeline& shown, const report_input& input) {
+    const selected_part* const part = input.selected;
+    if (part == nullptr) return measure_steps(shown.data(), shown.att(), shown.step_function());
+    if (part->has_ranges()) return {};
+    return measure_steps(
+        part->whole(), part->whole_att(), part->step_function(),
+        [part](std::int64_t start_ns, std::int64_t end_ns) { return part->has_time(start_ns, end_ns); });
+}
+
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input) {
     std::optional<row_limits> for_people;
     if (input.for_people) for_people = row_limits{.most = input.rows, .deepest = input.deepest};
-    return gpu_projection_part(project(shown.data(), shown.att(), input.projected),
-                               measure_steps(shown.data(), shown.att(), shown.step_function()), for_people);
+    return gpu_projection_part(project(shown.data(), shown.att(), input.projected), steps_of(shown, input), for_people);
 }
 
 report_part gpu_projection_report(const report_input& input) {

@@ -122,14 +122,18 @@ private:
 
 class module_meter {
 public:
-    module_meter(const timeline& data, const attribution& att)
-        : data_(data), att_(att), calls_(data), xla_(find_xla_operations(data)) {}
+    module_meter(const timeline& data, const attribution& att, const kept_entities* kept)
+        : data_(data), att_(att), kept_(kept), calls_(data), xla_(find_xla_operations(data)) {}
 
     bool is_recorded() const { return !calls_.empty() || !xla_.paths.empty(); }
     void run(module_times& phases) {
-        for (const std::uint32_t call : calls_.calls()) add_call(call);
+        for (const std::uint32_t call : calls_.calls()) {
+            if (has_range(call)) add_call(call);
+        }
         for (const std::uint32_t node : calls_.nodes()) add_node(node);
-        for (std::uint32_t i = 0; i < data_.ops.size() && !calls_.empty(); ++i) add_op(i, phases);
+        for (std::uint32_t i = 0; i < data_.ops.size() && !calls_.empty(); ++i) {
+            if (has_op(i)) add_op(i, phases);
+        }
         add_xla(phases);
         tree.add_up();
     }
@@ -137,6 +141,9 @@ public:
     tree_builder tree;
 
 private:
+    bool has_range(std::uint32_t range) const { return kept_ == nullptr || kept_->ranges[range] != 0; }
+    bool has_op(std::size_t op) const { return kept_ == nullptr || kept_->ops[op] != 0; }
+
     std::uint32_t tree_node_of_call(std::uint32_t call) {
         return tree.node_of(call == npos ? outside_name : data_.name(data_.ranges[call].name));
     }
@@ -170,6 +177,7 @@ private:
     }
     void add_node(std::uint32_t node) {
         makers_.emplace(node, calls_.maker_of(node));
+        if (!has_range(node)) return;
         tree_node& of = tree.at(tree_node_of(makers_.at(node)));
         of.self[static_cast<std::size_t>(module_work::backward)].host_ns += calls_.self_ns(node);
     }
@@ -227,7 +235,7 @@ private:
         for (std::size_t i = 0; i < xla_.ops.size(); ++i) {
             const xla_operations::entry& op = xla_.ops[i];
             const auto work = work_of_operation(op);
-            if (!work || op.path == npos) continue;
+            if (!work || op.path == npos || !has_op(i)) continue;
             const std::string& path = xla_.paths[op.path];
             if (!op.computes_gradients && !with_scopes.contains(function_of(path))) continue;
             module_time& self =
@@ -258,6 +266,7 @@ private:
 
     const timeline& data_;
     const attribution& att_;
+    const kept_entities* kept_;
     module_calls calls_;
     xla_operations xla_;
     std::unordered_map<std::uint32_t, maker_of_node> makers_;
@@ -417,9 +426,9 @@ table_column time_column(std::string key, std::string title, int importance = 0)
 
 }  // namespace
 
-module_table measure_modules(const timeline& data, const attribution& att, bool fold) {
+module_table measure_modules(const timeline& data, const attribution& att, bool fold, const kept_entities* kept) {
     module_table out;
-    module_meter meter(data, att);
+    module_meter meter(data, att, kept);
     out.is_recorded = meter.is_recorded();
     if (!out.is_recorded) return out;
     meter.run(out.phases);
@@ -430,8 +439,11 @@ module_table measure_modules(const timeline& data, const attribution& att, bool 
 table modules_report(const report_input& input) {
     attribution_options options = input.projected.attribution;
     options.domains = {};  // the phases are needed, shown or not
+    // A part may lack the phases around what it has, so modules are found in the whole.
+    const timeline& data = input.selected == nullptr ? input.data : input.selected->recorded();
     const module_table modules =
-        measure_modules(input.data, attribute(input.data, options), input.projected.fold.mode != fold_mode::none);
+        measure_modules(data, attribute(data, options), input.projected.fold.mode != fold_mode::none,
+                        input.selected == nullptr ? nullptr : &input.selected->kept());
 
     const bool is_gpu_shown = gpu_ns(modules.phases) > 0;
     const bool has_calls =

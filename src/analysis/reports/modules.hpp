@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/selection/part_of_timeline.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -44,6 +45,8 @@ struct module_table {
     bool is_recorded = false;      // else the rows are empty
 };
 
-module_table measure_modules(const timeline& data, const attribution& att, bool fold);
+// `kept`: of a part, what it has of the timeline; null: all.
+module_table measure_modules(const timeline& data, const attribution& att, bool fold,
+                             const kept_entities* kept = nullptr);
 
 }  // namespace prof

@@ -17,6 +17,10 @@ report_part part_of(table of) {
 
 bool is_shown(const table& of) noexcept { return of.shows_if_empty || !of.rows.empty(); }
 
+std::string line_of_selection(const capture_heading& capture) {
+    return capture.selection ? "selected: " + terminal_safe(selection_line(*capture.selection)) : std::string();
+}
+
 std::vector<std::string> all_notes(const capture_heading& capture) {
     std::vector<std::string> out = capture.warnings;
     out.insert(out.end(), capture.facts.begin(), capture.facts.end());

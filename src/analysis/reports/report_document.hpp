@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/reports/table.hpp"
+#include "analysis/selection/selected_part.hpp"
 #include "analysis/steps/step_figures.hpp"
 
 namespace prof {
@@ -39,6 +40,7 @@ struct capture_heading {
     std::string command{};  // its command line; "" if that is not known
     std::string windows{};  // the part of the run that was recorded; "" if it is all of it
     captured_process process{};
+    std::optional<selection_facts> selection{};      // the part that the reports show; none: all
     std::map<std::string, std::uint64_t> dropped{};  // records by cause
     std::vector<std::string> warnings{};             // what the numbers lack; above the tables
     std::vector<std::string> facts{};                // what was recorded and how it ended; above the tables, too
@@ -68,6 +70,8 @@ report_part part_of(table of);  // a report that is one table
 bool is_shown(const table& of) noexcept;
 // Warnings, facts and notes, in this order.
 std::vector<std::string> all_notes(const capture_heading& capture);
+// "selected: range backward; 1,850 of 4,575 GPU operations", ready for a terminal; "" if the reports show all.
+std::string line_of_selection(const capture_heading& capture);
 // The lines above the reports: "warning: " and what the numbers lack, then what was recorded. Ready for a terminal.
 std::vector<std::string> lines_above(const capture_heading& capture);
 // The lines below the reports: the notes of the capture, and those of the reports. Ready for a terminal.

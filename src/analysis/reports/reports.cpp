@@ -94,10 +94,15 @@ namespace {
 
 // With what the request itself has in vain.
 capture_heading heading_of(const report_input& input) {
-    capture_heading out = heading_of(input.data, input.capture);
-    for (std::string& line : patterns_in_vain(input.data, input.projected.attribution.domains)) {
+    const selected_part* const part = input.selected;
+    const timeline& whole = part == nullptr ? input.data : part->recorded();
+    capture_heading out = heading_of(whole, input.capture);
+    for (std::string& line : patterns_in_vain(whole, input.projected.attribution.domains)) {
         out.warnings.push_back(std::move(line));
     }
+    if (part == nullptr) return out;
+    out.selection = part->facts();
+    out.warnings.insert(out.warnings.end(), part->facts().in_vain.begin(), part->facts().in_vain.end());
     return out;
 }
 

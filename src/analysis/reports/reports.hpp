@@ -16,6 +16,7 @@
 #include "analysis/reports/kernel_names.hpp"
 #include "analysis/reports/report_document.hpp"
 #include "analysis/reports/table.hpp"
+#include "analysis/selection/selected_part.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -28,6 +29,8 @@ struct report_input {
     projection_options projected{};  // of reports that apply adoption
     // The timeline's attribution with projected.attribution, where the caller has it: that saves making it.
     const attribution* att = nullptr;
+    // Set if `data` and `att` are those of a part. Headings are of the whole.
+    const selected_part* selected = nullptr;
     // The tables are for people: a projection has the rows within the limits below and sums of the others
     // (row_fold.hpp). Without it a projection has all rows and the columns for programs only.
     bool for_people = false;

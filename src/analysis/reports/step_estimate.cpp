@@ -11,7 +11,7 @@
 #include "analysis/projection/row_fold.hpp"
 #include "analysis/projection/row_tree.hpp"
 #include "analysis/projection/segment.hpp"
-#include "analysis/projection/xla_phases.hpp"
+#include "analysis/reports/gpu_projection.hpp"
 #include "analysis/reports/reports.hpp"
 #include "analysis/steps/captured_steps.hpp"
 
@@ -266,9 +266,8 @@ table steps_table(const step_estimate& of) {
 }
 
 table steps_report(const report_input& input) {
-    const shown_timeline shown{input.data, input.projected};
-    const attribution att = attribute(shown.data(), input.projected.attribution);
-    return steps_table(estimate_steps(shown.data(), att, input.projected.fold));
+    const projected_timeline shown(input);
+    return steps_table(estimate_steps(shown.data(), shown.att(), input.projected.fold));
 }
 
 }  // namespace prof

@@ -20,20 +20,6 @@ bool has_own_steps(const timeline& data, const hidden_domains& hidden) {
     });
 }
 
-std::vector<numbered_step> counted_steps(const timeline& data, const hidden_domains& hidden) {
-    std::vector<numbered_step> out;
-    for (const timeline_mark& mark : data.marks) {
-        if (!begins_step(data, mark) || hidden.contains(mark.domain)) continue;
-        if (!out.empty()) out.back().end_ns = std::min(out.back().end_ns, mark.time_ns);
-        const std::int64_t end_ns = data.windows[window_at(data.windows, mark.time_ns)].end_ns;
-        out.push_back({.start_ns = mark.time_ns,
-                       .end_ns = std::max(end_ns, mark.time_ns),
-                       .number = mark.payload,
-                       .thread = mark.thread});
-    }
-    return out;
-}
-
 std::vector<numbered_step> observed_steps(const timeline& data, const hidden_domains& hidden) {
     std::vector<numbered_step> out;
     // A StepTraceAnnotation's range covers only the time in which the host dispatches a step to the GPU.
@@ -53,6 +39,20 @@ std::vector<numbered_step> observed_steps(const timeline& data, const hidden_dom
 }
 
 }  // namespace
+
+std::vector<numbered_step> counted_steps(const timeline& data, const hidden_domains& hidden) {
+    std::vector<numbered_step> out;
+    for (const timeline_mark& mark : data.marks) {
+        if (!begins_step(data, mark) || hidden.contains(mark.domain)) continue;
+        if (!out.empty()) out.back().end_ns = std::min(out.back().end_ns, mark.time_ns);
+        const std::int64_t end_ns = data.windows[window_at(data.windows, mark.time_ns)].end_ns;
+        out.push_back({.start_ns = mark.time_ns,
+                       .end_ns = std::max(end_ns, mark.time_ns),
+                       .number = mark.payload,
+                       .thread = mark.thread});
+    }
+    return out;
+}
 
 numbered_steps number_steps(const timeline& data, const hidden_domains& hidden) {
     if (has_own_steps(data, hidden)) return {};

@@ -24,8 +24,11 @@ struct numbered_steps {
     std::vector<numbered_step> steps;  // by start_ns; without overlap
 };
 
-// The steps counted by prof_step or step_range, each until the next one or until its window ends. If there are none,
-// the phases "step", numbered from 0. None if the program has ranges ProfilerStep#N of its own.
+// The steps counted by prof_step or step_range, each until the next one or until its window ends.
+std::vector<numbered_step> counted_steps(const timeline& data, const hidden_domains& hidden = {});
+
+// The counted steps. If there are none, the phases "step", numbered from 0. None if the program has ranges
+// ProfilerStep#N of its own.
 numbered_steps number_steps(const timeline& data, const hidden_domains& hidden = {});
 
 }  // namespace prof

@@ -275,9 +275,10 @@ std::string_view step_witness_name(std::uint32_t witness) noexcept {
     }
 }
 
-std::optional<step_figures> measure_steps(const timeline& data, const attribution& att,
-                                          std::string_view step_function) {
+std::optional<step_figures> measure_steps(const timeline& data, const attribution& att, std::string_view step_function,
+                                          const step_filter& counts) {
     whole_steps found = step_finder(data, att, !step_function.empty()).run();
+    if (counts) std::erase_if(found.steps, [&](const whole_step& of) { return !counts(of.start_ns, of.end_ns); });
     step_figures out;
     // The first step includes one-time work: libraries are loaded, kernels compiled and tuned, memory allocated.
     out.is_first = found.steps.size() == 1 && found.steps.front().is_first;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,8 +52,9 @@ struct step_figures {
 };
 
 // Nothing if the capture has no whole step. `step_function`: that of a shown_timeline (xla_phases.hpp); `data` must
-// then be its timeline.
+// then be its timeline. `counts`: whether a step from start_ns to end_ns is counted; empty: all are.
+using step_filter = std::function<bool(std::int64_t start_ns, std::int64_t end_ns)>;
 std::optional<step_figures> measure_steps(const timeline& data, const attribution& att,
-                                          std::string_view step_function = {});
+                                          std::string_view step_function = {}, const step_filter& counts = {});
 
 }  // namespace prof

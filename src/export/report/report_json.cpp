@@ -101,10 +101,26 @@ private:
     json all_ = json::array();
 };
 
+// What was asked for, and what it came to.
+json selection_json(const selection_facts& of) {
+    const auto text = [](const std::string& given) { return given.empty() ? json() : json(printable(given)); };
+    json ranges = json::array();
+    for (const std::string& pattern : of.request.ranges) ranges.push_back(printable(pattern));
+    json times = json::array();
+    for (const time_span& span : of.times.list()) {
+        times.push_back({{"start_ns", span.start_ns}, {"end_ns", span.end_ns}});
+    }
+    return {{"ranges", std::move(ranges)},   {"steps", text(of.request.steps)},  {"skip_first", of.request.skip_first},
+            {"from", text(of.request.from)}, {"to", text(of.request.to)},        {"times", std::move(times)},
+            {"whole_steps", of.steps},       {"steps_in_capture", of.all_steps}, {"ops", of.ops},
+            {"ops_in_capture", of.all_ops}};
+}
+
 }  // namespace
 
 json report_json(const capture_heading& capture, const report_part& part) {
     json out = {{"report", part.name}, {"capture", printable(capture.path)}, {"process", process_json(capture)}};
+    if (capture.selection) out["selection"] = selection_json(*capture.selection);
     if (part.has_step) out["step"] = part.step ? step_json(*part.step) : json();
     for (const table& of : part.tables) {
         for (const auto& [key, total] : of.totals) out[key] = cell_json(total);

@@ -116,6 +116,7 @@ public:
         out_ += "# " + markdown(terminal_safe(capture.title)) + '\n';
         if (!capture.command.empty()) out_ += "\n    $ " + terminal_safe(capture.command) + '\n';
         if (!capture.windows.empty()) out_ += '\n' + markdown(capture.windows) + '\n';
+        if (capture.selection) out_ += '\n' + markdown(line_of_selection(capture)) + '\n';
         add_list(lines_above(capture));
         for (const report_part& part : document.parts) {
             if (part.step) add_list(lines_in(step_text(*part.step, {.width = any_width})));

@@ -41,6 +41,7 @@ std::string title_text(const capture_heading& capture, const text_layout& layout
     std::string out = styled(terminal_safe(capture.title), text_role::heading, layout.color) + '\n';
     if (!capture.command.empty()) out += shortened("$ " + terminal_safe(capture.command), layout.width) + '\n';
     if (!capture.windows.empty()) out += capture.windows + '\n';
+    if (capture.selection) out += wrapped(line_of_selection(capture), layout.width, "  ");
     return out + text_above(capture, layout);
 }
 

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/selection/part_of_timeline.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace prof {
+namespace {
+
+// Old index → new one; npos: not kept.
+std::vector<std::uint32_t> numbered(const std::vector<std::uint8_t>& kept) {
+    std::vector<std::uint32_t> out(kept.size(), npos);
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (kept[i] != 0) out[i] = next++;
+    }
+    return out;
+}
+
+std::uint32_t at(const std::vector<std::uint32_t>& map, std::uint32_t index) noexcept {
+    return index < map.size() ? map[index] : npos;
+}
+
+// Where lists of open ranges begin once the ranges that are not kept are taken out of them.
+struct list_heads {
+    std::vector<std::uint32_t> below{};      // by old node
+    std::vector<std::uint32_t> on_thread{};  // the same with what is set aside
+};
+
+class part_maker {
+public:
+    part_maker(const timeline& whole, attribution& att, const kept_entities& kept, const time_spans* times)
+        : whole_(whole), att_(att), kept_(kept), times_(times) {}
+
+    timeline run() {
+        range_is_kept_ = kept_.ranges;
+        keep_ranges_of_captures();
+        range_ = numbered(range_is_kept_);
+        call_ = numbered(kept_.calls);
+        op_ = numbered(kept_.ops);
+        copy_the_rest();
+        copy_ranges();
+        copy_lists();
+        copy_marks();
+        copy_ops();
+        copy_calls();
+        change_attribution();
+        if (times_ != nullptr) cut_windows();
+        return std::move(out_);
+    }
+
+private:
+    // A captured range needs the one that was open at the capture. It is no instance of its own if it is not kept.
+    void keep_ranges_of_captures() {
+        for (std::size_t i = 0; i < att_.replayed.size(); ++i) {
+            if (kept_.replayed[i] != 0) range_is_kept_[att_.replayed[i].range] = 1;
+        }
+    }
+
+    void copy_the_rest() {
+        out_.properties = whole_.properties;
+        out_.activities = whole_.activities;
+        out_.threads = whole_.threads;
+        out_.domains = whole_.domains;
+        out_.category_names = whole_.category_names;
+        out_.stream_names = whole_.stream_names;
+        out_.work_parents = whole_.work_parents;
+        out_.kernels = whole_.kernels;
+        out_.transfers = whole_.transfers;
+        out_.graphs = whole_.graphs;
+        out_.places = whole_.places;
+        out_.graph_nodes = whole_.graph_nodes;
+        out_.capture_begins = whole_.capture_begins;
+        out_.devices = whole_.devices;
+        out_.windows = whole_.windows;
+        out_.quality = whole_.quality;
+        out_.start_ns = whole_.start_ns;
+        out_.end_ns = whole_.end_ns;
+        out_.name_table = whole_.name_table;
+    }
+
+    // The nearest range above that is kept, by `parents`; else the constant at the end of the chain.
+    template <typename TParent>
+    std::uint32_t kept_above(std::uint32_t range, TParent&& parent_of) const {
+        std::uint32_t above = parent_of(range);
+        while (is_range(above) && kept_.ranges[above] == 0) above = parent_of(above);
+        return is_range(above) ? range_[above] : above;
+    }
+
+    void copy_ranges() {
+        for (std::uint32_t i = 0; i < whole_.ranges.size(); ++i) {
+            if (range_is_kept_[i] == 0) continue;
+            timeline_range& range = out_.ranges.emplace_back(whole_.ranges[i]);
+            range.parent = kept_above(i, [&](std::uint32_t of) { return whole_.ranges[of].parent; });
+            range.depth = range.parent == npos ? 0 : out_.ranges[range.parent].depth + 1;
+            if (kept_.ranges[i] == 0) range.style = range_style::graph_context;
+            if (times_ != nullptr && kept_.ranges[i] != 0) cut(range);
+        }
+    }
+
+    void cut(timeline_range& range) const {
+        const std::optional<time_span> inside = times_->cut(range.start_ns, range.end_ns);
+        if (!inside) {
+            range.start_ns = range.end_ns;
+            return;
+        }
+        range.open_at_start = range.open_at_start || inside->start_ns > range.start_ns;
+        range.start_ns = inside->start_ns;
+        range.end_ns = inside->end_ns;
+    }
+
+    // `nodes`: of the timeline, or with indices that go on from it the attribution's own.
+    void take_out(const std::vector<open_node>& nodes, std::vector<open_node>& to, list_heads& heads,
+                  std::uint32_t first = 0) const {
+        for (const open_node& old : nodes) {
+            const auto index = static_cast<std::uint32_t>(heads.below.size());
+            const std::uint32_t below = old.below < index ? old.below : npos;
+            const std::uint32_t next = below != npos ? below : old.aside < index ? old.aside : npos;
+            open_node node = old;
+            node.below = below == npos ? npos : heads.below[below];
+            const std::uint32_t on_thread = next == npos ? npos : heads.on_thread[next];
+            node.aside = node.below == npos ? on_thread : npos;
+            if (kept_.ranges[old.range] == 0) {
+                heads.below.push_back(node.below);
+                heads.on_thread.push_back(on_thread);
+                continue;
+            }
+            node.range = range_[old.range];
+            const auto place = static_cast<std::uint32_t>(first + to.size());
+            to.push_back(node);
+            heads.below.push_back(place);
+            heads.on_thread.push_back(place);
+        }
+    }
+
+    void copy_lists() {
+        take_out(whole_.open_nodes, out_.open_nodes, open_);
+        take_out(whole_.torch_nodes, out_.torch_nodes, torch_);
+        for (work_parent& parent : out_.work_parents) parent.open = at(open_.below, parent.open);
+        for (timeline_graph_node& node : out_.graph_nodes) node.open = at(open_.below, node.open);
+    }
+
+    void copy_marks() {
+        for (std::size_t i = 0; i < whole_.marks.size(); ++i) {
+            if (kept_.marks[i] != 0) out_.marks.push_back(whole_.marks[i]);
+        }
+    }
+
+    void copy_ops() {
+        for (std::size_t i = 0; i < whole_.ops.size(); ++i) {
+            if (kept_.ops[i] == 0) continue;
+            gpu_op& op = out_.ops.emplace_back(whole_.ops[i]);
+            op.launch = at(call_, op.launch);
+        }
+    }
+
+    void copy_calls() {
+        for (std::size_t i = 0; i < whole_.api_calls.size(); ++i) {
+            if (kept_.calls[i] == 0) continue;
+            const timeline_api_call& old = whole_.api_calls[i];
+            timeline_api_call& call = out_.api_calls.emplace_back(old);
+            call.open = at(open_.below, old.open);
+            call.open_on_thread = at(open_.on_thread, old.open_on_thread);
+            call.torch_open = at(torch_.below, old.torch_open);
+            const auto first = static_cast<std::uint32_t>(out_.ops_by_launch.size());
+            for (std::uint32_t k = 0; k < old.op_count; ++k) {
+                const std::uint32_t op = op_[whole_.ops_by_launch[old.first_op + k]];
+                if (op != npos) out_.ops_by_launch.push_back(op);
+            }
+            call.op_count = static_cast<std::uint32_t>(out_.ops_by_launch.size()) - first;
+            call.first_op = call.op_count == 0 ? npos : first;
+        }
+    }
+
+    void change_attribution() {
+        attribution to;
+        to.hidden = att_.hidden;
+        take_out(att_.extra_nodes, to.extra_nodes, open_, static_cast<std::uint32_t>(out_.open_nodes.size()));
+        change_places(to);
+        change_replayed(to);
+        for (std::size_t i = 0; i < whole_.ops.size(); ++i) {
+            if (kept_.ops[i] == 0) continue;
+            to.owner.push_back(changed_owner(i));
+            to.open.push_back(at(open_.below, att_.open[i]));
+            to.adopted_open.push_back(at(open_.below, att_.adopted_open[i]));
+            to.adopted.push_back(att_.adopted[i]);
+            to.captured.push_back(at(replayed_, att_.captured[i]));
+            if (whole_.ops[i].graph_node == graph_capture_unseen) ++to.ops_of_unseen_captures;
+        }
+        if (to.owner.size() == whole_.ops.size()) to.ops_of_ambiguous_captures = att_.ops_of_ambiguous_captures;
+        att_ = std::move(to);
+    }
+
+    // Adopters may come after what they adopt, so depths are counted for each range by itself.
+    void change_places(attribution& to) const {
+        for (std::uint32_t i = 0; i < whole_.ranges.size(); ++i) {
+            if (range_is_kept_[i] == 0) continue;
+            to.parent.push_back(kept_above(i, [&](std::uint32_t of) { return att_.parent[of]; }));
+            std::uint32_t depth = 0;
+            for (std::uint32_t above = att_.parent[i]; is_range(above); above = att_.parent[above]) {
+                depth += kept_.ranges[above];
+            }
+            to.depth.push_back(depth);
+            if (!att_.keeps_name.empty()) to.keeps_name.push_back(att_.keeps_name[i]);
+        }
+    }
+
+    // The ranges that are not kept are taken out of the chains of captured ones.
+    void change_replayed(attribution& to) {
+        replayed_.assign(att_.replayed.size(), npos);
+        for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
+            const replayed_range& old = att_.replayed[i];
+            const std::uint32_t parent = at(replayed_, old.parent);
+            replayed_[i] = parent;
+            if (kept_.replayed[i] == 0 || call_[old.launch] == npos) continue;
+            replayed_range of = old;
+            of.range = range_[old.range];
+            of.launch = call_[old.launch];
+            of.parent = parent;
+            of.depth = parent == npos ? 0 : to.replayed[parent].depth + 1;
+            if (parent == npos) {
+                const timeline_api_call& call = whole_.api_calls[old.launch];
+                const std::uint32_t owner = changed_owner(whole_.ops_by_launch[call.first_op]);
+                if (is_range(owner)) of.depth = to.depth[owner] + 1;
+            }
+            replayed_[i] = static_cast<std::uint32_t>(to.replayed.size());
+            to.replayed.push_back(of);
+            if (!att_.replayed_keeps_name.empty()) to.replayed_keeps_name.push_back(att_.replayed_keeps_name[i]);
+        }
+    }
+
+    // The innermost range that is kept of those for which an operation counts.
+    std::uint32_t changed_owner(std::size_t op) const {
+        const std::uint32_t owner = att_.owner[op];
+        if (!is_range(owner)) return owner;
+        if (kept_.ranges[owner] != 0) return range_[owner];
+        std::uint32_t changed = npos;
+        for_each_open_range(whole_, att_, op, [&](std::uint32_t range) {
+            if (changed == npos) changed = range_[range] != npos && kept_.ranges[range] != 0 ? range_[range] : npos;
+        });
+        if (changed != npos) return changed;
+        // Its ranges are gone, and what they hung under is not.
+        std::uint32_t above = owner;
+        while (is_range(above)) above = att_.parent[above];
+        return above == owner_ambiguous ? owner_ambiguous : owner_no_range;
+    }
+
+    void cut_windows() {
+        out_.windows.clear();
+        for (const timeline_window& window : whole_.windows) {
+            const std::optional<time_span> inside = times_->cut(window.start_ns, window.end_ns);
+            if (!inside) continue;
+            timeline_window& of = out_.windows.emplace_back(window);
+            of.ends_with_step = window.ends_with_step && inside->end_ns == window.end_ns;
+            of.start_ns = inside->start_ns;
+            of.end_ns = inside->end_ns;
+        }
+        if (out_.windows.empty()) {
+            out_.windows.push_back({.start_ns = times_->list().front().start_ns,
+                                    .end_ns = times_->list().back().end_ns,
+                                    .epoch = whole_.windows.front().epoch});
+        }
+        out_.start_ns = out_.windows.front().start_ns;
+        out_.end_ns = out_.windows.back().end_ns;
+    }
+
+    const timeline& whole_;
+    attribution& att_;
+    const kept_entities& kept_;
+    const time_spans* times_;
+    timeline out_;
+    std::vector<std::uint8_t> range_is_kept_;  // as kept_.ranges, and those that only captured ranges need
+    // Old index → new one.
+    std::vector<std::uint32_t> range_;
+    std::vector<std::uint32_t> call_;
+    std::vector<std::uint32_t> op_;
+    std::vector<std::uint32_t> replayed_;  // of one that is not kept: the nearest above that is
+    list_heads open_;
+    list_heads torch_;
+};
+
+}  // namespace
+
+timeline part_of(const timeline& whole, attribution& att, const kept_entities& kept, const time_spans* times) {
+    return part_maker(whole, att, kept, times).run();
+}
+
+}  // namespace prof

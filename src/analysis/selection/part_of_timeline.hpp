@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A timeline with only some of its ranges, calls, operations and marks: what all reports are then made from, unchanged.
+// Names, threads, devices, graph nodes and the notes on quality are those of the whole. Pure; linear in the timeline,
+// also in memory for what is kept.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/selection/time_spans.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+struct kept_entities {
+    // By index: 1 if it is kept.
+    std::vector<std::uint8_t> ranges{};
+    std::vector<std::uint8_t> replayed{};  // of the attribution
+    std::vector<std::uint8_t> calls{};
+    std::vector<std::uint8_t> ops{};
+    std::vector<std::uint8_t> marks{};
+};
+
+// Ranges and windows are cut to `times`, unless it is null. A kept operation whose call is not kept has no launch.
+// `att` becomes that of the result.
+timeline part_of(const timeline& whole, attribution& att, const kept_entities& kept, const time_spans* times);
+
+}  // namespace prof

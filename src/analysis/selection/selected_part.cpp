@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/selection/selected_part.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/projection/row_tree.hpp"
+#include "analysis/projection/segment.hpp"
+#include "analysis/selection/range_match.hpp"
+#include "analysis/steps/captured_steps.hpp"
+#include "base/display_text.hpp"
+
+namespace prof {
+namespace {
+
+// When ranges were open on each thread.
+class open_times {
+public:
+    // Of the ranges for which `counts` is true.
+    template <typename TCounts>
+    open_times(const timeline& data, TCounts&& counts) {
+        std::vector<std::vector<time_span>> spans(data.threads.size());
+        for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+            const timeline_range& range = data.ranges[i];
+            if (range.style != range_style::push_pop || !range.takes_part() || !counts(i)) continue;
+            spans[range.thread].push_back({range.start_ns, std::min(range.end_ns, range.left_ns)});
+        }
+        for (std::vector<time_span>& of : spans) by_thread_.emplace_back(std::move(of));
+    }
+    bool contain(std::uint32_t thread, std::int64_t ns) const {
+        return thread < by_thread_.size() && by_thread_[thread].contains(ns);
+    }
+
+private:
+    std::vector<time_spans> by_thread_;
+};
+
+class selector {
+public:
+    selector(const timeline& data, const attribution& att) : data_(data), att_(att) {
+        kept_.ranges.assign(data.ranges.size(), 1);
+        kept_.replayed.assign(att.replayed.size(), 1);
+        kept_.calls.assign(data.api_calls.size(), 1);
+        kept_.ops.assign(data.ops.size(), 1);
+        kept_.marks.assign(data.marks.size(), 1);
+    }
+
+    void keep_ranges(const row_tree& tree, const matched_ranges& found) {
+        kept_.ranges = found.kept;
+        kept_.replayed = found.replayed_kept;
+        for (std::uint32_t i = 0; i < data_.ops.size(); ++i) kept_.ops[i] = counts(tree, found, i) ? 1 : 0;
+        for (std::size_t i = 0; i < data_.api_calls.size(); ++i) {
+            kept_.calls[i] = counts(found, data_.api_calls[i]) ? 1 : 0;
+        }
+        keep_marks(found);
+    }
+
+    void keep_times(const time_spans& times) {
+        for (std::size_t i = 0; i < data_.ops.size(); ++i) {
+            const gpu_op& op = data_.ops[i];
+            drop_unless(kept_.ops[i],
+                        times.contains(op.launch == npos ? op.start_ns : data_.api_calls[op.launch].start_ns));
+        }
+        for (std::size_t i = 0; i < data_.api_calls.size(); ++i) {
+            drop_unless(kept_.calls[i], times.contains(data_.api_calls[i].start_ns));
+        }
+        // A launch may lie in the nanosecond in which its range ends.
+        std::vector<std::uint8_t> has_work(data_.ranges.size(), 0);
+        for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+            if (kept_.ops[op] == 0) continue;
+            for_each_open_range(data_, att_, op, [&](std::uint32_t range) { has_work[range] = 1; });
+        }
+        for (std::size_t i = 0; i < data_.ranges.size(); ++i) {
+            const timeline_range& range = data_.ranges[i];
+            if (range.style == range_style::graph_context) continue;
+            drop_unless(kept_.ranges[i], has_work[i] != 0 || times.cut(range.start_ns, range.end_ns).has_value());
+        }
+        for (std::size_t i = 0; i < data_.marks.size(); ++i) {
+            drop_unless(kept_.marks[i], times.contains(data_.marks[i].time_ns));
+        }
+        for (std::size_t i = 0; i < att_.replayed.size(); ++i) {
+            drop_unless(kept_.replayed[i], times.contains(data_.api_calls[att_.replayed[i].launch].start_ns));
+        }
+    }
+
+    std::uint64_t ops() const { return static_cast<std::uint64_t>(std::count(kept_.ops.begin(), kept_.ops.end(), 1)); }
+    // A captured range exists only where work counts for it.
+    kept_entities take() {
+        std::vector<std::uint8_t> has_work(att_.replayed.size(), 0);
+        for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+            if (kept_.ops[op] == 0) continue;
+            for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { has_work[replayed] = 1; });
+        }
+        for (std::size_t i = 0; i < has_work.size(); ++i) drop_unless(kept_.replayed[i], has_work[i] != 0);
+        return std::move(kept_);
+    }
+
+private:
+    static void drop_unless(std::uint8_t& kept, bool is_inside) noexcept {
+        if (!is_inside) kept = 0;
+    }
+
+    bool counts(const row_tree& tree, const matched_ranges& found, std::uint32_t op) const {
+        bool out = false;
+        for_each_open_range(data_, att_, op, [&](std::uint32_t range) { out = out || found.matches[range] != 0; });
+        if (out) return true;
+        for_each_replayed_range(att_, op,
+                                [&](std::uint32_t replayed) { out = out || found.replayed_matches[replayed] != 0; });
+        if (out) return true;
+        const std::uint32_t launch = data_.ops[op].launch;
+        if (launch != npos && found.start_end.contains(data_.api_calls[launch].start_ns)) return true;
+        switch (tree.fixed_of(op)) {
+            case row_tree::no_range:
+                return found.no_range;
+            case row_tree::ambiguous:
+                return found.ambiguous;
+            case row_tree::unmatched:
+                return found.unmatched;
+            default:
+                return false;
+        }
+    }
+
+    // A call counts where its work does; without work, for the ranges that are open on its thread.
+    bool counts(const matched_ranges& found, const timeline_api_call& call) const {
+        if (call.op_count != 0) {
+            const auto first = data_.ops_by_launch.begin() + call.first_op;
+            return std::any_of(first, first + call.op_count, [&](std::uint32_t op) { return kept_.ops[op] != 0; });
+        }
+        bool in_range = false;
+        for (std::uint32_t at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
+            const std::uint32_t range = data_.open_nodes[at].range;
+            if (found.matches[range] != 0) return true;
+            in_range = in_range || !att_.hidden.contains(data_.ranges[range]);
+        }
+        return (!in_range && found.no_range) || found.start_end.contains(call.start_ns);
+    }
+
+    // Beginnings of steps are always kept, so that times a step can be estimated.
+    void keep_marks(const matched_ranges& found) {
+        const open_times kept(data_, [&](std::uint32_t range) { return found.kept[range] != 0; });
+        const open_times any(data_, [&](std::uint32_t range) { return !att_.hidden.contains(data_.ranges[range]); });
+        for (std::size_t i = 0; i < data_.marks.size(); ++i) {
+            const timeline_mark& mark = data_.marks[i];
+            const bool is_inside = kept.contain(mark.thread, mark.time_ns) || found.start_end.contains(mark.time_ns) ||
+                                   (found.no_range && !any.contain(mark.thread, mark.time_ns));
+            kept_.marks[i] = is_inside || begins_step(data_, mark) ? 1 : 0;
+        }
+    }
+
+    const timeline& data_;
+    const attribution& att_;
+    kept_entities kept_;
+};
+
+attribution_options with_operators(attribution_options options) {
+    options.places_operators = true;
+    return options;
+}
+
+// "steps 3 to 7 (5 of 12)"
+std::string steps_text(const selection_facts& of) {
+    if (of.steps.empty()) return "no whole step";
+    const auto [first, last] = std::minmax_element(of.steps.begin(), of.steps.end());
+    const std::string count = fmt::format(" ({} of {})", of.steps.size(), of.all_steps);
+    return *first == *last ? fmt::format("step {}", *first) + count
+                           : fmt::format("steps {} to {}", *first, *last) + count;
+}
+
+}  // namespace
+
+std::string selection_line(const selection_facts& of) {
+    std::string out;
+    const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "; ") + text; };
+    std::string patterns;
+    for (const std::string& pattern : of.request.ranges) patterns += (patterns.empty() ? "" : ", ") + pattern;
+    if (!patterns.empty()) add((of.request.ranges.size() == 1 ? "range " : "ranges ") + patterns);
+    if (of.all_steps != 0) add(steps_text(of));
+    if (!of.request.from.empty()) add("from " + of.request.from);
+    if (!of.request.to.empty()) add("to " + of.request.to);
+    if (!of.times.is_empty()) add(fmt::format("{:.3f} s", static_cast<double>(of.times.total_ns()) * 1e-9));
+    add(fmt::format("{} of {} GPU operations", with_thousands(of.ops), with_thousands(of.all_ops)));
+    return out;
+}
+
+selected_part::selected_part(const timeline& whole, const projection_options& options, const selection_request& request,
+                             bool with_phases)
+    : recorded_(whole),
+      shown_(with_phases ? shown_timeline(whole, options) : shown_timeline::as_it_is(whole)),
+      whole_att_(attribute(shown_.data(), with_operators(options.attribution))),
+      att_(whole_att_),
+      facts_{.request = request} {
+    const timeline& data = shown_.data();
+    selector chosen(data, whole_att_);
+    const row_tree tree(data, whole_att_, options.fold);
+    // Names are folded as in the whole.
+    att_.keeps_name = tree.keeps_name();
+    att_.replayed_keeps_name = tree.replayed_keeps_name();
+    att_.keeps_name.resize(data.ranges.size());
+    att_.replayed_keeps_name.resize(whole_att_.replayed.size());
+    if (has_ranges()) {
+        matched_ranges found = match_ranges(data, whole_att_, tree, options.fold, request.ranges);
+        if (!found.any()) throw nothing_selected(found.in_vain.front());
+        chosen.keep_ranges(tree, found);
+        facts_.ranges = found.count;
+        facts_.in_vain = std::move(found.in_vain);
+    }
+    if (request.has_times()) {
+        chosen_times times = choose_times(data, whole_att_.hidden, request);
+        chosen.keep_times(times.times);
+        facts_.times = std::move(times.times);
+        facts_.all_steps = times.all_steps;
+        for (const numbered_step& step : times.steps) facts_.steps.push_back(step.number);
+    }
+    facts_.ops = chosen.ops();
+    facts_.all_ops = data.ops.size();
+    kept_ = chosen.take();
+    data_ = part_of(data, att_, kept_, request.has_times() ? &facts_.times : nullptr);
+}
+
+bool selected_part::has_time(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
+    if (facts_.times.is_empty()) return true;
+    const auto inside = facts_.times.cut(start_ns, end_ns);
+    return inside && inside->start_ns == start_ns && inside->end_ns == end_ns;
+}
+
+}  // namespace prof

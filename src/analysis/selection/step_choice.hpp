@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps and moments as times of a timeline. Pure functions. They throw nothing_selected, with a line that says what the
+// capture has instead.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "analysis/attribution/domain_filter.hpp"
+#include "analysis/selection/selection_request.hpp"
+#include "analysis/selection/time_spans.hpp"
+#include "analysis/steps/numbered_steps.hpp"
+#include "base/error.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// The capture has nothing of what was asked for.
+class nothing_selected : public error {
+public:
+    using error::error;
+};
+
+// The steps of a capture by their numbers in traces: those that number_steps() finds, or the program's own ranges
+// ProfilerStep#N. By start.
+std::vector<numbered_step> all_numbered_steps(const timeline& data, const hidden_domains& hidden);
+
+struct chosen_times {
+    time_spans times{};
+    std::vector<numbered_step> steps{};  // those that are chosen whole, if steps were asked for
+    std::uint64_t all_steps = 0;         // of the capture, if steps were asked for
+};
+
+// REQUIRES: request.has_times().
+chosen_times choose_times(const timeline& data, const hidden_domains& hidden, const selection_request& request);
+
+}  // namespace prof

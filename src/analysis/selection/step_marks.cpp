@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/selection/step_marks.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analysis/projection/segment.hpp"
+#include "analysis/selection/step_choice.hpp"
+#include "analysis/steps/captured_steps.hpp"
+#include "base/json_text.hpp"
+#include "base/suggestion.hpp"
+#include "record/range_name.hpp"
+#include "timeline/windows.hpp"
+
+namespace prof {
+namespace {
+
+bool is_like(const std::string& pattern, const std::string& text) {
+    return text == pattern || fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+bool is_in_domain(const range_name& wanted, const timeline& data, std::uint16_t domain) {
+    if (!wanted.domain) return true;
+    return is_like(*wanted.domain, domain == 0 ? "default" : data.domains[domain].name);
+}
+
+// The moments at which a range of the name was pushed, by time.
+std::vector<const timeline_range*> beginnings(const timeline& data, const range_name& wanted) {
+    std::unordered_map<std::uint32_t, bool> known;  // by name
+    std::vector<const timeline_range*> out;
+    for (const timeline_range& range : data.ranges) {
+        if (range.style != range_style::push_pop || !is_in_domain(wanted, data, range.domain)) continue;
+        const auto [found, is_new] = known.try_emplace(range.name, false);
+        if (is_new) {
+            const std::string name(data.name(range.name));
+            found->second = is_like(wanted.name, name) || wanted.name == fold_digits(name);
+        }
+        if (found->second) out.push_back(&range);
+    }
+    return out;
+}
+
+std::string complaint(const timeline& data, const range_name& wanted) {
+    std::vector<std::string> names;
+    std::unordered_set<std::uint32_t> seen;
+    for (const timeline_range& range : data.ranges) {
+        const bool counts = range.style == range_style::push_pop && range.takes_part();
+        if (counts && seen.insert(range.name).second) names.push_back(fold_digits(data.name(range.name)));
+    }
+    const std::string near = nearest_name(wanted.name, names);
+    return "no range " + in_quotes(wanted.text()) + " begins a step" +
+           (near.empty() ? std::string() : "; did you mean " + terminal_safe(near) + "?");
+}
+
+std::uint32_t name_id(timeline& data, const std::string& text) {
+    std::uint32_t unused = UINT32_MAX;
+    for (const auto& [id, known] : data.name_table) {
+        if (known == text) return id;
+    }
+    while (data.name_table.contains(unused)) --unused;
+    data.name_table.emplace(unused, text);
+    return unused;
+}
+
+std::uint16_t domain_index(timeline& data, const std::string& name) {
+    const auto found = std::find_if(data.domains.begin(), data.domains.end(),
+                                    [&](const timeline_domain& domain) { return domain.name == name; });
+    if (found != data.domains.end()) return static_cast<std::uint16_t>(found - data.domains.begin());
+    data.domains.push_back({.name = name});
+    return static_cast<std::uint16_t>(data.domains.size() - 1);
+}
+
+}  // namespace
+
+void count_steps_by(timeline& data, std::string_view name) {
+    const range_name wanted = parse_range_name(name).value_or(range_name(std::string(name)));
+    const std::vector<const timeline_range*> begun = beginnings(data, wanted);
+    if (begun.empty()) throw nothing_selected(complaint(data, wanted));
+
+    std::erase_if(data.marks, [&](const timeline_mark& mark) { return begins_step(data, mark); });
+    for (timeline_window& window : data.windows) {
+        window.first_step = window.last_step = begun.size();
+        window.drawn_first = window.drawn_among = 0;
+        window.ends_with_step = false;
+    }
+    const std::uint32_t step = name_id(data, "step");
+    const std::uint16_t domain = domain_index(data, "prof");
+    for (std::uint64_t number = 0; number < begun.size(); ++number) {
+        const timeline_range& range = *begun[number];
+        data.marks.push_back({.time_ns = range.start_ns,
+                              .payload = number,
+                              .name = step,
+                              .thread = range.thread,
+                              .domain = domain,
+                              .payload_kind = payload_type::u64});
+        timeline_window& window = data.windows[window_at(data.windows, range.start_ns)];
+        window.first_step = std::min(window.first_step, number);
+        window.last_step = number;
+    }
+    std::stable_sort(data.marks.begin(), data.marks.end(),
+                     [](const timeline_mark& a, const timeline_mark& b) { return a.time_ns < b.time_ns; });
+    data.properties.erase("steps");
+    data.properties["step_range"] = wanted.text();
+}
+
+}  // namespace prof
