@@ -123,5 +123,9 @@ constexpr bool is_observed_only(std::uint64_t epoch) noexcept { return (epoch & 
 constexpr std::uint64_t correlation_key(std::uint32_t epoch, std::uint32_t correlation_id) noexcept {
     return (static_cast<std::uint64_t>(epoch) << 32) | correlation_id;
 }
+// As traces and reports show it: the first attachment's ids are CUPTI's; each further one adds 2^32.
+constexpr std::uint64_t shown_correlation(std::uint64_t key) noexcept {
+    return (key >> 32) == 0 ? key : key - correlation_key(1, 0);
+}
 
 }  // namespace prof

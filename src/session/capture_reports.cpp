@@ -101,7 +101,8 @@ report_document make_reports(const timeline& data, const std::string& path, cons
                           .rows = for_people ? settings.rows : SIZE_MAX,
                           .sort = settings.sort,
                           .limit = settings.limit,
-                          .call_name = api_call_name},
+                          .call_name = api_call_name,
+                          .traced_call_name = traced_call_namer(data)},
                          reports);
 }
 

@@ -16,11 +16,10 @@ from recorded import Export, calls, captures, gpu_operations, report, skip
 
 os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"  # else it cuts kernels below a microsecond to nothing
 TOLERANCE_US = 0.01
-# The calls that its launch statistics go by, and its queue length; it knows no cuLaunchKernelEx, with which cuBLAS and
-# cuDNN may launch.
+# The calls that its launch statistics go by, and its queue length, which knows those of cuBLAS and cuDNN, too.
 LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC")
 TRANSFERS = ("cudaMemcpyAsync", "cudaMemsetAsync")
-QUEUEING_CALLS = (*LAUNCHES, "cuLaunchKernel", *TRANSFERS)
+QUEUEING_CALLS = (*LAUNCHES, "cuLaunchKernel", "cuLaunchKernelEx", *TRANSFERS)
 
 
 def equal(what, found, expected, relative=1e-9):

@@ -42,6 +42,8 @@ struct report_input {
     std::size_t limit = SIZE_MAX;
     // What a CUDA call is called, by its domain and callback id.
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
+    // The same as a trace shows it, by which other tools recognise a call; empty: as above.
+    std::function<std::string(api_domain, std::uint32_t)> traced_call_name{};
 };
 
 struct report_kind {
@@ -80,6 +82,16 @@ table cuda_gpu_mem_time_sum(const report_input& input);
 table cuda_gpu_mem_size_sum(const report_input& input);
 // step_estimate.cpp
 table steps_report(const report_input& input);
+// hta_busy.cpp, hta_kernels.cpp and hta_launches.cpp
+table temporal_breakdown_report(const report_input& input);
+table comm_comp_overlap_report(const report_input& input);
+table idle_time_breakdown_report(const report_input& input);
+table gpu_kernel_types_report(const report_input& input);
+table gpu_kernel_breakdown_report(const report_input& input);
+table cuda_kernel_launch_stats_report(const report_input& input);
+table cuda_kernel_launches_report(const report_input& input);
+table queue_length_report(const report_input& input);
+table memory_bandwidth_report(const report_input& input);
 // launch_reports.cpp
 table cuda_api_sum(const report_input& input);
 table cuda_kern_exec_sum(const report_input& input);

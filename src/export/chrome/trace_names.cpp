@@ -28,6 +28,16 @@ std::string api_call_name(api_domain domain, std::uint32_t callback_id) {
     return (domain == api_domain::driver ? "driver call " : "runtime call ") + std::to_string(callback_id);
 }
 
+std::function<std::string(api_domain, std::uint32_t)> traced_call_namer(const timeline& data) {
+    // If runtime calls were observed too, a driver call in the trace was not made by a runtime function.
+    if (data.property("api_calls") != "driver") return api_call_name;
+    return [](api_domain domain, std::uint32_t callback_id) {
+        const std::string_view runtime =
+            domain == api_domain::driver ? runtime_counterpart(api_name(domain, callback_id)) : std::string_view{};
+        return runtime.empty() ? api_call_name(domain, callback_id) : std::string(runtime);
+    };
+}
+
 std::string_view trace_names::name(std::uint32_t id) {
     return names_.get(id, [&] {
         const std::string_view text = data_.name(id);
@@ -46,10 +56,7 @@ std::string_view trace_names::api_call(api_domain domain, std::uint32_t callback
 
 std::string_view trace_names::shown_call(api_domain domain, std::uint32_t callback_id) {
     if (domain != api_domain::driver || !has_driver_calls_only_) return api_call(domain, callback_id);
-    return shown_calls_.get(callback_id, [&] {
-        const std::string_view runtime = runtime_counterpart(api_name(domain, callback_id));
-        return runtime.empty() ? api_call_name(domain, callback_id) : std::string(runtime);
-    });
+    return shown_calls_.get(callback_id, [&] { return shown_name_(domain, callback_id); });
 }
 
 std::string_view trace_names::category(std::uint16_t domain, std::uint32_t category) {

@@ -25,12 +25,6 @@ namespace prof {
 // Spill rows get numbers that no thread and no stream has, and appear beside the row from which they spilled.
 inline constexpr std::int64_t spill_row_step = 10'000'000;
 
-// CUPTI's correlation id, made unique over several attachments. Ids of the first attachment are unchanged; each further
-// one adds 2^32.
-inline std::uint64_t trace_correlation(std::uint64_t key) {
-    return (key >> 32) == 0 ? key : key - correlation_key(1, 0);
-}
-
 // One capture in a trace. `used_before`: the numbers of the captures before it.
 struct trace_sheet {
     trace_sheet(const timeline& of, const attribution& attributed, trace_events& to, std::int64_t base,
@@ -82,7 +76,7 @@ struct trace_sheet {
     // Identifies an arrow by the operation at its end, since one call may launch many operations (a graph).
     std::uint64_t flow_id(std::uint32_t op) const { return first_op + op + 1; }
     std::uint64_t correlation(std::uint64_t key) {
-        const std::uint64_t id = first_correlation + trace_correlation(key);
+        const std::uint64_t id = first_correlation + shown_correlation(key);
         largest_correlation = std::max(largest_correlation, id);
         return id;
     }
