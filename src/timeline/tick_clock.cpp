@@ -22,19 +22,6 @@ constexpr std::size_t least_narrow = 2;
 // Assumed for a time stamp counter whose rate cannot be derived from the capture.
 constexpr double assumed_tsc_ns_per_tick = 1 / 2.5;
 
-// Far from any real time, and small enough that sums and differences of two times fit 64 bits. Only damaged records
-// reach it.
-constexpr std::int64_t time_limit_ns = 4'000'000'000'000'000'000;
-
-std::int64_t round_ns(double ns) noexcept {
-    constexpr auto limit = static_cast<double>(time_limit_ns);
-    // As std::llround, without a call. Beyond 2^52 doubles are whole.
-    const double within = std::clamp(ns, -limit, limit);
-    const auto whole = static_cast<std::int64_t>(within);
-    const double rest = within - static_cast<double>(whole);
-    return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
-}
-
 bool has_cupti(const clock_snapshot& s) noexcept { return s.cupti_ns != 0; }
 
 // Reading the clocks takes less than a microsecond. A wider snapshot was interrupted in every attempt.
@@ -63,9 +50,11 @@ std::int64_t undo_settings(std::vector<clock_snapshot>& by_ticks) {
     return static_cast<std::int64_t>(set);
 }
 
+}  // namespace
+
 // A snapshot taken while CUPTI was absent or busy has only CLOCK_REALTIME. It is moved by the distance of the two
 // clocks: that of the nearest snapshots with both, or interpolated between them.
-std::vector<std::int64_t> target_times(const std::vector<clock_snapshot>& by_ticks) {
+std::vector<std::int64_t> tick_clock::target_times(const std::vector<clock_snapshot>& by_ticks) {
     std::vector<clock_snapshot> both;
     std::copy_if(by_ticks.begin(), by_ticks.end(), std::back_inserter(both), has_cupti);
     // A snapshot that was interrupted between the two clocks has a less accurate distance.
@@ -90,8 +79,6 @@ std::vector<std::int64_t> target_times(const std::vector<clock_snapshot>& by_tic
     }
     return times;
 }
-
-}  // namespace
 
 tick_clock::tick_clock(std::vector<clock_snapshot> snapshots, tick_source source, std::uint64_t first_ticks,
                        std::uint64_t created_realtime_ns) {
@@ -205,20 +192,15 @@ double tick_clock::rate_from(std::size_t anchor, bool forward) const noexcept {
     return static_cast<double>(ns) / static_cast<double>(ticks);
 }
 
-std::int64_t tick_clock::to_ns(std::uint64_t ticks, cursor& at) const noexcept {
+std::int64_t tick_clock::to_ns_elsewhere(std::uint64_t ticks, cursor& at) const noexcept {
     if (ticks < pieces_.front().ticks) {
         const auto before = static_cast<double>(pieces_.front().ticks - ticks);
         return std::max<std::int64_t>(0, pieces_.front().ns - round_ns(before * rate_before_));
     }
-    const bool at_cursor = at < pieces_.size() && pieces_[at].ticks <= ticks &&
-                           (at + 1 == pieces_.size() || ticks < pieces_[at + 1].ticks);
-    if (!at_cursor) {
-        const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), ticks,
-                                            [](std::uint64_t t, const piece& p) { return t < p.ticks; });
-        at = static_cast<std::size_t>(after - pieces_.begin()) - 1;
-    }
-    const piece& p = pieces_[at];
-    return std::min(time_limit_ns, p.ns + round_ns(static_cast<double>(ticks - p.ticks) * p.ns_per_tick));
+    const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), ticks,
+                                        [](std::uint64_t t, const piece& p) { return t < p.ticks; });
+    at = static_cast<std::size_t>(after - pieces_.begin()) - 1;
+    return ns_in(pieces_[at], ticks);
 }
 
 }  // namespace prof

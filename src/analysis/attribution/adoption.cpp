@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "record/label.hpp"
+#include "timeline/nearly_sorted.hpp"
 #include "timeline/open_stack.hpp"
 
 namespace prof {
@@ -80,7 +81,7 @@ std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
         return std::min(data.ranges[range].end_ns, data.ranges[range].left_ns);
     };
     std::vector<std::uint32_t> closed = opened;
-    std::sort(closed.begin(), closed.end(), [&](std::uint32_t a, std::uint32_t b) {
+    sort_nearly_sorted(closed, [&](std::uint32_t a, std::uint32_t b) {
         // If ranges end together, the inner one comes first, since it is on top.
         const std::int64_t end_a = end_of(a);
         const std::int64_t end_b = end_of(b);

@@ -257,7 +257,9 @@ private:
 
     // Work inside a range goes where the range hangs, as far as the ranges above are still open.
     target choose_by_root(std::uint32_t owner, const order& given) {
-        const auto found = adopted_roots_.find(root_[owner]);
+        const std::uint32_t root = root_[owner];
+        if (!may_be_adopted(data_.ranges[root])) return {.owner = owner};
+        const auto found = adopted_roots_.find(root);
         if (found == adopted_roots_.end()) return {.owner = owner};
         if (found->second.kind != adoption::outcome::adopted) {
             return {.owner = owner, .is_ambiguous = found->second.kind == adoption::outcome::ambiguous};

@@ -33,6 +33,11 @@ graph_ranges::graph_ranges(const timeline& data, attribution& att)
 }
 
 void graph_ranges::add(const finder& find) {
+    const auto is_of_node = [](const auto& r) { return r.graph_node_id != 0; };
+    if (std::none_of(data_.kernels.begin(), data_.kernels.end(), is_of_node) &&
+        std::none_of(data_.transfers.begin(), data_.transfers.end(), is_of_node)) {
+        return;
+    }
     std::vector<std::uint32_t> state_of_node(data_.graph_nodes.size(), npos);
     for (std::uint32_t i = 0; i < data_.ops.size(); ++i) {
         const gpu_op& op = data_.ops[i];
