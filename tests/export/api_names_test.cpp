@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/chrome/api_names.hpp"
+#include "record/api_names.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <sstream>
 #include <string>
 
-#include "export/chrome/api_names.hpp"
-#include "hooks/cupti/launch_calls.hpp"
+#include "record/api_names.hpp"
+#include "record/launch_calls.hpp"
 
 namespace prof::runtime_names_test {
 namespace {

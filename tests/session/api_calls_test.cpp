@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "export/chrome/api_names.hpp"
+#include "record/api_names.hpp"
 #include "support/run_process.hpp"
 #include "timeline/timeline.hpp"
 

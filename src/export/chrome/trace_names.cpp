@@ -3,7 +3,7 @@
 
 #include "analysis/reports/kernel_names.hpp"
 #include "base/json_text.hpp"
-#include "export/chrome/api_names.hpp"
+#include "record/api_names.hpp"
 #include "export/chrome/runtime_names.hpp"
 
 namespace prof {

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "hooks/cupti/buffers.hpp"
-#include "hooks/cupti/launch_calls.hpp"
+#include "record/launch_calls.hpp"
 #include "ring/region.hpp"
 
 namespace prof {

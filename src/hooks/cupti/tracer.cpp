@@ -8,7 +8,7 @@
 
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
-#include "hooks/cupti/launch_calls.hpp"
+#include "record/launch_calls.hpp"
 #include "hooks/cupti/quiescence.hpp"
 #include "hooks/stream_names.hpp"
 #include "record/cupti/cupti_layout.hpp"

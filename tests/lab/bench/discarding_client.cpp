@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "hooks/cupti/launch_calls.hpp"
+#include "record/launch_calls.hpp"
 #include "hooks/cupti/library.hpp"
 
 namespace prof::bench {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/export/chrome/api_names.cpp: CUPTI's callback ids and the names of their CUDA API calls.
+"""Writes src/record/api_names.cpp: CUPTI's callback ids and the names of their CUDA API calls.
 
-    src/export/chrome/generate_api_names.py <folder with cupti_runtime_cbid.h and cupti_driver_cbid.h>
+    src/record/generate_api_names.py <folder with cupti_runtime_cbid.h and cupti_driver_cbid.h>
 
 Give it the newest CUPTI there is: ids are only ever added.
 """
@@ -10,8 +10,8 @@ import pathlib
 import re
 import sys
 
-PROLOGUE = '''// Written by src/export/chrome/generate_api_names.py from CUPTI's headers; do not edit.
-#include "export/chrome/api_names.hpp"
+PROLOGUE = '''// Written by src/record/generate_api_names.py from CUPTI's headers; do not edit.
+#include "record/api_names.hpp"
 
 #include <iterator>
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/hooks/cupti/launch_calls.inc: the API calls that put work on a GPU, wait for it, allocate and free
+"""Writes src/record/launch_calls.inc: the API calls that put work on a GPU, wait for it, allocate and free
 memory, begin the capture of a graph or instantiate one, from CUPTI's headers.
 
-usage: list_launch_calls.py INCLUDE_DIR... > src/hooks/cupti/launch_calls.inc
+usage: list_launch_calls.py INCLUDE_DIR... > src/record/launch_calls.inc
 
 Callback ids never change their number (compared over CUPTI 12.0 to 13.5). Made from several headers, oldest first, the
 list holds for every library: one that does not know an id refuses it.

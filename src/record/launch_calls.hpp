@@ -32,7 +32,7 @@ struct launch_call {
 };
 
 inline constexpr launch_call launch_calls[] = {
-#include "hooks/cupti/launch_calls.inc"
+#include "record/launch_calls.inc"
 };
 
 // One table lookup; `none` for a call that is not in the list.

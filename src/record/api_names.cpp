@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written by src/export/chrome/generate_api_names.py from CUPTI's headers; do not edit.
-#include "export/chrome/api_names.hpp"
+// Written by src/record/generate_api_names.py from CUPTI's headers; do not edit.
+#include "record/api_names.hpp"
 
 #include <iterator>
 
