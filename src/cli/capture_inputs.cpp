@@ -28,7 +28,9 @@ void add_directory(capture_inputs& to, const std::string& directory) {
     to.are_listed = false;
     try {
         const directory_captures found = captures_in(directory);
-        if (found.files.empty()) throw error("there is no capture (*.prof) in the directory " + directory);
+        if (found.files.empty())
+            throw error("there is no capture (*.prof) in the directory " + directory +
+                        ", and no trace (*.json, *.json.gz)");
         to.files.insert(to.files.end(), found.files.begin(), found.files.end());
         to.runs = std::max(to.runs, found.runs);
     } catch (const error& failure) {

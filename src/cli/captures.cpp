@@ -2,6 +2,7 @@
 #include "cli/captures.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -15,6 +16,7 @@
 #include "base/number.hpp"
 #include "capture/opening.hpp"
 #include "capture/reader.hpp"
+#include "timeline/kineto/read_trace.hpp"
 
 namespace prof {
 namespace {
@@ -48,13 +50,31 @@ std::optional<run_capture> capture_at(const std::string& path) {
     }
 }
 
-std::vector<std::string> files_in(const std::string& directory, std::error_code& failed) {
+// The regular files whose path `is_wanted` accepts.
+template <typename TIsWanted>
+std::vector<std::string> files_in(const std::string& directory, std::error_code& failed, TIsWanted&& is_wanted) {
     std::vector<std::string> out;
     // Not a range-for, whose step throws where the directory cannot be read any further.
     for (std::filesystem::directory_iterator at(directory, failed), end; at != end && !failed; at.increment(failed)) {
         std::error_code unknown;
-        if (at->path().extension() == ".prof" && at->is_regular_file(unknown)) out.push_back(at->path().string());
+        std::string path = at->path().string();
+        if (is_wanted(path) && at->is_regular_file(unknown)) out.push_back(std::move(path));
     }
+    return out;
+}
+
+std::vector<std::string> capture_files_in(const std::string& directory, std::error_code& failed) {
+    return files_in(directory, failed, [](const std::string& path) { return path.ends_with(".prof"); });
+}
+
+// Numbers in the names in the order of their values: the ranks' traces have them.
+std::vector<std::string> trace_files_in(const std::string& directory) {
+    std::error_code failed;
+    std::vector<std::string> out = files_in(directory, failed, [](const std::string& path) {
+        return (path.ends_with(".json") || path.ends_with(".json.gz")) && begins_like_trace(path);
+    });
+    std::sort(out.begin(), out.end(),
+              [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
     return out;
 }
 
@@ -87,9 +107,13 @@ bool are_of_one_run(const run_capture& a, const run_capture& b) {
 
 directory_captures captures_in(const std::string& directory) {
     std::error_code failed;
-    std::vector<std::string> files = files_in(directory, failed);
+    std::vector<std::string> files = capture_files_in(directory, failed);
     if (failed) throw error("cannot read the directory " + directory + ": " + failed.message());
     directory_captures out;
+    if (files.empty()) {
+        out.files = trace_files_in(directory);
+        return out;
+    }
     std::set<std::string> runs;
     for (const run_capture& capture : captures_among(files, [](const run_capture&) { return true; })) {
         out.files.push_back(capture.path);
@@ -105,12 +129,14 @@ directory_captures captures_in(const std::string& directory) {
 
 std::vector<run_capture> captures_of_run(const std::string& directory, const std::string& run_id) {
     std::error_code failed;
-    return captures_among(files_in(directory, failed), [&](const run_capture& one) { return one.run_id == run_id; });
+    return captures_among(capture_files_in(directory, failed),
+                          [&](const run_capture& one) { return one.run_id == run_id; });
 }
 
 std::vector<run_capture> captures_of_newest_run(const std::string& directory) {
     std::error_code failed;
-    std::vector<run_capture> all = captures_among(files_in(directory, failed), [](const run_capture&) { return true; });
+    std::vector<run_capture> all =
+        captures_among(capture_files_in(directory, failed), [](const run_capture&) { return true; });
     const auto newest = std::max_element(
         all.begin(), all.end(), [](const run_capture& a, const run_capture& b) { return a.created_ns < b.created_ns; });
     if (newest == all.end()) return all;

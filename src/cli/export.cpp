@@ -55,7 +55,11 @@ void make_folder(const std::string& folder) {
 }  // namespace
 
 export_command::export_command(command_arguments& arguments) : format_(compressed) {
-    arguments.add("FILE", files_, "Captures (*.prof), directories of them, or - for standard input").value("");
+    arguments
+        .add("FILE", files_,
+             "Captures (*.prof), traces of torch.profiler (*.json, *.json.gz), directories of them, or - for standard "
+             "input")
+        .value("");
     arguments
         .add("-o,--output", output_,
              "The trace, plain (*.json) or compressed (*.json.gz); of several captures a directory (DIR/); or - for "

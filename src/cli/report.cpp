@@ -61,7 +61,11 @@ accepted_values whole_number() {
 }  // namespace
 
 report_command::report_command(command_arguments& arguments) {
-    arguments.add("FILE", files_, "Captures (*.prof), directories of them, or - for standard input").value("");
+    arguments
+        .add("FILE", files_,
+             "Captures (*.prof), traces of torch.profiler (*.json, *.json.gz), directories of them, or - for standard "
+             "input")
+        .value("");
     arguments
         .add("--report", reports_,
              std::string(reports_at_a_glance()) +

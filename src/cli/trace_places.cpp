@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <system_error>
 
 #include "cli/capture_inputs.hpp"
@@ -40,8 +41,11 @@ accepted_values trace_outputs() {
 }
 
 std::string trace_file_name(const std::string& capture, const std::string& extension) {
-    const std::string name = std::filesystem::path(capture).filename().string();
-    return (name.ends_with(".prof") ? name.substr(0, name.size() - 5) : name) + ".trace." + extension;
+    std::string name = std::filesystem::path(capture).filename().string();
+    for (const std::string_view ending : {".prof", ".gz", ".json"}) {
+        if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+    }
+    return name + ".trace." + extension;
 }
 
 std::vector<std::string> trace_places(const std::vector<std::string>& captures, const std::string& output,

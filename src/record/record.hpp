@@ -56,6 +56,9 @@ constexpr bool is_torch(payload_type type) noexcept {
     return type == payload_type::torch || type == payload_type::torch_sequence;
 }
 
+// The `category` of a range_push of type `torch`: who made the range, where that is known. The observer does not say.
+enum class torch_scope : std::uint32_t { unknown = 0, function = 1, user = 2 };
+
 // CUPTI's callback domains (CUpti_CallbackDomain), for api_enter and api_exit.
 enum class api_domain : std::uint16_t { none = 0, driver = 1, runtime = 2 };
 

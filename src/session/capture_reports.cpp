@@ -67,9 +67,6 @@ timeline load_capture(const std::string& path, progress_observer* progress) {
     if (std::filesystem::is_directory(path, failed)) {
         throw error(path + " is a directory; name the captures in it: " + path + "/*.prof");
     }
-    if (path.ends_with(".json") || path.ends_with(".json.gz")) {
-        throw error(path + " is a trace; reports are made from the capture it came from (*.prof)");
-    }
     return load_timeline(path, progress);
 }
 

@@ -49,6 +49,8 @@ void take_quality(timeline& out, const capture_contents& contents) {
     }
     out.quality.damaged_bytes = contents.damage.bytes;
     if (!contents.damage.first.empty()) out.quality.damage.push_back(contents.damage.first);
+    out.quality.damage.insert(out.quality.damage.end(), contents.warnings.begin(), contents.warnings.end());
+    out.quality.notes = contents.notes;
     out.quality.cut_off_bytes = contents.damage.cut_off_bytes;
     if (out.quality.cut_off_bytes != 0) {
         out.quality.damage.push_back("the file ends inside a chunk: its last " +

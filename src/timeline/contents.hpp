@@ -42,6 +42,8 @@ struct capture_contents : gpu_records {
     std::optional<format::key_frame_entry> begins;
     std::uint64_t key_frames = 0;
     capture_damage damage;
+    std::vector<std::string> warnings;  // become timeline_quality::damage and ::notes
+    std::vector<std::string> notes;
     bool ended = false;  // there was an end chunk
     format::end_entry end;
     std::shared_ptr<capture_reader> reader;          // set if runs are stored

@@ -116,7 +116,7 @@ std::uint32_t thread_walk::add_range(const record& r, range_style style) {
     range.thread = thread_;
     if (static_cast<payload_type>(r.flags) == payload_type::torch_sequence) {
         range.sequence = static_cast<std::int64_t>(std::uint64_t{r.color} << 32 | r.category);
-    } else {
+    } else if (!is_torch(static_cast<payload_type>(r.flags))) {
         range.color = r.color;
         range.category = r.category;
     }
@@ -144,7 +144,7 @@ void thread_walk::open_range(const record& r) {
     range.payload_kind = static_cast<payload_type>(r.flags);
     range.end_thread = thread_;
     if (is_of_modules(range.domain)) return open_module(index);
-    range.is_operator = is_operator(range);
+    range.is_operator = is_operator(range, static_cast<torch_scope>(r.category));
     if (outside_windows_) range.sequence = -1;  // it has no backward node in the recording
     if (is_phase(range)) leave_optimizer();
     range.parent = open_.innermost();
@@ -213,9 +213,10 @@ std::uint32_t thread_walk::latest_set_aside(std::uint16_t domain) const {
     return found == set_aside_.end() || found->second.empty() ? npos : found->second.back();
 }
 
-bool thread_walk::is_operator(const timeline_range& range) const {
+bool thread_walk::is_operator(const timeline_range& range, torch_scope scope) const {
     if (!has_operators_ || !is_torch(range.payload_kind)) return false;
     if (range.sequence >= 0) return true;
+    if (scope == torch_scope::function || scope == torch_scope::user) return scope == torch_scope::function;
     const std::string_view name = out_->name(range.name);
     const std::uint32_t around = torch_open_.innermost();
     if (around == npos || !out_->ranges[around].is_operator) return has_operator_namespace(name);

@@ -79,7 +79,7 @@ private:
     void start_range(const record& r);
     std::uint32_t add_range(const record& r, range_style style);
     // Whether the range is a PyTorch operator and not one of the program's own ranges.
-    bool is_operator(const timeline_range& range) const;
+    bool is_operator(const timeline_range& range, torch_scope scope) const;
     bool close_operator();
     bool is_of_modules(std::uint16_t domain) const;
     void open_module(std::uint32_t index);

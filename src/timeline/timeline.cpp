@@ -7,6 +7,7 @@
 #include "record/label.hpp"
 #include "timeline/build.hpp"
 #include "timeline/contents.hpp"
+#include "timeline/kineto/read_trace.hpp"
 #include "timeline/walked_thread.hpp"
 
 namespace prof {
@@ -28,6 +29,7 @@ std::string_view timeline::stream_name(std::uint32_t context, std::uint32_t stre
 }
 
 timeline load_timeline(const std::string& path, progress_observer* progress) {
+    if (may_be_trace(path)) return build_timeline(read_trace(path, progress));
     try {
         return build_timeline(read_compactly(path, progress));
     } catch (const capture_has_changed&) {

@@ -278,7 +278,8 @@ struct timeline {
     std::string_view kernel_symbol(const gpu_op& op) const noexcept { return name(kernels[op.detail].name); }
 };
 
-// Throws prof::error (one line) if the file cannot be opened or is no capture. Damage inside the file is skipped and
+// Of a capture, or of a trace that torch.profiler or libprof wrote (kineto/read_trace.hpp), as its content shows.
+// Throws prof::error (one line) if the file cannot be opened or is neither. Damage inside the file is skipped and
 // counted in `quality`; everything intact is kept.
 // `progress`, which may be null, is informed of the bytes that were read.
 timeline load_timeline(const std::string& path, progress_observer* progress = nullptr);

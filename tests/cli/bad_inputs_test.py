@@ -90,8 +90,10 @@ class BadInputs(CommandLine):
             "header.prof": self.bytes[:64],
             "half.header.prof": self.bytes[:30],
             "swapped.prof": b"FORPBIL\n" + self.bytes[8:],
-            "run.trace.json": b'{"traceEvents": []}\n',
-            "run.trace.json.gz": gzip.compress(b'{"traceEvents": []}\n'),
+            "other.json": b'{"answer": [42, {"ph": "X"}]}\n',
+            "other.json.gz": gzip.compress(b'{"answer": 42}\n'),
+            "other-trace.json": b'[{"ph": "X", "cat": "blink", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]\n',
+            "cut.json": b'{"schemaVersion": 1, "trace',
             "page.html": b"<html></html>\n",
             "notes.txt": b"my notes\n",
             "train.py": b"print('hello')\n",
@@ -260,9 +262,11 @@ class BadInputs(CommandLine):
                 Case([command, ""], 1, ""),
             ]
         cases += [
-            Case(["report", "run.trace.json"], 1, "is a trace"),
-            Case(["report", "run.trace.json.gz"], 1, "is a trace"),
-            Case(["export", "run.trace.json"], 1, "is a trace"),
+            Case(["report", "other.json"], 1, 'no trace: it has no "traceEvents"'),
+            Case(["report", "other.json.gz"], 1, 'no trace: it has no "traceEvents"'),
+            Case(["export", "other.json"], 1, 'no trace: it has no "traceEvents"'),
+            Case(["report", "other-trace.json"], 1, "none of its 1 events is of PyTorch's profiler"),
+            Case(["report", "cut.json"], 1, "ends before the events of a trace begin"),
             Case(["report", "page.html"], 1, "page.html"),
         ]
         self.check(cases)

@@ -200,12 +200,12 @@ class Report(CommandLine):
         junk.write_text("not a capture")
         empty = self.dir / "empty"
         empty.mkdir()
-        result = self.prof("report", "absent.prof", junk, self.capture(), empty, "t.json")
+        result = self.prof("report", "absent.prof", junk, self.capture(), empty, "absent.json")
         self.assertEqual(result.returncode, 1)
         self.assertIn("forward", result.stdout)
         lines = result.stderr.splitlines()
         self.assertEqual(len(lines), 4, lines)
-        for line, words in zip(lines, ("no capture (*.prof) in the directory", "absent.prof", "junk.prof", "is a trace")):
+        for line, words in zip(lines, ("no capture (*.prof) in the directory", "absent.prof", "junk.prof", "absent.json")):
             self.assertTrue(line.startswith("prof: ") and words in line, line)
 
     def test_the_newest_run_is_found(self):

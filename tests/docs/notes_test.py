@@ -13,7 +13,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/guide/notes.md"
 # Whose sentences are all notes.
-NOTES = ["analysis/reports/capture_notes.cpp", "analysis/reports/projection_notes.cpp", "timeline/tick_clock.cpp"]
+NOTES = ["analysis/reports/capture_notes.cpp", "analysis/reports/projection_notes.cpp", "timeline/tick_clock.cpp",
+         "timeline/kineto/trace_finish.cpp"]
 # Parts of one, or of a report's title.
 PARTS = [
     ": {:.3f} s recorded, {}",
@@ -21,6 +22,8 @@ PARTS = [
     "; times of waiting are those of the calls that were recorded",
     " that the GPU did later",
     "{} that {} left out above",
+    " (CUDA {}, driver {})",
+    "autograd::engine::evaluate_function: ",
     "byte of the file is damaged and was",
     "recorded {} of {}{} steps, {}: step{} {}",
 ]

@@ -429,8 +429,10 @@ class Captures(Reading):
     def test_what_is_no_capture_is_refused(self):
         text = self.dir / "text.prof"
         text.write_text("no capture\n" * 100)
+        other = self.dir / "other.json"
+        other.write_text('{"answer": 42}')
         cases = {self.dir: "is a directory", self.dir / "none.prof": "No such file", text: str(text),
-                 self.dir / "x.json.gz": "is a trace"}  # fmt: skip
+                 self.dir / "x.json.gz": "No such file", other: "no trace"}  # fmt: skip
         for path, expected in cases.items():
             for function in (LIB.prof_capture_open, LIB.prof_summary_open_file):
                 self.assertIsNone(function(str(path).encode()))

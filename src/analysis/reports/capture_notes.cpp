@@ -134,6 +134,7 @@ struct notice {
     note_weight weight;
 };
 constexpr notice notices[] = {
+    {"trace", note_weight::heading},
     {"missing", note_weight::heading},
     {"start_notice", note_weight::detail},
     {"recording_notice", note_weight::warning},

@@ -11,17 +11,12 @@
 #include "analysis/reports/kernels.hpp"
 #include "analysis/reports/nsight_columns.hpp"
 #include "analysis/reports/reports.hpp"
+#include "record/transfer_words.hpp"
 
 namespace prof {
 namespace {
 
-// By CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind.
-constexpr std::array<std::string_view, 11> copy_directions = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                                              "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-constexpr std::array<std::string_view, 8> memory_kinds = {"Unknown", "Pageable", "Pinned",        "Device",
-                                                          "Array",   "Managed",  "Device Static", "Managed Static"};
-
-// Nsight's words for the same directions.
+// By CUpti_ActivityMemcpyKind: Nsight's words for the same directions.
 constexpr std::array<std::string_view, 11> nsight_directions = {
     "Unknown",         "Host-to-Device",  "Device-to-Host",   "Host-to-Array", "Array-to-Host", "Array-to-Array",
     "Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host",  "Peer-to-Peer"};

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/kineto/read_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "timeline/kineto/json_scanner.hpp"
+#include "timeline/kineto/trace_contents.hpp"
+#include "timeline/kineto/trace_event.hpp"
+#include "timeline/kineto/trace_head.hpp"
+#include "timeline/kineto/trace_text.hpp"
+
+namespace prof {
+namespace {
+
+class trace_reader {
+public:
+    trace_reader(const std::string& path, progress_observer* progress)
+        : path_(path), progress_(progress), text_(path), scanner_(text_) {}
+
+    capture_contents run() {
+        try {
+            scanner_.peek() == '[' ? read_events() : read_top();
+        } catch (const json_damage& damage) {
+            note(damage);
+            if (!damage.is_end && scanner_.resume()) read_events_on();
+        }
+        refuse_others();
+        capture_contents out = contents_.finish(head_);
+        describe_damage(out);
+        return out;
+    }
+
+private:
+    void read_top() {
+        scanner_.begin('{');
+        for (std::string_view key; scanner_.next_member(key);) {
+            const std::string name(key);
+            if (name == "traceEvents" && scanner_.peek() == '[') {
+                read_events();
+            } else {
+                read_head(scanner_, name, head_);
+                if (head_.is_of_libprof) contents_.expect_libprof();
+            }
+        }
+    }
+
+    void read_events() {
+        has_events_ = true;
+        scanner_.begin('[');
+        try {
+            while (scanner_.next_element()) read_one();
+        } catch (const json_damage& damage) {
+            note(damage);
+            if (damage.is_end || !scanner_.resume()) return;
+            read_events_on();
+        }
+    }
+
+    // Goes on after damage, from the beginning of an event.
+    void read_events_on() {
+        has_events_ = true;
+        for (;;) {
+            try {
+                skipped_ += scanner_.offset() - damaged_from_;
+                damaged_from_ = scanner_.offset();
+                read_one();
+                while (scanner_.next_element()) read_one();
+                return;
+            } catch (const json_damage& damage) {
+                note(damage);
+                if (damage.is_end || !scanner_.resume()) return;
+            }
+        }
+    }
+
+    void read_one() {
+        damaged_from_ = scanner_.offset();
+        if (scanner_.peek() != '{') return scanner_.skip();
+        read_event(scanner_, event_);
+        contents_.add(event_);
+        damaged_from_ = scanner_.offset();
+        constexpr std::uint64_t events_a_report = 4096;
+        if (progress_ != nullptr && contents_.events() % events_a_report == 0) {
+            progress_->update(text_.read_bytes(), text_.file_bytes());
+        }
+    }
+
+    void note(const json_damage& damage) {
+        if (damage.is_end) {
+            is_cut_ = true;
+            cut_off_ = damage.offset - std::min(damage.offset, damaged_from_);
+        } else if (places_++ == 0) {
+            first_damage_ = damage;
+        }
+    }
+
+    void refuse_others() const {
+        const std::string what = path_ + (text_.is_compressed() ? " is compressed JSON" : " is JSON");
+        if (is_cut_ && contents_.events() == 0) {
+            throw error(path_ + " ends before the events of a trace begin" + why_it_ends());
+        }
+        if (!has_events_) {
+            if (places_ != 0) {
+                throw error(fmt::format("{} looks like JSON and cannot be read at byte {}: {}", path_,
+                                        first_damage_.offset, first_damage_.what));
+            }
+            throw error(what + ", and no trace: it has no \"traceEvents\"");
+        }
+        if (head_.is_of_libprof && head_.capture.empty()) {
+            throw error(path_ + " is a trace of several captures; give the captures, or a trace of each");
+        }
+        if (contents_.has_known()) return;
+        if (contents_.events() == 0) throw error(what + ", and its list of events is empty");
+        throw error(fmt::format("{}, and none of its {} events is of PyTorch's profiler", what, contents_.events()));
+    }
+
+    std::string why_it_ends() const { return text_.failure().empty() ? std::string() : ": " + text_.failure(); }
+
+    void describe_damage(capture_contents& out) {
+        out.damage.bytes = skipped_;
+        if (places_ != 0) {
+            out.warnings.push_back(fmt::format("the trace is damaged in {} place{}, first at byte {} of its text: {}",
+                                               places_, places_ == 1 ? "" : "s", first_damage_.offset,
+                                               first_damage_.what));
+        }
+        if (is_cut_) {
+            out.warnings.push_back(fmt::format(
+                "the trace ends early, after {} events{}: its last {} bytes are no whole event and left out",
+                contents_.events(), why_it_ends(), cut_off_));
+        } else if (!text_.failure().empty()) {
+            out.warnings.push_back(text_.failure());
+        }
+    }
+
+    const std::string& path_;
+    progress_observer* progress_;
+    trace_text text_;
+    json_scanner scanner_;
+    trace_event event_;
+    trace_head head_;
+    trace_contents contents_;
+    bool has_events_ = false;
+    bool is_cut_ = false;
+    std::uint64_t damaged_from_ = 0;  // the beginning of what is being read
+    std::uint64_t skipped_ = 0;
+    std::uint64_t cut_off_ = 0;
+    std::uint64_t places_ = 0;
+    json_damage first_damage_;
+};
+
+// The first characters of the file's text; "" if it cannot be read.
+std::string beginning_of(const std::string& path, std::size_t characters) {
+    try {
+        trace_text text(path);
+        std::string begin(characters, '\0');
+        begin.resize(text.read(begin));
+        return begin;
+    } catch (const error&) {
+        return {};
+    }
+}
+
+bool is_json(std::string_view begin) {
+    const std::size_t first = begin.find_first_not_of(" \t\r\n");
+    return first != std::string_view::npos && (begin[first] == '{' || begin[first] == '[');
+}
+
+}  // namespace
+
+bool may_be_trace(const std::string& path) { return is_json(beginning_of(path, 256)); }
+
+bool begins_like_trace(const std::string& path) {
+    constexpr std::array<std::string_view, 4> words = {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"",
+                                                       "\"ph\""};
+    const std::string begin = beginning_of(path, 64U << 10);
+    return is_json(begin) && std::any_of(words.begin(), words.end(),
+                                         [&](std::string_view word) { return begin.find(word) != std::string::npos; });
+}
+
+capture_contents read_trace(const std::string& path, progress_observer* progress) {
+    return trace_reader(path, progress).run();
+}
+
+}  // namespace prof

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/kineto/trace_contents.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+
+#include "base/json_text.hpp"
+#include "base/number.hpp"
+#include "record/label.hpp"
+#include "record/transfer_words.hpp"
+#include "timeline/kineto/trace_calls.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::uint32_t only_epoch = 1;
+
+// libprof draws what does not fit a thread's row on rows of its own (export/chrome/trace_parts.hpp).
+constexpr std::int64_t spill_row_step = 10'000'000;
+
+std::uint32_t low_half(std::int64_t value) noexcept { return static_cast<std::uint32_t>(value); }
+
+// Ids of 32 bits; libprof numbers those of further attachments on.
+std::uint64_t key_of(std::uint64_t correlation) noexcept {
+    return correlation == 0 ? 0 : correlation_key(only_epoch, 0) + correlation;
+}
+
+// What PyTorch's profiler makes ranges of in newer versions.
+bool is_annotation(std::string_view name) noexcept {
+    constexpr std::array<std::string_view, 3> prefixes = {"ProfilerStep#", "Optimizer.", "enumerate(DataLoader)#"};
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+template <std::size_t size>
+std::uint8_t index_of(const std::array<std::string_view, size>& words, std::string_view word) noexcept {
+    const auto found = std::find(words.begin(), words.end(), word);
+    return found == words.end() ? 0 : static_cast<std::uint8_t>(found - words.begin());
+}
+
+std::uint8_t memory_kind(std::string_view word) noexcept {
+    // ROCm does not distinguish pinned memory.
+    return word == "Host" ? std::uint8_t{0} : index_of(memory_kinds, word);
+}
+
+// "Memcpy HtoD (Pinned -> Device)", "Memset (Device)".
+void read_transfer_name(std::string_view name, transfer_record& out) noexcept {
+    const std::size_t open = name.find(" (");
+    if (open == std::string_view::npos || !name.ends_with(')')) return;
+    const std::string_view memory = name.substr(open + 2, name.size() - open - 3);
+    if (out.kind == transfer_kind::memset) {
+        out.destination_kind = memory_kind(memory);
+        return;
+    }
+    const std::string_view head = name.substr(0, open);
+    out.copy_kind = index_of(copy_directions, head.substr(head.find_last_of(' ') + 1));
+    constexpr std::string_view arrow = " -> ";
+    const std::size_t at = memory.find(arrow);
+    if (at == std::string_view::npos) return;
+    out.source_kind = memory_kind(memory.substr(0, at));
+    out.destination_kind = memory_kind(memory.substr(at + arrow.size()));
+}
+
+struct payload_value {
+    std::uint64_t bits = 0;
+    payload_type type = payload_type::none;
+};
+
+payload_value payload_of(const std::string& text) {
+    if (const auto whole = parse_number<std::uint64_t>(text)) return {*whole, payload_type::u64};
+    if (const auto whole = parse_number<std::int64_t>(text)) {
+        return {static_cast<std::uint64_t>(*whole), payload_type::i64};
+    }
+    double value = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || status != std::errc{} || end != text.data() + text.size()) return {};
+    return {std::bit_cast<std::uint64_t>(value), payload_type::f64};
+}
+
+}  // namespace
+
+void trace_contents::add(const trace_event& event) {
+    using enum trace_category;
+    ++events_;
+    if (event.category != none && event.category != unknown) has_known_ = true;
+    switch (event.category) {
+        case none:
+            if (event.phase == 'M') add_metadata(event);
+            return;
+        case unknown:
+            return count_unused(event);
+        case kernel:
+            if (has_span(event)) add_kernel(event);
+            return;
+        case gpu_memcpy:
+        case gpu_memset:
+            if (has_span(event)) add_transfer(event);
+            return;
+        case runtime_call:
+        case driver_call:
+            if (has_span(event)) add_call(event);
+            return;
+        case user_annotation:
+            if (event.phase != 'X') return add_instant(event);
+            if (has_span(event)) add_range(event);
+            return;
+        case cpu_op:
+        case trace_category::module:
+            if (has_span(event)) add_range(event);
+            return;
+        case python_function:
+            ++python_functions_;
+            return;
+        case overhead:
+            ++overheads_;
+            overhead_ns_ += std::max<std::int64_t>(event.duration_ns.value_or(0), 0) / 1000 * 1000;
+            return;
+        case derived:
+        case not_used:
+            return;
+    }
+}
+
+bool trace_contents::has_span(const trace_event& event) {
+    if (event.phase != 'X') {
+        count_unused(event);
+    } else if (!event.time_ns || !event.duration_ns) {
+        ++without_time_;
+    } else if (*event.duration_ns < 0) {
+        ++negative_;
+    } else {
+        return true;
+    }
+    return false;
+}
+
+void trace_contents::count_unused(const trace_event& event) {
+    constexpr std::size_t most_kinds = 64;
+    std::string kind =
+        event.category == trace_category::unknown ? event.other_category : event.other_category + "/" + event.phase;
+    if (unused_.size() >= most_kinds && !unused_.contains(kind)) kind = "…";
+    ++unused_[kind];
+}
+
+void trace_contents::add_metadata(const trace_event& event) {
+    constexpr std::size_t most_names = 4;
+    if (event.name == "process_name") {
+        process_names_.try_emplace(event.at.pid, event.args.name);
+    } else if (event.name == "thread_name") {
+        std::vector<std::string>& names = thread_names_[{event.at.pid, event.at.tid}];
+        if (names.size() < most_names) names.push_back(event.args.name);
+    }
+}
+
+std::uint32_t trace_contents::name_id(std::string_view text) {
+    if (text.empty()) return 0;
+    const std::string name = is_of_libprof_ ? original_bytes(text) : std::string(text);
+    const auto [known, is_new] = name_ids_.try_emplace(name, static_cast<std::uint32_t>(name_ids_.size() + 1));
+    if (is_new) out_.names.emplace(known->second, name);
+    return known->second;
+}
+
+std::uint16_t trace_contents::domain_id(std::string_view text) {
+    if (text.empty()) return 0;
+    if (const auto known = domains_.find(text); known != domains_.end()) return known->second;
+    constexpr std::size_t most_domains = UINT16_MAX - 1;
+    if (domains_.size() >= most_domains) return 0;
+    const auto id = static_cast<std::uint16_t>(domains_.size() + 1);
+    domains_.emplace(text, id);
+    out_.labels.push_back({label_kind::domain, name_id(text), id});
+    return id;
+}
+
+trace_contents::host_thread& trace_contents::thread_at(const trace_place& place) {
+    trace_place at = place;
+    if (is_of_libprof_ && at.tid >= 0) at.tid %= spill_row_step;
+    if (latest_thread_ < threads_.size() && threads_[latest_thread_].at == at) return threads_[latest_thread_];
+    const auto [known, is_new] = thread_index_.try_emplace({at.pid, at.tid}, threads_.size());
+    if (is_new) threads_.push_back({.at = at});
+    latest_thread_ = known->second;
+    return threads_[latest_thread_];
+}
+
+void trace_contents::add_range(const trace_event& event) {
+    if (event.args.has_source && event.name.starts_with("ProfilerStep#")) return;  // made from what is there too
+    trace_item item{.start_ns = *event.time_ns,
+                    .end_ns = *event.time_ns + *event.duration_ns,
+                    .name = name_id(event.name),
+                    .has_ended = !event.args.is_open_at_end};
+    host_thread& thread = thread_at(event.at);
+    payload_value payload = payload_of(event.args.payload);
+    if (event.category == trace_category::module) {
+        item.kind = trace_item_kind::module;
+        item.domain = domain_id(module_domain);
+    } else {
+        item.domain = domain_id(event.args.domain);
+        if (!is_of_libprof_ || event.args.has_record_function) {
+            payload = {event.args.record_function_id, payload_type::torch};
+        } else if (payload.type == payload_type::none && event.args.bytes != 0) {
+            payload = {event.args.bytes, payload_type::bytes};
+        }
+        if (event.category == trace_category::cpu_op && !is_annotation(event.name)) {
+            item.kind = trace_item_kind::torch_op;
+            item.sequence = event.args.sequence;
+            has_ops_ = true;
+        }
+    }
+    item.value = payload.bits;
+    item.flags = static_cast<std::uint8_t>(payload.type);
+    thread.items.push_back(item);
+}
+
+// A mark, a counter, or one end of a process-wide range.
+void trace_contents::add_instant(const trace_event& event) {
+    if (!event.time_ns) {
+        ++without_time_;
+        return;
+    }
+    trace_item item{.start_ns = *event.time_ns,
+                    .end_ns = *event.time_ns,
+                    .name = name_id(event.name),
+                    .domain = domain_id(event.args.domain),
+                    .kind = trace_item_kind::mark};
+    const payload_value payload = payload_of(event.args.payload);
+    item.value = payload.bits;
+    item.flags = static_cast<std::uint8_t>(payload.type);
+    switch (event.phase) {
+        case 'i':
+        case 'I':
+            break;
+        case 'C':
+            item.domain = domain_id(counter_domain);
+            break;
+        case 'b':
+        case 'e':
+            item.kind = event.phase == 'b' ? trace_item_kind::range_start : trace_item_kind::range_end;
+            item.value = event.id;
+            item.flags = 0;
+            break;
+        default:
+            return count_unused(event);
+    }
+    thread_at(event.at).items.push_back(item);
+}
+
+void trace_contents::add_call(const trace_event& event) {
+    const bool is_driver = event.category == trace_category::driver_call || !event.args.call.empty();
+    const std::string& name = event.args.call.empty() ? event.name : event.args.call;
+    const trace_call call = call_of(is_driver ? api_domain::driver : api_domain::runtime, name, event.args.cbid);
+    has_calls_ = true;
+    has_hip_ = has_hip_ || call.is_hip;
+    trace_item item{.start_ns = *event.time_ns,
+                    .end_ns = *event.time_ns + *event.duration_ns,
+                    .value = key_of(event.args.correlation),
+                    .name = name_id(event.args.kernel),
+                    .cbid = call.cbid,
+                    .domain = static_cast<std::uint16_t>(call.domain),
+                    .kind = trace_item_kind::call,
+                    .flags = static_cast<std::uint8_t>(call.kind),
+                    .has_ended = event.args.has_returned,
+                    .launches_kernel = call.launches_kernel,
+                    .is_recorded = call.is_recorded};
+    if (call.is_hip) item.name = 0;  // of HIP's calls the argument is an address or a symbol
+    thread_at(event.at).items.push_back(item);
+}
+
+template <typename TRecord>
+void trace_contents::place_on_gpu(TRecord& record, const trace_event& event) {
+    record.start_ns = static_cast<std::uint64_t>(*event.time_ns);
+    record.end_ns = static_cast<std::uint64_t>(*event.time_ns + *event.duration_ns);
+    record.correlation = key_of(event.args.correlation);
+    record.graph_id = static_cast<std::uint32_t>(event.args.graph_id);
+    record.device = low_half(event.args.device >= 0 ? event.args.device : event.at.pid);
+    record.stream = low_half(event.args.stream >= 0 ? event.args.stream : event.at.tid);
+    record.context = low_half(event.args.context);
+}
+
+void trace_contents::add_kernel(const trace_event& event) {
+    constexpr std::string_view whole_graph = "CUDA graph ";
+    if (is_of_libprof_ && !event.args.has_grid && event.name.starts_with(whole_graph)) {
+        place_on_gpu(out_.graphs.emplace_back(), event);
+        return;
+    }
+    kernel_record& kernel = out_.kernels.emplace_back();
+    place_on_gpu(kernel, event);
+    kernel.name = name_id(event.name);
+    kernel.completed_ns = 0;
+    kernel.queued_ns = event.args.queued * 1000;
+    kernel.graph_node_id = event.args.graph_node_id;
+    kernel.registers_per_thread = static_cast<std::uint16_t>(std::min<std::uint64_t>(event.args.registers, UINT16_MAX));
+    kernel.dynamic_shared_bytes =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(event.args.shared_bytes, UINT32_MAX));
+    std::copy_n(event.args.grid, 3, kernel.grid);
+    std::copy_n(event.args.block, 3, kernel.block);
+    std::copy_n(event.args.cluster, 3, kernel.cluster);
+}
+
+void trace_contents::add_transfer(const trace_event& event) {
+    transfer_record& transfer = out_.transfers.emplace_back();
+    place_on_gpu(transfer, event);
+    transfer.kind = event.category == trace_category::gpu_memset ? transfer_kind::memset : transfer_kind::memcpy;
+    transfer.bytes = event.args.bytes;
+    transfer.graph_node_id = event.args.graph_node_id;
+    read_transfer_name(event.name, transfer);
+    if (event.args.from_device >= 0 && event.args.to_device >= 0) {
+        transfer.kind = transfer_kind::memcpy_peer;
+        transfer.source_device = low_half(event.args.from_device);
+        transfer.destination_device = low_half(event.args.to_device);
+    }
+}
+
+}  // namespace prof
