@@ -106,10 +106,10 @@ bool is_stream(const std::string& file) {
 timeline load_input(const std::string& file, const progress_display& progress) {
     const std::string name = file == standard_input ? "standard input" : file;
     progress_line reading(progress, "reading " + name);
-    if (!is_stream(file)) return load_capture(file, &reading);
+    if (!is_stream(file)) return load_capture(file, &reading, reading_thread::own);
     const stream_copy copy(file);
     try {
-        return load_capture(copy.path(), &reading);
+        return load_capture(copy.path(), &reading, reading_thread::own);
     } catch (const error& failure) {
         throw error(renamed(failure.what(), copy.path(), name));
     }

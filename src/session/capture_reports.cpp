@@ -62,12 +62,12 @@ outcome set(report_settings& out, session_options& options, std::string_view set
 
 }  // namespace
 
-timeline load_capture(const std::string& path, progress_observer* progress) {
+timeline load_capture(const std::string& path, progress_observer* progress, reading_thread thread) {
     std::error_code failed;
     if (std::filesystem::is_directory(path, failed)) {
         throw error(path + " is a directory; name the captures in it: " + path + "/*.prof");
     }
-    return load_timeline(path, progress);
+    return load_timeline(path, progress, thread);
 }
 
 result<report_settings> parse_report_settings(const char* const* settings) {

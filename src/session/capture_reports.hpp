@@ -18,7 +18,8 @@
 namespace prof {
 
 // load_timeline(), with words of its own for what people are likely to give by mistake. Throws prof::error.
-timeline load_capture(const std::string& path, progress_observer* progress = nullptr);
+timeline load_capture(const std::string& path, progress_observer* progress = nullptr,
+                      reading_thread thread = reading_thread::callers);
 
 struct report_settings {
     projection_options projected{};

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "base/large_memory.hpp"
 #include "capture/payload.hpp"
 #include "capture/recovery/recovery.hpp"
 #include "timeline/correlate.hpp"
@@ -170,10 +169,10 @@ void walk_threads(timeline& out, capture_contents& contents, const name_doubles&
     sort_runs(contents.runs);
     start_end_events events;
     out.work_parents.resize(found.parents.size());
-    reserve_large(out.ranges, found.ranges);
-    reserve_large(out.open_nodes, found.ranges);
-    reserve_large(out.api_calls, found.api_calls);
-    reserve_large(out.marks, found.marks);
+    out.ranges.reserve(found.ranges);
+    out.open_nodes.reserve(found.ranges);
+    out.api_calls.reserve(found.api_calls);
+    out.marks.reserve(found.marks);
     std::vector<walked_thread> threads;
     for (auto first = contents.runs.begin(); first != contents.runs.end();) {
         const std::uint64_t uid = first->thread_uid;

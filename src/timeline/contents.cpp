@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/large_memory.hpp"
 #include "capture/gpu_chunks.hpp"
 #include "capture/payload.hpp"
 #include "capture/recovery/process_state.hpp"
+#include "timeline/read_ahead.hpp"
 
 namespace prof {
 namespace {
@@ -146,20 +146,25 @@ bool leave_in_file(capture_contents& contents, const chunk& added) {
     return true;
 }
 
+// A smaller file is read faster than it pays.
+constexpr std::uint64_t least_bytes_for_thread = 4U << 20;
+
 void reserve_work(capture_contents& contents, const capture_reader& reader) {
     contents.work.for_each([&]<typename TRecord>(gpu_work_of<TRecord>& work) {
-        reserve_large(work.ops, reader.payload_bytes_hint(gpu_chunk<TRecord>::chunk) / sizeof(TRecord));
+        work.ops.reserve(reader.payload_bytes_hint(gpu_chunk<TRecord>::chunk) / sizeof(TRecord));
     });
 }
 
-template <typename TAdd>
-capture_contents read_with(capture_reader& reader, capture_contents contents, progress_observer* progress, TAdd&& add) {
+// `chunks`: the reader, or what reads it.
+template <typename TChunks, typename TAdd>
+capture_contents read_with(capture_reader& reader, TChunks& chunks, capture_contents contents,
+                           progress_observer* progress, TAdd&& add) {
     contents.ticks = static_cast<tick_source>(reader.header().tick_source);
     contents.created_realtime_ns = reader.header().created_realtime_ns;
     chunk next;
-    while (reader.next(next)) {
+    while (chunks.next(next)) {
         add(contents, next);
-        if (progress != nullptr) progress->update(reader.read_bytes(), reader.file_bytes());
+        if (progress != nullptr) progress->update(chunks.read_bytes(), reader.file_bytes());
     }
     contents.damage = reader.damage();
     contents.recovery = reader.recovery_outcome();
@@ -176,16 +181,22 @@ capture_contents read_contents(const std::string& path, progress_observer* progr
     capture_reader reader{path};
     capture_contents contents;
     contents.kernels.reserve(reader.payload_bytes_hint(format::chunk_type::kernels) / sizeof(kernel_record));
-    return read_with(reader, std::move(contents), progress, add_chunk);
+    return read_with(reader, reader, std::move(contents), progress, add_chunk);
 }
 
-capture_contents read_compactly(const std::string& path, progress_observer* progress) {
+capture_contents read_compactly(const std::string& path, progress_observer* progress, reading_thread thread) {
     const auto reader = std::make_shared<capture_reader>(path);
     capture_contents contents;
     reserve_work(contents, *reader);
-    contents = read_with(*reader, std::move(contents), progress, [](capture_contents& to, const chunk& added) {
+    const auto add = [](capture_contents& to, const chunk& added) {
         if (!add_to_work(to, added) && !leave_in_file(to, added)) add_chunk(to, added);
-    });
+    };
+    if (thread == reading_thread::own && reader->file_bytes() >= least_bytes_for_thread) {
+        read_ahead ahead(*reader);
+        contents = read_with(*reader, ahead, std::move(contents), progress, add);
+    } else {
+        contents = read_with(*reader, *reader, std::move(contents), progress, add);
+    }
     contents.reader = reader;
     return contents;
 }

@@ -61,6 +61,7 @@ capture_contents read_contents(const std::string& path, progress_observer* progr
 
 // The same for build_timeline(), in less memory: GPU records go to `work`, and threads' records stay in the file where
 // they stand there as they are, not deflated. build_timeline() then throws capture_has_changed if they do not stay so.
-capture_contents read_compactly(const std::string& path, progress_observer* progress = nullptr);
+capture_contents read_compactly(const std::string& path, progress_observer* progress = nullptr,
+                                reading_thread thread = reading_thread::callers);
 
 }  // namespace prof

@@ -9,7 +9,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/large_memory.hpp"
 #include "timeline/nearly_sorted.hpp"
 
 namespace prof {
@@ -54,7 +53,7 @@ bool comes_first(const timeline& data, const gpu_op& a, const gpu_op& b) noexcep
 class calls_by_key {
 public:
     explicit calls_by_key(const std::vector<timeline_api_call>& calls) : calls_(calls) {
-        reserve_large(order_, calls.size());
+        order_.reserve(calls.size());
         for (std::uint32_t i = 0; i < calls.size(); ++i) {
             if (calls[i].correlation != 0) order_.push_back(i);
         }
@@ -132,7 +131,6 @@ void group_by_launch(timeline& out) {
     for (timeline_api_call& call : out.api_calls) {
         if (call.op_count != 0) call.first_op = std::exchange(next, next + call.op_count);
     }
-    reserve_large(out.ops_by_launch, next);
     out.ops_by_launch.resize(next);
     for (std::uint32_t i = 0; i < out.ops.size(); ++i) {
         const std::uint32_t launch = out.ops[i].launch;

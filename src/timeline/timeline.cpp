@@ -28,10 +28,10 @@ std::string_view timeline::stream_name(std::uint32_t context, std::uint32_t stre
     return found == stream_names.end() ? std::string_view{} : name(found->second);
 }
 
-timeline load_timeline(const std::string& path, progress_observer* progress) {
+timeline load_timeline(const std::string& path, progress_observer* progress, reading_thread thread) {
     if (may_be_trace(path)) return build_timeline(read_trace(path, progress));
     try {
-        return build_timeline(read_compactly(path, progress));
+        return build_timeline(read_compactly(path, progress, thread));
     } catch (const capture_has_changed&) {
         return build_timeline(read_contents(path, progress));
     }

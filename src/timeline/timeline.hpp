@@ -279,9 +279,14 @@ struct timeline {
 };
 
 // Of a capture, or of a trace that torch.profiler or libprof wrote (kineto/read_trace.hpp), as its content shows.
+// Which thread reads the file. With one of its own, a large capture is read and checked while the calling thread works
+// with what it has: for commands only, since inside a profiled program another thread takes the program's cores.
+enum class reading_thread : std::uint8_t { callers, own };
+
 // Throws prof::error (one line) if the file cannot be opened or is neither. Damage inside the file is skipped and
 // counted in `quality`; everything intact is kept.
 // `progress`, which may be null, is informed of the bytes that were read.
-timeline load_timeline(const std::string& path, progress_observer* progress = nullptr);
+timeline load_timeline(const std::string& path, progress_observer* progress = nullptr,
+                       reading_thread thread = reading_thread::callers);
 
 }  // namespace prof

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "capture/reader.hpp"
 #include "support/capture_builder.hpp"
 #include "support/scratch_directory.hpp"
@@ -116,6 +117,36 @@ TEST_F(CompactReading, OrdersThreadsByTime) {
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         EXPECT_TRUE(data.ranges[i].parent == npos || data.ranges[i].parent < i);
     }
+}
+
+// Larger than what is read on the calling thread anyway, with many more chunks than are read ahead.
+TEST_F(CompactReading, GivesTheSameTimelineWithAThreadThatReads) {
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    for (std::uint64_t i = 0; i < 40'000; ++i) {
+        main.push(10 * i, "range").enter(10 * i + 1, i + 1, "kernel").exit(10 * i + 2, i + 1).pop(10 * i + 3);
+        if (i % 2 == 0) capture.kernel(i + 1, 10 * i + 4, 10 * i + 5);
+    }
+    write(capture, 500, false);
+    ASSERT_GT(std::filesystem::file_size(path()), 4U << 20);
+    const auto expected = summary_of(load_timeline(path()));
+    EXPECT_THAT(std::get<0>(expected), SizeIs(40'000));
+    EXPECT_EQ(summary_of(load_timeline(path(), nullptr, reading_thread::own)), expected);
+}
+
+// The observer's exception ends the reading while chunks are waiting.
+TEST_F(CompactReading, EndsTheThreadThatReadsIfNobodyWantsTheRest) {
+    class giver_up final : public progress_observer {
+    public:
+        void update(std::uint64_t, std::uint64_t) override { throw error("enough"); }
+    };
+    capture_builder capture;
+    thread_script& main = capture.thread("main");
+    for (std::uint64_t i = 0; i < 80'000; ++i) main.push(10 * i, "range").pop(10 * i + 3);
+    write(capture, 500, false);
+    ASSERT_GT(std::filesystem::file_size(path()), 4U << 20);
+    giver_up observer;
+    EXPECT_THROW(load_timeline(path(), &observer, reading_thread::own), error);
 }
 
 // Overwrites the records of `path` once the whole file has been read.

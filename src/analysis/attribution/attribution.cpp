@@ -10,7 +10,6 @@
 
 #include "analysis/attribution/adoption.hpp"
 #include "analysis/attribution/graph_ranges.hpp"
-#include "base/large_memory.hpp"
 
 namespace prof {
 namespace {
@@ -40,9 +39,6 @@ public:
         place_own_ranges();
         find_first_work();
         place_adopted_ranges();
-        for (auto* const by_op : {&out_.owner, &out_.open, &out_.adopted_open, &out_.captured}) {
-            reserve_large(*by_op, data_.ops.size());
-        }
         out_.owner.assign(data_.ops.size(), owner_unmatched);
         out_.open.assign(data_.ops.size(), npos);
         out_.adopted_open.assign(data_.ops.size(), npos);
