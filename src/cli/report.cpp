@@ -58,6 +58,15 @@ accepted_values whole_number() {
     return {"a whole number", [](const std::string& text) { return parse_number<std::uint32_t>(text).has_value(); }};
 }
 
+std::optional<double> positive(const std::string& text) {
+    constexpr double least = 1e-300;
+    return parse_number<double>(text, least);
+}
+
+accepted_values positive_number() {
+    return {"a number above 0, such as 1.2e15", [](const std::string& text) { return positive(text).has_value(); }};
+}
+
 }  // namespace
 
 report_command::report_command(command_arguments& arguments) {
@@ -112,6 +121,11 @@ report_command::report_command(command_arguments& arguments) {
         .takes(whole_number())
         .value("N")
         .group(title_of_tables);
+    arguments
+        .add("--flops-per-step", flops_per_step_, "For mfu: the floating-point operations of a step of this process")
+        .takes(positive_number())
+        .value("N")
+        .group(title_of_tables);
     arguments.add_flag("--wide", wide_, "All columns and whole names, however wide the terminal is")
         .group(title_of_output);
     arguments
@@ -143,6 +157,7 @@ int report_command::operator()() const {
     report_settings settings;
     settings.sort = sort_;
     if (limit_ != UINT32_MAX) settings.limit = limit_;
+    settings.flops_per_step = positive(flops_per_step_);
     settings.deepest = depth_;
     settings.rows = options_.rows;
     settings.projected.fold = options_.fold;

@@ -38,6 +38,7 @@ private:
     bool no_fold_ = false;
     std::string sort_;
     std::uint32_t limit_ = UINT32_MAX;
+    std::string flops_per_step_;
     bool wide_ = false;
     std::string color_ = "auto";
 };

@@ -98,6 +98,7 @@ report_document make_reports(const timeline& data, const std::string& path, cons
                           .rows = for_people ? settings.rows : SIZE_MAX,
                           .sort = settings.sort,
                           .limit = settings.limit,
+                          .flops_per_step = settings.flops_per_step,
                           .call_name = api_call_name,
                           .traced_call_name = traced_call_namer(data)},
                          reports);

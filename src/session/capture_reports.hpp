@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -27,6 +28,7 @@ struct report_settings {
     selection_request selection{};  // its step_range must have been applied to the timeline (step_marks.hpp)
     std::string sort{};             // these two as in report_input
     std::size_t limit = SIZE_MAX;
+    std::optional<double> flops_per_step{};  // as in report_input
     // Of documents for people only.
     std::uint32_t deepest = UINT32_MAX;
     std::size_t rows = 40;

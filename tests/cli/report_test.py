@@ -43,7 +43,7 @@ class Report(CommandLine):
         self.assertEqual((listed.returncode, listed.stderr), (0, ""))
         names = [line.split()[0] for line in listed.stdout.splitlines()]
         self.assertEqual(names[:3], ["gpu-projection", "kernels", "copies"])
-        self.assertEqual(len(names), 26)
+        self.assertEqual(len(names), 27)
         documented = re.findall(r"^## (\S+)$", (DOCS / "reference/reports.md").read_text(), re.MULTILINE)
         self.assertEqual(sorted(documented), sorted(names))
         capture = self.capture()

@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/hta/kernel_type.hpp"
 
-#include <algorithm>
-#include <iterator>
+#include "analysis/projection/name_parts.hpp"
 
 namespace prof {
 namespace {
-
-bool has(std::string_view name, std::string_view part) noexcept { return name.find(part) != std::string_view::npos; }
-
-template <std::size_t size>
-bool begins_with_one_of(std::string_view name, const std::string_view (&starts)[size]) noexcept {
-    return std::any_of(std::begin(starts), std::end(starts),
-                       [&](std::string_view start) { return name.starts_with(start); });
-}
-
-template <std::size_t size>
-bool has_one_of(std::string_view name, const std::string_view (&parts)[size]) noexcept {
-    return std::any_of(std::begin(parts), std::end(parts), [&](std::string_view part) { return has(name, part); });
-}
 
 constexpr std::string_view communication_starts[] = {"nccl", "hip", "hccl"};
 constexpr std::string_view memory_starts[] = {"Memcpy", "Memset", "dma"};
@@ -52,9 +38,10 @@ std::string_view to_string(kernel_type value) noexcept {
 std::string_view to_string(hta_scope value) noexcept { return value == hta_scope::hta ? "hta" : "all"; }
 
 kernel_type hta_kernel_type(std::string_view name) noexcept {
-    if (begins_with_one_of(name, communication_starts) || has(name, "ncclKernel")) return kernel_type::communication;
+    if (begins_with_one_of(name, communication_starts) || has_part(name, "ncclKernel"))
+        return kernel_type::communication;
     if (begins_with_one_of(name, memory_starts)) return kernel_type::memory;
-    const bool is_launch = name.starts_with("cuda") && has(name, "LaunchKernel");
+    const bool is_launch = name.starts_with("cuda") && has_part(name, "LaunchKernel");
     if (is_launch || has_one_of(name, words_of_others) || begins_with_one_of(name, starts_of_others)) {
         return kernel_type::other;
     }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ struct report_input {
     // Of reports that are lists (report_kind::is_list), in every format; "": each has its own order.
     std::string_view sort{};
     std::size_t limit = SIZE_MAX;
+    // The floating-point operations of a step, as the user says; none: as the program does (mfu.hpp).
+    std::optional<double> flops_per_step{};
     // What a CUDA call is called, by its domain and callback id.
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
     // The same as a trace shows it, by which other tools recognise a call; empty: as above.
@@ -92,6 +95,8 @@ table cuda_kernel_launch_stats_report(const report_input& input);
 table cuda_kernel_launches_report(const report_input& input);
 table queue_length_report(const report_input& input);
 table memory_bandwidth_report(const report_input& input);
+// mfu_report.cpp
+table mfu_report(const report_input& input);
 // launch_reports.cpp
 table cuda_api_sum(const report_input& input);
 table cuda_kern_exec_sum(const report_input& input);
