@@ -7,7 +7,9 @@ the capture gives.
     CHECK PROF [TRACES]        more traces, files or folders
 """
 import collections
+import csv
 import gzip
+import io
 import json
 import pathlib
 import sys
@@ -71,6 +73,10 @@ def check_round_trip(capture, folder):
     for name in ("kernels", "copies", "steps", "pytorch_ops", "cuda_api_sum", "nvtx_pushpop_sum"):
         ours, theirs = report(capture, name), report(trace, name)
         assert without_presentation(ours["rows"]) == without_presentation(theirs["rows"]), (capture, name)
+    ours, theirs = (prof("report", path, "--report", "kernels", "--kernel-names", "short", "--format", "csv")
+                    for path in (capture, trace))  # fmt: skip
+    names = [[row["name"] for row in csv.DictReader(io.StringIO(text))] for text in (ours, theirs)]
+    assert names[0] == names[1], (capture, [pair for pair in zip(*names) if pair[0] != pair[1]][:3])
     for more in ((), ("--adopt", "off")):
         ours, theirs = projection(capture, *more), projection(trace, *more)
         assert ours == theirs, (capture, [pair for pair in zip(ours, theirs) if pair[0] != pair[1]][:3])

@@ -2,6 +2,7 @@
 #include "analysis/reports/kernel_names.hpp"
 
 #include "symbols/demangle.hpp"
+#include "symbols/short_name.hpp"
 
 namespace prof {
 
@@ -10,7 +11,8 @@ std::string kernel_name(std::string_view symbol, kernel_name_style style) {
     if (style != kernel_name_style::mangled) {
         if (const auto name = demangle(symbol)) return style == kernel_name_style::full ? name->full : name->base;
     }
-    return std::string{symbol};
+    // A trace of another tool has C++ names in place of symbols.
+    return std::string{style == kernel_name_style::short_form ? short_name(symbol) : symbol};
 }
 
 std::optional<kernel_name_style> parse_kernel_name_style(std::string_view word) noexcept {
