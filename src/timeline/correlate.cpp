@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/near_search.hpp"
 #include "timeline/nearly_sorted.hpp"
 
 namespace prof {
@@ -65,7 +66,8 @@ public:
     // The latest call of the key that began before the operation; npos if no call has the key. Fast if the operations
     // are asked for nearly in the order of their keys.
     std::uint32_t launch_of(const gpu_op& op) {
-        place_ = first_not_below(op.correlation);
+        place_ = partition_point_near(order_.size(), place_,
+                                      [&](std::size_t place) { return key_at(place) < op.correlation; });
         if (place_ == order_.size() || key_at(place_) != op.correlation) return npos;
         // The clocks agree only to about a microsecond, so the first call's work may seem to begin before the call.
         const auto is_earlier = [&](std::uint32_t call) {
@@ -78,39 +80,6 @@ public:
 
 private:
     std::uint64_t key_at(std::size_t place) const noexcept { return calls_[order_[place]].correlation; }
-
-    // From the latest place on, in steps that double, and then between the last two.
-    std::size_t first_not_below(std::uint64_t key) const noexcept {
-        std::size_t below = 0;  // places before it have lower keys
-        std::size_t end = order_.size();
-        const auto is_below = [&](std::size_t place) { return key_at(place) < key; };
-        for (std::size_t step = 1, at = place_; at < end; at += step, step *= 2) {
-            if (!is_below(at)) {
-                end = at;
-                break;
-            }
-            below = at + 1;
-        }
-        if (below == 0) {
-            for (std::size_t step = 1, at = end; at > 0; step *= 2) {
-                at = at > step ? at - step : 0;
-                if (is_below(at)) {
-                    below = at + 1;
-                    break;
-                }
-                end = at;
-            }
-        }
-        while (below < end) {
-            const std::size_t middle = below + (end - below) / 2;
-            if (is_below(middle)) {
-                below = middle + 1;
-            } else {
-                end = middle;
-            }
-        }
-        return below;
-    }
 
     const std::vector<timeline_api_call>& calls_;
     std::vector<std::uint32_t> order_;
