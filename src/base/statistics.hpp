@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace prof {
@@ -36,6 +37,18 @@ inline double sample_stddev(const std::vector<std::int64_t>& values) {
         squares += distance * distance;
     }
     return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+// A value above this is unusually large: it exceeds the median by that factor, and by 5 median absolute deviations,
+// scaled by 1.4826 so that they are standard deviations if the values are distributed normally.
+inline double longest_usual(const std::vector<std::int64_t>& values, double factor) {
+    const double middle = median(values);
+    std::vector<std::int64_t> distances;
+    distances.reserve(values.size());
+    for (const std::int64_t value : values) {
+        distances.push_back(std::llround(std::abs(static_cast<double>(value) - middle)));
+    }
+    return std::max(factor * middle, middle + 5 * 1.4826 * median(std::move(distances)));
 }
 
 // Stops at the largest value instead of wrapping. Only a program that reports absurd numbers of bytes gets there.

@@ -128,12 +128,73 @@ TEST_F(StepFigures, UseTheFirstStepOnlyIfItIsAlone) {
 TEST_F(StepFigures, NeedAWholeStep) {
     EXPECT_FALSE(measure());
     thread_script& main = capture.thread("python");
-    main.push(10, "step").pop(20).push(30, "step").pop(40).push(50, "step").pop(60);
+    main.push(10, "step").pop(20).push(30, "step").pop(40);
     EXPECT_FALSE(measure()) << "a range of the program's that is called step says nothing";
     begin_step(main, 100, 0);
     main.launch(110, 1).pop(300, phases);
     capture.kernel(1, 1000, 1010);
     EXPECT_FALSE(measure());
+}
+
+// The outermost range that recurs: [10, 30), [30, 50), [50, 70), and one that nothing follows. The first is warm-up.
+TEST_F(StepFigures, AreGuessedFromRangesThatRecur) {
+    thread_script& main = capture.thread("python");
+    main.push(0, "train");
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        const std::uint64_t at = 10 + i * 20;
+        main.push(at, "iteration " + std::to_string(i)).push(at + 1, "forward").launch(at + 2, 2 * i + 1).pop(at + 4);
+        main.push(at + 5, "backward").launch(at + 6, 2 * i + 2).pop(at + 10).pop(at + 15);
+        capture.kernel(2 * i + 1, at + 3, at + 5).kernel(2 * i + 2, at + 7, at + 11);
+    }
+    main.pop(100);
+    const auto found = measure();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->source, step_source::recurring);
+    EXPECT_EQ(found->range, "iteration #");
+    EXPECT_EQ(found->steps, 2U);
+    EXPECT_EQ(found->warm_up, 1U);
+    EXPECT_EQ(found->host_ns, 40);
+    EXPECT_THAT(parts_of(*found), ElementsAre("backward 8 2", "forward 4 2", " 0 0"));
+}
+
+// No range is around a step: it begins with the first of its parts.
+TEST_F(StepFigures, AreGuessedFromPartsThatRecur) {
+    thread_script& main = capture.thread("python");
+    main.push(0, "setup").launch(1, 100).pop(9);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        const std::uint64_t at = 10 + i * 20;
+        main.push(at, "forward").launch(at + 2, 2 * i + 1).pop(at + 4);
+        main.push(at + 5, "backward").launch(at + 6, 2 * i + 2).pop(at + 17);
+        capture.kernel(2 * i + 1, at + 3, at + 5).kernel(2 * i + 2, at + 7, at + 11);
+    }
+    const auto found = measure();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->range, "forward");
+    EXPECT_EQ(found->steps, 1U);
+    EXPECT_EQ(found->host_ns, 20);
+    EXPECT_THAT(parts_of(*found), ElementsAre("backward 4 1", "forward 2 1", " 0 0"));
+}
+
+TEST_F(StepFigures, AreNotGuessedFromRangesThatCoverLittle) {
+    thread_script& main = capture.thread("python");
+    for (std::uint64_t i = 0; i < 5; ++i) main.push(i * 100, "save").launch(i * 100 + 1, i + 1).pop(i * 100 + 40);
+    EXPECT_FALSE(measure());
+}
+
+// Of 20 steps of 100 ns, the first takes 5000, the next two 200, and the tenth 300.
+TEST_F(StepFigures, LeaveOutTheWarmUp) {
+    thread_script& main = capture.thread("python");
+    std::uint64_t at = 10;
+    for (std::uint64_t i = 0; i < 21; ++i) {
+        mark_step(main, at, i);
+        at += i == 0 ? 5000 : i < 3 ? 200 : i == 9 ? 300 : 100;
+    }
+    const auto found = measure();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->warm_up, 3U);
+    EXPECT_EQ(found->steps, 17U);
+    EXPECT_EQ(found->host_median_ns, 100);
+    EXPECT_EQ(found->host_ns, 1900);
 }
 
 // Left out are steps observed before the program made its optimizer, and a step given up for an evaluation.

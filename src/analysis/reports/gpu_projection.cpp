@@ -442,10 +442,20 @@ static std::optional<step_figures> steps_of(const projected_timeline& shown, con
         [part](std::int64_t start_ns, std::int64_t end_ns) { return part->has_time(start_ns, end_ns); });
 }
 
+std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input) {
+    const selected_part* const part = input.selected;
+    if (part == nullptr) return break_down(shown.data(), shown.att(), shown.step_function());
+    if (part->has_ranges()) return {};
+    return break_down(part->whole(), part->whole_att(), part->step_function(), part->facts().times);
+}
+
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input) {
     std::optional<row_limits> for_people;
     if (input.for_people) for_people = row_limits{.most = input.rows, .deepest = input.deepest};
-    return gpu_projection_part(project(shown.data(), shown.att(), input.projected), steps_of(shown, input), for_people);
+    report_part out =
+        gpu_projection_part(project(shown.data(), shown.att(), input.projected), steps_of(shown, input), for_people);
+    if (auto of = breakdown_of(shown, input)) out.answer = answer_of(std::move(*of), input);
+    return out;
 }
 
 report_part gpu_projection_report(const report_input& input) {

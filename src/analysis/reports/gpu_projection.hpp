@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/breakdown/step_breakdown.hpp"
 #include "analysis/projection/projection.hpp"
 #include "analysis/projection/row_fold.hpp"
 #include "analysis/projection/xla_phases.hpp"
@@ -29,6 +30,10 @@ private:
     const attribution* given_;
     std::optional<attribution> made_;
 };
+
+// Where the time of a step goes: of a part in the steps that lie in it, else in its times; not of single ranges, which
+// are no times.
+std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input);
 
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input);
 

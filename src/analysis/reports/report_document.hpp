@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/reports/table.hpp"
+#include "analysis/reports/time_answer.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/steps/step_figures.hpp"
 
@@ -53,6 +54,7 @@ struct report_part {
     bool is_nsight = false;  // its columns in CSV are Nsight's and no others, unless captures must be distinguished
     bool has_step = false;   // it begins with the figures of a step, if the capture has steps
     std::optional<step_figures> step{};
+    std::optional<time_answer> answer{};  // likewise; nothing if there was no GPU work
     std::vector<table> tables{};
     // Lines for people, below all reports of the capture: rows that were left out or merged. Ready for a terminal:
     // names in them are terminal_safe (base/json_text.hpp).

@@ -26,6 +26,9 @@ report_part from_table(const report_input& input) {
 constexpr report_kind kinds[] = {
     {"gpu-projection", "GPU time by range, with what other threads launched for it (default)", gpu_projection_report,
      false, false},
+    {"breakdown", "where a step's time goes: compute, communication, copies, idle by cause",
+     from_table<breakdown_report>, false, false},
+    {"idle", "why the GPU was idle: what the host did, in which call and range", from_table<idle_report>, false},
     {"kernels", "GPU time by kernel", from_table<kernels_report>, false},
     {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", from_table<copies_report>,
      false},

@@ -83,6 +83,9 @@ table copies_report(const report_input& input);
 table cuda_gpu_kern_sum(const report_input& input);
 table cuda_gpu_mem_time_sum(const report_input& input);
 table cuda_gpu_mem_size_sum(const report_input& input);
+// breakdown_reports.cpp
+table breakdown_report(const report_input& input);
+table idle_report(const report_input& input);
 // step_estimate.cpp
 table steps_report(const report_input& input);
 // hta_busy.cpp, hta_kernels.cpp and hta_launches.cpp

@@ -11,20 +11,10 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/whole_steps.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
-
-// How steps are recognised: by the first of these that the capture has.
-enum class step_source : std::uint8_t {
-    counted,   // the marks of prof_step or of the option step_range
-    observed,  // the phases "step"
-    profiler,  // the program's ranges ProfilerStep#N
-};
-std::string_view step_source_name(step_source source) noexcept;  // the words above
-
-// What ended the observed steps, in a word: "optimizers", "calls", "annotations", "profiler"; "" for 0.
-std::string_view step_witness_name(std::uint32_t witness) noexcept;
 
 struct step_part {
     std::string name;  // of the phase; "": work in no phase
@@ -32,12 +22,13 @@ struct step_part {
     std::uint64_t ops = 0;
 };
 
-// Figures over whole steps: those that are in the capture from their beginning to the beginning of the next one. The
-// program's first step is left out unless it is the only one.
+// Figures over whole steps, without the warm-up (whole_steps.hpp).
 struct step_figures {
-    std::uint64_t steps = 0;  // at least 1
-    bool is_first = false;    // only the program's first step is there
+    std::uint64_t steps = 0;    // at least 1
+    std::uint64_t warm_up = 0;  // whole steps left out before them
+    bool is_first = false;      // only the program's first step is there
     step_source source = step_source::counted;
+    std::string range{};        // of recurring steps: the range that begins each
     std::uint32_t witness = 0;  // what ended the observed steps (record/label.hpp); 0: unknown
     std::string function{};     // the jitted function whose executions are the steps; "" if there is none
     double host_median_ns = 0;

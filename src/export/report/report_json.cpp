@@ -21,6 +21,7 @@ using json = nlohmann::ordered_json;
 json step_json(const step_figures& steps) {
     const auto if_gpu = [&](auto value) { return steps.has_gpu ? json(value) : json(); };
     json out = {{"steps", steps.steps},
+                {"warm_up", steps.warm_up},
                 {"source", step_source_name(steps.source)},
                 {"is_first", steps.is_first},
                 {"ended_by", nullptr},
@@ -33,6 +34,7 @@ json step_json(const step_figures& steps) {
                 {"parts", json::array()}};
     if (const std::string_view witness = step_witness_name(steps.witness); !witness.empty())
         out["ended_by"] = std::string(witness);
+    if (!steps.range.empty()) out["range"] = printable(steps.range);
     if (!steps.function.empty()) out["function"] = printable(steps.function);
     for (const step_part& part : steps.parts) {
         out["parts"].push_back({{"phase", part.name.empty() ? json() : json(printable(part.name))},
@@ -40,6 +42,33 @@ json step_json(const step_figures& steps) {
                                 {"ops", part.ops}});
     }
     return out;
+}
+
+// Times are of all steps, on all GPUs.
+json answer_json(const time_answer& answer) {
+    const auto shares = [](const std::vector<time_share>& of) {
+        json list = json::array();
+        for (const time_share& share : of) list.push_back({{"what", printable(share.what)}, {"ns", share.total_ns}});
+        return list;
+    };
+    json slow = json::array();
+    for (const slow_step& step : answer.of.slow) slow.push_back({{"step", step.number}, {"ns", step.length_ns}});
+    return {{"has_steps", answer.of.has_steps},
+            {"by_gpu", answer.of.by_gpu},
+            {"steps", answer.of.steps},
+            {"devices", answer.of.devices},
+            {"wall_ns", answer.of.wall_ns},
+            {"step_median_ns", answer.of.step_median_ns},
+            {"step_min_ns", answer.of.step_min_ns},
+            {"step_max_ns", answer.of.step_max_ns},
+            {"busy_ns", time_answer::total(answer.busy)},
+            {"idle_ns", time_answer::total(answer.idle)},
+            {"busy", shares(answer.busy)},
+            {"idle", shares(answer.idle)},
+            {"slow_steps", answer.of.slow_count},
+            {"slowest", std::move(slow)},
+            {"recorded_ns", answer.of.recorded_ns},
+            {"recorded_busy_ns", answer.of.recorded_busy_ns}};
 }
 
 json cell_json(const table_cell& cell) {
@@ -122,6 +151,7 @@ json report_json(const capture_heading& capture, const report_part& part) {
     json out = {{"report", part.name}, {"capture", printable(capture.path)}, {"process", process_json(capture)}};
     if (capture.selection) out["selection"] = selection_json(*capture.selection);
     if (part.has_step) out["step"] = part.step ? step_json(*part.step) : json();
+    if (part.has_step) out["answer"] = part.answer ? answer_json(*part.answer) : json();
     for (const table& of : part.tables) {
         for (const auto& [key, total] : of.totals) out[key] = cell_json(total);
         out[of.rows_key] = rows_json(of);

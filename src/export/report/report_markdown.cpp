@@ -119,7 +119,9 @@ public:
         if (capture.selection) out_ += '\n' + markdown(line_of_selection(capture)) + '\n';
         add_list(lines_above(capture));
         for (const report_part& part : document.parts) {
-            if (part.step) add_list(lines_in(step_text(*part.step, {.width = any_width})));
+            if (part.step || part.answer) {
+                add_list(lines_in(answer_text(part.step, part.answer, {.width = any_width})));
+            }
             for (const table& of : part.tables) {
                 if (is_shown(of)) out_ += '\n' + table_markdown(of, layout_);
             }

@@ -225,7 +225,7 @@ std::string notes_text(const report_document& document, const text_layout& layou
 std::string document_text(const report_document& document, const text_layout& layout) {
     std::string out = title_text(document.capture, layout);
     for (const report_part& part : document.parts) {
-        if (part.step) out += '\n' + step_text(*part.step, layout);
+        if (part.step || part.answer) out += '\n' + answer_text(part.step, part.answer, layout);
         for (const table& of : part.tables) {
             if (is_shown(of)) out += '\n' + table_text(of, layout);
         }

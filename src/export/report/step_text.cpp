@@ -53,33 +53,32 @@ private:
 };
 
 // The largest, and all else as one; with at most so many cells for a name.
-std::vector<step_part> largest_parts(const step_figures& steps) {
+std::vector<time_share> largest(const std::vector<time_share>& shares) {
     constexpr std::size_t most = 8;
-    constexpr std::size_t longest_name = 40;
-    std::vector<step_part> out;
-    step_part other{.name = "other"};
-    for (const step_part& part : steps.parts) {
+    constexpr std::size_t longest_name = 48;
+    std::vector<time_share> out;
+    time_share other{.what = "other"};
+    for (const time_share& share : shares) {
         // A phase of JAX programs is called "other", too.
-        if (!part.name.empty() && part.name != other.name && out.size() < most) {
-            out.push_back({shortened(terminal_safe(part.name), longest_name), part.gpu_sum_ns, part.ops});
+        if (!share.what.empty() && share.what != other.what && out.size() < most) {
+            out.push_back({shortened(terminal_safe(share.what), longest_name), share.total_ns});
         } else {
-            other.gpu_sum_ns += part.gpu_sum_ns;
+            other.total_ns += share.total_ns;
         }
     }
-    out.push_back(std::move(other));
+    if (other.total_ns != 0 || out.empty()) out.push_back(std::move(other));
     return out;
 }
 
 // ": forward 3.90, backward 6.80, other 1.25". What is shown adds up to the total that is shown: each is rounded down,
 // and the units of the last digit that are missing then go to those that lost most.
-std::string parts_text(const step_figures& steps, const step_times& times) {
-    const std::vector<step_part> parts = largest_parts(steps);
-    if (parts.size() < 2) return {};
+std::string shares_text(const std::vector<time_share>& all, const step_times& times) {
+    const std::vector<time_share> shares = largest(all);
     std::vector<double> shown;
     std::vector<std::pair<double, std::size_t>> lost;
-    double left = std::round(times.quanta(static_cast<double>(steps.gpu_sum_ns)));
-    for (const step_part& part : parts) {
-        const double quanta = times.quanta(static_cast<double>(part.gpu_sum_ns));
+    double left = std::round(times.quanta(static_cast<double>(time_answer::total(all))));
+    for (const time_share& share : shares) {
+        const double quanta = times.quanta(static_cast<double>(share.total_ns));
         shown.push_back(std::floor(quanta));
         lost.emplace_back(shown.back() - quanta, lost.size());
         left -= shown.back();
@@ -88,7 +87,8 @@ std::string parts_text(const step_figures& steps, const step_times& times) {
     for (std::size_t i = 0; i < lost.size() && left > 0; ++i, --left) shown[lost[i].second] += 1;
     std::string out;
     for (std::size_t i = 0; i < shown.size(); ++i) {
-        out += fmt::format("{} {} {}", out.empty() ? ":" : ",", parts[i].name, times.text(shown[i]));
+        if (shown[i] == 0) continue;
+        out += fmt::format("{} {} {}", out.empty() ? ":" : ",", shares[i].what, times.text(shown[i]));
     }
     return out;
 }
@@ -105,38 +105,83 @@ std::string what_steps_are(const step_figures& steps) {
         case step_source::observed:
             return "as observed";
         case step_source::profiler:
+            return "each is a ProfilerStep#";
+        case step_source::recurring:
             break;
     }
-    return "each is a ProfilerStep#";
+    return fmt::format("each begins with {}, which recurs", terminal_safe(steps.range));
+}
+
+std::string warm_up_text(const step_figures& steps) {
+    if (steps.warm_up == 0) return {};
+    return fmt::format("; {} before {} left out", with_thousands(steps.warm_up), steps.warm_up == 1 ? "is" : "are");
+}
+
+// What share of a time is busy or idle: "busy 2.15 ms (11.9 %): …".
+std::string use_text(std::string_view use, std::string_view on, const std::vector<time_share>& shares,
+                     const time_answer& answer, const step_times& times) {
+    const std::int64_t total_ns = time_answer::total(shares);
+    const auto wall_ns = static_cast<double>(std::max<std::int64_t>(answer.of.wall_ns, 1));
+    const bool is_one = shares.size() < 2 && (shares.empty() || shares.front().what == "other");
+    return fmt::format("{} {}{} ({}){}", use, times.with_unit(total_ns), on,
+                       percent(static_cast<double>(total_ns) / wall_ns),
+                       is_one || total_ns == 0 ? std::string() : shares_text(shares, times));
+}
+
+// Of all the time that was recorded.
+std::string recorded_text(const time_answer& answer) {
+    const auto whole_ns = static_cast<double>(answer.of.recorded_ns) * answer.of.devices;
+    if (whole_ns <= 0) return {};
+    const double share = std::min(1.0, static_cast<double>(answer.of.recorded_busy_ns) / whole_ns);
+    return fmt::format("run:  GPU busy {} of the {:.3f} s recorded, idle {}", percent(share),
+                       static_cast<double>(answer.of.recorded_ns) / 1e9, percent(1 - share));
+}
+
+std::string length_text(const step_figures& steps, const time_answer* answer, const step_times& times) {
+    const auto count = static_cast<double>(steps.steps);
+    const bool by_gpu = answer != nullptr && answer->of.by_gpu;
+    const double median_ns = by_gpu ? answer->of.step_median_ns : steps.host_median_ns;
+    const double mean_ns =
+        by_gpu ? static_cast<double>(answer->of.wall_ns) / static_cast<double>(answer->of.steps) / answer->of.devices
+               : static_cast<double>(steps.host_ns) / count;
+    std::string out = fmt::format("step: {}", times.with_unit(median_ns * count));
+    if (steps.is_first) {
+        out += " (the first, which alone is whole";
+    } else {
+        out += fmt::format(" (median of {}, mean {}", with_thousands(by_gpu ? answer->of.steps : steps.steps),
+                           times(mean_ns * count));
+        if (answer != nullptr) {
+            out +=
+                fmt::format(", {} to {}; {:.{}f} a second", times(static_cast<double>(answer->of.step_min_ns) * count),
+                            times(static_cast<double>(answer->of.step_max_ns) * count), 1e9 / mean_ns,
+                            mean_ns < 1e7   ? 0
+                            : mean_ns < 1e8 ? 1
+                                            : 2);
+        }
+    }
+    out += fmt::format("; {}", what_steps_are(steps));
+    if (by_gpu) out += fmt::format("; on the GPU, since the host ran ahead in {}", times.with_unit(steps.host_ns));
+    return out + warm_up_text(steps) + ')';
 }
 
 }  // namespace
 
-std::string step_text(const step_figures& steps, const text_layout& layout) {
-    const auto count = static_cast<double>(steps.steps);
-    const auto largest_ns = static_cast<double>(std::max(steps.host_ns, steps.gpu_sum_ns)) / count;
-    const step_times times(std::max(largest_ns, steps.host_median_ns), count);
-    std::string length = fmt::format("step: {}", times.with_unit(steps.host_median_ns * count));
-    if (steps.is_first) {
-        length += " (the first, which alone is whole";
-    } else {
-        length += fmt::format(" (median of {}, mean {}", with_thousands(steps.steps), times(steps.host_ns));
-    }
-    length += fmt::format("; {})", what_steps_are(steps));
-    std::string out = wrapped(length, layout.width, indent);
-    if (!steps.has_gpu) return out;
-
-    std::string gpu = "GPU:  busy " + times.with_unit(steps.gpu_busy_ns);
-    if (steps.devices > 1) gpu += fmt::format(" on {} GPUs", steps.devices);
-    const double possible_ns = static_cast<double>(steps.host_ns) * std::max(steps.devices, 1U);
-    if (static_cast<double>(steps.gpu_busy_ns) <= possible_ns) {
-        gpu +=
-            fmt::format(" ({})", percent(possible_ns > 0 ? static_cast<double>(steps.gpu_busy_ns) / possible_ns : 0));
-    } else {
-        gpu += " (more than the step is long: the host ran ahead)";
-    }
-    if (times(steps.gpu_busy_ns) != times(steps.gpu_sum_ns)) gpu += ", operations " + times(steps.gpu_sum_ns);
-    return out + wrapped(gpu + parts_text(steps, times), layout.width, indent);
+std::string answer_text(const std::optional<step_figures>& steps, const std::optional<time_answer>& answer,
+                        const text_layout& layout) {
+    std::string out;
+    const auto count = static_cast<double>(steps ? steps->steps : 1);
+    double largest_ns = answer ? static_cast<double>(answer->of.wall_ns) : 0;
+    if (steps) largest_ns = std::max(largest_ns, static_cast<double>(std::max(steps->host_ns, steps->gpu_sum_ns)));
+    const step_times times(std::max(largest_ns / count, steps ? steps->host_median_ns : 0), count);
+    if (steps) out += wrapped(length_text(*steps, answer ? &*answer : nullptr, times), layout.width, indent);
+    if (!answer) return out;
+    const double of = answer->of.has_steps ? static_cast<double>(answer->of.steps) : 1;
+    const step_times of_answer(std::max(largest_ns / count, steps ? steps->host_median_ns : 0), of);
+    const std::string on = answer->of.devices > 1 ? fmt::format(" on {} GPUs", answer->of.devices) : std::string();
+    out += wrapped(use_text("GPU:  busy", on, answer->busy, *answer, of_answer), layout.width, indent);
+    out += wrapped(use_text("idle:", {}, answer->idle, *answer, of_answer), layout.width, indent);
+    if (!answer->of.has_steps) return out;
+    return out + wrapped(recorded_text(*answer), layout.width, indent);
 }
 
 }  // namespace prof

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The places of a program as texts: the paths of its ranges, with folded names and without the range of the step. A
+// range directly inside one of the same name adds nothing. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/whole_steps.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+class code_places {
+public:
+    // The arguments must outlive it.
+    code_places(const timeline& data, const attribution& att, const whole_steps& of)
+        : data_(data), att_(att), steps_(of) {}
+
+    // A number for the place of the range; 0: outside ranges. Constant time on average.
+    std::uint32_t of(std::uint32_t range);
+    // "forward/lock"; "" for 0. REQUIRES: a number that of() has returned.
+    const std::string& path(std::uint32_t place) const { return entries_[place].path; }
+    // The last part of the path.
+    const std::string& name(std::uint32_t place) const { return entries_[place].name; }
+
+private:
+    struct entry {
+        std::string path;
+        std::string name;
+        std::uint32_t depth = 0;
+    };
+    std::uint32_t below(std::uint32_t above, std::uint32_t range);
+
+    const timeline& data_;
+    const attribution& att_;
+    const whole_steps& steps_;
+    std::vector<entry> entries_{entry{}};
+    std::unordered_map<std::uint32_t, std::uint32_t> by_range_;
+    std::unordered_map<std::uint64_t, std::string> names_;  // domain << 32 | name → folded
+    std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> by_text_;
+};
+
+}  // namespace prof

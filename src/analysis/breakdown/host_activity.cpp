@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/breakdown/host_activity.hpp"
+
+#include <algorithm>
+
+namespace prof {
+namespace {
+
+// The ranges that are open on one thread. Ranges of different domains may end in any order.
+class open_ranges {
+public:
+    // Ends the ranges that end by `ns`, in the order of their ends. Calls changed(time, innermost) where that changes.
+    template <typename TChanged>
+    void end_until(const timeline& data, std::int64_t ns, TChanged&& changed) {
+        while (!open_.empty()) {
+            const auto first = std::min_element(open_.begin(), open_.end(), [&](std::uint32_t a, std::uint32_t b) {
+                return end_of(data, a) < end_of(data, b);
+            });
+            const std::int64_t end_ns = end_of(data, *first);
+            if (end_ns > ns) return;
+            const bool was_innermost = first + 1 == open_.end();
+            open_.erase(first);
+            if (was_innermost) changed(end_ns, open_.empty() ? npos : open_.back());
+        }
+    }
+    void push(std::uint32_t range) { open_.push_back(range); }
+
+private:
+    static std::int64_t end_of(const timeline& data, std::uint32_t range) {
+        return std::min(data.ranges[range].end_ns, data.ranges[range].left_ns);
+    }
+    std::vector<std::uint32_t> open_;
+};
+
+}  // namespace
+
+host_activity::host_activity(const timeline& data, const attribution& att)
+    : data_(&data), calls_(data.threads.size()), states_(data.threads.size()) {
+    add_calls();
+    add_states(att);
+}
+
+// A call inside another one belongs to that.
+void host_activity::add_calls() {
+    for (std::uint32_t i = 0; i < data_->api_calls.size(); ++i) {
+        const timeline_api_call& call = data_->api_calls[i];
+        std::vector<std::uint32_t>& of_thread = calls_[call.thread];
+        if (!of_thread.empty() && call.start_ns < data_->api_calls[of_thread.back()].end_ns) continue;
+        of_thread.push_back(i);
+    }
+}
+
+void host_activity::add_states(const attribution& att) {
+    std::vector<open_ranges> open(data_->threads.size());
+    const auto change = [&](std::uint32_t thread) {
+        return [&states = states_[thread]](std::int64_t ns, std::uint32_t range) {
+            if (!states.empty() && states.back().since_ns == ns) {
+                states.back().range = range;
+            } else {
+                states.push_back({ns, range});
+            }
+        };
+    };
+    for (std::uint32_t i = 0; i < data_->ranges.size(); ++i) {
+        const timeline_range& range = data_->ranges[i];
+        if (range.style != range_style::push_pop || !range.takes_part() || att.hidden.contains(range)) continue;
+        open[range.thread].end_until(*data_, range.start_ns, change(range.thread));
+        open[range.thread].push(i);
+        change(range.thread)(range.start_ns, i);
+    }
+    for (std::uint32_t thread = 0; thread < open.size(); ++thread) {
+        open[thread].end_until(*data_, INT64_MAX, change(thread));
+    }
+}
+
+std::size_t host_activity::first_call_after(std::uint32_t thread, std::int64_t ns) const {
+    const std::vector<std::uint32_t>& calls = calls_[thread];
+    const auto next = std::upper_bound(calls.begin(), calls.end(), ns, [&](std::int64_t at, std::uint32_t call) {
+        return at < data_->api_calls[call].start_ns;
+    });
+    auto index = static_cast<std::size_t>(next - calls.begin());
+    if (index != 0 && end_of(calls, index - 1) > ns) --index;
+    return index;
+}
+
+std::size_t host_activity::first_state_after(std::uint32_t thread, std::int64_t ns) const {
+    const std::vector<state>& states = states_[thread];
+    const auto next = std::upper_bound(states.begin(), states.end(), ns,
+                                       [](std::int64_t at, const state& of) { return at < of.since_ns; });
+    return static_cast<std::size_t>(next - states.begin());
+}
+
+std::uint32_t host_activity::range_at(std::uint32_t thread, std::int64_t ns) const {
+    const std::size_t next = first_state_after(thread, ns);
+    return next == 0 ? npos : states_[thread][next - 1].range;
+}
+
+std::uint32_t host_activity::call_at(std::uint32_t thread, std::int64_t ns) const {
+    const std::vector<std::uint32_t>& calls = calls_[thread];
+    const std::size_t next = first_call_after(thread, ns);
+    return next < calls.size() && data_->api_calls[calls[next]].start_ns <= ns ? calls[next] : npos;
+}
+
+}  // namespace prof

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/breakdown/idle_causes.hpp"
+
+#include <algorithm>
+
+#include "analysis/projection/xla_phases.hpp"
+
+namespace prof {
+
+idle_group group_of(idle_cause cause) noexcept {
+    switch (cause) {
+        case idle_cause::host_code:
+        case idle_cause::launching:
+        case idle_cause::loader:
+        case idle_cause::compiling:
+        case idle_cause::allocating:
+        case idle_cause::latency:
+            return idle_group::starved;
+        case idle_cause::waiting:
+        case idle_cause::pageable_copy:
+        case idle_cause::blocking_copy:
+            return idle_group::blocked;
+        case idle_cause::queued:
+        case idle_cause::other_gpu:
+            return idle_group::dependency;
+        case idle_cause::not_started:
+        case idle_cause::unknown:
+            break;
+    }
+    return idle_group::residual;
+}
+
+std::string_view to_string(idle_group group) noexcept {
+    switch (group) {
+        case idle_group::starved:
+            return "launch-starved";
+        case idle_group::blocked:
+            return "blocked";
+        case idle_group::dependency:
+            return "dependency";
+        case idle_group::residual:
+            break;
+    }
+    return "residual";
+}
+
+std::string_view to_string(idle_cause cause) noexcept {
+    switch (cause) {
+        case idle_cause::host_code:
+            return "host code";
+        case idle_cause::launching:
+            return "launching";
+        case idle_cause::loader:
+            return "data loader";
+        case idle_cause::compiling:
+            return "compiling";
+        case idle_cause::allocating:
+            return "allocating";
+        case idle_cause::waiting:
+            return "waiting";
+        case idle_cause::pageable_copy:
+            return "pageable copy";
+        case idle_cause::blocking_copy:
+            return "blocking copy";
+        case idle_cause::latency:
+            return "launch latency";
+        case idle_cause::queued:
+            return "kernel to kernel";
+        case idle_cause::other_gpu:
+            return "another GPU";
+        case idle_cause::not_started:
+            return "launched, not started";
+        case idle_cause::unknown:
+            break;
+    }
+    return "launch not recorded";
+}
+
+idle_causes::idle_causes(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
+                         std::uint32_t step_thread)
+    : data_(data), att_(att), host_(host), where_(where), step_thread_(step_thread) {
+    has_other_gpus_ = std::any_of(data.ops.begin(), data.ops.end(), [&](const gpu_op& op) {
+        return data.place_of(op).device != data.place_of(data.ops.front()).device;
+    });
+}
+
+idle_causes::actors idle_causes::who(const idle_gap& gap) const {
+    if (gap.next == npos) return {step_thread_, step_thread_};
+    const std::uint32_t launch = data_.ops[gap.next].launch;
+    if (launch == npos) return {};
+    actors out{data_.api_calls[launch].thread, data_.api_calls[launch].thread};
+    if (att_.adopted[gap.next] != 0 && att_.adopted_open[gap.next] != npos) {
+        const std::uint32_t node = att_.adopted_open[gap.next];
+        const auto base = static_cast<std::uint32_t>(data_.open_nodes.size());
+        const open_node& head = node < base ? data_.open_nodes[node] : att_.extra_nodes[node - base];
+        out.home = data_.ranges[head.range].thread;
+    }
+    return out;
+}
+
+void idle_causes::divide(const idle_gap& gap) {
+    const actors by = who(gap);
+    if (by.thread == npos) {
+        add(gap.start_ns, gap.end_ns, idle_cause::unknown, npos, 0);
+        return;
+    }
+    if (gap.next == npos) {
+        before_launch(by, gap.start_ns, gap.end_ns);
+        return;
+    }
+    const timeline_api_call& launch = data_.api_calls[data_.ops[gap.next].launch];
+    // The clocks of host and GPU agree to about a microsecond, so a call may seem to begin after its operation.
+    const std::int64_t called_ns = std::clamp(launch.start_ns, gap.start_ns, gap.end_ns);
+    const std::int64_t returned_ns = launch.end_ns == 0 ? gap.end_ns : std::clamp(launch.end_ns, called_ns, gap.end_ns);
+    before_launch(by, gap.start_ns, called_ns);
+    const std::uint32_t call = data_.ops[gap.next].launch;
+    add(called_ns, returned_ns, cause_of_call(call), call, place_at(by, launch.start_ns));
+    after_launch(gap, returned_ns);
+}
+
+void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int64_t to_ns) {
+    host_.for_each_call(by.thread, from_ns, to_ns, [&](const host_activity::stretch& own) {
+        if (own.call != npos) {
+            add(own.start_ns, own.end_ns, cause_of_call(own.call), own.call,
+                place_at(by, data_.api_calls[own.call].start_ns));
+            return;
+        }
+        if (by.home == by.thread) {
+            in_no_call(by, own.start_ns, own.end_ns, own.whole_ns);
+            return;
+        }
+        host_.for_each_call(by.home, own.start_ns, own.end_ns, [&](const host_activity::stretch& at_home) {
+            if (at_home.call != npos) {
+                add(at_home.start_ns, at_home.end_ns, cause_of_call(at_home.call), at_home.call,
+                    place_at(by, data_.api_calls[at_home.call].start_ns));
+            } else {
+                in_no_call(by, at_home.start_ns, at_home.end_ns, std::min(own.whole_ns, at_home.whole_ns));
+            }
+        });
+    });
+}
+
+void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns) {
+    const auto add_at = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+        const std::uint32_t place = range == npos ? 0 : where_.of(range);
+        idle_cause cause = whole_ns > launch_bound_ns ? idle_cause::host_code : idle_cause::launching;
+        if (kind_of(place) == place_kind::loader) cause = idle_cause::loader;
+        if (kind_of(place) == place_kind::compiler) cause = idle_cause::compiling;
+        add(start_ns, end_ns, cause, npos, place);
+    };
+    host_.for_each_range(by.thread, from_ns, to_ns, [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t own) {
+        if (own != npos || by.home == by.thread) {
+            add_at(start_ns, end_ns, own);
+        } else {
+            host_.for_each_range(by.home, start_ns, end_ns, add_at);
+        }
+    });
+}
+
+// From `from_ns` on, the operation is launched.
+void idle_causes::after_launch(const idle_gap& gap, std::int64_t from_ns) {
+    if (gap.end_ns - from_ns <= latency_ns) {
+        const bool was_queued = from_ns == gap.start_ns;
+        add(from_ns, gap.end_ns, was_queued ? idle_cause::queued : idle_cause::latency, npos, 0);
+    } else if (another_gpu_ended(gap)) {
+        add(from_ns, gap.end_ns, idle_cause::other_gpu, npos, 0);
+    } else {
+        add(from_ns, gap.end_ns, idle_cause::not_started, npos, 0);
+    }
+}
+
+bool idle_causes::another_gpu_ended(const idle_gap& gap) const {
+    if (!has_other_gpus_) return false;
+    // Operations that began long ago may end now. Looking back is limited, so that the cost is.
+    constexpr std::uint32_t most = 256;
+    for (std::uint32_t back = 1; back <= most && back <= gap.next; ++back) {
+        const gpu_op& op = data_.ops[gap.next - back];
+        if (data_.place_of(op).device != gap.device && op.end_ns > gap.end_ns - latency_ns &&
+            op.end_ns <= gap.end_ns + 1000)
+            return true;
+    }
+    return false;
+}
+
+void idle_causes::add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call,
+                      std::uint32_t place) {
+    if (to_ns > from_ns) pieces_.push_back({from_ns, to_ns, cause, call, place});
+}
+
+idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
+    switch (data_.api_calls[call].kind) {
+        case api_class::wait:
+            return idle_cause::waiting;
+        case api_class::blocking_launch:
+            return is_pageable(call) ? idle_cause::pageable_copy : idle_cause::blocking_copy;
+        case api_class::allocation:
+        case api_class::blocking_allocation:
+            return idle_cause::allocating;
+        case api_class::launch:
+        case api_class::begins_graph_capture:
+            break;
+    }
+    return is_pageable(call) ? idle_cause::pageable_copy : idle_cause::launching;
+}
+
+bool idle_causes::is_pageable(std::uint32_t call) const {
+    constexpr std::uint8_t pageable = 1;  // CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE
+    const timeline_api_call& of = data_.api_calls[call];
+    if (of.op_count == 0) return false;
+    const gpu_op& op = data_.ops[data_.ops_by_launch[of.first_op]];
+    if (op.kind != op_kind::memcpy) return false;
+    const transfer_record& transfer = data_.transfers[op.detail];
+    return transfer.source_kind == pageable || transfer.destination_kind == pageable;
+}
+
+std::uint32_t idle_causes::place_at(const actors& by, std::int64_t ns) const {
+    std::uint32_t range = host_.range_at(by.thread, ns);
+    if (range == npos && by.home != by.thread) range = host_.range_at(by.home, ns);
+    return range == npos ? 0 : where_.of(range);
+}
+
+std::uint32_t idle_causes::drained_by(const idle_gap& gap) const {
+    const actors by = who(gap);
+    if (by.thread == npos) return npos;
+    for (const std::uint32_t thread : {by.thread, by.home}) {
+        const std::uint32_t call = host_.call_at(thread, gap.start_ns);
+        if (call == npos || !waits(data_.api_calls[call].kind)) continue;
+        if (data_.api_calls[call].start_ns < gap.start_ns) return call;
+    }
+    return npos;
+}
+
+idle_causes::place_kind idle_causes::kind_of(std::uint32_t place) {
+    const auto [known, is_new] = kinds_.try_emplace(place, place_kind::other);
+    if (is_new) {
+        const std::string& path = where_.path(place);
+        const std::string& name = where_.name(place);
+        // The phase `data`, PyTorch's own range in it, and the names of compilers' ranges.
+        if (path == "data" || path.starts_with("data/") || name.starts_with("enumerate(DataLoader)")) {
+            known->second = place_kind::loader;
+        } else if (name == xla_compilation_text || name.starts_with("XlaCompile") ||
+                   name.starts_with("_compile.compile_inner")) {
+            known->second = place_kind::compiler;
+        }
+    }
+    return known->second;
+}
+
+}  // namespace prof

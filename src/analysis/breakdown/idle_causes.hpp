@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a GPU was idle: divides a gap between operations into pieces with one cause each. docs/reference/breakdown.md
+// defines them. One thread; the cost of a gap is that of the host's calls and ranges within it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/host_activity.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+enum class idle_cause : std::uint8_t {
+    // The next operation had not been launched (launch-starved). What the launching thread did:
+    host_code,   // nothing that was recorded, for more than launch_bound_ns between two of its calls
+    launching,   // launches: it was in the call of a launch, or for a shorter time between two calls
+    loader,      // it waited for a data loader
+    compiling,   // it compiled
+    allocating,  // it was in a call that allocates or frees memory
+    latency,     // it had launched the operation less than latency_ns ago, in the gap
+    // The same, but it was in a call that waits (blocked):
+    waiting,        // for the GPU, although the GPU had nothing to do: the way back from the wait, or a host function
+    pageable_copy,  // in a copy from or to pageable memory
+    blocking_copy,  // in another copy that returns when it is complete
+    // The next operation had been launched:
+    queued,     // before the gap began, and it began within latency_ns: the GPU's own time between two operations
+    other_gpu,  // an operation of another GPU ended less than latency_ns before it began
+    // Residual:
+    not_started,  // it was launched, and began later for a reason that was not recorded
+    unknown,      // its launch was not recorded
+};
+
+enum class idle_group : std::uint8_t { starved, blocked, dependency, residual };
+idle_group group_of(idle_cause cause) noexcept;
+std::string_view to_string(idle_group group) noexcept;  // "launch-starved" …
+std::string_view to_string(idle_cause cause) noexcept;  // "host code", "data loader" …
+
+// Between two calls of one thread: up to this long, the thread launches one operation after another, and is merely
+// slower than the GPU. PyTorch takes 5 to 50 µs for an operation.
+inline constexpr std::int64_t launch_bound_ns = 100'000;
+// A GPU begins an operation some microseconds after its launch, or after the one before it in its stream.
+inline constexpr std::int64_t latency_ns = 50'000;
+
+// A gap: one GPU without operations. An operation's index is npos where there is none.
+struct idle_gap {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::uint32_t device = 0;
+    std::uint32_t next = npos;  // the first operation after it
+};
+
+struct idle_piece {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    idle_cause cause = idle_cause::unknown;
+    std::uint32_t call = npos;  // in which the host was; index into api_calls
+    std::uint32_t place = 0;    // where the host was (code_places.hpp)
+};
+
+class idle_causes {
+public:
+    // `step_thread` is asked where no operation follows; npos: there is none. The arguments must outlive it.
+    idle_causes(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
+                std::uint32_t step_thread);
+
+    // Calls visit(idle_piece) for pieces that cover the gap, in order of time, without overlap.
+    template <typename TVisit>
+    void explain(const idle_gap& gap, TVisit&& visit) {
+        pieces_.clear();
+        divide(gap);
+        for (const idle_piece& piece : pieces_) visit(piece);
+    }
+
+    // The call that waits in which the launching thread was when the gap began, so that nothing was queued any more;
+    // npos: none.
+    std::uint32_t drained_by(const idle_gap& gap) const;
+
+private:
+    struct actors {
+        std::uint32_t thread = npos;  // which launched
+        std::uint32_t home = npos;    // for which it works; itself if for none
+    };
+    actors who(const idle_gap& gap) const;
+    void divide(const idle_gap& gap);
+    void before_launch(const actors& by, std::int64_t from_ns, std::int64_t to_ns);
+    void in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns);
+    void after_launch(const idle_gap& gap, std::int64_t from_ns);
+    void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t place);
+    idle_cause cause_of_call(std::uint32_t call) const;
+    bool is_pageable(std::uint32_t call) const;
+    std::uint32_t place_at(const actors& by, std::int64_t ns) const;
+    bool another_gpu_ended(const idle_gap& gap) const;
+
+    enum class place_kind : std::uint8_t { other, loader, compiler };
+    place_kind kind_of(std::uint32_t place);
+
+    const timeline& data_;
+    const attribution& att_;
+    const host_activity& host_;
+    code_places& where_;
+    std::uint32_t step_thread_;
+    std::unordered_map<std::uint32_t, place_kind> kinds_;
+    bool has_other_gpus_ = false;
+    std::vector<idle_piece> pieces_;
+};
+
+}  // namespace prof

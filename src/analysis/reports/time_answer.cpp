@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/reports/time_answer.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "analysis/reports/reports.hpp"
+
+namespace prof {
+namespace {
+
+void add(std::vector<time_share>& to, std::string what, std::int64_t ns) {
+    const auto known = std::find_if(to.begin(), to.end(), [&](const time_share& share) { return share.what == what; });
+    if (known == to.end()) {
+        to.push_back({std::move(what), ns});
+    } else {
+        known->total_ns += ns;
+    }
+}
+
+void sort(std::vector<time_share>& shares) {
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const time_share& a, const time_share& b) { return a.total_ns > b.total_ns; });
+}
+
+std::string busy_text(const breakdown_row& row) {
+    if (row.use != time_use::compute) return std::string(to_string(row.use));
+    return row.part.empty() ? "other" : row.part;
+}
+
+}  // namespace
+
+std::string call_text(const breakdown_row& row, const report_input& input) {
+    if (row.call_domain == api_domain::none || !input.call_name) return {};
+    return input.call_name(row.call_domain, row.call_cbid);
+}
+
+std::string idle_text(const breakdown_row& row, const report_input& input) {
+    std::string out(to_string(row.cause));
+    const std::string call = call_text(row, input);
+    if (!call.empty()) out += " in " + call;
+    if (row.cause == idle_cause::loader || row.cause == idle_cause::latency) return out;
+    if (row.part.empty()) return call.empty() && row.cause == idle_cause::host_code ? out + " outside ranges" : out;
+    return out + (call.empty() ? " in " : ", ") + row.part;
+}
+
+time_answer answer_of(step_breakdown broken_down, const report_input& input) {
+    time_answer out;
+    for (const breakdown_row& row : broken_down.rows) {
+        if (row.use == time_use::idle) {
+            add(out.idle, idle_text(row, input), row.total_ns);
+        } else {
+            add(out.busy, busy_text(row), row.total_ns);
+        }
+    }
+    sort(out.busy);
+    sort(out.idle);
+    broken_down.rows.clear();
+    out.of = std::move(broken_down);
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/steps/step_parts.hpp"
+
+#include <algorithm>
+
+#include "analysis/projection/segment.hpp"
+
+namespace prof {
+
+bool is_step_range(const timeline& data, const timeline_range& range, const whole_steps& of) {
+    const std::string_view name = data.name(range.name);
+    if (is_phase(data, range)) return name == step_phase;
+    if (name.starts_with("ProfilerStep#") || (!name.empty() && name == data.property("step_range"))) return true;
+    return of.range_is_step && segment_text(data, range, true) == of.range;
+}
+
+step_parts::step_parts(const timeline& data, const attribution& att, const whole_steps& of)
+    : data_(data), att_(att), steps_(of) {
+    has_phases_ = std::any_of(data.ranges.begin(), data.ranges.end(), [&](const timeline_range& range) {
+        return is_phase(data, range) && !att.hidden.contains(range) && data.name(range.name) != startup_phase;
+    });
+}
+
+std::uint32_t step_parts::of(std::uint32_t op) { return has_phases_ ? phase_of(op) : range_of(op); }
+
+std::uint32_t step_parts::phase_of(std::uint32_t op) {
+    const timeline_range* outermost = nullptr;
+    bool is_below_step = steps_.source != step_source::observed;
+    const auto visit = [&](std::uint32_t index) {
+        const timeline_range& range = data_.ranges[index];
+        if (!is_phase(data_, range)) return;
+        const std::string_view name = data_.name(range.name);
+        if (name == step_phase) {
+            is_below_step = true;
+        } else if (name != startup_phase) {
+            outermost = &range;
+        }
+    };
+    // Inside out: what was open at a graph's capture is below what is open at its launch.
+    for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { visit(att_.replayed[replayed].range); });
+    for_each_open_range(data_, att_, op, visit);
+    return is_below_step && outermost != nullptr ? numbered(*outermost) : 0;
+}
+
+std::uint32_t step_parts::range_of(std::uint32_t op) {
+    std::int64_t begin_ns = INT64_MIN;  // of the step in which the operation was launched
+    if (const std::uint32_t launch = data_.ops[op].launch; launch != npos) {
+        const std::int64_t ns = data_.api_calls[launch].start_ns;
+        const auto next = std::upper_bound(steps_.steps.begin(), steps_.steps.end(), ns,
+                                           [](std::int64_t at, const whole_step& step) { return at < step.start_ns; });
+        if (next != steps_.steps.begin()) begin_ns = next[-1].start_ns;
+    }
+    const timeline_range* outermost = nullptr;
+    bool is_inside = true;
+    for_each_replayed_range(att_, op,
+                            [&](std::uint32_t replayed) { outermost = &data_.ranges[att_.replayed[replayed].range]; });
+    for_each_open_range(data_, att_, op, [&](std::uint32_t index) {
+        const timeline_range& range = data_.ranges[index];
+        is_inside = is_inside && range.start_ns >= begin_ns && !is_step(range);
+        if (is_inside) outermost = &range;
+    });
+    return outermost == nullptr ? 0 : numbered(*outermost);
+}
+
+bool step_parts::is_step(const timeline_range& range) {
+    const auto [found, is_new] = is_step_.try_emplace(range.name, false);
+    if (is_new) found->second = is_step_range(data_, range, steps_);
+    return found->second;
+}
+
+std::uint32_t step_parts::numbered(const timeline_range& range) {
+    const auto [known, is_new] = by_name_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, 0);
+    if (is_new) {
+        std::string text = has_phases_ ? std::string(data_.name(range.name)) : segment_text(data_, range, true);
+        const auto [number, is_first] =
+            by_text_.try_emplace(std::move(text), static_cast<std::uint32_t>(names_.size()));
+        if (is_first) names_.push_back(number->first);
+        known->second = number->second;
+    }
+    return known->second;
+}
+
+}  // namespace prof

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of its step to which a GPU operation belongs: the outermost phase below the step for which it counts. In a
+// capture without phases, the outermost of the program's ranges inside the step. One thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/whole_steps.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+inline constexpr std::string_view step_phase = "step";
+inline constexpr std::string_view startup_phase = "startup";
+
+// Whether the range is a step itself: one of the phases "step", ProfilerStep#N, or the range that the steps are.
+bool is_step_range(const timeline& data, const timeline_range& range, const whole_steps& of);
+
+class step_parts {
+public:
+    // The arguments must outlive it.
+    step_parts(const timeline& data, const attribution& att, const whole_steps& of);
+
+    // A number for the part of operation `op`; 0: it belongs to none. Cost: the depth of its ranges.
+    std::uint32_t of(std::uint32_t op);
+    // REQUIRES: a number that of() has returned. Of the program's ranges, folded.
+    const std::string& name(std::uint32_t part) const { return names_[part]; }
+
+private:
+    std::uint32_t phase_of(std::uint32_t op);
+    std::uint32_t range_of(std::uint32_t op);
+    bool is_step(const timeline_range& range);
+    std::uint32_t numbered(const timeline_range& range);
+
+    const timeline& data_;
+    const attribution& att_;
+    const whole_steps& steps_;
+    bool has_phases_ = false;
+    std::vector<std::string> names_{std::string()};
+    std::unordered_map<std::string, std::uint32_t> by_text_;
+    std::unordered_map<std::uint64_t, std::uint32_t> by_name_;  // domain << 32 | name
+    std::unordered_map<std::uint32_t, bool> is_step_;           // by name
+};
+
+}  // namespace prof

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole steps of a capture: those that are in it from their beginning to the beginning of the next one. Pure
+// functions of a timeline; linear in its ranges and marks. docs/guide/phases.md has the rules.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// How steps are recognised: by the first of these that the capture has.
+enum class step_source : std::uint8_t {
+    counted,    // the marks of prof_step or of the option step_range
+    observed,   // the phases "step"
+    profiler,   // the program's ranges ProfilerStep#N
+    recurring,  // the outermost of the program's ranges that recur: a guess
+};
+std::string_view step_source_name(step_source source) noexcept;  // the words above
+
+// What ended the observed steps, in a word: "optimizers", "calls", "annotations", "profiler"; "" for 0.
+std::string_view step_witness_name(std::uint32_t witness) noexcept;
+
+struct whole_step {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    bool is_first = false;     // of the program
+    std::uint64_t number = 0;  // as traces number it (numbered_steps.hpp); of recurring ranges, from 0
+};
+
+struct whole_steps {
+    step_source source = step_source::counted;
+    std::uint32_t witness = 0;        // what ended the observed steps (record/label.hpp); 0: unknown
+    std::string range{};              // of recurring ranges: the one that begins each step, folded
+    bool range_is_step = false;       // that range is all of the step's ranges, not the first of several
+    std::uint32_t thread = npos;      // the thread that has the steps; npos: there is none
+    std::vector<whole_step> steps{};  // by start_ns, without overlap
+    std::uint64_t warm_up = 0;        // steps before these that leave_out_warm_up removed
+};
+
+// `has_step_function`: the steps are executions of a jitted function (xla_phases.hpp); `data` must then be the
+// timeline of the shown_timeline.
+whole_steps find_whole_steps(const timeline& data, const attribution& att, bool has_step_function = false);
+
+// Removes the program's first step, in which libraries are loaded, kernels compiled and memory allocated, unless it is
+// the only one. Of five or more steps it also removes those that follow at once and are longer than 1.25 times the
+// median and than the median and 5 scaled median absolute deviations; at most half of all.
+void leave_out_warm_up(whole_steps& of);
+
+}  // namespace prof
