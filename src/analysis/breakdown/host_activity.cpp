@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/near_search.hpp"
+
 namespace prof {
 namespace {
 
@@ -35,7 +37,11 @@ private:
 }  // namespace
 
 host_activity::host_activity(const timeline& data, const attribution& att)
-    : data_(&data), calls_(data.threads.size()), states_(data.threads.size()) {
+    : data_(&data),
+      latest_call_(data.threads.size()),
+      latest_state_(data.threads.size()),
+      calls_(data.threads.size()),
+      states_(data.threads.size()) {
     add_calls();
     add_states(att);
 }
@@ -75,19 +81,20 @@ void host_activity::add_states(const attribution& att) {
 
 std::size_t host_activity::first_call_after(std::uint32_t thread, std::int64_t ns) const {
     const std::vector<std::uint32_t>& calls = calls_[thread];
-    const auto next = std::upper_bound(calls.begin(), calls.end(), ns, [&](std::int64_t at, std::uint32_t call) {
-        return at < data_->api_calls[call].start_ns;
-    });
-    auto index = static_cast<std::size_t>(next - calls.begin());
+    std::size_t& latest = latest_call_[thread];
+    latest = partition_point_near(calls.size(), latest,
+                                  [&](std::size_t call) { return data_->api_calls[calls[call]].start_ns <= ns; });
+    std::size_t index = latest;
     if (index != 0 && end_of(calls, index - 1) > ns) --index;
     return index;
 }
 
 std::size_t host_activity::first_state_after(std::uint32_t thread, std::int64_t ns) const {
     const std::vector<state>& states = states_[thread];
-    const auto next = std::upper_bound(states.begin(), states.end(), ns,
-                                       [](std::int64_t at, const state& of) { return at < of.since_ns; });
-    return static_cast<std::size_t>(next - states.begin());
+    std::size_t& latest = latest_state_[thread];
+    latest =
+        partition_point_near(states.size(), latest, [&](std::size_t index) { return states[index].since_ns <= ns; });
+    return latest;
 }
 
 std::uint32_t host_activity::range_at(std::uint32_t thread, std::int64_t ns) const {

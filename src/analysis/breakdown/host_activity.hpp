@@ -80,6 +80,9 @@ private:
     }
 
     const timeline* data_;
+    // By thread: where the latest search ended. Gaps come in order of time.
+    mutable std::vector<std::size_t> latest_call_;
+    mutable std::vector<std::size_t> latest_state_;
     std::vector<std::vector<std::uint32_t>> calls_;  // by thread, in order of time, without overlap
     std::vector<std::vector<state>> states_;         // by thread, in order of time
 };

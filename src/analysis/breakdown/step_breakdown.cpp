@@ -10,6 +10,7 @@
 #include "analysis/breakdown/device_cover.hpp"
 #include "analysis/reports/kernels.hpp"
 #include "analysis/steps/step_parts.hpp"
+#include "base/near_search.hpp"
 #include "base/statistics.hpp"
 
 namespace prof {
@@ -64,12 +65,11 @@ private:
     std::vector<std::pair<std::uint32_t, std::int64_t>> samples_;  // step and its time
 };
 
-// The step in which a moment lies; npos: none.
-std::uint32_t step_at(const std::vector<whole_step>& steps, std::int64_t ns) {
-    const auto next = std::upper_bound(steps.begin(), steps.end(), ns,
-                                       [](std::int64_t at, const whole_step& step) { return at < step.start_ns; });
-    if (next == steps.begin() || ns >= next[-1].end_ns) return npos;
-    return static_cast<std::uint32_t>(next - steps.begin() - 1);
+// The step in which a moment lies; npos: none. `latest`: where the search before ended.
+std::uint32_t step_at(const std::vector<whole_step>& steps, std::int64_t ns, std::size_t& latest) {
+    latest = partition_point_near(steps.size(), latest, [&](std::size_t step) { return steps[step].start_ns <= ns; });
+    if (latest == 0 || ns >= steps[latest - 1].end_ns) return npos;
+    return static_cast<std::uint32_t>(latest - 1);
 }
 
 // Where the GPU still has work for more than a step when the host has finished the last one, the host's times are no
@@ -77,9 +77,10 @@ std::uint32_t step_at(const std::vector<whole_step>& steps, std::int64_t ns) {
 bool put_on_gpu(const timeline& data, std::vector<whole_step>& steps) {
     std::vector<std::int64_t> begins_ns(steps.size(), INT64_MAX);
     std::int64_t end_ns = INT64_MIN;
+    std::size_t latest = 0;
     for (const gpu_op& op : data.ops) {
         if (op.launch == npos) continue;
-        const std::uint32_t step = step_at(steps, data.api_calls[op.launch].start_ns);
+        const std::uint32_t step = step_at(steps, data.api_calls[op.launch].start_ns, latest);
         if (step == npos) continue;
         begins_ns[step] = std::min(begins_ns[step], op.start_ns);
         end_ns = std::max(end_ns, op.end_ns);
@@ -126,7 +127,6 @@ class breakdown_maker {
 public:
     breakdown_maker(const timeline& data, const attribution& att, const whole_steps& of)
         : data_(data),
-          att_(att),
           steps_(of.steps),
           part_of_(data, att, of),
           class_of_(data),
@@ -298,7 +298,6 @@ private:
     }
 
     const timeline& data_;
-    const attribution& att_;
     const std::vector<whole_step>& steps_;
     step_parts part_of_;
     op_classifier class_of_;

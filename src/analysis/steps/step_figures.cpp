@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analysis/steps/step_parts.hpp"
+#include "base/near_search.hpp"
 #include "base/statistics.hpp"
 
 namespace prof {
@@ -47,10 +48,10 @@ public:
     }
 
 private:
-    bool is_in_step(std::int64_t ns) const {
-        const auto next = std::upper_bound(steps_.begin(), steps_.end(), ns,
-                                           [](std::int64_t at, const whole_step& step) { return at < step.start_ns; });
-        return next != steps_.begin() && ns < next[-1].end_ns;
+    bool is_in_step(std::int64_t ns) {
+        latest_step_ = partition_point_near(steps_.size(), latest_step_,
+                                            [&](std::size_t step) { return steps_[step].start_ns <= ns; });
+        return latest_step_ != 0 && ns < steps_[latest_step_ - 1].end_ns;
     }
 
     std::vector<step_part> take_parts() {
@@ -68,6 +69,7 @@ private:
 
     const timeline& data_;
     const std::vector<whole_step>& steps_;
+    std::size_t latest_step_ = 0;
     step_parts part_of_;
     std::map<std::uint32_t, step_part> parts_;
 };

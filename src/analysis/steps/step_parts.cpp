@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/projection/segment.hpp"
+#include "base/near_search.hpp"
 
 namespace prof {
 
@@ -21,7 +22,28 @@ step_parts::step_parts(const timeline& data, const attribution& att, const whole
     });
 }
 
-std::uint32_t step_parts::of(std::uint32_t op) { return has_phases_ ? phase_of(op) : range_of(op); }
+std::uint32_t step_parts::of(std::uint32_t op) {
+    const std::size_t step = has_phases_ ? 0 : step_of(op);
+    const auto find = [&] { return has_phases_ ? phase_of(op) : range_of(op, step); };
+    if (att_.captured[op] != npos) return find();
+    const std::uint32_t open = att_.open[op];
+    const std::uint32_t adopted_open = att_.adopted_open[op];
+    known_part& known = known_[(open + 31 * adopted_open) % known_.size()];
+    if (known.open != open || known.adopted_open != adopted_open || known.step != step) {
+        known = {open, adopted_open, step, find()};
+    }
+    return known.part;
+}
+
+// The number of steps that had begun when the operation was launched.
+std::size_t step_parts::step_of(std::uint32_t op) {
+    const std::uint32_t launch = data_.ops[op].launch;
+    if (launch == npos) return 0;
+    const std::int64_t ns = data_.api_calls[launch].start_ns;
+    latest_step_ = partition_point_near(steps_.steps.size(), latest_step_,
+                                        [&](std::size_t step) { return steps_.steps[step].start_ns <= ns; });
+    return latest_step_;
+}
 
 std::uint32_t step_parts::phase_of(std::uint32_t op) {
     const timeline_range* outermost = nullptr;
@@ -42,14 +64,9 @@ std::uint32_t step_parts::phase_of(std::uint32_t op) {
     return is_below_step && outermost != nullptr ? numbered(*outermost) : 0;
 }
 
-std::uint32_t step_parts::range_of(std::uint32_t op) {
-    std::int64_t begin_ns = INT64_MIN;  // of the step in which the operation was launched
-    if (const std::uint32_t launch = data_.ops[op].launch; launch != npos) {
-        const std::int64_t ns = data_.api_calls[launch].start_ns;
-        const auto next = std::upper_bound(steps_.steps.begin(), steps_.steps.end(), ns,
-                                           [](std::int64_t at, const whole_step& step) { return at < step.start_ns; });
-        if (next != steps_.steps.begin()) begin_ns = next[-1].start_ns;
-    }
+// `step`: step_of() the operation.
+std::uint32_t step_parts::range_of(std::uint32_t op, std::size_t step) {
+    const std::int64_t begin_ns = step == 0 ? INT64_MIN : steps_.steps[step - 1].start_ns;
     const timeline_range* outermost = nullptr;
     bool is_inside = true;
     for_each_replayed_range(att_, op,

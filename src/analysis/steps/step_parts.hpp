@@ -3,6 +3,8 @@
 // capture without phases, the outermost of the program's ranges inside the step. One thread.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,8 +34,17 @@ public:
     const std::string& name(std::uint32_t part) const { return names_[part]; }
 
 private:
+    // The part of the latest operation with these ranges, launched in this step.
+    struct known_part {
+        std::uint32_t open = npos;
+        std::uint32_t adopted_open = npos;
+        std::size_t step = SIZE_MAX;
+        std::uint32_t part = 0;
+    };
+
+    std::size_t step_of(std::uint32_t op);
     std::uint32_t phase_of(std::uint32_t op);
-    std::uint32_t range_of(std::uint32_t op);
+    std::uint32_t range_of(std::uint32_t op, std::size_t step);
     bool is_step(const timeline_range& range);
     std::uint32_t numbered(const timeline_range& range);
 
@@ -41,6 +52,8 @@ private:
     const attribution& att_;
     const whole_steps& steps_;
     bool has_phases_ = false;
+    std::size_t latest_step_ = 0;
+    std::array<known_part, 64> known_;
     std::vector<std::string> names_{std::string()};
     std::unordered_map<std::string, std::uint32_t> by_text_;
     std::unordered_map<std::uint64_t, std::uint32_t> by_name_;  // domain << 32 | name
