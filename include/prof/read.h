@@ -214,10 +214,15 @@ typedef struct prof_report prof_report;
  *     nvtx_domain_include=LIST  ranges of these NVTX domains only
  *     nvtx_domain_exclude=LIST  no ranges of these NVTX domains
  *     kernel_names=STYLE        full, short, or mangled
+ *     range=PATTERN             of a part only, as docs/guide/selection.md has it: what counts for these ranges (may be
+ *                               given several times)
+ *     steps=A:B, skip_first=N, from=TIME, to=TIME, step_range=NAME    likewise, steps and times
+ *     sort=COLUMN, limit=N      of lists: their order, and the first N rows
  *     rows=N, depth=N           of tables for people only: N rows at most, or all; none deeper than N
  *     width=N                   of the format "table" only: cells in a line (default: 150)
  *
- * NULL with prof_last_error for a name or setting that does not exist, or if there is no memory. Time: up to about that
+ * NULL with prof_last_error for a name or setting that does not exist, for a part of which the capture has nothing, or
+ * if there is no memory. Time: up to about that
  * of prof_capture_open. Memory: that of the tables. */
 PROF_NODISCARD prof_report* prof_report_open(const prof_capture* capture, const char* name,
                                              const char* const* settings);

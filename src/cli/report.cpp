@@ -164,6 +164,7 @@ int report_command::operator()() const {
     if (no_fold_) settings.projected.fold.mode = fold_mode::none;
     settings.projected.attribution = flags_.options();
     settings.selection = part_.request();
+    settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 
     const report_format& format = *find_report_format(format_);

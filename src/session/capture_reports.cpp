@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/selection/step_marks.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
 #include "export/chrome/trace_names.hpp"
@@ -21,7 +22,8 @@ namespace {
 constexpr std::array<std::string_view, 5> option_names = {"adopt", "fold", "nvtx_domain_exclude", "nvtx_domain_include",
                                                           "rows"};
 constexpr std::string_view all_names =
-    "adopt, depth, fold, kernel_names, nvtx_domain_exclude, nvtx_domain_include, rows, width";
+    "adopt, depth, fold, from, kernel_names, limit, nvtx_domain_exclude, nvtx_domain_include, range, rows, skip_first, "
+    "sort, step_range, steps, to, width";
 
 outcome refused(std::string_view name, std::string_view value, std::string_view accepts) {
     return outcome::failed(std::string(name) + ": \"" + std::string(value) + "\" is not accepted; it takes " +
@@ -35,6 +37,31 @@ outcome set_number(TNumber& out, std::string_view name, std::string_view value, 
     if (!number) return refused(name, value, accepts);
     out = *number;
     return {};
+}
+
+template <typename TParse>
+outcome set_text(std::string& out, std::string_view name, std::string_view value, TParse&& parse,
+                 std::string_view accepts) {
+    if (!parse(value)) return refused(name, value, accepts);
+    out = value;
+    return {};
+}
+
+// Of a setting that selects a part; nothing if it is none.
+std::optional<outcome> set_part(selection_request& out, std::string_view name, std::string_view value) {
+    if (name == "range") {
+        out.ranges.emplace_back(value);
+        return outcome{};
+    }
+    if (name == "steps") return set_text(out.steps, name, value, parse_step_slice, step_slice_words);
+    if (name == "from") return set_text(out.from, name, value, parse_moment, moment_words);
+    if (name == "to") return set_text(out.to, name, value, parse_moment, moment_words);
+    if (name == "skip_first") {
+        return set_number<std::uint64_t>(out.skip_first, name, value, 0, UINT64_MAX, "a whole number");
+    }
+    if (name != "step_range") return {};
+    out.step_range = value;
+    return outcome{};
 }
 
 outcome set(report_settings& out, session_options& options, std::string_view setting) {
@@ -53,6 +80,12 @@ outcome set(report_settings& out, session_options& options, std::string_view set
         out.names = *style;
         return {};
     }
+    if (const auto done = set_part(out.selection, name, value)) return *done;
+    if (name == "sort") {
+        out.sort = value;
+        return {};
+    }
+    if (name == "limit") return set_number<std::size_t>(out.limit, name, value, 0, SIZE_MAX, "a whole number");
     if (name == "depth") return set_number<std::uint32_t>(out.deepest, name, value, 0, UINT32_MAX, "a whole number");
     if (name == "width")
         return set_number<std::size_t>(out.width, name, value, 1, 1'000'000, "a whole number from 1 to 1000000");
@@ -83,6 +116,13 @@ result<report_settings> parse_report_settings(const char* const* settings) {
 
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                              std::span<const report_kind* const> reports, bool for_people) {
+    if (!settings.selection.step_range.empty()) {
+        timeline counted = data;
+        count_steps_by(counted, settings.selection.step_range);
+        report_settings rest = settings;
+        rest.selection.step_range.clear();
+        return make_reports(counted, path, rest, reports, for_people);
+    }
     std::optional<selected_part> part;
     if (settings.selection.is_part()) part.emplace(data, settings.projected, settings.selection);
     const timeline& shown = part ? part->data() : data;

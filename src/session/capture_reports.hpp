@@ -25,7 +25,7 @@ timeline load_capture(const std::string& path, progress_observer* progress = nul
 struct report_settings {
     projection_options projected{};
     kernel_name_style names = kernel_name_style::full;
-    selection_request selection{};  // its step_range must have been applied to the timeline (step_marks.hpp)
+    selection_request selection{};  // a step_range costs a copy of the timeline (step_marks.hpp)
     std::string sort{};             // these two as in report_input
     std::size_t limit = SIZE_MAX;
     std::optional<double> flops_per_step{};  // as in report_input
@@ -36,8 +36,8 @@ struct report_settings {
 };
 
 // Settings from a null-terminated array of "name=value", which may be null: adopt, nvtx_domain_include,
-// nvtx_domain_exclude, fold and rows as in docs/reference/options.md; kernel_names, depth and width. The environment
-// has no influence.
+// nvtx_domain_exclude, fold and rows as in docs/reference/options.md; as the flags of `prof report` the others. The
+// environment has no influence.
 result<report_settings> parse_report_settings(const char* const* settings);
 
 // These reports of the timeline of the capture at `path`. Throws nothing_selected (step_choice.hpp).

@@ -16,6 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* fill =
     "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, "
@@ -69,6 +70,22 @@ TEST(NameCut, KeepsNamesThatDifferDifferent) {
     const std::string end(50, 'z');
     EXPECT_THAT(cut_names({start + "1" + end, start + "2" + end}, 20),
                 ElementsAre("aaaaaaaaa…1zzzzzzzz…", "aaaaaaaaa…2zzzzzzzz…"));
+}
+
+// Of the product's names one part is alike in some, another in others.
+TEST(NameCut, KeepsWhatDiffersInTheMiddle) {
+    std::vector<std::string> names;
+    for (const char* const tile : {"128x128_16x4", "128x256_16x3", "128x128_16x5", "64x256_16x4", "64x256_32x4"}) {
+        for (const char* const layout : {"nt", "tn"}) {
+            const std::string name = std::string("cutlass_80_tensorop_s1688gemm_") + tile + '_' + layout + "_align4";
+            names.push_back("void cutlass::Kernel2<" + name + ">(" + name + "::Params)");
+        }
+    }
+    for (const std::size_t width : {40U, 45U, 60U}) {
+        const std::vector<std::string> cut = cut_names(names, width);
+        EXPECT_EQ((std::set<std::string>(cut.begin(), cut.end())).size(), names.size());
+        for (const std::string& name : cut) EXPECT_THAT(name, Not(HasSubstr("#"))) << width;
+    }
 }
 
 // Names of a few letters and brackets, in any order and any width.

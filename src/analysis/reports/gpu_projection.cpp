@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/projection/segment.hpp"
+#include "analysis/reports/no_range_work.hpp"
 #include "analysis/reports/projection_notes.hpp"
 #include "base/display_text.hpp"
 
@@ -254,14 +255,20 @@ constexpr auto projection_columns = std::to_array<projection_column>({
      .holds = quantity::time_ns,
      .cell = [](const projection_line& of) { return table_cell(of.row.host_self_ns); }},
     {.key = "host_min_ns",
+     .title = "host min",
      .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return table_cell(of.row.host_min_ns); }},
+     .importance = 10,
+     .cell = [](const projection_line& of) { return of_host(of, of.row.host_min_ns); }},
     {.key = "host_median_ns",
+     .title = "host median",
      .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return table_cell(of.row.host_median_ns); }},
+     .importance = 10,
+     .cell = [](const projection_line& of) { return of_host(of, of.row.host_median_ns); }},
     {.key = "host_max_ns",
+     .title = "host max",
      .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return table_cell(of.row.host_max_ns); }},
+     .importance = 10,
+     .cell = [](const projection_line& of) { return of_host(of, of.row.host_max_ns); }},
 });
 
 std::vector<legend_line> range_legend() {
@@ -271,7 +278,10 @@ std::vector<legend_line> range_legend() {
             {"busy", "busy: time with at least one running."},
             {"span", "span: first start to last end."},
             {"adopted", "adopted: share of them that another thread launched for the range."},
-            {"median", "min to stddev: GPU, of one instance."},
+            {"median", "median: GPU, of one instance."},
+            {"min", "min, max: likewise."},
+            {"stddev", "stddev: likewise."},
+            {"host median", "host min, median, max: of one instance."},
             {"wait", "wait: host time in calls that wait for the GPU."},
             {"comm", "comm: of GPU, NCCL's kernels."},
             {"bytes", "bytes: as the ranges themselves say."}};
@@ -455,6 +465,8 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
     report_part out =
         gpu_projection_part(project(shown.data(), shown.att(), input.projected), steps_of(shown, input), for_people);
     if (auto of = breakdown_of(shown, input)) out.answer = answer_of(std::move(*of), input);
+    out.no_range = largest_without_range(shown.data(), shown.att(), input);
+    if (input.for_people && !out.no_range.empty()) out.reading_notes.push_back(no_range_note(out.no_range));
     return out;
 }
 

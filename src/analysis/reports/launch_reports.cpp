@@ -89,8 +89,8 @@ table cuda_kern_exec_sum(const report_input& input) {
         rows.emplace_back(summarize(of.total_ns).total_ns, std::move(row));
     }
     out.rows = largest_first(std::move(rows));
-    out.legend = {{"", "T: from the call's start to the later end. A: the call. Q: the wait. K: the kernel."},
-                  {"", "The rows with the most T in all come first."}};
+    out.legend = {{"", "T: from the call's start to the later end. A: the call. Q: the wait. K: the kernel."}};
+    if (input.sort.empty()) out.remark = ", by TAvg times Count";
     return or_none(std::move(out), "no kernel of a recorded call was recorded");
 }
 

@@ -48,6 +48,15 @@ struct capture_heading {
     std::vector<std::string> notes{};                // below the tables
 };
 
+// Kernels, copies or sets of one name, launched outside all ranges by one call of one thread.
+struct no_range_work {
+    std::string name{};
+    std::string thread{};
+    std::string call{};  // "" where no names of calls are known
+    std::int64_t gpu_ns = 0;
+    std::uint64_t ops = 0;
+};
+
 // One report. Its tables have the same columns for programs, and are one table in CSV.
 struct report_part {
     std::string name{};      // of the report: "cuda_gpu_kern_sum"
@@ -56,6 +65,7 @@ struct report_part {
     std::optional<step_figures> step{};
     std::optional<time_answer> answer{};  // likewise; nothing if there was no GPU work
     std::vector<table> tables{};
+    std::vector<no_range_work> no_range{};  // of gpu-projection: the largest in the row "(no range)"
     // Lines for people, below all reports of the capture: rows that were left out or merged. Ready for a terminal:
     // names in them are terminal_safe (base/json_text.hpp).
     std::vector<std::string> reading_notes{};

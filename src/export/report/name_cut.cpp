@@ -145,6 +145,10 @@ std::size_t telling_argument(std::string_view text) {
     return first;
 }
 
+bool is_inside_character(std::string_view text, std::size_t at) noexcept {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+}
+
 // Where the texts begin to differ: from the beginning of that word on, unless it is a long one.
 std::size_t first_difference(const std::vector<std::string>& texts, std::size_t longest_word) {
     const std::string& first = texts.front();
@@ -153,46 +157,64 @@ std::size_t first_difference(const std::vector<std::string>& texts, std::size_t 
         const auto [own, other] = std::mismatch(text.begin(), text.end(), first.begin(), first.end());
         length = std::min(length, static_cast<std::size_t>(own - text.begin()));
     }
-    const auto is_inside = [&](std::size_t at) { return (static_cast<unsigned char>(first[at]) & 0xC0) == 0x80; };
-    while (length > 0 && length < first.size() && is_inside(length)) --length;
+    while (length > 0 && is_inside_character(first, length)) --length;
     std::size_t word = length;
     while (word > 0 && is_identifier(first[word - 1])) --word;
     return length - word <= longest_word ? word : length;
 }
 
-// The beginning of `text`, and what begins at `from`.
+// The beginning of `text`, and what begins at `from`; of a short rest as much before it as there is room for.
 std::string around(std::string_view text, std::size_t from, std::size_t width) {
     if (width == 0) return {};
     const std::size_t head = (width - 1) / 2;
     if (display_width(text.substr(0, from)) <= head) return beginning_of(text, width);
+    for (std::size_t more = from; more-- > 0 && display_width(text.substr(more)) < width - head;) {
+        if (!is_inside_character(text, more)) from = more;
+    }
     return beginning_of(text.substr(0, from), head + 1) + beginning_of(text.substr(from), width - head - 1);
 }
 
-// Tries numbers from `number` on, and leaves there the one to go on from.
-std::string numbered(const std::string& text, std::size_t width, const std::set<std::string>& taken,
-                     std::size_t& number) {
-    for (number = std::max<std::size_t>(number, 2);; ++number) {
-        const std::string suffix = "#" + std::to_string(number);
-        std::string out = beginning_of(text, width > suffix.size() ? width - suffix.size() : 0) + suffix;
-        if (!taken.contains(out)) return out;
+using texts_by_name = std::map<std::string, std::string>;
+
+// The names that have one text, of each text that several have.
+std::vector<std::vector<std::string>> alike(const texts_by_name& cut) {
+    std::map<std::string_view, std::vector<std::string>> names_of;
+    for (const auto& [name, text] : cut) names_of[text].push_back(name);
+    std::vector<std::vector<std::string>> out;
+    for (auto& [text, names] : names_of) {
+        if (names.size() > 1) out.push_back(std::move(names));
     }
+    return out;
 }
 
-// Gives names that became alike texts of their own.
-void tell_apart(const std::vector<std::string>& names, std::size_t width, std::map<std::string, std::string>& cut,
-                std::set<std::string>& taken) {
+// Gives names with one text the beginning and the part from which on they differ.
+void tell_apart(const std::vector<std::string>& names, std::size_t width, texts_by_name& cut) {
     std::vector<std::string> texts;
     texts.reserve(names.size());
     for (const std::string& name : names) texts.push_back(least_detail(name));
     const std::set<std::string> distinct(texts.begin(), texts.end());
     if (distinct.size() < names.size()) texts = names;
     const std::size_t from = first_difference(texts, width / 3);
+    for (std::size_t i = 0; i < names.size(); ++i) cut[names[i]] = around(texts[i], from, width);
+}
+
+// What is still alike is told apart by numbers, but for the first of each text.
+void number_alike(std::size_t width, texts_by_name& cut) {
+    std::set<std::string> taken;
+    for (const auto& [name, text] : cut) taken.insert(text);
     std::map<std::string, std::size_t> numbers;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        std::string text = around(texts[i], from, width);
-        if (taken.contains(text)) text = numbered(text, width, taken, numbers[text]);
-        taken.insert(text);
-        cut[names[i]] = std::move(text);
+    for (const std::vector<std::string>& names : alike(cut)) {
+        for (std::size_t i = 1; i < names.size(); ++i) {
+            std::string& text = cut[names[i]];
+            std::size_t& number = numbers[text];
+            std::string out;
+            for (number = std::max<std::size_t>(number, 2); out.empty() || taken.contains(out); ++number) {
+                const std::string suffix = "#" + std::to_string(number);
+                out = beginning_of(text, width > suffix.size() ? width - suffix.size() : 0) + suffix;
+            }
+            taken.insert(out);
+            text = std::move(out);
+        }
     }
 }
 
@@ -214,21 +236,19 @@ std::string cut_name(std::string_view name, std::size_t width) {
 }
 
 std::vector<std::string> cut_names(const std::vector<std::string>& names, std::size_t width) {
-    std::map<std::string, std::vector<std::string>> names_of;  // by text
-    std::map<std::string, std::string> cut;                    // by name
-    std::set<std::string> taken;
+    // Names of which the same part was cut out may differ elsewhere, so that they are told apart again.
+    constexpr int most_rounds = 8;
+    texts_by_name cut;
     for (const std::string& name : names) {
         const auto [place, is_new] = cut.try_emplace(name);
-        if (!is_new) continue;
-        place->second = cut_name(name, width);
-        names_of[place->second].push_back(name);
+        if (is_new) place->second = cut_name(name, width);
     }
-    for (const auto& [text, of] : names_of) {
-        if (of.size() == 1) taken.insert(text);
+    for (int round = 0; round < most_rounds; ++round) {
+        const std::vector<std::vector<std::string>> groups = alike(cut);
+        if (groups.empty()) break;
+        for (const std::vector<std::string>& group : groups) tell_apart(group, width, cut);
     }
-    for (const auto& [text, of] : names_of) {
-        if (of.size() > 1) tell_apart(of, width, cut, taken);
-    }
+    number_alike(width, cut);
     std::vector<std::string> out;
     out.reserve(names.size());
     for (const std::string& name : names) out.push_back(cut.at(name));

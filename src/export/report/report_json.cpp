@@ -130,6 +130,18 @@ private:
     json all_ = json::array();
 };
 
+json no_range_json(const std::vector<no_range_work>& largest) {
+    json out = json::array();
+    for (const no_range_work& work : largest) {
+        out.push_back({{"name", printable(work.name)},
+                       {"thread", printable(work.thread)},
+                       {"call", work.call.empty() ? json() : json(work.call)},
+                       {"gpu_ns", work.gpu_ns},
+                       {"ops", work.ops}});
+    }
+    return out;
+}
+
 // What was asked for, and what it came to.
 json selection_json(const selection_facts& of) {
     const auto text = [](const std::string& given) { return given.empty() ? json() : json(printable(given)); };
@@ -156,6 +168,7 @@ json report_json(const capture_heading& capture, const report_part& part) {
         for (const auto& [key, total] : of.totals) out[key] = cell_json(total);
         out[of.rows_key] = rows_json(of);
     }
+    if (part.has_step) out["no_range_largest"] = no_range_json(part.no_range);
     json& dropped = out["dropped"] = json::object();
     for (const auto& [cause, count] : capture.dropped) dropped[cause] = count;
     json& warnings = out["warnings"] = json::array();

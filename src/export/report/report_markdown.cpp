@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,19 +82,20 @@ std::string rows_markdown(const table& of, const time_unit& unit, const markdown
     return out;
 }
 
-std::string legend_markdown(const table& of, const markdown_layout& layout) {
+// Without the lines of `explained`, to which these are added.
+std::string legend_markdown(const table& of, const markdown_layout& layout, std::set<std::string>& explained) {
     std::string out;
     for (const legend_line& line : of.legend) {
         const bool is_shown =
             line.column.empty() || std::any_of(of.columns.begin(), of.columns.end(), [&](const table_column& column) {
                 return layout.shows(column) && column.title == line.column;
             });
-        if (is_shown) out += markdown(line.text) + '\n';
+        if (is_shown && explained.insert(line.text).second) out += markdown(line.text) + '\n';
     }
     return out;
 }
 
-std::string table_markdown(const table& of, const markdown_layout& layout) {
+std::string table_markdown(const table& of, const markdown_layout& layout, std::set<std::string>& explained) {
     const bool has_rows = !of.rows.empty() && of.instead.empty();
     const time_unit unit = unit_of(of);
     std::string out = "## " + markdown(of.heading);
@@ -102,8 +104,9 @@ std::string table_markdown(const table& of, const markdown_layout& layout) {
     if (has_rows) out += markdown(of.remark) + "\n\n" + rows_markdown(of, unit, layout);
     if (!has_rows) out += '\n';
     for (const std::string& note : of.notes) out += "\nNote: " + markdown(terminal_safe(note)) + '\n';
-    if (has_rows && layout.legend && !of.legend.empty()) out += '\n' + legend_markdown(of, layout);
-    return out;
+    if (!has_rows || !layout.legend) return out;
+    const std::string legend = legend_markdown(of, layout, explained);
+    return legend.empty() ? out : out + '\n' + legend;
 }
 
 class markdown_writer final : public report_writer {
@@ -123,7 +126,7 @@ public:
                 add_list(lines_in(answer_text(part.step, part.answer, {.width = any_width})));
             }
             for (const table& of : part.tables) {
-                if (is_shown(of)) out_ += '\n' + table_markdown(of, layout_);
+                if (is_shown(of)) out_ += '\n' + table_markdown(of, layout_, explained_);
             }
         }
         const std::vector<std::string> notes = closing_notes(document);
@@ -141,6 +144,7 @@ private:
     }
 
     markdown_layout layout_;
+    std::set<std::string> explained_;  // lines of legends, which stand with the first table that has them
     std::string out_;
 };
 

@@ -224,7 +224,8 @@ def check_handle(handle, refused=Failed):
 def settings(values):
     """"name=value" for each, as the C functions take it. Lists are joined by commas; True and False are 1 and 0; what is
     None is left to the environment and the defaults."""
-    texts = [f"{name}={_text(value)}".encode("utf-8", "surrogateescape") for name, value in values.items()
+    pairs = values.items() if hasattr(values, "items") else values
+    texts = [f"{name}={_text(value)}".encode("utf-8", "surrogateescape") for name, value in pairs
              if value is not None]  # fmt: skip
     return (c_char_p * (len(texts) + 1))(*texts, None)
 

@@ -87,8 +87,11 @@ class Capture(_Handle):
 
     def report(self, name: str = "gpu-projection", **options: Any) -> Report:
         """The report of that name, with the options of `prof report`: fold, adopt, nvtx_domain_include,
-        nvtx_domain_exclude, kernel_names, rows, depth, width. reports() names them all."""
-        return Report(check_handle(lib.prof_report_open(self._handle, name.encode(), settings(options)), InvalidArgument), name,
+        nvtx_domain_exclude, kernel_names, rows, depth, width, sort, limit; of a part: range (one or a list), steps
+        ("3:8"), skip_first, from_, to, step_range. reports() names them all."""
+        pairs = [(option.rstrip("_"), one) for option, value in options.items()
+                 for one in (value if option == "range" and isinstance(value, (list, tuple)) else [value])]  # fmt: skip
+        return Report(check_handle(lib.prof_report_open(self._handle, name.encode(), settings(pairs)), InvalidArgument), name,
                       self.title)  # fmt: skip
 
     def summary(self, **options: Any) -> Summary:
