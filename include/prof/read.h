@@ -47,6 +47,8 @@ typedef struct prof_capture prof_capture;
  * now. The environment and the recording of the calling process have no influence, and no recording is needed. Free the
  * result with prof_capture_close.
  *
+ * A trace of torch.profiler, or of `prof export`, is read likewise.
+ *
  * NULL with prof_last_error if the file cannot be read or is no capture, or if there is no memory. Damage inside the
  * file is skipped, and is a note of the capture. Time: about a second for two million records. Memory: about 2.2 times
  * the size of the file, 20 times if the capture is compressed. No file is too large for this function: a caller that is

@@ -153,6 +153,17 @@ TEST_F(Kineto, AStepWithItsLaunchesIsRead) {
     EXPECT_TRUE(data.quality.ended);
 }
 
+TEST_F(Kineto, OfRangesThatBeginTogetherTheLongerContainsTheOther) {
+    const timeline data = load(trace({host("user_annotation", "inner", "10", "5"),
+                                      host("cuda_runtime", "cudaLaunchKernel", "10", "9", called(5)),
+                                      host("user_annotation", "outer", "10", "9"), kernel("k", "30", "1", 5)}));
+    ASSERT_EQ(data.ranges.size(), 2U);
+    EXPECT_EQ(data.name(data.ranges[0].name), "outer");
+    EXPECT_EQ(data.ranges[1].parent, 0U);
+    EXPECT_EQ(data.ranges[1].style, range_style::push_pop);
+    EXPECT_THAT(open_at(data, data.api_calls[0]), ElementsAre("inner", "outer"));
+}
+
 TEST_F(Kineto, OfTheRuntimesAndTheDriversCallTheOuterOneCounts) {
     const timeline data = load(trace({host("cuda_driver", "cuLaunchKernelEx", "11", "1", R"("correlation": 5)"),
                                       host("cuda_runtime", "cudaLaunchKernelExC", "10", "3", R"("correlation": 5)"),

@@ -30,7 +30,7 @@ class _Handle:
 
 
 def load(path: str | os.PathLike[str]) -> Capture:
-    """Reads a capture file, also of a process that died or still records.
+    """Reads a capture file, also of a process that died or still records; or a trace of torch.profiler.
 
     >>> capture = load(example_capture)
     >>> capture.report("kernels").to_dicts()[0]["name"][:9]
