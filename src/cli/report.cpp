@@ -155,6 +155,7 @@ int report_command::operator()() const {
                              inputs.runs));
     }
     report_settings settings;
+    settings.may_use_threads = true;
     settings.sort = sort_;
     if (limit_ != UINT32_MAX) settings.limit = limit_;
     settings.flops_per_step = positive(flops_per_step_);

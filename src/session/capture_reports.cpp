@@ -140,7 +140,8 @@ report_document make_reports(const timeline& data, const std::string& path, cons
                           .limit = settings.limit,
                           .flops_per_step = settings.flops_per_step,
                           .call_name = api_call_name,
-                          .traced_call_name = traced_call_namer(data)},
+                          .traced_call_name = traced_call_namer(data),
+                          .may_use_threads = settings.may_use_threads},
                          reports);
 }
 

@@ -28,7 +28,9 @@ struct report_settings {
     selection_request selection{};  // a step_range costs a copy of the timeline (step_marks.hpp)
     std::string sort{};             // these two as in report_input
     std::size_t limit = SIZE_MAX;
-    std::optional<double> flops_per_step{};  // as in report_input
+    // These two as in report_input.
+    std::optional<double> flops_per_step{};
+    bool may_use_threads = false;
     // Of documents for people only.
     std::uint32_t deepest = UINT32_MAX;
     std::size_t rows = 40;

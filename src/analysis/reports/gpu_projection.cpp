@@ -16,6 +16,7 @@
 #include "analysis/reports/no_range_work.hpp"
 #include "analysis/reports/projection_notes.hpp"
 #include "base/display_text.hpp"
+#include "base/run_both.hpp"
 
 namespace prof {
 namespace {
@@ -462,11 +463,18 @@ std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, cons
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input) {
     std::optional<row_limits> for_people;
     if (input.for_people) for_people = row_limits{.most = input.rows, .deepest = input.deepest};
-    report_part out =
-        gpu_projection_part(project(shown.data(), shown.att(), input.projected), steps_of(shown, input), for_people);
-    if (auto of = breakdown_of(shown, input)) out.answer = answer_of(std::move(*of), input);
-    out.no_range = largest_without_range(shown.data(), shown.att(), input);
-    if (input.for_people && !out.no_range.empty()) out.reading_notes.push_back(no_range_note(out.no_range));
+    report_part out;
+    std::optional<step_breakdown> broken_down;
+    run_both(
+        input.may_use_threads,
+        [&] {
+            out = gpu_projection_part(project(shown.data(), shown.att(), input.projected), steps_of(shown, input),
+                                      for_people);
+            out.no_range = largest_without_range(shown.data(), shown.att(), input);
+            if (input.for_people && !out.no_range.empty()) out.reading_notes.push_back(no_range_note(out.no_range));
+        },
+        [&] { broken_down = breakdown_of(shown, input); });
+    if (broken_down) out.answer = answer_of(std::move(*broken_down), input);
     return out;
 }
 

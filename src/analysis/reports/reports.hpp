@@ -47,6 +47,7 @@ struct report_input {
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
     // The same as a trace shows it, by which other tools recognise a call; empty: as above.
     std::function<std::string(api_domain, std::uint32_t)> traced_call_name{};
+    bool may_use_threads = false;  // one more than the calling one: not inside a profiled program
 };
 
 struct report_kind {
