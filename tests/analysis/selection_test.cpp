@@ -297,7 +297,7 @@ TEST(Selection, NamesTheNearestRangeWhereNoneMatches) {
     EXPECT_EQ(message({.ranges = {"backwrd"}}), "no range matches \"backwrd\"; did you mean backward?");
     EXPECT_EQ(message({.ranges = {"forward/backward"}}),
               "no range matches \"forward/backward\"; did you mean backward?");
-    EXPECT_EQ(message({.steps = "1"}), "the capture has no steps; --step-range NAME says which range is one");
+    EXPECT_EQ(message({.steps = "9"}), "no step is in 9: the capture has 2 steps from 0 to 1");
     EXPECT_EQ(message({.from = "1s"}), "the capture has nothing from 1s: it is 0.000003 s long");
 }
 

@@ -91,7 +91,7 @@ class Parts(CommandLine):
     def test_what_is_not_there_is_one_line(self):
         for options, words in (
             (["--range", "backwrd"], ['no range matches "backwrd"', "did you mean backward?"]),
-            (["--steps", "1"], ["the capture has no steps", "--step-range"]),
+            (["--steps", "20"], ["no step is in 20", "11 steps from 0 to 10"]),
             (["--step-range", "iteration #", "--steps", "20:"], ["no step is in 20:", "12 steps from 0 to 11"]),
             (["--step-range", "iteraton #"], ["did you mean iteration #?"]),
             (["--from", "2s"], ["nothing from 2s", "0.7"]),

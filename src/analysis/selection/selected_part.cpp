@@ -208,7 +208,7 @@ selected_part::selected_part(const timeline& whole, const projection_options& op
         facts_.in_vain = std::move(found.in_vain);
     }
     if (request.has_times()) {
-        chosen_times times = choose_times(data, whole_att_.hidden, request);
+        chosen_times times = choose_times(data, whole_att_, request);
         chosen.keep_times(times.times);
         facts_.times = std::move(times.times);
         facts_.all_steps = times.all_steps;

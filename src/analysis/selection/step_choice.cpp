@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/steps/capture_start.hpp"
+#include "analysis/steps/recurring_steps.hpp"
 #include "base/number.hpp"
 
 namespace prof {
@@ -24,6 +25,16 @@ std::vector<numbered_step> own_steps(const timeline& data, const hidden_domains&
         const auto number = parse_number<std::uint64_t>(name.substr(own_step.size()));
         if (!number || (!out.empty() && range.start_ns < out.back().end_ns)) continue;
         out.push_back({.start_ns = range.start_ns, .end_ns = range.end_ns, .number = *number, .thread = range.thread});
+    }
+    return out;
+}
+
+std::vector<numbered_step> recurring_steps(const timeline& data, const attribution& att) {
+    std::vector<numbered_step> out;
+    const whole_steps found = find_recurring_steps(data, att);
+    for (const whole_step& step : found.steps) {
+        out.push_back(
+            {.start_ns = step.start_ns, .end_ns = step.end_ns, .number = step.number, .thread = found.thread});
     }
     return out;
 }
@@ -66,16 +77,18 @@ time_spans spans_between(const timeline& data, const selection_request& request)
 
 }  // namespace
 
-std::vector<numbered_step> all_numbered_steps(const timeline& data, const hidden_domains& hidden) {
-    if (!data.property("step_range").empty()) return counted_steps(data, hidden);
-    numbered_steps found = number_steps(data, hidden);
-    return found.steps.empty() ? own_steps(data, hidden) : std::move(found.steps);
+std::vector<numbered_step> all_numbered_steps(const timeline& data, const attribution& att) {
+    if (!data.property("step_range").empty()) return counted_steps(data, att.hidden);
+    numbered_steps found = number_steps(data, att.hidden);
+    if (!found.steps.empty()) return std::move(found.steps);
+    std::vector<numbered_step> own = own_steps(data, att.hidden);
+    return own.empty() ? recurring_steps(data, att) : own;
 }
 
-chosen_times choose_times(const timeline& data, const hidden_domains& hidden, const selection_request& request) {
+chosen_times choose_times(const timeline& data, const attribution& att, const selection_request& request) {
     chosen_times out{.times = spans_between(data, request)};
     if (request.steps.empty() && request.skip_first == 0) return out;
-    out.steps = all_numbered_steps(data, hidden);
+    out.steps = all_numbered_steps(data, att);
     out.all_steps = out.steps.size();
     if (out.steps.empty()) {
         throw nothing_selected("the capture has no steps; --step-range NAME says which range is one");

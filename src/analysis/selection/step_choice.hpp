@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/attribution/domain_filter.hpp"
+#include "analysis/attribution/attribution.hpp"
 #include "analysis/selection/selection_request.hpp"
 #include "analysis/selection/time_spans.hpp"
 #include "analysis/steps/numbered_steps.hpp"
@@ -24,8 +24,8 @@ public:
 };
 
 // The steps of a capture by their numbers in traces: those that number_steps() finds, or the program's own ranges
-// ProfilerStep#N. By start.
-std::vector<numbered_step> all_numbered_steps(const timeline& data, const hidden_domains& hidden);
+// ProfilerStep#N; else those that find_recurring_steps() guesses. By start.
+std::vector<numbered_step> all_numbered_steps(const timeline& data, const attribution& att);
 
 struct chosen_times {
     time_spans times{};
@@ -34,6 +34,6 @@ struct chosen_times {
 };
 
 // REQUIRES: request.has_times().
-chosen_times choose_times(const timeline& data, const hidden_domains& hidden, const selection_request& request);
+chosen_times choose_times(const timeline& data, const attribution& att, const selection_request& request);
 
 }  // namespace prof
