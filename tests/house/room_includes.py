@@ -9,7 +9,8 @@ import re
 import sys
 
 # Each room, and what it may know besides itself. A folder in a room is part of it unless it has a row of its own.
-# An entry that ends in .hpp is one header, and not the room it lies in: the tracer hands collect the completed buffers.
+# An entry that ends in .hpp is one header, and not the room it lies in: the tracer hands collect the completed buffers,
+# and copies have the same names in all tables.
 ARROWS = {
     "base": [],
     "record": ["base"],
@@ -34,8 +35,10 @@ ARROWS = {
                            "analysis/steps"],
     "analysis/hta": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps"],
     "analysis/mfu": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps"],
+    "analysis/breakdown": ["base", "record", "timeline", "analysis/attribution", "analysis/projection",
+                           "analysis/steps", "analysis/selection", "analysis/reports/kernels.hpp"],
     "analysis/reports": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection",
-                         "analysis/steps", "analysis/selection", "analysis/hta", "analysis/mfu"],
+                         "analysis/steps", "analysis/selection", "analysis/breakdown", "analysis/hta", "analysis/mfu"],
     "export": ["base"],
     "export/layout": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps"],
     "export/chrome": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
