@@ -36,6 +36,9 @@ std::optional<std::int64_t> last_own_step(const hta_input& input) {
     }
     if (names.size() < 2) return std::nullopt;
 
+    // A trace that was read says itself where its rows of the GPU have steps, if they have.
+    if (!data.property("trace").empty()) return std::max(last_ns, data.number("last_step_on_gpu_ns").value_or(last_ns));
+
     std::optional<attribution> made;
     if (input.att == nullptr) made = attribute(data, input.attributed);
     const attribution& att = made ? *made : *input.att;

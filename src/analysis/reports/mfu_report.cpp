@@ -41,8 +41,9 @@ table mfu_report(const report_input& input) {
     }
     if (of.peak_flops) {
         add("peak", *of.peak_flops * 1e-12, "TFLOP/s",
-            fmt::format("dense {} of {} {} at {} MHz ({}); its highest clock is {} MHz", to_string(of.type), of.gpus,
-                        of.gpu, of.peak->mhz(of.type), of.peak->source, of.gpu_clock_mhz));
+            fmt::format("dense {} of {} {} at {} MHz ({}); its highest clock is {}", to_string(of.type), of.gpus,
+                        of.gpu, of.peak->mhz(of.type), of.peak->source,
+                        of.gpu_clock_mhz == 0 ? "not known" : fmt::format("{} MHz", of.gpu_clock_mhz)));
     }
     add("mfu", of.mfu ? std::optional(100 * *of.mfu) : of.mfu, "%", of.mfu ? "achieved by peak" : of.reason);
     return out;

@@ -118,9 +118,15 @@ void trace_contents::add(const trace_event& event) {
             overhead_ns_ += std::max<std::int64_t>(event.duration_ns.value_or(0), 0) / 1000 * 1000;
             return;
         case derived:
+            return note_step_on_gpu(event);
         case not_used:
             return;
     }
+}
+
+void trace_contents::note_step_on_gpu(const trace_event& event) {
+    if (event.phase != 'X' || !event.time_ns || !event.name.starts_with("ProfilerStep#")) return;
+    last_step_on_gpu_ns_ = std::max(last_step_on_gpu_ns_.value_or(*event.time_ns), *event.time_ns);
 }
 
 bool trace_contents::has_span(const trace_event& event) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -50,6 +51,7 @@ private:
     template <typename TRecord>
     void place_on_gpu(TRecord& record, const trace_event& event);
     void count_unused(const trace_event& event);
+    void note_step_on_gpu(const trace_event& event);
 
     void settle_calls();
     void leave_out_duplicates();
@@ -80,6 +82,7 @@ private:
     std::uint64_t backward_nodes_ = 0;  // on threads that are named otherwise
     std::uint64_t renamed_threads_ = 0;
     item_counts counts_;
+    std::optional<std::int64_t> last_step_on_gpu_ns_;  // start of the latest ProfilerStep#N on a GPU's row
     bool is_of_libprof_ = false;
     bool has_known_ = false;
     bool has_ops_ = false;

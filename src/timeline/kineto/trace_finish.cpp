@@ -146,6 +146,7 @@ std::int64_t trace_contents::move_times(std::int64_t base_ns) {
             item.end_ns += by;
         }
     }
+    if (last_step_on_gpu_ns_) *last_step_on_gpu_ns_ += by;
     return first + by;
 }
 
@@ -204,11 +205,16 @@ void trace_contents::describe(capture_contents& out, const trace_head& head) {
     for (const host_thread& thread : threads_) items_by_pid[thread.at.pid] += thread.items.size();
     const auto main = std::max_element(items_by_pid.begin(), items_by_pid.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto note_step = [&] {
+        if (last_step_on_gpu_ns_) out.properties["last_step_on_gpu_ns"] = std::to_string(*last_step_on_gpu_ns_);
+    };
     if (head.is_of_libprof) {
         out.properties = head.capture;
         out.properties["trace"] = "read from a trace that prof export wrote";
+        note_step();
         return;
     }
+    note_step();
     const auto put = [&](const char* key, const std::string& value) {
         if (!value.empty()) out.properties[key] = value;
     };
