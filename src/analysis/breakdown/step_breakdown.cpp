@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "analysis/breakdown/device_cover.hpp"
-#include "analysis/reports/kernels.hpp"
+#include "analysis/projection/op_class.hpp"
+#include "analysis/projection/transfer_name.hpp"
 #include "analysis/steps/step_parts.hpp"
 #include "base/near_search.hpp"
 #include "base/statistics.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/projection/op_class.hpp"
+#include "analysis/projection/transfer_name.hpp"
 #include "analysis/reports/durations.hpp"
 #include "analysis/reports/kernel_names.hpp"
 #include "timeline/timeline.hpp"
@@ -34,9 +35,6 @@ struct transfer_row {
     double gigabytes_per_s = 0;  // bytes / total time; 10^9 bytes
 };
 std::vector<transfer_row> transfer_table(const timeline& data);  // by total time, descending
-
-// "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
-std::string transfer_name(const transfer_record& transfer);
 
 // "CUDA graph 3"
 std::string graph_name(const graph_record& graph);

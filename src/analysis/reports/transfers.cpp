@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,7 +12,6 @@
 #include "analysis/reports/kernels.hpp"
 #include "analysis/reports/nsight_columns.hpp"
 #include "analysis/reports/reports.hpp"
-#include "record/transfer_words.hpp"
 
 namespace prof {
 namespace {
@@ -21,24 +21,13 @@ constexpr std::array<std::string_view, 11> nsight_directions = {
     "Unknown",         "Host-to-Device",  "Device-to-Host",   "Host-to-Array", "Array-to-Host", "Array-to-Array",
     "Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host",  "Peer-to-Peer"};
 
-template <std::size_t size>
-std::string word(const std::array<std::string_view, size>& words, std::size_t index) {
-    return std::string{index < size ? words[index] : words[0]};
-}
-
 std::string nsight_name(const transfer_record& transfer) {
     if (transfer.kind == transfer_kind::memset) return "[CUDA memset]";
-    return "[CUDA memcpy " + word(nsight_directions, transfer.copy_kind) + "]";
+    const std::size_t direction = transfer.copy_kind < nsight_directions.size() ? transfer.copy_kind : 0;
+    return "[CUDA memcpy " + std::string(nsight_directions[direction]) + "]";
 }
 
 }  // namespace
-
-std::string transfer_name(const transfer_record& transfer) {
-    const std::string to = word(memory_kinds, transfer.destination_kind);
-    if (transfer.kind == transfer_kind::memset) return "Memset (" + to + ")";
-    return "Memcpy " + word(copy_directions, transfer.copy_kind) + " (" + word(memory_kinds, transfer.source_kind) +
-           " -> " + to + ")";
-}
 
 std::vector<transfer_row> transfer_table(const timeline& data) {
     struct instances {
