@@ -162,7 +162,7 @@ private:
         std::error_code failed;
         const bool is_found = std::filesystem::equivalent(directory_of_runs(), directory_, failed);
         const std::string place = is_found ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
-        complain("next:    prof report" + place + (has_gpu_work_ ? " --report kernels,copies" : " --wide"));
+        complain("next:    prof report" + place + (has_gpu_work_ ? " --report breakdown,kernels" : " --wide"));
         complain("         prof report --report help    (all reports)");
         if (options_.exports.trace && exported_ != 0) complain("         https://ui.perfetto.dev opens the trace");
     }

@@ -19,9 +19,13 @@ mfu_figures mfu_of(const report_input& input) {
 }
 
 table mfu_report(const report_input& input) {
-    const mfu_figures of = mfu_of(input);
     table out{"mfu", "Throughput and model FLOPs utilisation", {}, {}, {}};
     out.columns = {{"figure", "figure"}, {"value", "value", quantity::number}, {"unit", "unit"}, {"from", "from"}};
+    if (input.data.ops.empty()) {
+        out.instead = "no GPU operation was recorded";
+        return out;
+    }
+    const mfu_figures of = mfu_of(input);
     const auto add = [&](const char* figure, std::optional<double> value, const char* unit, std::string from) {
         table_row row = {std::string(figure), table_cell(), std::string(unit), std::move(from)};
         if (value) row[1] = table_cell(*value);

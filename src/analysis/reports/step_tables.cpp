@@ -16,9 +16,11 @@ table_cell text_or_none(std::string_view text) { return text.empty() ? table_cel
 table_row step_row(const step_figures& of) {
     const auto if_gpu = [&](auto value) { return of.has_gpu ? table_cell(value) : table_cell(); };
     return {of.steps,
+            of.warm_up,
             std::string(step_source_name(of.source)),
             of.is_first,
             text_or_none(step_witness_name(of.witness)),
+            text_or_none(of.range),
             text_or_none(of.function),
             of.host_median_ns,
             of.host_ns,
@@ -35,9 +37,11 @@ std::vector<table> step_tables(const report_part& of) {
     table step{of.name,
                "Whole steps",
                {{"steps", "", quantity::count},
+                {"warm_up", "", quantity::count},
                 {"source", ""},
                 {"is_first", "", quantity::flag},
                 {"ended_by", ""},
+                {"range", ""},
                 {"function", ""},
                 {"host_median_ns", "", quantity::time_ns},
                 {"host_ns", "", quantity::time_ns},
