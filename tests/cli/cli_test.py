@@ -202,7 +202,7 @@ class Usage(CommandLine):
             self.assert_one_line(self.prof(*command, "--report", "kernel"), 2, '"kernel" is not accepted; did you mean kernels?')
             unknown = self.prof(*command, "--report", "nvtx_sum")
             self.assertEqual((unknown.returncode, unknown.stdout), (2, ""))
-            self.assertRegex(unknown.stderr, r'^prof: --report: "nvtx_sum" is not accepted; it takes\n    gpu-projection, kernels')
+            self.assertRegex(unknown.stderr, r'^prof: --report: "nvtx_sum" is not accepted; it takes\n    gpu-projection, breakdown')
             self.assertEqual([line for line in unknown.stderr.splitlines() if len(line) > 80], [])
         self.assert_one_line(self.prof("report", "x", "--kernel-names", "base"), 2, "full, short or mangled")
         for command in ("report", "export"):

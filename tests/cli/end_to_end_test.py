@@ -108,7 +108,8 @@ def check_steps(directory):
     result = prof("run", "-o", "steps", *options, "--", TRAINER, "steps", "6", "autograd", cwd=directory)
     lines = [line.strip() for line in result.stderr.splitlines()]
     first = lines.index("") + 4  # behind the title, the command and an empty line
-    length = r"step: [\d.,]+ [mu]s \(median of 4, mean [\d.,]+; as prof_step or step_range counts\)"
+    length = (r"step: [\d.,]+ [mu]s \(median of 4, mean [\d.,]+, [\d.,]+ to [\d.,]+; \d+ a second; "
+              r"as prof_step or step_range counts\)")
     assert re.fullmatch(length, lines[first]), lines
     assert re.match(r"GPU:  busy [\d.,]+ [mu]s \(", lines[first + 1]), lines
     (capture,) = map(str, pathlib.Path(directory, "steps").glob("*.prof"))

@@ -15,7 +15,7 @@ namespace {
 class step_meter {
 public:
     step_meter(const timeline& data, const attribution& att, const whole_steps& of)
-        : data_(data), steps_(of.steps), part_of_(data, att, of) {}
+        : data_(data), steps_(of.steps), part_of_(data, att, of, of.source != step_source::recurring) {}
 
     void run(step_figures& out) {
         std::vector<std::uint32_t> counted;

@@ -15,11 +15,12 @@ bool is_step_range(const timeline& data, const timeline_range& range, const whol
     return of.range_is_step && segment_text(data, range, true) == of.range;
 }
 
-step_parts::step_parts(const timeline& data, const attribution& att, const whole_steps& of)
+step_parts::step_parts(const timeline& data, const attribution& att, const whole_steps& of, bool phases_only)
     : data_(data), att_(att), steps_(of) {
-    has_phases_ = std::any_of(data.ranges.begin(), data.ranges.end(), [&](const timeline_range& range) {
-        return is_phase(data, range) && !att.hidden.contains(range) && data.name(range.name) != startup_phase;
-    });
+    has_phases_ =
+        phases_only || std::any_of(data.ranges.begin(), data.ranges.end(), [&](const timeline_range& range) {
+            return is_phase(data, range) && !att.hidden.contains(range) && data.name(range.name) != startup_phase;
+        });
 }
 
 std::uint32_t step_parts::of(std::uint32_t op) {

@@ -25,8 +25,8 @@ bool is_step_range(const timeline& data, const timeline_range& range, const whol
 
 class step_parts {
 public:
-    // The arguments must outlive it.
-    step_parts(const timeline& data, const attribution& att, const whole_steps& of);
+    // `phases_only`: the program's ranges are no parts. The other arguments must outlive it.
+    step_parts(const timeline& data, const attribution& att, const whole_steps& of, bool phases_only = false);
 
     // A number for the part of operation `op`; 0: it belongs to none. Cost: the depth of its ranges.
     std::uint32_t of(std::uint32_t op);

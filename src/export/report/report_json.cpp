@@ -25,6 +25,7 @@ json step_json(const step_figures& steps) {
                 {"source", step_source_name(steps.source)},
                 {"is_first", steps.is_first},
                 {"ended_by", nullptr},
+                {"range", nullptr},
                 {"host_median_ns", steps.host_median_ns},
                 {"host_ns", steps.host_ns},
                 {"gpu_sum_ns", if_gpu(steps.gpu_sum_ns)},
@@ -34,7 +35,7 @@ json step_json(const step_figures& steps) {
                 {"parts", json::array()}};
     if (const std::string_view witness = step_witness_name(steps.witness); !witness.empty())
         out["ended_by"] = std::string(witness);
-    if (!steps.range.empty()) out["range"] = printable(steps.range);
+    if (steps.source == step_source::recurring) out["range"] = printable(steps.range);
     if (!steps.function.empty()) out["function"] = printable(steps.function);
     for (const step_part& part : steps.parts) {
         out["parts"].push_back({{"phase", part.name.empty() ? json() : json(printable(part.name))},
