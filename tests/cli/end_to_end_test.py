@@ -109,7 +109,7 @@ def check_steps(directory):
     lines = [line.strip() for line in result.stderr.splitlines()]
     first = lines.index("") + 4  # behind the title, the command and an empty line
     length = (r"step: [\d.,]+ [mu]s \(median of 4, mean [\d.,]+, [\d.,]+ to [\d.,]+; \d+ a second; "
-              r"as prof_step or step_range counts\)")
+              r"as prof_step or step_range counts; 1 before is left out\)")
     assert re.fullmatch(length, lines[first]), lines
     assert re.match(r"GPU:  busy [\d.,]+ [mu]s \(", lines[first + 1]), lines
     (capture,) = map(str, pathlib.Path(directory, "steps").glob("*.prof"))
