@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output that docs/guide/tasks.md shows of a command is what the command prints.
+"""The output that docs/guide/tasks.md and answers.md show of a command is what the command prints.
 
     documented_test.py PROF
 """
 import os
 import re
+import shlex
 import subprocess
 import sys
 
 import recorded
 
-COLUMNS = "92"  # as the document says
+COLUMNS = "92"  # as the documents say
 
 
 def main():
-    text = (recorded.ROOT / "docs/guide/tasks.md").read_text()
-    shown = re.findall(r"```console\n\$ prof (.*)\n((?:.*\n)*?)```", text)
-    assert shown, "the document shows no command"
+    shown = []
+    for page in ("tasks.md", "answers.md"):
+        text = (recorded.ROOT / "docs/guide" / page).read_text()
+        found = re.findall(r"```console\n\$ prof (.*)\n((?:.*\n)*?)```", text)
+        assert found, f"{page} shows no command"
+        shown += found
     for arguments, output in shown:
-        done = subprocess.run([sys.argv[1], *arguments.split()], cwd=recorded.ROOT, capture_output=True, text=True,
+        done = subprocess.run([sys.argv[1], *shlex.split(arguments)], cwd=recorded.ROOT, capture_output=True, text=True,
                               env={**os.environ, "COLUMNS": COLUMNS}, check=True)
         assert output in done.stdout, f"prof {arguments} prints\n{done.stdout}and the document shows\n{output}"
 
