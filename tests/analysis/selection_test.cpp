@@ -210,7 +210,8 @@ TEST(Selection, OfTimesAddsUpToTheWhole) {
         std::uint64_t calls = 0;
         std::vector<std::int64_t> borders = {0};
         const std::int64_t length = std::max<std::int64_t>(made.now, 2);
-        for (int i = 0; i < 3; ++i) borders.push_back(1 + static_cast<std::int64_t>(made.random() % length));
+        for (int i = 0; i < 3; ++i)
+            borders.push_back(1 + static_cast<std::int64_t>(made.random() % static_cast<std::uint64_t>(length)));
         std::sort(borders.begin(), borders.end());
         for (std::size_t i = 0; i < borders.size(); ++i) {
             const std::string to = i + 1 < borders.size() ? std::to_string(borders[i + 1]) + "ns" : std::string();
