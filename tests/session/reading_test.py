@@ -227,7 +227,7 @@ class Reports(Reading):
                             seen.setdefault((name, key, keys[i]), set()).add(column.type)
                     for only_in_json in ("answer", "no_range_largest"):
                         expected.pop(only_in_json, None)
-                    self.assertEqual(set(expected), {"report", "capture", "process", "dropped", "warnings", "notes"})
+                    self.assertEqual(set(expected), {"schema", "report", "capture", "process", "dropped", "warnings", "notes"})
         # A column without values is of the type that its unit suggests, which may be that of its values or not.
         self.assertEqual({column: types for column, types in seen.items()
                           if len(types) > 1 and types != {INTEGER, REAL}}, {})  # fmt: skip

@@ -17,6 +17,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+// Grows when a key is removed or gets another meaning; new keys do not change it.
+constexpr int report_schema = 1;
+
 // Over all steps that are counted; what is not known is null.
 json step_json(const step_figures& steps) {
     const auto if_gpu = [&](auto value) { return steps.has_gpu ? json(value) : json(); };
@@ -161,7 +164,10 @@ json selection_json(const selection_facts& of) {
 }  // namespace
 
 json report_json(const capture_heading& capture, const report_part& part) {
-    json out = {{"report", part.name}, {"capture", printable(capture.path)}, {"process", process_json(capture)}};
+    json out = {{"schema", report_schema},
+                {"report", part.name},
+                {"capture", printable(capture.path)},
+                {"process", process_json(capture)}};
     if (capture.selection) out["selection"] = selection_json(*capture.selection);
     if (part.has_step) out["step"] = part.step ? step_json(*part.step) : json();
     if (part.has_step) out["answer"] = part.answer ? answer_json(*part.answer) : json();
