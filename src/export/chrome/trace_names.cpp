@@ -3,8 +3,8 @@
 
 #include "analysis/reports/kernel_names.hpp"
 #include "base/json_text.hpp"
-#include "record/api_names.hpp"
 #include "export/chrome/runtime_names.hpp"
+#include "record/api_names.hpp"
 
 namespace prof {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
-#include "record/launch_calls.hpp"
 #include "hooks/cupti/quiescence.hpp"
 #include "hooks/stream_names.hpp"
 #include "record/cupti/cupti_layout.hpp"
+#include "record/launch_calls.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {

@@ -20,9 +20,9 @@
 #include "base/outcome.hpp"
 #include "hooks/cupti/activity.hpp"
 #include "hooks/cupti/buffers.hpp"
-#include "record/launch_calls.hpp"
 #include "hooks/cupti/library.hpp"
 #include "record/activities.hpp"
+#include "record/launch_calls.hpp"
 #include "ring/region.hpp"
 
 namespace prof {

@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "record/launch_calls.hpp"
 #include "hooks/cupti/library.hpp"
+#include "record/launch_calls.hpp"
 
 namespace prof::bench {
 namespace {
