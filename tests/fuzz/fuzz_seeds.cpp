@@ -75,6 +75,20 @@ void write_texts(const std::filesystem::path& folder, std::initializer_list<std:
     }
 }
 
+// Traces of torch.profiler, and of libprof's own dialect.
+constexpr std::initializer_list<std::string_view> trace_texts = {
+    R"TRACE({"baseTimeNanoseconds": 1000, "deviceProperties": [{"id": 0, "name": "G"}], "traceEvents": [
+{"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":1.000,"dur":90,"args":{"External id":1}},
+{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":2.5,"dur":10,"args":{"Sequence number":3}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":3,"dur":1,"args":{"cbid":211,"correlation":5}},
+{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":9,"dur":4,"args":{"stream":7,"correlation":5,"grid":[1,2,3]}},
+{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"thread 1 (pt_autograd_0)"}}]})TRACE",
+    R"TRACE([{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)","pid":0,"tid":7,"ts":1,"dur":2,"args":{"bytes":8}}])TRACE",
+    R"TRACE({"libprof": {"capture": {"pid": "1"}}, "traceEvents": [
+{"ph":"b","cat":"user_annotation","name":"r","id":4,"pid":1,"tid":1,"ts":1},{"ph":"e","cat":"user_annotation","name":"r","id":4,"pid":1,"tid":2,"ts":3},
+{"ph":"C","cat":"user_annotation","name":"loss","pid":1,"tid":1,"ts":2,"args":{"value":0.5}},
+{"ph":"X","cat":"module","name":"m","pid":1,"tid":10000001,"ts":1,"dur":2,"args":{"payload":7,"open at end":true}}]})TRACE"};
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -91,42 +105,22 @@ int main(int argc, char** argv) try {
     write_rings(folder / "rings");
     write_texts(folder / "texts",
                 {"forward", "\\x41\\", "a\"b\n\t", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC2\x85\xFF\x7F"});
-    write_texts(
-        folder / "traces",
-        {
-        R"({"baseTimeNanoseconds": 1000, "deviceProperties": [{"id": 0, "name": "G"}], "traceEvents": [
-{"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":1.000,"dur":90,"args":{"External id":1}},
-{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":2.5,"dur":10,"args":{"Sequence number":3}},
-{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":3,"dur":1,"args":{"cbid":211,"correlation":5}},
-{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":9,"dur":4,"args":{"stream":7,"correlation":5,"grid":[1,2,3]}},
-{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"thread 1 (pt_autograd_0)"}
-}]
-})",
-         R"([{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)","pid":0,"tid":7,"ts":1,"dur":2,"args":{
-    "bytes" : 8
-}
-}])",
-         R"({"libprof": {"capture": {"pid": "1"}}, "traceEvents": [
-{"ph":"b","cat":"user_annotation","name":"r","id":4,"pid":1,"tid":1,"ts":1},{"ph":"e","cat":"user_annotation","name":"r","id":4,"pid":1,"tid":2,"ts":3},
-{"ph":"C","cat":"user_annotation","name":"loss","pid":1,"tid":1,"ts":2,"args":{"value":0.5}},
-{"ph":"X","cat":"module","name":"m","pid":1,"tid":10000001,"ts":1,"dur":2,"args":{"payload":7,"open at end":true}}]})"
-});
-write_texts(folder / "symbols",
-            {"4gemm", "N2at6native4copyIfLi4EEEvPT_", "3runIJidEEvDpT_", "NK3$_0clEv.part.0", "1fIXplLi1ELi2EEEvv",
-             "1gIiEDTcl1hfp_EET_",
-             // Each parameter is twice as long as the one before it; a little longer, and it is refused.
-             "1f1aIiiES_IS0_S0_ES_IS1_S1_ES_IS2_S2_ES_IS3_S3_ES_IS4_S4_ES_IS5_S5_ES_IS6_S6_ES_IS7_S7_E"});
-write_texts(folder / "options", {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
-                                 "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1", "fold=layer #,a\\,b #",
-                                 "schedule=wait=1,warmup=1,active=3,repeat=2", "steps=10-12", "steps=0", "budget=0.5%",
-                                 "capture_range_end=repeat:3", "step_range=step@data", "run_id=a1", "cuda_graphs=nodes",
-                                 "control_signal=USR2", "adopt=pt_*", "output_dir=/tmp"});
-write_texts(folder / "control",
-            {"prof-control 1 status json", "prof-control 1 start name=a%20b fold=1", "prof-control 1 done 2\nok",
-             "prof-control 1 refused 0\n", "prof-control 1 set x=%25%0A%FF"});
-return 0;
-}
-catch (const std::exception& problem) {
+    write_texts(folder / "traces", trace_texts);
+    write_texts(folder / "symbols",
+                {"4gemm", "N2at6native4copyIfLi4EEEvPT_", "3runIJidEEvDpT_", "NK3$_0clEv.part.0", "1fIXplLi1ELi2EEEvv",
+                 "1gIiEDTcl1hfp_EET_",
+                 // Each parameter is twice as long as the one before it; a little longer, and it is refused.
+                 "1f1aIiiES_IS0_S0_ES_IS1_S1_ES_IS2_S2_ES_IS3_S3_ES_IS4_S4_ES_IS5_S5_ES_IS6_S6_ES_IS7_S7_E"});
+    write_texts(folder / "options", {"memory=256M", "rank=3", "export=trace,summary", "activities=kernels,no_launches",
+                                     "nvtx_domain_include=a*,b\\,c", "name=x", "fold=1", "fold=layer #,a\\,b #",
+                                     "schedule=wait=1,warmup=1,active=3,repeat=2", "steps=10-12", "steps=0",
+                                     "budget=0.5%", "capture_range_end=repeat:3", "step_range=step@data", "run_id=a1",
+                                     "cuda_graphs=nodes", "control_signal=USR2", "adopt=pt_*", "output_dir=/tmp"});
+    write_texts(folder / "control",
+                {"prof-control 1 status json", "prof-control 1 start name=a%20b fold=1", "prof-control 1 done 2\nok",
+                 "prof-control 1 refused 0\n", "prof-control 1 set x=%25%0A%FF"});
+    return 0;
+} catch (const std::exception& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
     return 1;
 }
