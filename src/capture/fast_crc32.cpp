@@ -32,7 +32,8 @@ constexpr long long power_of_x(std::size_t n) noexcept {
     constexpr std::uint32_t polynomial = 0xEDB8'8320;  // P without x^32
     std::uint32_t power = 0x8000'0000;                 // x^0
     for (; n != 0; --n) power = power >> 1 ^ ((power & 1) != 0 ? polynomial : 0);
-    return static_cast<long long>(std::uint64_t{power} << 1);
+    const std::uint64_t shifted = std::uint64_t{power} << 1;
+    return static_cast<long long>(shifted);
 }
 
 // Moves 16 bytes forward by `Bytes`. Their first 8 bytes are 64 bits further from the end than their last ones.

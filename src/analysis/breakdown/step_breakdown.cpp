@@ -86,9 +86,9 @@ bool put_on_gpu(const timeline& data, std::vector<whole_step>& steps) {
         begins_ns[step] = std::min(begins_ns[step], op.start_ns);
         end_ns = std::max(end_ns, op.end_ns);
     }
-    std::vector<std::int64_t> lengths_ns;
-    for (const whole_step& step : steps) lengths_ns.push_back(step.end_ns - step.start_ns);
-    if (static_cast<double>(end_ns) <= static_cast<double>(steps.back().end_ns) + median(lengths_ns)) return false;
+    if (static_cast<double>(end_ns) <= static_cast<double>(steps.back().end_ns) + median(lengths_of(steps))) {
+        return false;
+    }
     std::vector<whole_step> out;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         if (begins_ns[i] == INT64_MAX || (!out.empty() && begins_ns[i] <= out.back().start_ns)) continue;
@@ -116,6 +116,7 @@ whole_steps steps_of(const timeline& data, const attribution& att, bool has_step
         return out;
     }
     std::vector<time_span> windows;
+    windows.reserve(data.windows.size());
     for (const timeline_window& window : data.windows) windows.push_back({window.start_ns, window.end_ns});
     time_spans all(std::move(windows));
     if (!times.is_empty()) all = all.within(times);
@@ -269,8 +270,7 @@ private:
 
     // Steps that are longer than the median by a tenth of it and by 5 scaled median absolute deviations.
     void find_slow(const std::vector<row_builder*>& rows, step_breakdown& out) const {
-        std::vector<std::int64_t> lengths_ns;
-        for (const whole_step& step : steps_) lengths_ns.push_back(step.end_ns - step.start_ns);
+        const std::vector<std::int64_t> lengths_ns = lengths_of(steps_);
         out.steps = lengths_ns.size();
         for (const std::int64_t ns : lengths_ns) out.wall_ns += ns * out.devices;
         out.step_median_ns = median(lengths_ns);

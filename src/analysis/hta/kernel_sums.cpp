@@ -43,6 +43,7 @@ std::vector<kernel_type_time> measure_types(const hta_input& input, hta_scope sc
         if (of_these != 0 && ns != 0) sums_ns[of_these] += ns;
     }
     std::vector<kernel_type_time> out;
+    out.reserve(sums_ns.size());
     for (const auto& [types, ns] : sums_ns) out.push_back({name_of(types), ns});
     std::stable_sort(out.begin(), out.end(),
                      [](const kernel_type_time& a, const kernel_type_time& b) { return a.sum_ns > b.sum_ns; });

@@ -24,6 +24,7 @@ std::vector<bool> hta_others(const std::vector<std::int64_t>& sums) {
     std::vector<bool> out(sums.size());
     if (sums.size() <= kept) return out;
     std::vector<std::int64_t> running;
+    running.reserve(sums.size());
     for (const std::int64_t sum : sums) running.push_back(sum + (running.empty() ? 0 : running.back()));
     const double limit = quantile(running, ratio);
     for (std::size_t i = 0; i < sums.size(); ++i) out[i] = i >= kept || static_cast<double>(running[i]) > limit;

@@ -32,6 +32,7 @@ std::vector<numbered_step> own_steps(const timeline& data, const hidden_domains&
 std::vector<numbered_step> recurring_steps(const timeline& data, const attribution& att) {
     std::vector<numbered_step> out;
     const whole_steps found = find_recurring_steps(data, att);
+    out.reserve(found.steps.size());
     for (const whole_step& step : found.steps) {
         out.push_back(
             {.start_ns = step.start_ns, .end_ns = step.end_ns, .number = step.number, .thread = found.thread});

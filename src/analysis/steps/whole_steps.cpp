@@ -199,13 +199,19 @@ whole_steps find_whole_steps(const timeline& data, const attribution& att, bool 
     return out;
 }
 
+std::vector<std::int64_t> lengths_of(const std::vector<whole_step>& steps) {
+    std::vector<std::int64_t> out;
+    out.reserve(steps.size());
+    for (const whole_step& step : steps) out.push_back(step.end_ns - step.start_ns);
+    return out;
+}
+
 void leave_out_warm_up(whole_steps& of) {
     std::vector<whole_step>& steps = of.steps;
     const std::size_t before = steps.size();
     if (steps.size() > 1) std::erase_if(steps, [](const whole_step& step) { return step.is_first; });
     if (steps.size() >= least_for_warm_up) {
-        std::vector<std::int64_t> lengths_ns;
-        for (const whole_step& step : steps) lengths_ns.push_back(step.end_ns - step.start_ns);
+        const std::vector<std::int64_t> lengths_ns = lengths_of(steps);
         const double longest = longest_usual(lengths_ns, 1.25);
         std::size_t slow = 0;
         while (slow < steps.size() / 2 && static_cast<double>(lengths_ns[slow]) > longest) ++slow;
