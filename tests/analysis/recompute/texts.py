@@ -128,6 +128,17 @@ def parsed(text):
     return *tables, total
 
 
+def warm_up(lengths):
+    """How many of five steps or more are warm-up: the first ones that are much longer than the median."""
+    middle = statistics.median(lengths)
+    deviation = statistics.median(int(abs(length - middle) + 0.5) for length in lengths)
+    longest = max(1.25 * middle, middle + 5 * 1.4826 * deviation)
+    slow = 0
+    while len(lengths) >= 5 and slow < len(lengths) // 2 and lengths[slow] > longest:
+        slow += 1
+    return slow
+
+
 def step(attribution):
     """The object `step`, of steps that prof_step counted; None if there is none that is whole."""
     program = attribution.program
@@ -139,6 +150,7 @@ def step(attribution):
         found = [each for each in found if each[2] != 0]
     if not found:
         return None
+    found = found[warm_up([end - start for start, end, _ in found]):]
     launched = [op for op in program.ops if op.call is not None]
     ops = [op for op in launched if any(start <= op.call.time < end for start, end, _ in found)]
     lengths = [end - start for start, end, _ in found]
