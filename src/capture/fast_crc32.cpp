@@ -28,7 +28,8 @@ constexpr std::size_t lanes = 4;
 
 // x^n mod P in the order of bits that CRC-32 has, in which the lowest bit is the highest power: a multiplication by x
 // moves bits down. The product of two such numbers is one bit too low, hence the last shift.
-constexpr long long power_of_x(std::size_t n) noexcept {
+// Never computed while the program runs: it would take longer than the tables.
+consteval long long power_of_x(std::size_t n) {
     constexpr std::uint32_t polynomial = 0xEDB8'8320;  // P without x^32
     std::uint32_t power = 0x8000'0000;                 // x^0
     for (; n != 0; --n) power = power >> 1 ^ ((power & 1) != 0 ? polynomial : 0);
