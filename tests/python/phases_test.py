@@ -78,8 +78,8 @@ class Phases(unittest.TestCase):
         if whole is not None:
             self.assertEqual((self.report["step"]["steps"], self.report["step"]["is_first"]), (whole, False))
 
-    BY_OPTIMIZER = "; each has the steps of the optimizers)"
-    BY_CALL = "; each is a call of the outermost module)"
+    BY_OPTIMIZER = "; each has the steps of the optimizers; "
+    BY_CALL = "; each is a call of the outermost module; "
 
     def of_training(self, steps, **more):
         parts = {"forward": steps, "backward": steps, "optimizer": steps, "zero_grad": steps, "data": steps, **more}

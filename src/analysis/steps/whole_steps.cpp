@@ -16,7 +16,7 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t least_for_warm_up = 5;  // steps
+constexpr std::size_t least_for_warm_up = 10;  // steps
 
 bool is_shown_phase(const timeline& data, const attribution& att, const timeline_range& range) {
     return range.style == range_style::push_pop && is_phase(data, range) && !att.hidden.contains(range);

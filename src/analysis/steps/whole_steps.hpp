@@ -50,7 +50,7 @@ whole_steps find_whole_steps(const timeline& data, const attribution& att, bool 
 std::vector<std::int64_t> lengths_of(const std::vector<whole_step>& steps);
 
 // Removes the program's first step, in which libraries are loaded, kernels compiled and memory allocated, unless it is
-// the only one. Of five or more steps it also removes those that follow at once and are longer than 1.25 times the
+// the only one. Of ten or more steps it also removes those that follow at once and are longer than 1.25 times the
 // median and than the median and 5 scaled median absolute deviations; at most half of all.
 void leave_out_warm_up(whole_steps& of);
 

@@ -129,12 +129,12 @@ def parsed(text):
 
 
 def warm_up(lengths):
-    """How many of five steps or more are warm-up: the first ones that are much longer than the median."""
+    """How many of ten steps or more are warm-up: the first ones that are much longer than the median."""
     middle = statistics.median(lengths)
     deviation = statistics.median(int(abs(length - middle) + 0.5) for length in lengths)
     longest = max(1.25 * middle, middle + 5 * 1.4826 * deviation)
     slow = 0
-    while len(lengths) >= 5 and slow < len(lengths) // 2 and lengths[slow] > longest:
+    while len(lengths) >= 10 and slow < len(lengths) // 2 and lengths[slow] > longest:
         slow += 1
     return slow
 
