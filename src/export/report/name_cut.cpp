@@ -198,7 +198,7 @@ void tell_apart(const std::vector<std::string>& names, std::size_t width, texts_
     for (std::size_t i = 0; i < names.size(); ++i) cut[names[i]] = around(texts[i], from, width);
 }
 
-// What is still alike is told apart by numbers, but for the first of each text.
+// Texts that are still alike get numbers, except for the first of each.
 void number_alike(std::size_t width, texts_by_name& cut) {
     std::set<std::string> taken;
     for (const auto& [name, text] : cut) taken.insert(text);
@@ -236,7 +236,7 @@ std::string cut_name(std::string_view name, std::size_t width) {
 }
 
 std::vector<std::string> cut_names(const std::vector<std::string>& names, std::size_t width) {
-    // Names of which the same part was cut out may differ elsewhere, so that they are told apart again.
+    // Names of which the same part was cut out may differ elsewhere, so that these texts differ again.
     constexpr int most_rounds = 8;
     texts_by_name cut;
     for (const std::string& name : names) {

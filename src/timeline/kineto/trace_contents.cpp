@@ -190,7 +190,8 @@ trace_contents::host_thread& trace_contents::thread_at(const trace_place& place)
 }
 
 void trace_contents::add_range(const trace_event& event) {
-    if (event.args.has_source && event.name.starts_with("ProfilerStep#")) return;  // made from what is there too
+    // The trace also has the range or mark from which this was made.
+    if (event.args.has_source && event.name.starts_with("ProfilerStep#")) return;
     trace_item item{.start_ns = *event.time_ns,
                     .end_ns = *event.time_ns + *event.duration_ns,
                     .name = name_id(event.name),
