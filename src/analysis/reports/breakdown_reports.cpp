@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,13 +140,7 @@ private:
             out_.rows.push_back(line(*rows[i], std::string(indent) + what(*rows[i], input_)));
         }
         if (shown == rows.size()) return;
-        std::int64_t rest_ns = 0;
-        std::int64_t overlapped_ns = 0;
-        for (std::size_t i = shown; i < rows.size(); ++i) {
-            rest_ns += rows[i]->total_ns;
-            overlapped_ns += rows[i]->overlapped_ns;
-        }
-        out_.rows.push_back(sum_row(fmt::format("{}… {} more", indent, rows.size() - shown), rest_ns, overlapped_ns));
+        add_sum(fmt::format("{}… {} more", indent, rows.size() - shown), std::span(rows).subspan(shown));
     }
 
     template <typename TIs>
@@ -157,7 +152,7 @@ private:
         return out;
     }
 
-    void add_heading(std::string text, const std::vector<const breakdown_row*>& rows) {
+    void add_sum(std::string text, std::span<const breakdown_row* const> rows) {
         std::int64_t total_ns = 0;
         std::int64_t overlapped_ns = 0;
         for (const breakdown_row* const row : rows) {
@@ -170,18 +165,18 @@ private:
     void add_group(time_use use) {
         const auto rows = rows_that([&](const breakdown_row& row) { return row.use == use; });
         if (rows.empty()) return;
-        add_heading(use == time_use::communication ? "communication, exposed" : std::string(to_string(use)), rows);
+        add_sum(use == time_use::communication ? "communication, exposed" : std::string(to_string(use)), rows);
         add_rows(rows, "  ");
     }
 
     void add_idle() {
-        add_heading("idle", rows_that([](const breakdown_row& row) { return row.use == time_use::idle; }));
+        add_sum("idle", rows_that([](const breakdown_row& row) { return row.use == time_use::idle; }));
         for (const idle_group group :
              {idle_group::starved, idle_group::blocked, idle_group::dependency, idle_group::residual}) {
             const auto rows = rows_that(
                 [&](const breakdown_row& row) { return row.use == time_use::idle && group_of(row.cause) == group; });
             if (rows.empty()) continue;
-            add_heading(fmt::format("  {}", to_string(group)), rows);
+            add_sum(fmt::format("  {}", to_string(group)), rows);
             add_rows(rows, "    ");
         }
     }
