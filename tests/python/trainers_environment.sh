@@ -8,23 +8,17 @@
 # Exits with 77 where torch_environment.sh does.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source tests/python/environment.sh
 torch=$(tests/python/torch_environment.sh "$1")
 trainers=(transformers==5.17.0 accelerate==1.15.0 pytorch-lightning==2.6.6 torchmetrics==1.9.0)
 # What those need besides PyTorch, and what notebooks need.
 others=("huggingface-hub>=1.31,<2" "tokenizers>=0.23.1,<0.24" safetensors regex pyyaml tqdm psutil packaging typer
     lightning-utilities pandas ipykernel nbclient)
-place=build/trainers-$1-$(echo "${trainers[*]} ${others[*]}" | cksum | cut -d ' ' -f 1)
-exec 9> "$place.lock"
-flock 9
-if [[ ! -e $place/complete ]]; then
-    rm -rf "$place"
-    "$torch" -m venv "$place"
-    pip=("$place/bin/python" -m pip install --quiet --disable-pip-version-check)
-    "${pip[@]}" "${others[@]}" >&2
-    "${pip[@]}" --no-deps "${trainers[@]}" >&2
+install_packages() {
+    "$@" "${others[@]}"
+    "$@" --no-deps "${trainers[@]}"
     # Only now, so that pip does not look for what PyTorch needs.
     "$torch" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-        > "$("$place/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch.pth"
-    touch "$place/complete"
-fi
-echo "$PWD/$place/bin/python"
+        > "$("$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch.pth"
+}
+make_environment "trainers-$1" "$torch" "${trainers[*]} ${others[*]}"
