@@ -16,6 +16,7 @@
 #include "cli/cli.hpp"
 #include "cli/completion/command.hpp"
 #include "cli/ctl.hpp"
+#include "cli/diagnose.hpp"
 #include "cli/export.hpp"
 #include "cli/installed_files.hpp"
 #include "cli/manual.hpp"
@@ -25,7 +26,8 @@
 
 namespace {
 
-const std::vector<std::string> names_of_commands = {"run", "report", "export", "seal", "ctl", "completion", "help"};
+const std::vector<std::string> names_of_commands = {"run",  "report", "diagnose",   "export",
+                                                    "seal", "ctl",    "completion", "help"};
 
 // A wrong command line: one line and, where it has one, a list of names on lines of its own.
 int refuse(const std::string& what) {
@@ -44,7 +46,7 @@ std::string hint_for(const std::string& word) {
     if (!near.empty()) return "; did you mean " + near + "?";
     if (word.ends_with(".prof")) return "; did you mean prof report?";
     if (is_program(word)) return "; did you mean prof run?";
-    return "; there are run, report, export, seal, ctl, completion and help";
+    return "; there are run, report, diagnose, export, seal, ctl, completion and help";
 }
 
 int refuse_command(const std::string& word) {
@@ -54,7 +56,7 @@ int refuse_command(const std::string& word) {
 // An option before any command.
 int refuse_option(const prof::command_line& line, const std::string& word) {
     std::string hint = "; see prof --help";
-    for (const char* const command : {"ctl", "run", "export", "report"}) {  // the last one that has it
+    for (const char* const command : {"ctl", "run", "export", "diagnose", "report"}) {  // the last one that has it
         if (!line.command_has_option(command, word)) continue;
         hint = std::string(" here; did you mean prof ") + command + " " + word + "?";
     }
@@ -82,12 +84,14 @@ int run_main(std::vector<std::string> words) {
     const auto add_command = [&](const char* name) { return line.add_command(name, prof::purpose_of(name)); };
     prof::command_arguments run_arguments = add_command("run");
     prof::command_arguments report_arguments = add_command("report");
+    prof::command_arguments diagnose_arguments = add_command("diagnose");
     prof::command_arguments export_arguments = add_command("export");
     prof::command_arguments seal_arguments = add_command("seal");
     prof::command_arguments ctl_arguments = add_command("ctl");
     prof::command_arguments completion_arguments = add_command("completion");
     const prof::run_command run(run_arguments);
     const prof::report_command report(report_arguments);
+    const prof::diagnose_command diagnosing(diagnose_arguments);
     const prof::export_command exporting(export_arguments);
     const prof::seal_command sealing(seal_arguments);
     const prof::ctl_command controlling(ctl_arguments);
@@ -118,6 +122,7 @@ int run_main(std::vector<std::string> words) {
         const std::optional<std::string> given = line.parse(words);
         if (given == "run") return run(command);
         if (given == "report") return report();
+        if (given == "diagnose") return diagnosing();
         if (given == "export") return exporting();
         if (given == "seal") return sealing();
         if (given == "ctl") return controlling();

@@ -27,6 +27,7 @@ constexpr std::array pages = std::to_array<page>({
     {"", "what each range of a training program costs on the GPU",
      "prof run [options] [--] command [argument...]\n"
      "prof report [options] [file...]\n"
+     "prof diagnose [options] [file...]\n"
      "prof export [options] [file...]\n"
      "prof seal file...\n"
      "prof ctl [PID [command [name=value...]]]\n"
@@ -101,6 +102,24 @@ EXIT STATUS
     1  a file could not be read (the others are reported), or the output not
        written
     2  the options make no sense
+)"},
+    {"diagnose", "say what to change, and what a step would gain", "prof diagnose [options] [file...]",
+     "Looks for what makes the steps longer than they need be: a data loader, calls that wait for the GPU, copies, "
+     "allocations, compilation, other code on the host, launches slower than the GPU, communication, FP32 products. "
+     "Each finding has its price: the recorded steps are computed again without it, from what waited for what. The "
+     "price is a ceiling, and prices do not add up. Work of the host that the GPU hides gains nothing, and is no "
+     "finding. Below the findings stands what was looked for in vain, and what could not be looked for, and why; then "
+     "the critical path of a step. Files are as those of prof report.",
+     R"(prof diagnose
+prof diagnose run.prof --above 5
+prof diagnose run.prof --format json -o findings.json
+prof diagnose run.prof --fail-above 10)",
+     R"(EXIT STATUS
+    0  done, with findings or without
+    1  a file could not be read, or has nothing to examine (the others are
+       examined)
+    2  the options make no sense
+    3  a finding would gain more than --fail-above
 )"},
     {"export", "write a capture as a trace for Perfetto, Chrome and HTA", "prof export [options] [file...]",
      "Writes Chrome JSON in torch.profiler's dialect: the ranges of each thread, CUDA calls, kernels and copies by "

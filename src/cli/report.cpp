@@ -2,10 +2,8 @@
 #include "cli/report.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
 #include "analysis/reports/reports.hpp"
@@ -14,9 +12,7 @@
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
-#include "cli/output.hpp"
 #include "cli/progress.hpp"
-#include "export/atomic_file.hpp"
 #include "export/report/report_writer.hpp"
 
 namespace prof {
@@ -26,31 +22,9 @@ namespace {
 constexpr std::string_view title_of_tables = "Which tables are made";
 constexpr std::string_view title_of_output = "Format and place";
 
-void write_text(const std::string& text, const std::string& path) {
-    if (!path.empty()) {
-        atomic_file file(path);
-        file.write(text);
-        file.commit();
-        return;
-    }
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    if (!written || std::fflush(stdout) != 0) throw error("cannot write the report to standard output");
-}
-
 std::string list_of_reports() {
     std::string out;
     for (const report_kind& kind : report_kinds()) out += fmt::format("{:<22} {}\n", kind.name, kind.purpose);
-    return out;
-}
-
-// "table (default), csv, or json"
-std::string list_of_formats() {
-    std::string out;
-    for (const report_format& format : report_formats()) {
-        if (!out.empty()) out += &format == &report_formats().back() ? ", or " : ", ";
-        out += format.name;
-        if (!format.purpose.empty()) out.append(" ").append(format.purpose);
-    }
     return out;
 }
 
@@ -84,10 +58,6 @@ report_command::report_command(command_arguments& arguments) {
         .takes(report_words({"help"}))
         .value("NAME")
         .group(title_of_tables);
-    arguments.add("--format", format_, list_of_formats()).takes(format_words()).value("FORMAT").group(title_of_output);
-    arguments.add("-o,--output", output_, "Write to FILE instead of standard output (-)")
-        .value("FILE")
-        .group(title_of_output);
     arguments
         .add("--kernel-names", kernel_names_,
              "full (default): as in C++; short: the function's name, over all its instances; mangled")
@@ -126,27 +96,18 @@ report_command::report_command(command_arguments& arguments) {
         .takes(positive_number())
         .value("N")
         .group(title_of_tables);
-    arguments.add_flag("--wide", wide_, "All columns and whole names, however wide the terminal is")
-        .group(title_of_output);
-    arguments
-        .add("--color", color_,
-             "Coloured headings, warnings and notes: auto (default; on a terminal, unless NO_COLOR is set), always, or "
-             "never")
-        .takes(one_of({"auto", "always", "never"}))
-        .value("WHEN")
-        .group(title_of_output);
+    output_.add_to(arguments, title_of_output);
 }
 
 int report_command::operator()() const {
     const bool wants_list = std::find(reports_.begin(), reports_.end(), "help") != reports_.end();
     const capture_inputs inputs = wants_list ? capture_inputs{} : captures_or_newest_run(files_);
-    const std::string output = output_ == "-" ? "" : output_;
-    if (const outcome usable = check_output(output, inputs.files); !usable.ok()) {
+    if (const outcome usable = output_.check(inputs.files); !usable.ok()) {
         complain(usable.message());
         return exit_usage;
     }
     if (wants_list) {
-        write_text(list_of_reports(), output);
+        output_.write(list_of_reports());
         return exit_ok;
     }
     if (inputs.files.empty()) return exit_failure;
@@ -168,15 +129,9 @@ int report_command::operator()() const {
     settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 
-    const report_format& format = *find_report_format(format_);
     const std::vector<const report_kind*> kinds = reports_named(reports_);
-    const text_layout layout{.width = wide_ ? any_width : output_width(STDOUT_FILENO),
-                             .color = has_color(color_, output.empty() ? STDOUT_FILENO : -1),
-                             .wrap_lines = !wide_ && output.empty() && isatty(STDOUT_FILENO) == 1};
-    const std::unique_ptr<report_writer> writer = format.make({.layout = layout,
-                                                               .several_captures = inputs.files.size() > 1,
-                                                               .several_reports = kinds.size() > 1,
-                                                               .outline = !inputs.are_listed});
+    const std::unique_ptr<report_writer> writer =
+        output_.make_writer(inputs.files.size(), kinds.size(), !inputs.are_listed);
     const progress_display progress;
     int status = inputs.all_found ? exit_ok : exit_failure;
     parts_not_found without;
@@ -185,7 +140,7 @@ int report_command::operator()() const {
             timeline data = load_input(file, progress);
             const progress_line computing(progress, "computing the reports of " + file);
             part_.count_steps(data);
-            writer->add(reports_of(data, file, settings, kinds, format.is_for_people));
+            writer->add(reports_of(data, file, settings, kinds, output_.format().is_for_people));
         } catch (const nothing_selected& failure) {
             without.add(file, failure.what());
         } catch (const error& failure) {
@@ -194,7 +149,7 @@ int report_command::operator()() const {
         }
     }
     if (!without.report(inputs.files.size())) status = exit_failure;
-    write_text(writer->text(), output);
+    output_.write(writer->text());
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include "analysis/reports/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
+#include "cli/report_output.hpp"
 #include "cli/selection_flags.hpp"
 #include "export/report/report_writer.hpp"
 #include "options/options.hpp"
@@ -28,8 +29,7 @@ public:
 private:
     std::vector<std::string> files_;
     std::vector<std::string> reports_ = {std::string(report_kinds().front().name)};
-    std::string format_{report_formats().front().name};
-    std::string output_;
+    report_output output_;
     std::string kernel_names_ = "full";
     attribution_flags flags_;
     selection_flags part_;
@@ -39,8 +39,6 @@ private:
     std::string sort_;
     std::uint32_t limit_ = UINT32_MAX;
     std::string flops_per_step_;
-    bool wide_ = false;
-    std::string color_ = "auto";
 };
 
 }  // namespace prof

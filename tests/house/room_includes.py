@@ -39,6 +39,8 @@ ARROWS = {
     "analysis/mfu": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps"],
     "analysis/reports": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection",
                          "analysis/steps", "analysis/selection", "analysis/breakdown", "analysis/hta", "analysis/mfu"],
+    "diagnose": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
+                 "analysis/breakdown", "analysis/mfu", "analysis/reports"],
     "export": ["base"],
     "export/layout": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps"],
     "export/chrome": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
@@ -52,8 +54,8 @@ ARROWS = {
                 "control"],
     "python": [],
     "cli": ["base", "record", "options", "capture", "timeline", "analysis/attribution", "analysis/projection",
-            "analysis/steps", "analysis/selection", "analysis/reports", "export", "export/chrome", "export/report",
-            "control", "session"],
+            "analysis/steps", "analysis/selection", "analysis/reports", "diagnose", "export", "export/chrome",
+            "export/report", "control", "session"],
 }
 
 # The public headers are the session's face: below it, and in no hook, does libprof use its own API.

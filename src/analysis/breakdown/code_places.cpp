@@ -2,6 +2,7 @@
 #include "analysis/breakdown/code_places.hpp"
 
 #include "analysis/projection/segment.hpp"
+#include "analysis/projection/xla_phases.hpp"
 #include "analysis/steps/step_parts.hpp"
 
 namespace prof {
@@ -43,10 +44,21 @@ std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
     const auto number = static_cast<std::uint32_t>(entries_.size());
     entry made{.path = path_below(entries_[above].path, name->second),
                .name = name->second,
-               .depth = entries_[above].depth + 1};
+               .depth = entries_[above].depth + 1,
+               .outermost = above == 0 ? number : entries_[above].outermost};
+    made.kind = kind_of(made.path, made.name);
     entries_.push_back(std::move(made));
     by_text_.emplace(std::pair(above, name->second), number);
     return number;
+}
+
+place_kind code_places::kind_of(const std::string& path, const std::string& name) {
+    if (path == "data" || path.starts_with("data/") || name.starts_with("enumerate(DataLoader)")) {
+        return place_kind::loader;
+    }
+    const bool compiles =
+        name == xla_compilation_text || name.starts_with("XlaCompile") || name.starts_with("_compile.compile_inner");
+    return compiles ? place_kind::compiler : place_kind::other;
 }
 
 }  // namespace prof

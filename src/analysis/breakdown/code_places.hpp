@@ -16,6 +16,13 @@
 
 namespace prof {
 
+// What the ranges of a place do, as far as their names say it.
+enum class place_kind : std::uint8_t {
+    other,
+    loader,    // wait for the next batch: the phase `data`, and what PyTorch names there
+    compiler,  // compile
+};
+
 class code_places {
 public:
     // The arguments must outlive it.
@@ -28,13 +35,19 @@ public:
     const std::string& path(std::uint32_t place) const { return entries_[place].path; }
     // The last part of the path.
     const std::string& name(std::uint32_t place) const { return entries_[place].name; }
+    place_kind kind(std::uint32_t place) const { return entries_[place].kind; }
+    // The number of the outermost part of the path; 0 for 0.
+    std::uint32_t outermost(std::uint32_t place) const { return entries_[place].outermost; }
 
 private:
     struct entry {
         std::string path;
         std::string name;
         std::uint32_t depth = 0;
+        std::uint32_t outermost = 0;
+        place_kind kind = place_kind::other;
     };
+    static place_kind kind_of(const std::string& path, const std::string& name);
     std::uint32_t below(std::uint32_t above, std::uint32_t range);
 
     const timeline& data_;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "analysis/projection/xla_phases.hpp"
-
 namespace prof {
 
 idle_group group_of(idle_cause cause) noexcept {
@@ -144,8 +142,8 @@ void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_
     const auto add_at = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
         const std::uint32_t place = range == npos ? 0 : where_.of(range);
         idle_cause cause = whole_ns > launch_bound_ns ? idle_cause::host_code : idle_cause::launching;
-        if (kind_of(place) == place_kind::loader) cause = idle_cause::loader;
-        if (kind_of(place) == place_kind::compiler) cause = idle_cause::compiling;
+        if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
+        if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
         add(start_ns, end_ns, cause, npos, place);
     };
     host_.for_each_range(by.thread, from_ns, to_ns, [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t own) {
@@ -228,22 +226,6 @@ std::uint32_t idle_causes::drained_by(const idle_gap& gap) const {
         if (data_.api_calls[call].start_ns < gap.start_ns) return call;
     }
     return npos;
-}
-
-idle_causes::place_kind idle_causes::kind_of(std::uint32_t place) {
-    const auto [known, is_new] = kinds_.try_emplace(place, place_kind::other);
-    if (is_new) {
-        const std::string& path = where_.path(place);
-        const std::string& name = where_.name(place);
-        // The phase `data`, PyTorch's own range in it, and the names of compilers' ranges.
-        if (path == "data" || path.starts_with("data/") || name.starts_with("enumerate(DataLoader)")) {
-            known->second = place_kind::loader;
-        } else if (name == xla_compilation_text || name.starts_with("XlaCompile") ||
-                   name.starts_with("_compile.compile_inner")) {
-            known->second = place_kind::compiler;
-        }
-    }
-    return known->second;
 }
 
 }  // namespace prof

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
@@ -96,15 +95,11 @@ private:
     std::uint32_t place_at(const actors& by, std::int64_t ns) const;
     bool another_gpu_ended(const idle_gap& gap) const;
 
-    enum class place_kind : std::uint8_t { other, loader, compiler };
-    place_kind kind_of(std::uint32_t place);
-
     const timeline& data_;
     const attribution& att_;
     const host_activity& host_;
     code_places& where_;
     std::uint32_t step_thread_;
-    std::unordered_map<std::uint32_t, place_kind> kinds_;
     bool has_other_gpus_ = false;
     std::vector<idle_piece> pieces_;
 };

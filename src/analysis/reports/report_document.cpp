@@ -15,7 +15,11 @@ report_part part_of(table of) {
     return out;
 }
 
-bool is_shown(const table& of) noexcept { return of.shows_if_empty || !of.rows.empty(); }
+bool is_shown(const table& of) noexcept {
+    const bool is_for_people = std::any_of(of.columns.begin(), of.columns.end(),
+                                           [](const table_column& column) { return !column.title.empty(); });
+    return is_for_people && (of.shows_if_empty || !of.rows.empty());
+}
 
 std::string line_of_selection(const capture_heading& capture) {
     return capture.selection ? "selected: " + terminal_safe(selection_line(*capture.selection)) : std::string();

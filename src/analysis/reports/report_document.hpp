@@ -64,6 +64,9 @@ struct report_part {
     bool has_step = false;   // it begins with the figures of a step, if the capture has steps
     std::optional<step_figures> step{};
     std::optional<time_answer> answer{};  // likewise; nothing if there was no GPU work
+    // For people, before the tables: lines of any length, ready for a terminal, with blanks before them that show their
+    // depth. An empty one divides.
+    std::vector<std::string> paragraphs{};
     std::vector<table> tables{};
     std::vector<no_range_work> no_range{};  // of gpu-projection: the largest in the row "(no range)"
     // Lines for people, below all reports of the capture: rows that were left out or merged. Ready for a terminal:

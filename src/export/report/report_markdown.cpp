@@ -125,6 +125,7 @@ public:
             if (part.step || part.answer) {
                 add_list(lines_in(answer_text(part.step, part.answer, {.width = any_width})));
             }
+            add_list(part.paragraphs);
             for (const table& of : part.tables) {
                 if (is_shown(of)) out_ += '\n' + table_markdown(of, layout_, explained_);
             }
@@ -140,7 +141,13 @@ private:
     template <typename TText>
     void add_list(const std::vector<TText>& lines) {
         if (!lines.empty()) out_ += '\n';
-        for (const TText& line : lines) out_ += "- " + markdown(line) + '\n';
+        for (const TText& line : lines) {
+            const std::string_view text = line;
+            const std::size_t depth = std::min(text.find_first_not_of(' '), text.size());
+            if (depth != text.size()) {
+                out_.append(text.substr(0, depth)).append("- ").append(markdown(text.substr(depth))) += '\n';
+            }
+        }
     }
 
     markdown_layout layout_;

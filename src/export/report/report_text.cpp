@@ -45,6 +45,12 @@ std::string title_text(const capture_heading& capture, const text_layout& layout
     return out + text_above(capture, layout);
 }
 
+// Its further lines stand two cells deeper than the first.
+std::string paragraph_text(const std::string& line, const text_layout& layout) {
+    const std::size_t depth = std::min(line.find_first_not_of(' '), line.size());
+    return wrapped(line, layout.width, std::string(depth + 2, ' '));
+}
+
 std::vector<std::string> row_text(const table& of, const table_row& row, const time_unit& unit) {
     std::vector<std::string> cells;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -226,6 +232,8 @@ std::string document_text(const report_document& document, const text_layout& la
     std::string out = title_text(document.capture, layout);
     for (const report_part& part : document.parts) {
         if (part.step || part.answer) out += '\n' + answer_text(part.step, part.answer, layout);
+        if (!part.paragraphs.empty()) out += '\n';
+        for (const std::string& line : part.paragraphs) out += paragraph_text(line, layout);
         for (const table& of : part.tables) {
             if (is_shown(of)) out += '\n' + table_text(of, layout);
         }

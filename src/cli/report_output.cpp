@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report_output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "cli/cli.hpp"
+#include "cli/input.hpp"
+#include "cli/output.hpp"
+#include "export/atomic_file.hpp"
+
+namespace prof {
+namespace {
+
+// "table (default), csv, or json"
+std::string list_of_formats() {
+    std::string out;
+    for (const report_format& format : report_formats()) {
+        if (!out.empty()) out += &format == &report_formats().back() ? ", or " : ", ";
+        out += format.name;
+        if (!format.purpose.empty()) out.append(" ").append(format.purpose);
+    }
+    return out;
+}
+
+}  // namespace
+
+void report_output::add_to(command_arguments& arguments, std::string_view title) {
+    arguments.add("--format", format_, list_of_formats()).takes(format_words()).value("FORMAT").group(title);
+    arguments.add("-o,--output", output_, "Write to FILE instead of standard output (-)").value("FILE").group(title);
+    arguments.add_flag("--wide", wide_, "All columns and whole names, however wide the terminal is").group(title);
+    arguments
+        .add("--color", color_,
+             "Coloured headings, warnings and notes: auto (default; on a terminal, unless NO_COLOR is set), always, or "
+             "never")
+        .takes(one_of({"auto", "always", "never"}))
+        .value("WHEN")
+        .group(title);
+}
+
+outcome report_output::check(const std::vector<std::string>& inputs) const { return check_output(place(), inputs); }
+
+std::unique_ptr<report_writer> report_output::make_writer(std::size_t captures, std::size_t reports,
+                                                          bool outline) const {
+    const bool is_to_terminal = place().empty() && isatty(STDOUT_FILENO) == 1;
+    const text_layout layout{.width = wide_ ? any_width : output_width(STDOUT_FILENO),
+                             .color = has_color(color_, place().empty() ? STDOUT_FILENO : -1),
+                             .wrap_lines = !wide_ && is_to_terminal};
+    return format().make(
+        {.layout = layout, .several_captures = captures > 1, .several_reports = reports > 1, .outline = outline});
+}
+
+void report_output::write(const std::string& text) const {
+    if (!place().empty()) {
+        atomic_file file(place());
+        file.write(text);
+        file.commit();
+        return;
+    }
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (!written || std::fflush(stdout) != 0) throw error("cannot write the report to standard output");
+}
+
+}  // namespace prof

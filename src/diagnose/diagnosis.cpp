@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/diagnosis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/host_activity.hpp"
+#include "analysis/steps/whole_steps.hpp"
+#include "base/display_text.hpp"
+#include "diagnose/path_shares.hpp"
+#include "diagnose/replay/replay.hpp"
+#include "diagnose/rules/rule.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t most_places = 6;    // of one rule that are replayed one by one
+constexpr std::size_t most_parts = 5;     // of a finding
+constexpr std::size_t longest_name = 60;  // in a title, in cells
+// The places of a rule are findings of their own if their prices add up to this share of the price of all of them:
+// else each alone would gain little, since another holds the steps up then.
+constexpr double least_separate = 0.7;
+
+frameworks frameworks_of(const timeline& data, bool has_jax) {
+    frameworks out{.has_torch = !data.torch_nodes.empty(), .has_jax = has_jax};
+    for (const timeline_thread& thread : data.threads) {
+        if (thread.system_name.starts_with("pt_")) out.has_torch = true;
+    }
+    for (const timeline_domain& domain : data.domains) {
+        if (domain.name == "TSL") out.has_jax = true;
+        if (domain.name == "prof.phases" || domain.name == "prof.modules") out.has_torch = !out.has_jax;
+    }
+    return out;
+}
+
+class diagnostician {
+public:
+    diagnostician(const rule_input& input, diagnosis& out) : input_(input), out_(out) {}
+
+    void run() {
+        out_.replayed_ns = replayed_ns(input_.graph);
+        for (const rule& each : all_rules()) ask(each);
+        std::stable_sort(found_.begin(), found_.end(),
+                         [](const priced& a, const priced& b) { return a.of.gain_ns > b.of.gain_ns; });
+        replay_changes all;
+        for (priced& each : found_) {
+            all.add(each.changes);
+            out_.findings.push_back(std::move(each.of));
+        }
+        all.normalize();
+        if (!all.is_empty()) out_.together_ns = gain_of(all);
+    }
+
+private:
+    struct priced {
+        finding of;
+        replay_changes changes;
+    };
+
+    void ask(const rule& asked) {
+        if (const std::string why = why_not(asked); !why.empty()) {
+            out_.not_looked.push_back(fmt::format("{}: {}", asked.name, why));
+            return;
+        }
+        std::vector<suspect> suspects = asked.suspects(input_);
+        std::erase_if(suspects, [](const suspect& each) { return each.changes.is_empty(); });
+        std::stable_sort(suspects.begin(), suspects.end(),
+                         [](const suspect& a, const suspect& b) { return a.tally.total_ns > b.tally.total_ns; });
+        merge_alike(suspects);
+        const std::size_t before = found_.size();
+        price(asked, suspects);
+        if (found_.size() == before) out_.looked.emplace_back(asked.name);
+    }
+
+    // Of one text: one place.
+    static void merge_alike(std::vector<suspect>& suspects) {
+        std::vector<suspect> out;
+        for (suspect& each : suspects) {
+            const auto same =
+                std::find_if(out.begin(), out.end(), [&](const suspect& other) { return other.what == each.what; });
+            if (same == out.end()) {
+                out.push_back(std::move(each));
+                continue;
+            }
+            same->tally.add(each.tally);
+            same->changes.add(each.changes);
+            same->changes.normalize();
+        }
+        suspects = std::move(out);
+    }
+
+    std::string why_not(const rule& asked) const {
+        if (input_.data.activities.has(asked.needs)) return {};
+        return fmt::format("{} were not recorded (option activities)",
+                           activity_names[static_cast<std::size_t>(asked.needs)]);
+    }
+
+    void price(const rule& asked, const std::vector<suspect>& suspects) {
+        if (suspects.empty() || !may_matter(suspects)) return;
+        replay_changes all;
+        for (const suspect& each : suspects) all.add(each.changes);
+        all.normalize();
+        const std::int64_t gain_ns = gain_of(all);
+        if (!matters(gain_ns)) return;
+        if (suspects.size() > 1 && !asked.is_one_cause) {
+            std::vector<std::int64_t> alone;
+            std::int64_t sum_ns = 0;
+            for (std::size_t i = 0; i < std::min(suspects.size(), most_places); ++i) {
+                alone.push_back(gain_of(suspects[i].changes));
+                sum_ns += alone.back();
+            }
+            if (static_cast<double>(sum_ns) >= least_separate * static_cast<double>(gain_ns)) {
+                bool is_any = false;
+                for (std::size_t i = 0; i < alone.size(); ++i) {
+                    if (!matters(alone[i])) continue;
+                    add(asked, std::span(&suspects[i], 1), alone[i], suspects[i].changes);
+                    is_any = true;
+                }
+                if (is_any) return;
+            }
+        }
+        add(asked, suspects, gain_ns, std::move(all));
+    }
+
+    // Less time than that cannot gain enough.
+    bool may_matter(const std::vector<suspect>& suspects) const {
+        std::int64_t total_ns = 0;
+        for (const suspect& each : suspects) total_ns += each.tally.total_ns;
+        return out_.share_of(2 * total_ns) >= out_.least_share;
+    }
+    bool matters(std::int64_t gain_ns) const noexcept {
+        return gain_ns > 0 && out_.share_of(gain_ns) >= out_.least_share;
+    }
+
+    std::int64_t gain_of(const replay_changes& changes) const {
+        return out_.replayed_ns - replayed_ns(input_.graph, changes);
+    }
+
+    void add(const rule& asked, std::span<const suspect> suspects, std::int64_t gain_ns, replay_changes changes) {
+        finding of;
+        of.rule = asked.name;
+        const std::string others = suspects.size() == 1 ? "" : fmt::format(", and {} more", suspects.size() - 1);
+        of.title = fmt::format("{}: {}{}", asked.title, shortened(suspects.front().what, longest_name), others);
+        of.gain_ns = gain_ns;
+        of.trust = asked.trust;
+        of.bound = asked.bound;
+        of.advice = asked.advice(input_);
+        step_tally tally;
+        for (const suspect& each : suspects) {
+            tally.add(each.tally);
+            if (of.parts.size() == most_parts) continue;
+            of.parts.push_back(
+                {each.what, each.tally.total_ns, each.tally.count, each.tally.longest_ns, each.tally.longest_at_ns});
+        }
+        of.cost_ns = tally.total_ns;
+        of.steps = std::min(tally.steps, out_.steps);
+        found_.push_back({std::move(of), std::move(changes)});
+    }
+
+    const rule_input& input_;
+    diagnosis& out_;
+    std::vector<priced> found_;
+};
+
+}  // namespace
+
+std::string_view to_string(confidence value) noexcept {
+    switch (value) {
+        case confidence::low:
+            return "low";
+        case confidence::medium:
+            return "medium";
+        case confidence::high:
+            break;
+    }
+    return "high";
+}
+
+std::vector<rule_description> diagnosis_rules() {
+    std::vector<rule_description> out;
+    for (const rule& each : all_rules()) out.push_back({each.name, each.purpose});
+    return out;
+}
+
+diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options) {
+    diagnosis out;
+    out.least_share = options.least_share;
+    if (data.ops.empty()) {
+        out.not_looked.emplace_back(data.activities.has_gpu_work()
+                                        ? "nothing could be examined: no GPU operation was recorded"
+                                        : "nothing could be examined: GPU work was not recorded (option activities)");
+        return out;
+    }
+    if (data.api_calls.empty()) {
+        out.not_looked.emplace_back(
+            "nothing could be examined: the calls that launch were not recorded (option activities, without "
+            "no_launches)");
+        return out;
+    }
+    whole_steps steps = find_whole_steps(data, att, !options.step_function.empty());
+    leave_out_warm_up(steps);
+    const host_activity host(data, att);
+    code_places where(data, att, steps);
+    const dependency_graph graph(data, att, steps);
+    out.has_steps = graph.has_steps();
+    out.steps = graph.step_count();
+    out.warm_up = steps.warm_up;
+    if (!out.has_steps) {
+        out.not_looked.emplace_back(
+            "steps: none were found, so that prices are of all that was recorded (docs/guide/phases.md, option "
+            "step_range)");
+    }
+    for (const step_run& run : graph.runs()) out.wall_ns += run.end_ns - run.start_ns;
+    out.step_ns = out.per_step(out.wall_ns);
+    const std::vector<host_group> host_groups = group_host_time(graph, host, where);
+    const std::vector<gpu_group> gpu_groups = group_gpu_time(graph);
+    const rule_input input{.data = data,
+                           .graph = graph,
+                           .where = where,
+                           .host = host_groups,
+                           .gpu = gpu_groups,
+                           .used = frameworks_of(data, !options.step_function.empty()),
+                           .call_name = options.call_name};
+    diagnostician(input, out).run();
+    share_path(graph, att, host, where, out);
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to change in a program, and how much shorter its steps could be: few findings, each with its price. Plain data,
+// and the function that makes it from a timeline. docs/guide/diagnose.md shows it; docs/reference/diagnose.md has the
+// rules, their limits and the model of the prices.
+//
+// A price is a ceiling: the recorded dependencies are replayed with the cause gone (replay/replay.hpp), and with
+// nothing in its place. Prices of several findings do not add up; `together_ns` is the price of all of them at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "record/record.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+enum class confidence : std::uint8_t { low, medium, high };
+std::string_view to_string(confidence value) noexcept;
+
+// A place that a finding is made of, with its own share of the cost.
+struct finding_part {
+    std::string what{};        // "cudaStreamSynchronize, forward/loss"
+    std::int64_t cost_ns = 0;  // in all steps
+    std::uint64_t count = 0;   // calls, stretches or operations, in all steps
+    std::int64_t longest_ns = 0;
+    std::int64_t longest_at_ns = 0;  // on the timeline's clock
+};
+
+struct finding {
+    std::string rule{};        // "synchronization"
+    std::string title{};       // "the host waits for the GPU in cudaStreamSynchronize, in forward/loss"
+    std::int64_t cost_ns = 0;  // of all steps: how long it takes, wherever it lies
+    std::int64_t gain_ns = 0;  // of all steps: by how much they would be shorter, at most
+    std::uint64_t steps = 0;   // in so many of them
+    confidence trust = confidence::medium;
+    std::string bound{};                // what the price leaves out, or assumes
+    std::vector<finding_part> parts{};  // dearest first
+    std::vector<std::string> advice{};  // what to try, in the words of PyTorch, JAX or CUDA
+};
+
+// A share of the critical path.
+struct path_share {
+    std::string kind{};   // "GPU operation", "host code"
+    std::string where{};  // a kernel's name, or the place on the host
+    std::int64_t total_ns = 0;
+};
+
+struct diagnosis {
+    bool has_steps = false;                 // else it is of all the time that was recorded, as one step
+    std::uint64_t steps = 0;                // 0: nothing could be examined, and `not_looked` says why
+    std::uint64_t warm_up = 0;              // steps left out before them
+    double step_ns = 0;                     // mean
+    std::int64_t wall_ns = 0;               // of all these steps, as the replay begins and ends
+    std::int64_t replayed_ns = 0;           // the replay without a change
+    std::int64_t together_ns = 0;           // the price of all findings at once
+    double least_share = 0;                 // of a step: what gains less is no finding
+    std::vector<finding> findings{};        // dearest first
+    std::vector<path_share> path{};         // largest first; adds up to wall_ns
+    std::string bound_by{};                 // "GPU kernels (84 % of the critical path), most of all in backward"
+    std::vector<std::string> looked{};      // rules that found nothing
+    std::vector<std::string> not_looked{};  // "communication: …, because …" with the option that records it
+
+    // Of a step.
+    double per_step(std::int64_t total_ns) const noexcept {
+        return steps == 0 ? 0 : static_cast<double>(total_ns) / static_cast<double>(steps);
+    }
+    double share_of(std::int64_t total_ns) const noexcept { return step_ns > 0 ? per_step(total_ns) / step_ns : 0; }
+};
+
+struct diagnosis_options {
+    double least_share = 0.01;
+    std::string step_function{};  // of a shown_timeline (xla_phases.hpp); "" if there is none
+    // What a CUDA call is called, by its domain and callback id.
+    std::function<std::string(api_domain, std::uint32_t)> call_name{};
+};
+
+diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options = {});
+
+// The rules, by name and purpose, in the order in which they are asked.
+struct rule_description {
+    std::string_view name;
+    std::string_view purpose;
+};
+std::vector<rule_description> diagnosis_rules();
+
+}  // namespace prof

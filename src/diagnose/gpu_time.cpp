@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/gpu_time.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "analysis/mfu/matrix_kernels.hpp"
+#include "analysis/mfu/peaks.hpp"
+#include "analysis/projection/op_class.hpp"
+#include "analysis/projection/transfer_name.hpp"
+#include "analysis/reports/kernel_names.hpp"
+#include "base/near_search.hpp"
+#include "base/statistics.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::uint8_t pageable = 1;  // CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE
+
+copy_direction direction_of(const transfer_record& copy) {
+    if (copy.kind == transfer_kind::memset) return copy_direction::none;
+    if (copy.kind == transfer_kind::memcpy_peer || copy.copy_kind == 10) return copy_direction::other;  // peer to peer
+    if (copy.copy_kind == 1) return copy_direction::to_device;
+    return copy.copy_kind == 2 ? copy_direction::to_host : copy_direction::none;
+}
+
+// By which factor TF32 is faster than FP32 on the first GPU that is known; 0: unknown.
+double tf32_factor(const timeline& data) {
+    for (const device_record& device : data.devices) {
+        const gpu_peak* const peak = find_gpu_peak(data.name(device.name));
+        if (peak != nullptr && peak->fp32 > 0 && peak->tf32 > peak->fp32) return peak->tf32 / peak->fp32;
+    }
+    return 0;
+}
+
+class gpu_grouper {
+public:
+    explicit gpu_grouper(const dependency_graph& graph)
+        : graph_(graph), data_(graph.data()), class_of_(data_), tf32_factor_(tf32_factor(data_)) {
+        is_fp32_.reserve(data_.kernels.size());
+        for (const kernel_record& kernel : data_.kernels) {
+            const std::optional<matrix_kernel> found = matrix_kernel_of(data_.name(kernel.name));
+            is_fp32_.push_back(found && found->type == matrix_type::fp32 && tf32_factor_ > 0);
+        }
+    }
+
+    std::vector<gpu_group> run() {
+        for (const std::uint32_t op : graph_.order()) {
+            const std::uint32_t launch = graph_.launch_of(op);
+            const std::int64_t at_ns = launch == npos ? data_.ops[op].start_ns : graph_.events()[launch].start_ns;
+            const std::vector<whole_step>& steps = graph_.steps();
+            step_ =
+                partition_point_near(steps.size(), step_, [&](std::size_t at) { return steps[at].start_ns <= at_ns; });
+            if (step_ == 0 || at_ns >= steps[step_ - 1].end_ns) continue;
+            add(op, step_ - 1);
+        }
+        std::vector<gpu_group> out;
+        for (auto& [key, group] : groups_) {
+            group.changes.normalize();
+            out.push_back(std::move(group));
+        }
+        std::stable_sort(out.begin(), out.end(),
+                         [](const gpu_group& a, const gpu_group& b) { return a.tally.total_ns > b.tally.total_ns; });
+        return out;
+    }
+
+private:
+    using group_key = std::tuple<gpu_use, std::uint32_t, std::string>;
+
+    void add(std::uint32_t index, std::size_t step) {
+        const gpu_op& op = data_.ops[index];
+        const std::int64_t length_ns = op.end_ns - op.start_ns;
+        if (op.kind == op_kind::kernel) {
+            const std::uint32_t name = data_.kernels[op.detail].name;
+            if (class_of_(op) == op_class::communication) {
+                gpu_group& group = group_of(gpu_use::communication, name, {});
+                group.tally.add(step, op.start_ns, length_ns);
+                group.changes.ops.push_back({.op = index, .is_gone = true});
+            } else if (is_fp32_[op.detail]) {
+                gpu_group& group = group_of(gpu_use::fp32_matrices, name, {});
+                group.tally.add(step, op.start_ns, length_ns);
+                const double saved = static_cast<double>(length_ns) * (1 - 1 / tf32_factor_);
+                group.changes.ops.push_back({.op = index, .less_ns = static_cast<std::int64_t>(saved)});
+            }
+        } else if (op.kind == op_kind::memcpy) {
+            const transfer_record& copy = data_.transfers[op.detail];
+            const copy_direction direction = direction_of(copy);
+            if (direction == copy_direction::none) return;
+            gpu_group& group = group_of(gpu_use::copy, 0, transfer_name(copy));
+            group.direction = direction;
+            group.is_pageable = copy.source_kind == pageable || copy.destination_kind == pageable;
+            group.bytes += copy.bytes;
+            group.tally.add(step, op.start_ns, length_ns);
+            group.changes.ops.push_back({.op = index, .is_gone = true});
+        }
+    }
+
+    gpu_group& group_of(gpu_use use, std::uint32_t kernel, std::string copy) {
+        const auto [found, is_new] = groups_.try_emplace(group_key{use, kernel, copy});
+        if (is_new) {
+            found->second.use = use;
+            found->second.name =
+                kernel == 0 ? std::move(copy) : kernel_name(data_.name(kernel), kernel_name_style::full);
+        }
+        return found->second;
+    }
+
+    const dependency_graph& graph_;
+    const timeline& data_;
+    op_classifier class_of_;
+    double tf32_factor_;
+    std::vector<bool> is_fp32_;  // by index into kernels
+    std::map<group_key, gpu_group> groups_;
+    std::size_t step_ = 0;
+};
+
+}  // namespace
+
+std::vector<gpu_group> group_gpu_time(const dependency_graph& graph) { return gpu_grouper(graph).run(); }
+
+double pinned_rate(const timeline& data, copy_direction direction) {
+    constexpr std::uint64_t least_bytes = 1U << 20;
+    std::vector<std::int64_t> rates;  // bytes a millisecond
+    for (const gpu_op& op : data.ops) {
+        if (op.kind != op_kind::memcpy || op.end_ns <= op.start_ns) continue;
+        const transfer_record& copy = data.transfers[op.detail];
+        if (copy.bytes < least_bytes || direction_of(copy) != direction) continue;
+        if (copy.source_kind == pageable || copy.destination_kind == pageable) continue;
+        rates.push_back(static_cast<std::int64_t>(static_cast<double>(copy.bytes) * 1e6 /
+                                                  static_cast<double>(op.end_ns - op.start_ns)));
+    }
+    return median(std::move(rates)) / 1e6;
+}
+
+}  // namespace prof

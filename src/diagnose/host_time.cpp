@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/host_time.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/near_search.hpp"
+
+namespace prof {
+namespace {
+
+// What a launch still costs the host when it is asynchronous.
+constexpr std::int64_t launch_cost_ns = 10'000;
+
+class host_grouper {
+public:
+    host_grouper(const dependency_graph& graph, const host_activity& host, code_places& where)
+        : graph_(graph), data_(graph.data()), host_(host), where_(where) {}
+
+    std::vector<host_group> run() {
+        const std::vector<host_event>& events = graph_.events();
+        for (std::uint32_t i = 0; i < events.size(); ++i) {
+            const std::size_t step = step_at(events[i].start_ns);
+            // What ends in a step is in it; a stretch over a boundary is divided there by the boundary's event.
+            if (!is_in_steps_) continue;
+            add_gap(i, step);
+            if (events[i].call != npos) add_call(i, step);
+        }
+        std::vector<host_group> out;
+        out.reserve(groups_.size());
+        for (auto& [key, group] : groups_) {
+            group.changes.normalize();
+            out.push_back(std::move(group));
+        }
+        std::stable_sort(out.begin(), out.end(),
+                         [](const host_group& a, const host_group& b) { return a.tally.total_ns > b.tally.total_ns; });
+        return out;
+    }
+
+private:
+    using group_key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction>;
+
+    std::size_t step_at(std::int64_t ns) {
+        const std::vector<whole_step>& steps = graph_.steps();
+        step_ = partition_point_near(steps.size(), step_, [&](std::size_t at) { return steps[at].start_ns < ns; });
+        is_in_steps_ = step_ > 0 && ns <= steps[step_ - 1].end_ns;
+        return step_ == 0 ? 0 : step_ - 1;
+    }
+
+    host_group& group_of(idle_cause cause, std::uint32_t place, std::uint32_t call, copy_direction direction) {
+        std::uint64_t function = 0;
+        if (call != npos && cause != idle_cause::launching) {
+            const timeline_api_call& of = data_.api_calls[call];
+            function = std::uint64_t{static_cast<std::uint16_t>(of.domain)} << 32 | of.cbid;
+        }
+        if (cause == idle_cause::launching || cause == idle_cause::loader) place = where_.outermost(place);
+        const auto [found, is_new] = groups_.try_emplace(group_key{cause, function, place, direction});
+        if (is_new) {
+            found->second.cause = cause;
+            found->second.place = place;
+            found->second.direction = direction;
+            if (cause != idle_cause::launching) found->second.call = call;
+            if (call != npos) found->second.op_name = operator_of(call);
+        }
+        return found->second;
+    }
+
+    // The time between the call before and this one.
+    void add_gap(std::uint32_t index, std::size_t step) {
+        const host_event& event = graph_.events()[index];
+        if (event.before == npos) return;
+        const host_event& before = graph_.events()[event.before];
+        const std::int64_t from_ns = before.end_ns;
+        if (from_ns >= event.start_ns || from_ns < graph_.steps().front().start_ns) return;
+        if (whole_gap(index) <= launch_bound_ns) {
+            add_stretch(index, step, idle_cause::launching, place_at(event, event.start_ns), from_ns, event.start_ns);
+            return;
+        }
+        const auto add_range = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+            const std::uint32_t place = range == npos ? 0 : where_.of(range);
+            idle_cause cause = idle_cause::host_code;
+            if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
+            if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
+            add_stretch(index, step, cause, place, start_ns, end_ns);
+        };
+        host_.for_each_range(event.thread, from_ns, event.start_ns,
+                             [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+                                 const std::uint32_t home = home_of(event);
+                                 if (range != npos || home == event.thread) {
+                                     add_range(start_ns, end_ns, range);
+                                 } else {
+                                     host_.for_each_range(home, start_ns, end_ns, add_range);
+                                 }
+                             });
+    }
+
+    // Of a gap that a step's boundary divides, the whole.
+    std::int64_t whole_gap(std::uint32_t index) const {
+        const std::vector<host_event>& events = graph_.events();
+        std::int64_t end_ns = events[index].start_ns;
+        std::uint32_t before = events[index].before;
+        while (events[before].call == npos && events[before].before != npos) before = events[before].before;
+        if (events[index].call == npos) {
+            constexpr std::uint32_t looked_at = 256;
+            for (std::uint32_t i = index + 1; i < events.size() && i - index < looked_at; ++i) {
+                if (events[i].thread != events[index].thread) continue;
+                end_ns = events[i].start_ns;
+                if (events[i].call != npos) break;
+            }
+        }
+        return end_ns - events[before].end_ns;
+    }
+
+    // The thread whose ranges count where this one has none.
+    std::uint32_t home_of(const host_event& event) const { return graph_.home_of(event.thread); }
+
+    std::uint32_t place_at(const host_event& event, std::int64_t ns) const {
+        std::uint32_t range = host_.range_at(event.thread, ns);
+        if (range == npos && home_of(event) != event.thread) range = host_.range_at(home_of(event), ns);
+        return range == npos ? 0 : where_.of(range);
+    }
+
+    void add_stretch(std::uint32_t index, std::size_t step, idle_cause cause, std::uint32_t place,
+                     std::int64_t start_ns, std::int64_t end_ns) {
+        host_group& group = group_of(cause, place, npos, copy_direction::none);
+        group.tally.add(step, start_ns, end_ns - start_ns);
+        group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
+    }
+
+    void add_call(std::uint32_t index, std::size_t step) {
+        const host_event& event = graph_.events()[index];
+        const timeline_api_call& call = data_.api_calls[event.call];
+        // A wait for the copy before it belongs to the copy.
+        const std::uint32_t named = call.kind == api_class::wait ? copy_before(event) : event.call;
+        const transfer_record* const copy = copy_of(data_.api_calls[named]);
+        const copy_direction direction = copy == nullptr ? copy_direction::none : direction_of(*copy);
+        const bool holds_up = event.waits_for != npos || waits(call.kind);
+        idle_cause cause = idle_cause::launching;
+        if (call.kind == api_class::wait) cause = idle_cause::waiting;
+        if (call.kind == api_class::allocation || call.kind == api_class::blocking_allocation) {
+            cause = idle_cause::allocating;
+        }
+        if (copy != nullptr && holds_up) {
+            cause = is_pageable(*copy) ? idle_cause::pageable_copy : idle_cause::blocking_copy;
+        }
+        const std::uint32_t place = place_at(event, event.start_ns);
+        host_group& group = group_of(cause, place, named, direction);
+        group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
+        if (copy != nullptr && named == event.call) group.bytes += copy->bytes;
+        event_change change{.event = index, .work_less_ns = event.work_ns, .waits = false};
+        if (copy != nullptr && holds_up) {
+            // It becomes an asynchronous one.
+            change.work_less_ns = std::max<std::int64_t>(event.work_ns - launch_cost_ns, 0);
+        }
+        group.changes.events.push_back(change);
+    }
+
+    // The call before this one on its thread, if that is an asynchronous copy between host and GPU, and nothing was
+    // done in between; else the call itself.
+    std::uint32_t copy_before(const host_event& event) const {
+        constexpr std::int64_t at_once_ns = 50'000;
+        if (event.before == npos) return event.call;
+        const host_event& before = graph_.events()[event.before];
+        if (before.call == npos || before.thread != event.thread) return event.call;
+        if (event.start_ns - before.end_ns > at_once_ns) return event.call;
+        const transfer_record* const copy = copy_of(data_.api_calls[before.call]);
+        return copy != nullptr && direction_of(*copy) != copy_direction::other ? before.call : event.call;
+    }
+
+    const transfer_record* copy_of(const timeline_api_call& call) const {
+        if (call.op_count == 0) return nullptr;
+        const gpu_op& op = data_.ops[data_.ops_by_launch[call.first_op]];
+        return op.kind == op_kind::memcpy ? &data_.transfers[op.detail] : nullptr;
+    }
+
+    static copy_direction direction_of(const transfer_record& copy) {
+        constexpr std::uint8_t host_to_device = 1;  // CUpti_ActivityMemcpyKind
+        constexpr std::uint8_t device_to_host = 2;
+        if (copy.copy_kind == host_to_device) return copy_direction::to_device;
+        return copy.copy_kind == device_to_host ? copy_direction::to_host : copy_direction::other;
+    }
+
+    static bool is_pageable(const transfer_record& copy) {
+        constexpr std::uint8_t from_pageable = 1;  // CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE
+        return copy.source_kind == from_pageable || copy.destination_kind == from_pageable;
+    }
+
+    std::uint32_t operator_of(std::uint32_t call) const {
+        const std::uint32_t node = data_.api_calls[call].torch_open;
+        return node == npos ? 0 : data_.ranges[data_.torch_nodes[node].range].name;
+    }
+
+    const dependency_graph& graph_;
+    const timeline& data_;
+    const host_activity& host_;
+    code_places& where_;
+    std::map<group_key, host_group> groups_;
+    std::size_t step_ = 0;
+    bool is_in_steps_ = false;
+};
+
+}  // namespace
+
+void step_tally::add(std::size_t step, std::int64_t at_ns, std::int64_t ns) noexcept {
+    total_ns += ns;
+    ++count;
+    if (step != latest_step_) ++steps;
+    latest_step_ = step;
+    if (ns <= longest_ns) return;
+    longest_ns = ns;
+    longest_at_ns = at_ns;
+}
+
+void step_tally::add(const step_tally& other) noexcept {
+    total_ns += other.total_ns;
+    count += other.count;
+    steps = std::max(steps, other.steps);
+    if (other.longest_ns <= longest_ns) return;
+    longest_ns = other.longest_ns;
+    longest_at_ns = other.longest_at_ns;
+}
+
+std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where) {
+    return host_grouper(graph, host, where).run();
+}
+
+}  // namespace prof

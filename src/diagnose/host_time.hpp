@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of the host within the steps, in groups with one cause and one place each: every call, and every stretch
+// between two calls of a thread, belongs to one group. A group knows how the recorded dependencies would change without
+// it (replay/replay.hpp). The causes are those of idle time (analysis/breakdown/idle_causes.hpp), here of all of the
+// host's time, whether or not a GPU was idle meanwhile.
+//
+// One thread. Cost: linear in the calls, plus the ranges in stretches that are longer than launch_bound_ns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/host_activity.hpp"
+#include "analysis/breakdown/idle_causes.hpp"
+#include "diagnose/replay/dependencies.hpp"
+#include "diagnose/replay/replay.hpp"
+
+namespace prof {
+
+// How often something occurs in the steps, and how long it takes.
+struct step_tally {
+    std::int64_t total_ns = 0;
+    std::uint64_t count = 0;
+    std::uint64_t steps = 0;  // in so many steps
+    std::int64_t longest_ns = 0;
+    std::int64_t longest_at_ns = 0;  // when the longest began
+
+    // REQUIRES: steps in ascending order on the whole; a step that comes again later counts again.
+    void add(std::size_t step, std::int64_t at_ns, std::int64_t ns) noexcept;
+    void add(const step_tally& other) noexcept;
+
+private:
+    std::size_t latest_step_ = SIZE_MAX;
+};
+
+enum class copy_direction : std::uint8_t { none, to_device, to_host, other };
+
+struct host_group {
+    idle_cause cause = idle_cause::host_code;
+    std::uint32_t place = 0;    // code_places; of launching and of the data loader its outermost part
+    std::uint32_t call = npos;  // a call of the group; index into api_calls. npos: time between calls
+    copy_direction direction = copy_direction::none;
+    std::uint32_t op_name = 0;  // of calls: the PyTorch operator around the first one; an index into name_table
+    std::uint64_t bytes = 0;    // of copies
+    step_tally tally{};
+    replay_changes changes{};  // without the group
+};
+
+// The arguments must belong together. Groups with the most time first.
+std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where);
+
+}  // namespace prof

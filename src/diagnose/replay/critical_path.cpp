@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/replay/critical_path.hpp"
+
+#include <algorithm>
+
+namespace prof {
+namespace {
+
+class path_finder {
+public:
+    explicit path_finder(const dependency_graph& graph)
+        : graph_(graph), events_(graph.events()), ops_(graph.data().ops) {}
+
+    std::vector<path_piece> find() {
+        std::size_t from = 0;
+        for (const step_run& run : graph_.runs()) {
+            run_ = &run;
+            from = pieces_.size();
+            start();
+            while (now_ns_ > run.start_ns && (event_ != npos || op_ != npos)) go_back();
+            std::reverse(pieces_.begin() + static_cast<std::ptrdiff_t>(from), pieces_.end());
+        }
+        return std::move(pieces_);
+    }
+
+private:
+    enum class side : std::uint8_t { begin, end };
+
+    // At the end of the run: at its last boundary, or at the end of its last operation if that is later.
+    void start() {
+        event_ = run_->last_event;
+        op_ = npos;
+        side_ = side::begin;
+        std::int64_t latest_ns = event_ == npos ? INT64_MIN : events_[event_].start_ns;
+        for (std::uint32_t i = 0; i < ops_.size(); ++i) {
+            const std::uint32_t launch = graph_.launch_of(i);
+            const std::int64_t ns = launch == npos ? ops_[i].start_ns : events_[launch].start_ns;
+            if (ns < run_->start_ns || ns >= run_->end_ns || ops_[i].end_ns <= latest_ns) continue;
+            latest_ns = ops_[i].end_ns;
+            op_ = i;
+        }
+        if (op_ != npos) {
+            event_ = npos;
+        } else if (event_ == npos && !graph_.has_steps()) {
+            for (std::uint32_t i = 0; i < events_.size(); ++i) {
+                if (events_[i].start_ns < run_->start_ns || events_[i].end_ns > run_->end_ns) continue;
+                if (event_ == npos || events_[i].end_ns > events_[event_].end_ns) event_ = i;
+            }
+            side_ = side::end;
+            if (event_ != npos) latest_ns = events_[event_].end_ns;
+        }
+        now_ns_ = latest_ns;
+    }
+
+    void go_back() {
+        if (op_ != npos) {
+            before_op();
+        } else if (side_ == side::end) {
+            before_end();
+        } else {
+            before_begin();
+        }
+    }
+
+    void before_begin() {
+        const host_event& event = events_[event_];
+        if (event.before == npos) {
+            add(run_->start_ns, path_kind::host_code, event_, npos);
+            event_ = npos;
+            return;
+        }
+        const bool is_other_thread = events_[event.before].thread != event.thread;
+        add(events_[event.before].end_ns, is_other_thread ? path_kind::hand_over : path_kind::host_code, event_, npos);
+        event_ = event.before;
+        side_ = side::end;
+    }
+
+    void before_end() {
+        const host_event& event = events_[event_];
+        if (event.waits_for != npos && ops_[event.waits_for].end_ns > event.start_ns + event.work_ns) {
+            add(ops_[event.waits_for].end_ns, path_kind::wait_return, event_, event.waits_for);
+            op_ = event.waits_for;
+            event_ = npos;
+            return;
+        }
+        add(event.start_ns, path_kind::call, event_, npos);
+        side_ = side::begin;
+    }
+
+    // The operation itself, and what it waited for last.
+    void before_op() {
+        const std::uint32_t index = op_;
+        const gpu_op& op = ops_[index];
+        const op_needs& needs = graph_.ops()[index];
+        add(op.start_ns, path_kind::operation, npos, index);
+        add(op.start_ns - needs.extra_ns, path_kind::not_explained, npos, index);
+        const std::int64_t ready_ns = op.start_ns - needs.extra_ns;
+        std::int64_t latest_ns = INT64_MIN;
+        if (needs.other != npos) {
+            latest_ns = ops_[needs.other].end_ns + needs.after_other_ns;
+            op_ = needs.other;
+        } else {
+            op_ = npos;
+        }
+        path_kind kind = path_kind::other_stream;
+        if (needs.previous != npos) {
+            const gpu_op& previous = ops_[needs.previous];
+            const std::int64_t ns =
+                (needs.beside_previous ? previous.start_ns : previous.end_ns) + needs.after_previous_ns;
+            if (ns > latest_ns) {
+                latest_ns = ns;
+                op_ = needs.previous;
+                kind = path_kind::next_operation;
+            }
+        }
+        if (const std::uint32_t launch = graph_.launch_of(index); launch != npos) {
+            const host_event& call = events_[launch];
+            const std::int64_t from_ns = needs.from_return ? call.end_ns : call.start_ns;
+            if (from_ns + needs.after_launch_ns > latest_ns) {
+                add(std::min(from_ns, ready_ns), path_kind::launch_latency, launch, index);
+                op_ = npos;
+                event_ = launch;
+                side_ = needs.from_return ? side::end : side::begin;
+                return;
+            }
+        }
+        if (op_ != npos) add(std::min(ops_[op_].end_ns, ready_ns), kind, npos, index);
+    }
+
+    // The path was at now_ns_, and comes from `from_ns`.
+    void add(std::int64_t from_ns, path_kind kind, std::uint32_t event, std::uint32_t op) {
+        from_ns = std::max(from_ns, run_->start_ns);
+        if (from_ns >= now_ns_) return;
+        pieces_.push_back({from_ns, now_ns_, kind, event, op});
+        now_ns_ = from_ns;
+    }
+
+    const dependency_graph& graph_;
+    const std::vector<host_event>& events_;
+    const std::vector<gpu_op>& ops_;
+    const step_run* run_ = nullptr;
+    std::uint32_t event_ = npos;  // where the path is: at a side of this event, or at the end of this operation
+    std::uint32_t op_ = npos;
+    side side_ = side::begin;
+    std::int64_t now_ns_ = 0;
+    std::vector<path_piece> pieces_;
+};
+
+}  // namespace
+
+std::string_view to_string(path_kind kind) noexcept {
+    switch (kind) {
+        case path_kind::host_code:
+            return "host code";
+        case path_kind::call:
+            return "CUDA call";
+        case path_kind::hand_over:
+            return "hand-over between threads";
+        case path_kind::launch_latency:
+            return "launch latency";
+        case path_kind::operation:
+            return "GPU operation";
+        case path_kind::next_operation:
+            return "kernel to kernel";
+        case path_kind::other_stream:
+            return "another stream";
+        case path_kind::wait_return:
+            return "return from a wait";
+        case path_kind::not_explained:
+            break;
+    }
+    return "not explained";
+}
+
+std::vector<path_piece> critical_path(const dependency_graph& graph) { return path_finder(graph).find(); }
+
+}  // namespace prof

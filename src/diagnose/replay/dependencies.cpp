@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/replay/dependencies.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/breakdown/idle_causes.hpp"
+#include "base/near_search.hpp"
+#include "base/statistics.hpp"
+#include "timeline/windows.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::int64_t clock_tolerance_ns = 1'000;  // by which the clocks of host and GPU may differ
+// Above this a call that launches was held up, and an operation waited for another stream.
+constexpr std::int64_t held_up_ns = 20'000;
+constexpr std::int64_t longest_hand_over_ns = 10'000;  // from an operation's end to one of another stream that needs it
+// A GPU's queue holds about 1,024 launches. A launch waits only if the operation for which it waits is far ahead.
+constexpr std::uint32_t least_queue = 500;
+constexpr std::size_t most_looked_at = 512;
+constexpr std::size_t most_samples = 100'000;
+
+std::int32_t narrow(std::int64_t ns) noexcept {
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(ns, INT32_MIN, INT32_MAX));
+}
+
+std::int64_t median_or(std::vector<std::int64_t> values, std::int64_t otherwise) {
+    return values.empty() ? otherwise : static_cast<std::int64_t>(median(std::move(values)));
+}
+
+}  // namespace
+
+dependency_graph::dependency_graph(const timeline& data, const attribution& att, const whole_steps& steps)
+    : data_(&data) {
+    find_runs(steps);
+    add_events(steps);
+    hand_over(att);
+    order_ops();
+    find_waits();
+    measure_work();
+    measure_usual();
+    find_needs();
+}
+
+void dependency_graph::find_runs(const whole_steps& steps) {
+    has_steps_ = !steps.steps.empty();
+    steps_ = steps.steps;
+    if (!has_steps_) {
+        for (const timeline_window& window : data_->windows) {
+            if (window.end_ns > window.start_ns) steps_.push_back({window.start_ns, window.end_ns, false, 0});
+        }
+    }
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+        const bool goes_on =
+            has_steps_ && !runs_.empty() &&
+            window_at(data_->windows, runs_.back().start_ns) == window_at(data_->windows, steps_[i].start_ns);
+        if (!goes_on) runs_.push_back({.start_ns = steps_[i].start_ns, .first_step = i});
+        runs_.back().end_ns = steps_[i].end_ns;
+        ++runs_.back().steps;
+    }
+}
+
+void dependency_graph::add_events(const whole_steps& steps) {
+    std::vector<std::pair<std::int64_t, std::size_t>> boundaries;  // and the run that ends there, or SIZE_MAX
+    if (has_steps_ && steps.thread != npos) {
+        for (const whole_step& step : steps_) boundaries.emplace_back(step.start_ns, SIZE_MAX);
+        for (std::size_t i = 0; i < runs_.size(); ++i) boundaries.emplace_back(runs_[i].end_ns, i);
+        std::stable_sort(boundaries.begin(), boundaries.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+    }
+    std::vector<std::uint32_t> latest(data_->threads.size(), npos);
+    const auto add = [&](host_event event) {
+        event.before = std::exchange(latest[event.thread], static_cast<std::uint32_t>(events_.size()));
+        events_.push_back(event);
+    };
+    auto boundary = boundaries.begin();
+    const auto add_boundaries = [&](std::int64_t until_ns) {
+        for (; boundary != boundaries.end() && boundary->first <= until_ns; ++boundary) {
+            if (boundary->second != SIZE_MAX) {
+                runs_[boundary->second].last_event = static_cast<std::uint32_t>(events_.size());
+            }
+            std::int64_t ns = boundary->first;
+            // A boundary inside a call would be one after it.
+            if (const std::uint32_t before = latest[steps.thread]; before != npos)
+                ns = std::max(ns, events_[before].end_ns);
+            add({.start_ns = ns, .end_ns = ns, .thread = steps.thread});
+        }
+    };
+    events_.reserve(data_->api_calls.size() + boundaries.size());
+    event_of_call_.assign(data_->api_calls.size(), npos);
+    for (std::uint32_t i = 0; i < data_->api_calls.size(); ++i) {
+        const timeline_api_call& call = data_->api_calls[i];
+        add_boundaries(call.start_ns);
+        const std::uint32_t before = latest[call.thread];
+        if (before != npos && call.start_ns < events_[before].end_ns) {  // inside another call
+            event_of_call_[i] = before;
+            continue;
+        }
+        event_of_call_[i] = static_cast<std::uint32_t>(events_.size());
+        add({.start_ns = call.start_ns,
+             .end_ns = std::max(call.start_ns, call.end_ns),
+             .call = i,
+             .thread = call.thread});
+    }
+    add_boundaries(INT64_MAX);
+}
+
+// Threads whose operations were adopted work for another thread: for the one that adopted most.
+void dependency_graph::hand_over(const attribution& att) {
+    homes_.resize(data_->threads.size());
+    std::iota(homes_.begin(), homes_.end(), 0U);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> adopted;  // thread and home → operations
+    for (std::size_t op = 0; op < data_->ops.size(); ++op) {
+        if (att.adopted[op] == 0 || att.adopted_open[op] == npos || data_->ops[op].launch == npos) continue;
+        const auto base = static_cast<std::uint32_t>(data_->open_nodes.size());
+        const std::uint32_t node = att.adopted_open[op];
+        const open_node& head = node < base ? data_->open_nodes[node] : att.extra_nodes[node - base];
+        ++adopted[{data_->api_calls[data_->ops[op].launch].thread, data_->ranges[head.range].thread}];
+    }
+    if (adopted.empty()) return;
+    std::vector<std::uint64_t> most(data_->threads.size(), 0);
+    for (const auto& [threads, ops] : adopted) {
+        if (threads.first == threads.second || ops <= most[threads.first]) continue;
+        most[threads.first] = ops;
+        homes_[threads.first] = threads.second;
+    }
+    std::vector<std::vector<std::uint32_t>> of_thread(data_->threads.size());
+    for (std::uint32_t i = 0; i < events_.size(); ++i) of_thread[events_[i].thread].push_back(i);
+    for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) {
+        if (homes_[thread] == thread) continue;
+        const std::vector<std::uint32_t>& there = of_thread[homes_[thread]];
+        std::size_t hint = 0;
+        std::size_t latest_gap = SIZE_MAX;
+        for (const std::uint32_t index : of_thread[thread]) {
+            host_event& event = events_[index];
+            hint = partition_point_near(there.size(), hint,
+                                        [&](std::size_t at) { return events_[there[at]].start_ns <= event.start_ns; });
+            const bool fits = hint > 0 && events_[there[hint - 1]].end_ns <= event.start_ns && hint < there.size() &&
+                              events_[there[hint]].start_ns >= event.end_ns;
+            if (!fits) {
+                latest_gap = SIZE_MAX;
+                continue;
+            }
+            if (std::exchange(latest_gap, hint) != hint) {
+                event.before = there[hint - 1];
+                event.is_handed_over = true;
+            }
+            host_event& next = events_[there[hint]];
+            if (!next.is_handed_over || event.end_ns > events_[next.before].end_ns) next.before = index;
+            next.is_handed_over = true;
+        }
+    }
+}
+
+void dependency_graph::order_ops() {
+    order_.resize(data_->ops.size());
+    std::iota(order_.begin(), order_.end(), 0U);
+    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return moment_of(a) < moment_of(b); };
+    if (!std::is_sorted(order_.begin(), order_.end(), earlier)) {
+        std::stable_sort(order_.begin(), order_.end(), earlier);
+    }
+}
+
+std::int64_t dependency_graph::moment_of(std::uint32_t op) const noexcept {
+    const std::uint32_t launch = launch_of(op);
+    const std::int64_t start_ns = data_->ops[op].start_ns;
+    return launch == npos ? start_ns : std::max(start_ns, events_[launch].start_ns);
+}
+
+void dependency_graph::find_waits() {
+    std::size_t hint = 0;
+    for (host_event& event : events_) {
+        if (event.call != npos) event.waits_for = waited_for(event, hint);
+    }
+}
+
+std::uint32_t dependency_graph::waited_for(const host_event& event, std::size_t& hint) const {
+    const timeline_api_call& call = data_->api_calls[event.call];
+    const std::uint32_t own = call.op_count == 0 ? npos : data_->ops_by_launch[call.first_op];
+    if (own != npos && data_->ops[own].kind == op_kind::memcpy) {
+        const std::int64_t end_ns = data_->ops[own].end_ns;
+        if (end_ns > event.start_ns && end_ns <= event.end_ns + clock_tolerance_ns) return own;
+    }
+    if (waits(call.kind)) return ended_by(event, hint);
+    if (own == npos || event.end_ns - event.start_ns <= held_up_ns) return npos;
+    const std::uint32_t ended = ended_by(event, hint);
+    return ended != npos && own > ended && own - ended >= least_queue ? ended : npos;
+}
+
+// The latest operation to end during the call, among those launched before it.
+std::uint32_t dependency_graph::ended_by(const host_event& event, std::size_t& hint) const {
+    const std::vector<gpu_op>& ops = data_->ops;
+    hint = partition_point_near(ops.size(), hint, [&](std::size_t op) { return ops[op].start_ns < event.end_ns; });
+    std::uint32_t found = npos;
+    for (std::size_t back = 1; back <= std::min(hint, most_looked_at); ++back) {
+        const gpu_op& op = ops[hint - back];
+        if (op.end_ns <= event.start_ns || op.end_ns > event.end_ns + clock_tolerance_ns) continue;
+        if (op.launch != npos && data_->api_calls[op.launch].start_ns >= event.start_ns) continue;
+        if (found == npos || op.end_ns > ops[found].end_ns) found = static_cast<std::uint32_t>(hint - back);
+    }
+    return found;
+}
+
+// A function takes as long as its shortest call.
+void dependency_graph::measure_work() {
+    std::unordered_map<std::uint64_t, std::int64_t> shortest;
+    const auto function = [&](const host_event& event) {
+        const timeline_api_call& call = data_->api_calls[event.call];
+        return std::uint64_t{static_cast<std::uint16_t>(call.domain)} << 32 | call.cbid;
+    };
+    for (const host_event& event : events_) {
+        if (event.call == npos || event.end_ns == event.start_ns) continue;
+        const auto [found, is_new] = shortest.try_emplace(function(event), event.end_ns - event.start_ns);
+        if (!is_new) found->second = std::min(found->second, event.end_ns - event.start_ns);
+    }
+    for (host_event& event : events_) {
+        const std::int64_t length_ns = event.end_ns - event.start_ns;
+        const bool is_wait = event.waits_for != npos;
+        constexpr std::int64_t usual_call_ns = 10'000;  // if every call of the function waited
+        event.work_ns = narrow(is_wait ? std::min({length_ns, shortest[function(event)], usual_call_ns}) : length_ns);
+    }
+}
+
+void dependency_graph::measure_usual() {
+    std::vector<std::int64_t> launches;
+    std::vector<std::int64_t> nexts;
+    std::vector<std::uint32_t> latest(data_->places.size(), npos);
+    for (const std::uint32_t index : order_) {
+        const gpu_op& op = data_->ops[index];
+        const std::uint32_t previous = std::exchange(latest[op.place], index);
+        const std::uint32_t launch = launch_of(index);
+        if (previous == npos || launch == npos || op.graph_node != npos) continue;
+        const std::int64_t free_ns = data_->ops[previous].end_ns;
+        const std::int64_t called_ns = events_[launch].start_ns;
+        if (op.start_ns - free_ns > held_up_ns && op.start_ns - called_ns <= latency_ns) {
+            if (launches.size() < most_samples) launches.push_back(op.start_ns - called_ns);
+        } else if (free_ns - called_ns > held_up_ns && op.start_ns >= free_ns && op.start_ns - free_ns <= held_up_ns) {
+            if (nexts.size() < most_samples) nexts.push_back(op.start_ns - free_ns);
+        }
+    }
+    usual_launch_ns_ = median_or(std::move(launches), usual_launch_ns_);
+    usual_next_ns_ = median_or(std::move(nexts), usual_next_ns_);
+}
+
+void dependency_graph::find_needs() {
+    ops_.resize(data_->ops.size());
+    std::vector<std::uint32_t> latest(data_->places.size(), npos);
+    for (std::size_t position = 0; position < order_.size(); ++position) {
+        const std::uint32_t index = order_[position];
+        const gpu_op& op = data_->ops[index];
+        op_needs& needs = ops_[index];
+        needs.previous = latest[op.place];
+        if (needs.previous == npos || op.end_ns >= data_->ops[needs.previous].end_ns) latest[op.place] = index;
+        // How long after each it began; INT64_MAX: there is no such.
+        std::int64_t after_previous_ns = INT64_MAX;
+        if (needs.previous != npos) {
+            const gpu_op& previous = data_->ops[needs.previous];
+            needs.beside_previous = op.start_ns < previous.end_ns - clock_tolerance_ns;
+            after_previous_ns = op.start_ns - (needs.beside_previous ? previous.start_ns : previous.end_ns);
+            needs.after_previous_ns = narrow(std::min(after_previous_ns, usual_next_ns_));
+        }
+        std::int64_t after_launch_ns = INT64_MAX;
+        if (const std::uint32_t launch = launch_of(index); launch != npos) {
+            const host_event& call = events_[launch];
+            needs.from_return = call.end_ns - call.start_ns > held_up_ns && op.start_ns >= call.end_ns;
+            after_launch_ns = op.start_ns - (needs.from_return ? call.end_ns : call.start_ns);
+            needs.after_launch_ns = narrow(std::min(after_launch_ns, needs.from_return ? 0 : usual_launch_ns_));
+        }
+        const bool was_queued = after_launch_ns - after_previous_ns > held_up_ns;
+        const std::int64_t soon_ns = std::max<std::int64_t>(3 * usual_next_ns_, 3'000);
+        if (needs.beside_previous || after_previous_ns <= soon_ns || (was_queued && after_previous_ns <= latency_ns)) {
+            needs.after_previous_ns = narrow(after_previous_ns);
+        } else if (after_launch_ns <= latency_ns) {
+            needs.after_launch_ns = narrow(after_launch_ns);
+        } else if ((needs.other = elsewhere(position)) != npos) {
+            needs.after_other_ns = narrow(op.start_ns - data_->ops[needs.other].end_ns);
+        } else {
+            std::int64_t ready_ns = INT64_MIN;
+            if (after_previous_ns != INT64_MAX) ready_ns = op.start_ns - after_previous_ns + needs.after_previous_ns;
+            if (after_launch_ns != INT64_MAX) {
+                ready_ns = std::max(ready_ns, op.start_ns - after_launch_ns + needs.after_launch_ns);
+            }
+            if (ready_ns != INT64_MIN) needs.extra_ns = op.start_ns - ready_ns;
+        }
+    }
+}
+
+// The operation of another stream that ended last before this one began.
+std::uint32_t dependency_graph::elsewhere(std::size_t position) const {
+    const gpu_op& op = data_->ops[order_[position]];
+    std::uint32_t found = npos;
+    for (std::size_t back = 1; back <= std::min(position, most_looked_at); ++back) {
+        const std::uint32_t index = order_[position - back];
+        const gpu_op& other = data_->ops[index];
+        if (other.place == op.place || other.end_ns > op.start_ns) continue;
+        if (op.start_ns - other.end_ns > longest_hand_over_ns) continue;
+        if (found == npos || other.end_ns > data_->ops[found].end_ns) found = index;
+    }
+    return found;
+}
+
+}  // namespace prof

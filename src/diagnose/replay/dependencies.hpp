@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waited for what in the steps of a capture: a graph whose nodes are calls of CUDA and GPU operations. replay.hpp
+// computes from it how long the steps would take if some of it were shorter. docs/reference/replay.md describes the
+// model and its limits.
+//
+// - A call begins a fixed time after the call before it on its thread. A thread that works for another (autograd's)
+//   begins after the call before it there; the other thread goes on after the last call that works for it.
+// - A call that waits ends a fixed time after the operation for which it waited, and not before its own work is done.
+// - An operation begins a fixed time after its launch, after the operation before it in its stream, and after one of
+//   another stream for which it seems to have waited; after the latest of them.
+//
+// Events between streams are not recorded. An operation seems to wait for another stream if it was launched, its own
+// stream was free, and an operation elsewhere ended just before it began.
+//
+// Times are nanoseconds in the timeline's clock. Immutable; any thread may read it. Cost: linear in the calls and
+// operations, with a search among the operations for each call that waits; memory 48 bytes a call and 32 an operation.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/whole_steps.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// A call of CUDA that is inside no other call, or the beginning or end of a step.
+struct host_event {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;         // ≥ start_ns
+    std::uint32_t call = npos;       // index into api_calls; npos: the boundary of a step
+    std::uint32_t before = npos;     // the event after whose end it begins; of another thread, if handed over
+    std::uint32_t waits_for = npos;  // the operation for whose end it waits; index into ops
+    std::uint32_t thread = npos;
+    std::int32_t work_ns = 0;  // how long it takes if it does not wait; ≤ its length
+    bool is_handed_over = false;
+};
+
+// What an operation waits for before it begins. It begins `extra_ns` after the latest of what is there.
+struct op_needs {
+    std::uint32_t previous = npos;  // the operation before it in its stream
+    std::uint32_t other = npos;     // an operation of another stream
+    std::int32_t after_launch_ns = 0;
+    std::int32_t after_previous_ns = 0;
+    std::int32_t after_other_ns = 0;
+    bool beside_previous = false;  // the two overlap: after_previous_ns counts from the start of the other one
+    bool from_return = false;      // after_launch_ns counts from the return of the launch
+    std::int64_t extra_ns = 0;     // it began so much later, for a reason that was not recorded
+};
+
+// Steps that follow each other, in one window.
+struct step_run {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::size_t first_step = 0;  // index into steps
+    std::size_t steps = 0;
+    std::uint32_t last_event = npos;  // the boundary with which it ends; npos: no thread has the steps
+};
+
+class dependency_graph {
+public:
+    // The arguments must outlive it. `steps`: those that matter; if there are none, all of each window is one.
+    dependency_graph(const timeline& data, const attribution& att, const whole_steps& steps);
+
+    const timeline& data() const noexcept { return *data_; }
+    const std::vector<host_event>& events() const noexcept { return events_; }  // by start_ns
+    const std::vector<op_needs>& ops() const noexcept { return ops_; }          // as timeline::ops
+    // Indices of operations, such that each comes after what it needs.
+    const std::vector<std::uint32_t>& order() const noexcept { return order_; }
+    // The event of a launch; npos: its launch is not known.
+    std::uint32_t launch_of(std::uint32_t op) const noexcept {
+        const std::uint32_t call = data_->ops[op].launch;
+        return call == npos ? npos : event_of_call_[call];
+    }
+    // The earliest moment at which the operation can be considered, in recorded time.
+    std::int64_t moment_of(std::uint32_t op) const noexcept;
+    // The thread for which a thread works; itself, if for none.
+    std::uint32_t home_of(std::uint32_t thread) const noexcept { return homes_[thread]; }
+    const std::vector<step_run>& runs() const noexcept { return runs_; }
+    const std::vector<whole_step>& steps() const noexcept { return steps_; }
+    bool has_steps() const noexcept { return has_steps_; }
+    std::size_t step_count() const noexcept { return steps_.size(); }
+
+    // The usual time from a launch to its operation on a free GPU, and between two operations of a stream.
+    std::int64_t usual_launch_ns() const noexcept { return usual_launch_ns_; }
+    std::int64_t usual_next_ns() const noexcept { return usual_next_ns_; }
+
+private:
+    void find_runs(const whole_steps& steps);
+    void add_events(const whole_steps& steps);
+    void hand_over(const attribution& att);
+    void find_waits();
+    void measure_work();
+    void order_ops();
+    void measure_usual();
+    void find_needs();
+    std::uint32_t waited_for(const host_event& event, std::size_t& hint) const;
+    std::uint32_t ended_by(const host_event& event, std::size_t& hint) const;
+    std::uint32_t elsewhere(std::size_t position) const;
+
+    const timeline* data_;
+    bool has_steps_ = false;
+    std::vector<whole_step> steps_;
+    std::vector<step_run> runs_;
+    std::vector<std::uint32_t> homes_;  // by thread
+    std::vector<host_event> events_;
+    std::vector<std::uint32_t> event_of_call_;
+    std::vector<op_needs> ops_;
+    std::vector<std::uint32_t> order_;
+    std::int64_t usual_launch_ns_ = 5'000;
+    std::int64_t usual_next_ns_ = 1'000;
+};
+
+}  // namespace prof

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/replay/replay.hpp"
+
+#include <algorithm>
+
+namespace prof {
+namespace {
+
+constexpr std::int64_t not_yet = INT64_MIN;
+
+// The changes of one kind, asked for in any order; mostly in ascending order.
+template <typename TChange, std::uint32_t TChange::*Index>
+class change_cursor {
+public:
+    explicit change_cursor(const std::vector<TChange>& changes) : changes_(&changes) {}
+
+    const TChange* of(std::uint32_t index) {
+        while (next_ < changes_->size() && (*changes_)[next_].*Index < index) ++next_;
+        while (next_ > 0 && (next_ == changes_->size() || (*changes_)[next_].*Index > index)) --next_;
+        if (next_ < changes_->size() && (*changes_)[next_].*Index < index) ++next_;
+        return next_ < changes_->size() && (*changes_)[next_].*Index == index ? &(*changes_)[next_] : nullptr;
+    }
+
+private:
+    const std::vector<TChange>* changes_;
+    std::size_t next_ = 0;
+};
+
+class replay {
+public:
+    replay(const dependency_graph& graph, const replay_changes& changes)
+        : graph_(graph),
+          events_(graph.events()),
+          ops_(graph.data().ops),
+          change_of_begin_(changes.events),
+          change_of_end_(changes.events),
+          change_of_op_(changes.ops),
+          begins_ns_(events_.size(), not_yet),
+          ends_ns_(events_.size(), not_yet),
+          op_ends_ns_(ops_.size(), not_yet) {}
+
+    std::int64_t run() {
+        std::int64_t total_ns = 0;
+        std::size_t position = 0;
+        for (const step_run& run : graph_.runs()) {
+            run_ = &run;
+            last_ns_ = run.start_ns;
+            position = play_until(position, run.end_ns);
+            if (run.last_event != npos) {
+                last_ns_ = std::max(last_ns_, begin_of(run.last_event));
+            } else if (!graph_.has_steps()) {
+                // Of a window its end counts only as far as something happened there.
+                last_ns_ = std::max(last_ns_, latest_end());
+            }
+            total_ns += last_ns_ - run.start_ns;
+        }
+        return total_ns;
+    }
+
+private:
+    // Operations before the run are as recorded; those after its end are left for the next run.
+    std::size_t play_until(std::size_t position, std::int64_t end_ns) {
+        const std::vector<std::uint32_t>& order = graph_.order();
+        for (; position < order.size(); ++position) {
+            const std::uint32_t op = order[position];
+            const std::uint32_t launch = graph_.launch_of(op);
+            const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
+            if (launch == npos && called_ns >= end_ns) break;
+            if (launch != npos && called_ns >= end_ns && graph_.moment_of(op) >= end_ns) {
+                // Operations are in order of their start: one that was launched in the run may still follow.
+                if (is_past(position, end_ns)) break;
+                continue;
+            }
+            enter_until(graph_.moment_of(op), launch);
+            play(op, called_ns);
+        }
+        enter_until(end_ns, run_->last_event);
+        return position;
+    }
+
+    // Whether no operation from `position` on was launched before `end_ns`: the next ones in order were not.
+    bool is_past(std::size_t position, std::int64_t end_ns) const {
+        constexpr std::size_t looked_at = 4'096;
+        const std::vector<std::uint32_t>& order = graph_.order();
+        for (std::size_t i = position; i < std::min(order.size(), position + looked_at); ++i) {
+            const std::uint32_t launch = graph_.launch_of(order[i]);
+            if (launch != npos && events_[launch].start_ns < end_ns) return false;
+        }
+        return true;
+    }
+
+    void enter_until(std::int64_t ns, std::uint32_t at_least) {
+        while (next_event_ < events_.size() &&
+               (events_[next_event_].start_ns <= ns || (at_least != npos && next_event_ <= at_least))) {
+            enter(next_event_++);
+        }
+    }
+
+    bool is_in_run(std::int64_t recorded_ns) const noexcept { return recorded_ns >= run_->start_ns; }
+
+    void enter(std::uint32_t index) {
+        const host_event& event = events_[index];
+        begins_ns_[index] = event.start_ns;
+        if (!is_in_run(event.start_ns) || event.before == npos) return;
+        const host_event& before = events_[event.before];
+        if (!is_in_run(before.start_ns)) return;
+        std::int64_t gap_ns = event.start_ns - before.end_ns;
+        if (const event_change* const change = change_of_begin_.of(index)) {
+            gap_ns = std::max<std::int64_t>(gap_ns - change->gap_less_ns, 0);
+        }
+        begins_ns_[index] = end_of(event.before) + gap_ns;
+    }
+
+    std::int64_t begin_of(std::uint32_t index) const noexcept { return begins_ns_[index]; }
+
+    // Not known before all operations are for which it may wait, and so not when it begins.
+    std::int64_t end_of(std::uint32_t index) {
+        if (ends_ns_[index] != not_yet) return ends_ns_[index];
+        const host_event& event = events_[index];
+        if (!is_in_run(event.start_ns)) return ends_ns_[index] = event.end_ns;
+        std::int64_t work_ns = event.work_ns;
+        bool waits = event.waits_for != npos && op_ends_ns_[event.waits_for] != not_yet;
+        if (const event_change* const change = change_of_end_.of(index)) {
+            work_ns = std::max<std::int64_t>(work_ns - change->work_less_ns, 0);
+            waits = waits && change->waits;
+        }
+        std::int64_t end_ns = begins_ns_[index] + work_ns;
+        if (waits) {
+            end_ns = std::max(end_ns, op_ends_ns_[event.waits_for] + event.end_ns - ops_[event.waits_for].end_ns);
+        }
+        return ends_ns_[index] = end_ns;
+    }
+
+    void play(std::uint32_t index, std::int64_t called_ns) {
+        const gpu_op& op = ops_[index];
+        if (!is_in_run(called_ns)) {
+            op_ends_ns_[index] = op.end_ns;
+            return;
+        }
+        const op_needs& needs = graph_.ops()[index];
+        std::int64_t length_ns = op.end_ns - op.start_ns;
+        const op_change* const change = change_of_op_.of(index);
+        if (change != nullptr) length_ns = change->is_gone ? 0 : std::max<std::int64_t>(length_ns - change->less_ns, 0);
+        std::int64_t start_ns = not_yet;
+        if (needs.previous != npos && op_ends_ns_[needs.previous] != not_yet) {
+            start_ns = op_ends_ns_[needs.previous];
+            if (change != nullptr && change->is_gone) {
+                op_ends_ns_[index] = start_ns;
+                return;
+            }
+            if (needs.beside_previous) start_ns -= ops_[needs.previous].end_ns - ops_[needs.previous].start_ns;
+            start_ns += needs.after_previous_ns;
+        }
+        if (const std::uint32_t launch = graph_.launch_of(index); launch != npos) {
+            const std::int64_t from_ns = needs.from_return ? end_of(launch) : begin_of(launch);
+            start_ns = std::max(start_ns, from_ns + needs.after_launch_ns);
+        }
+        if (needs.other != npos && op_ends_ns_[needs.other] != not_yet) {
+            start_ns = std::max(start_ns, op_ends_ns_[needs.other] + needs.after_other_ns);
+        }
+        if (start_ns == not_yet) start_ns = op.start_ns;
+        op_ends_ns_[index] = start_ns + needs.extra_ns + length_ns;
+        last_ns_ = std::max(last_ns_, op_ends_ns_[index]);
+    }
+
+    std::int64_t latest_end() {
+        std::int64_t latest_ns = run_->start_ns;
+        std::vector<bool> seen(graph_.data().threads.size());
+        for (std::size_t i = next_event_; i > 0; --i) {
+            const auto index = static_cast<std::uint32_t>(i - 1);
+            if (!is_in_run(events_[index].start_ns)) break;
+            if (seen[events_[index].thread]) continue;
+            seen[events_[index].thread] = true;
+            latest_ns = std::max(latest_ns, end_of(index));
+        }
+        return latest_ns;
+    }
+
+    const dependency_graph& graph_;
+    const std::vector<host_event>& events_;
+    const std::vector<gpu_op>& ops_;
+    change_cursor<event_change, &event_change::event> change_of_begin_;
+    change_cursor<event_change, &event_change::event> change_of_end_;
+    change_cursor<op_change, &op_change::op> change_of_op_;
+    std::vector<std::int64_t> begins_ns_;   // by event
+    std::vector<std::int64_t> ends_ns_;     // by event
+    std::vector<std::int64_t> op_ends_ns_;  // by operation
+    const step_run* run_ = nullptr;
+    std::int64_t last_ns_ = 0;  // the latest end of an operation of the run
+    std::uint32_t next_event_ = 0;
+};
+
+}  // namespace
+
+void replay_changes::normalize() {
+    std::stable_sort(events.begin(), events.end(),
+                     [](const event_change& a, const event_change& b) { return a.event < b.event; });
+    std::size_t kept = 0;
+    for (const event_change& change : events) {
+        if (kept > 0 && events[kept - 1].event == change.event) {
+            event_change& into = events[kept - 1];
+            into.gap_less_ns += change.gap_less_ns;
+            into.work_less_ns += change.work_less_ns;
+            into.waits = into.waits && change.waits;
+        } else {
+            events[kept++] = change;
+        }
+    }
+    events.resize(kept);
+    std::stable_sort(ops.begin(), ops.end(), [](const op_change& a, const op_change& b) { return a.op < b.op; });
+    kept = 0;
+    for (const op_change& change : ops) {
+        if (kept > 0 && ops[kept - 1].op == change.op) {
+            ops[kept - 1].less_ns += change.less_ns;
+            ops[kept - 1].is_gone = ops[kept - 1].is_gone || change.is_gone;
+        } else {
+            ops[kept++] = change;
+        }
+    }
+    ops.resize(kept);
+}
+
+void replay_changes::add(const replay_changes& other) {
+    events.insert(events.end(), other.events.begin(), other.events.end());
+    ops.insert(ops.end(), other.ops.begin(), other.ops.end());
+}
+
+std::int64_t replayed_ns(const dependency_graph& graph, const replay_changes& changes) {
+    return replay(graph, changes).run();
+}
+
+}  // namespace prof

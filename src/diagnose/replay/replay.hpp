@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computes again how long the steps of a capture take, with some of their work made shorter. Without changes the result
+// is the recorded time, exactly. Pure functions of a dependency_graph; linear in its calls and operations, memory
+// 16 bytes a call and 8 an operation while it runs.
+//
+// The method is that of Daydream (Zhu et al., USENIX ATC 2020): a what-if question is a change of the recorded graph of
+// dependencies, and the answer is its new length.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "diagnose/replay/dependencies.hpp"
+
+namespace prof {
+
+// What becomes of a call and of the time before it. Each time is cut by so much, and not below 0.
+struct event_change {
+    std::uint32_t event = 0;
+    std::int64_t gap_less_ns = 0;   // between the event before it and this one
+    std::int64_t work_less_ns = 0;  // the call itself, without waiting
+    bool waits = true;              // whether it still waits
+};
+
+struct op_change {
+    std::uint32_t op = 0;
+    std::int64_t less_ns = 0;  // it is so much shorter
+    // It takes no part in its stream: what waited for it waits for the operation before it.
+    bool is_gone = false;
+};
+
+struct replay_changes {
+    std::vector<event_change> events;  // by event; each once
+    std::vector<op_change> ops;        // by op; each once
+
+    bool is_empty() const noexcept { return events.empty() && ops.empty(); }
+    // Sorts; several changes of one thing add up.
+    void normalize();
+    // REQUIRES: normalize() afterwards.
+    void add(const replay_changes& other);
+};
+
+// The length of all runs of steps: each from its beginning to its end on the host, or to the end of the last operation
+// that was launched in it, if that is later. REQUIRES: `changes` is normalized.
+std::int64_t replayed_ns(const dependency_graph& graph, const replay_changes& changes = {});
+
+}  // namespace prof

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for calls that allocate and free memory of the GPU in the steps. Some of them wait for all of the GPU's work,
+// as cudaFree does: PyTorch's empty_cache(), or an allocator that was out of memory.
+#include "diagnose/rules/rule.hpp"
+
+namespace prof {
+namespace {
+
+std::vector<suspect> find_allocation(const rule_input& input) {
+    return host_suspects(
+        input, [](const host_group& group) { return group.cause == idle_cause::allocating; },
+        [&](const host_group& group) { return input.call(group) + ", in " + input.place(group.place); });
+}
+
+std::vector<std::string> advise_allocation(const rule_input& input) {
+    std::vector<std::string> out;
+    if (input.used.has_torch) {
+        out.emplace_back(
+            "PyTorch: no torch.cuda.empty_cache() in the loop; batches of one shape; "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation");
+    }
+    if (input.used.has_jax) {
+        out.emplace_back("JAX: leave XLA_PYTHON_CLIENT_PREALLOCATE on");
+    }
+    out.emplace_back("CUDA: allocate before the loop, or cudaMallocAsync from a pool with a release threshold");
+    return out;
+}
+
+}  // namespace
+
+const rule allocation_rule{
+    .name = "allocation",
+    .purpose = "memory is allocated or freed in the steps",
+    .needs = activity::allocations,
+    .trust = confidence::high,
+    .suspects = find_allocation,
+    .title = "memory is allocated or freed in the steps",
+    .is_one_cause = false,
+    .bound = "as if the memory were there",
+    .advice = advise_allocation,
+};
+
+}  // namespace prof

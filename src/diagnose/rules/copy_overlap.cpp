@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for copies between page-locked memory and the GPU, or between GPUs, that computing waits for although they
+// could run beside it in a stream of their own.
+#include "diagnose/rules/rule.hpp"
+
+namespace prof {
+namespace {
+
+std::vector<suspect> find_copy_overlap(const rule_input& input) {
+    return gpu_suspects(input, [](const gpu_group& group) {
+        return group.use == gpu_use::copy && !group.is_pageable && group.tally.total_ns > 0;
+    });
+}
+
+std::vector<std::string> advise_copy_overlap(const rule_input& input) {
+    std::vector<std::string> out;
+    if (input.used.has_torch) {
+        out.emplace_back(
+            "PyTorch: copy the next batch in a side stream (torch.cuda.Stream, record_stream) while this one computes");
+    }
+    if (input.used.has_jax) {
+        out.emplace_back("JAX: jax.device_put the next batch before the step returns");
+    }
+    out.emplace_back("CUDA: cudaMemcpyAsync in another stream, and cudaStreamWaitEvent before the data is used");
+    return out;
+}
+
+}  // namespace
+
+const rule copy_overlap_rule{
+    .name = "copy_overlap",
+    .purpose = "copies that run while the GPU could compute",
+    .needs = activity::copies,
+    .trust = confidence::medium,
+    .suspects = find_copy_overlap,
+    .title = "computing waits for copies",
+    .is_one_cause = false,
+    .bound = "as if they ran beside computing, in a stream of their own",
+    .advice = advise_copy_overlap,
+};
+
+}  // namespace prof

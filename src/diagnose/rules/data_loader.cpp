@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for time in which the program waits for its data loader: the phase `data`, and what PyTorch names there.
+// TensorBoard's plugin for PyTorch called it DataLoader time, and XProf the input pipeline.
+#include "diagnose/rules/rule.hpp"
+
+namespace prof {
+namespace {
+
+std::vector<suspect> find_data_loader(const rule_input& input) {
+    return host_suspects(
+        input, [](const host_group& group) { return group.cause == idle_cause::loader; },
+        [&](const host_group& group) { return "data loader, in " + input.place(group.place); });
+}
+
+std::vector<std::string> advise_data_loader(const rule_input& input) {
+    std::vector<std::string> out;
+    if (input.used.has_torch) {
+        out.emplace_back(
+            "PyTorch: DataLoader(num_workers=…, prefetch_factor=…, persistent_workers=True); move work from the "
+            "dataset to before training");
+    }
+    if (input.used.has_jax) {
+        out.emplace_back(
+            "JAX: prefetch batches to the GPU while it computes (a queue of jax.device_put in a thread, or grain, "
+            "tf.data)");
+    }
+    out.emplace_back("Any: prepare the next batch in another thread or process while the GPU computes this one");
+    return out;
+}
+
+}  // namespace
+
+const rule data_loader_rule{
+    .name = "data_loader",
+    .purpose = "the program waits for its data loader",
+    .needs = activity::launches,
+    .trust = confidence::high,
+    .suspects = find_data_loader,
+    .title = "the program waits for its data loader",
+    .is_one_cause = true,
+    .bound = "as if the next batch were always ready",
+    .advice = advise_data_loader,
+};
+
+}  // namespace prof

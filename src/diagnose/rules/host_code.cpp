@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for long stretches in which the host runs code of its own while the GPU has no work left: Python between the
+// launches, a lock, input and output. The place is the range in which it is.
+#include "diagnose/rules/rule.hpp"
+
+namespace prof {
+namespace {
+
+std::vector<suspect> find_host_code(const rule_input& input) {
+    return host_suspects(
+        input,
+        [&](const host_group& group) { return group.cause == idle_cause::host_code && !input.is_scattered(group); },
+        [&](const host_group& group) { return "host code, in " + input.place(group.place); });
+}
+
+std::vector<std::string> advise_host_code(const rule_input& /*input*/) {
+    std::vector<std::string> out;
+    out.emplace_back(
+        "Move it out of the step, into another thread or process, or let it run while the GPU computes (launch first, "
+        "then log, save and prepare)");
+    out.emplace_back(
+        "A range around parts of it (PROF_RANGE, torch.cuda.nvtx.range) shows which part it is; py-spy shows the "
+        "lines");
+    return out;
+}
+
+}  // namespace
+
+const rule host_code_rule{
+    .name = "host_code",
+    .purpose = "the host runs other code while the GPU has nothing to do",
+    .needs = activity::launches,
+    .trust = confidence::high,
+    .suspects = find_host_code,
+    .title = "the host runs other code",
+    .is_one_cause = false,
+    .bound = "as if that code took no time",
+    .advice = advise_host_code,
+};
+
+}  // namespace prof

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for copies to the GPU from pageable memory: the host waits while the driver copies through a buffer of its own,
+// at a fraction of the bus' rate.
+#include "diagnose/rules/rule.hpp"
+
+#include <algorithm>
+
+namespace prof {
+namespace {
+
+// The copies of these calls take as long as at this rate (bytes a nanosecond); at 0: no time.
+void add_faster_copies(const rule_input& input, double rate, suspect& to) {
+    for (const event_change& change : to.changes.events) {
+        const std::uint32_t call = input.graph.events()[change.event].call;
+        const timeline_api_call& of = input.data.api_calls[call];
+        for (std::uint32_t i = 0; i < of.op_count; ++i) {
+            const std::uint32_t op = input.data.ops_by_launch[of.first_op + i];
+            const gpu_op& copy = input.data.ops[op];
+            if (copy.kind != op_kind::memcpy) continue;
+            if (rate <= 0) {
+                to.changes.ops.push_back({.op = op, .is_gone = true});
+                continue;
+            }
+            const double bytes = static_cast<double>(input.data.transfers[copy.detail].bytes);
+            const std::int64_t less_ns = copy.end_ns - copy.start_ns - static_cast<std::int64_t>(bytes / rate);
+            if (less_ns > 0) to.changes.ops.push_back({.op = op, .less_ns = less_ns});
+        }
+    }
+    to.changes.normalize();
+}
+
+std::vector<suspect> find_pageable_copies(const rule_input& input) {
+    std::vector<suspect> out = host_suspects(
+        input,
+        [&](const host_group& group) {
+            return group.cause == idle_cause::pageable_copy && group.direction != copy_direction::to_host &&
+                   !input.is_in_pieces(group);
+        },
+        [&](const host_group& group) { return input.call(group) + ", in " + input.place(group.place); });
+    const double rate = pinned_rate(input.data, copy_direction::to_device);
+    for (suspect& each : out) add_faster_copies(input, rate, each);
+    return out;
+}
+
+std::vector<std::string> advise_pageable_copies(const rule_input& input) {
+    std::vector<std::string> out;
+    if (input.used.has_torch) {
+        out.emplace_back("PyTorch: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True)");
+    }
+    if (input.used.has_jax) {
+        out.emplace_back("JAX: jax.device_put the next batch while this one computes");
+    }
+    out.emplace_back("CUDA: cudaMallocHost or cudaHostRegister, then cudaMemcpyAsync");
+    return out;
+}
+
+}  // namespace
+
+const rule pageable_copies_rule{
+    .name = "pageable_copies",
+    .purpose = "copies from pageable memory hold up the host and are slow",
+    .needs = activity::copies,
+    .trust = confidence::medium,
+    .suspects = find_pageable_copies,
+    .title = "copies from pageable memory",
+    .is_one_cause = false,
+    .bound =
+        "as if the memory were page-locked and the copy asynchronous; without a page-locked copy to measure, as if it "
+        "took no time",
+    .advice = advise_pageable_copies,
+};
+
+}  // namespace prof

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for matrix products in FP32 that do not use the matrix units, on a GPU whose peak rates are known
+// (analysis/mfu/peaks.hpp).
+#include "diagnose/rules/rule.hpp"
+
+namespace prof {
+namespace {
+
+std::vector<suspect> find_precision(const rule_input& input) {
+    return gpu_suspects(
+        input, [](const gpu_group& group) { return group.use == gpu_use::fp32_matrices && !group.changes.is_empty(); });
+}
+
+std::vector<std::string> advise_precision(const rule_input& input) {
+    std::vector<std::string> out;
+    if (input.used.has_torch) {
+        out.emplace_back(
+            "PyTorch: torch.set_float32_matmul_precision(\"high\"), or torch.autocast(\"cuda\", dtype=torch.bfloat16)");
+    }
+    if (input.used.has_jax) {
+        out.emplace_back("JAX: jax_default_matmul_precision, or bfloat16 parameters");
+    }
+    out.emplace_back("cuBLAS: CUBLAS_COMPUTE_32F_FAST_TF32");
+    return out;
+}
+
+}  // namespace
+
+const rule precision_rule{
+    .name = "precision",
+    .purpose = "matrix products in FP32 that do not use the matrix units",
+    .needs = activity::kernels,
+    .trust = confidence::low,
+    .suspects = find_precision,
+    .title = "matrix products run in FP32",
+    .is_one_cause = true,
+    .bound = "as if they ran in TF32 at the GPU's peak rates; results differ in their last digits",
+    .advice = advise_precision,
+};
+
+}  // namespace prof

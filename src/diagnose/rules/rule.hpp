@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rule of the diagnosis is. Each has a file of its own in this folder, and a row in rules.cpp.
+//
+// A rule chooses groups of host or GPU time that have one root cause, and says what they are and what may help. It
+// computes no price: diagnosis.cpp replays the steps without the groups. A group belongs to one rule, so that no time
+// is counted twice.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/breakdown/code_places.hpp"
+#include "diagnose/diagnosis.hpp"
+#include "diagnose/gpu_time.hpp"
+#include "diagnose/host_time.hpp"
+#include "diagnose/replay/dependencies.hpp"
+#include "record/activities.hpp"
+
+namespace prof {
+
+// What the recorded program is written with; advice differs.
+struct frameworks {
+    bool has_torch = false;
+    bool has_jax = false;
+};
+
+struct rule_input {
+    const timeline& data;
+    const dependency_graph& graph;
+    const code_places& where;
+    const std::vector<host_group>& host;
+    const std::vector<gpu_group>& gpu;
+    frameworks used{};
+    std::function<std::string(api_domain, std::uint32_t)> call_name{};
+
+    std::uint64_t steps() const noexcept { return graph.step_count(); }
+    // "forward/loss"; "no range".
+    std::string place(std::uint32_t number) const;
+    // "cudaStreamSynchronize"; "aten::item, cudaStreamSynchronize", if an operator of PyTorch's makes the call.
+    std::string call(const host_group& group) const;
+    // Small copies in one direction at one place, at least least_pieces of them in a step.
+    bool is_in_pieces(const host_group& group) const noexcept;
+    // Host code that is many short stretches rather than few long ones: it is what launching costs there.
+    bool is_scattered(const host_group& group) const noexcept;
+};
+inline constexpr std::uint64_t least_pieces = 16;
+inline constexpr std::uint64_t small_copy_bytes = 65'536;  // CUDA handles pageable copies up to this size differently
+inline constexpr std::uint64_t least_scattered = 5;        // stretches in a step
+inline constexpr std::int64_t scattered_ns = 300'000;      // their mean length, at most
+
+// A place with the flaw.
+struct suspect {
+    std::string what{};
+    step_tally tally{};
+    replay_changes changes{};
+};
+
+struct rule {
+    std::string_view name;
+    std::string_view purpose;
+    activity needs;  // what must have been recorded
+    confidence trust;
+    std::vector<suspect> (*suspects)(const rule_input& input);
+    // "the host waits for the GPU": a finding's title without its place.
+    std::string_view title;
+    bool is_one_cause;       // all places have one root cause, and are one finding
+    std::string_view bound;  // what its price leaves out
+    std::vector<std::string> (*advice)(const rule_input& input);
+};
+
+// A suspect for each group of host time that `is_meant` accepts.
+template <typename TIsMeant, typename TWhat>
+std::vector<suspect> host_suspects(const rule_input& input, TIsMeant&& is_meant, TWhat&& what) {
+    std::vector<suspect> out;
+    for (const host_group& group : input.host) {
+        if (is_meant(group)) out.push_back({what(group), group.tally, group.changes});
+    }
+    return out;
+}
+
+template <typename TIsMeant>
+std::vector<suspect> gpu_suspects(const rule_input& input, TIsMeant&& is_meant) {
+    std::vector<suspect> out;
+    for (const gpu_group& group : input.gpu) {
+        if (is_meant(group)) out.push_back({group.name, group.tally, group.changes});
+    }
+    return out;
+}
+
+std::span<const rule> all_rules() noexcept;
+
+// A file each.
+extern const rule data_loader_rule;
+extern const rule synchronization_rule;
+extern const rule pageable_copies_rule;
+extern const rule blocking_copies_rule;
+extern const rule small_copies_rule;
+extern const rule allocation_rule;
+extern const rule compilation_rule;
+extern const rule host_code_rule;
+extern const rule launch_bound_rule;
+extern const rule communication_rule;
+extern const rule copy_overlap_rule;
+extern const rule precision_rule;
+
+}  // namespace prof

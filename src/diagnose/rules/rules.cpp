@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules in their order, and what they have in common.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "diagnose/rules/rule.hpp"
+
+namespace prof {
+
+std::string rule_input::place(std::uint32_t number) const {
+    return number == 0 ? std::string("no range") : where.path(number);
+}
+
+std::string rule_input::call(const host_group& group) const {
+    if (group.call == npos) return {};
+    const timeline_api_call& of = data.api_calls[group.call];
+    std::string name = call_name ? call_name(of.domain, of.cbid) : std::string();
+    if (name.empty()) name = "a call";
+    const std::string_view op = data.name(group.op_name);
+    return op.find("::") == std::string_view::npos ? name : fmt::format("{} in {}", op, name);
+}
+
+bool rule_input::is_in_pieces(const host_group& group) const noexcept {
+    if (group.direction != copy_direction::to_device && group.direction != copy_direction::to_host) return false;
+    const std::uint64_t count = group.tally.count;
+    return count >= least_pieces * steps() && group.bytes / count < small_copy_bytes;
+}
+
+bool rule_input::is_scattered(const host_group& group) const noexcept {
+    const std::uint64_t count = group.tally.count;
+    return count >= least_scattered * steps() &&
+           group.tally.total_ns / static_cast<std::int64_t>(count) <= scattered_ns;
+}
+
+std::span<const rule> all_rules() noexcept {
+    static const std::array rules{data_loader_rule,  synchronization_rule, pageable_copies_rule, blocking_copies_rule,
+                                  small_copies_rule, allocation_rule,      compilation_rule,     host_code_rule,
+                                  launch_bound_rule, communication_rule,   copy_overlap_rule,    precision_rule};
+    return rules;
+}
+
+}  // namespace prof

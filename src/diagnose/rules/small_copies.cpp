@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for data that is copied in many small pieces: each costs a call and a start on the GPU, whatever its size.
+#include "diagnose/rules/rule.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace prof {
+namespace {
+
+// All copies of a step but the first are gone: their calls, the time before each, and their operations.
+void merge_copies(const rule_input& input, suspect& of) {
+    replay_changes merged;
+    std::int64_t step_end_ns = INT64_MIN;
+    std::size_t step = 0;
+    for (event_change change : of.changes.events) {
+        const host_event& event = input.graph.events()[change.event];
+        if (event.start_ns >= step_end_ns) {  // the first one of a step
+            const std::vector<whole_step>& steps = input.graph.steps();
+            while (step < steps.size() && steps[step].end_ns <= event.start_ns) ++step;
+            if (step == steps.size()) break;
+            step_end_ns = steps[step].end_ns;
+            continue;
+        }
+        change.work_less_ns = event.work_ns;
+        change.waits = false;
+        if (event.before != npos) {
+            const std::int64_t gap_ns = event.start_ns - input.graph.events()[event.before].end_ns;
+            if (gap_ns <= launch_bound_ns) change.gap_less_ns = gap_ns;
+        }
+        const timeline_api_call& call = input.data.api_calls[event.call];
+        for (std::uint32_t i = 0; i < call.op_count; ++i) {
+            merged.ops.push_back({.op = input.data.ops_by_launch[call.first_op + i], .is_gone = true});
+        }
+        merged.events.push_back(change);
+    }
+    merged.normalize();
+    of.changes = std::move(merged);
+}
+
+std::vector<suspect> find_small_copies(const rule_input& input) {
+    std::vector<suspect> out = host_suspects(
+        input, [&](const host_group& group) { return input.is_in_pieces(group); },
+        [&](const host_group& group) {
+            return fmt::format("{} copies of {} bytes a step, in {}", group.tally.count / input.steps(),
+                               group.bytes / group.tally.count, input.place(group.place));
+        });
+    for (suspect& each : out) merge_copies(input, each);
+    return out;
+}
+
+std::vector<std::string> advise_small_copies(const rule_input& input) {
+    std::vector<std::string> out;
+    if (input.used.has_torch) {
+        out.emplace_back(
+            "PyTorch: build one tensor on the host and copy it once; torch.tensor(list) instead of many; foreach "
+            "operators");
+    }
+    out.emplace_back("CUDA: pack the values into one page-locked buffer, or cudaMemcpyBatchAsync");
+    return out;
+}
+
+}  // namespace
+
+const rule small_copies_rule{
+    .name = "small_copies",
+    .purpose = "many small copies instead of one",
+    .needs = activity::copies,
+    .trust = confidence::medium,
+    .suspects = find_small_copies,
+    .title = "data is copied in small pieces",
+    .is_one_cause = true,
+    .bound = "as if each step had one such copy, and the others took no time",
+    .advice = advise_small_copies,
+};
+
+}  // namespace prof

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for calls in which the host waits for the GPU: synchronizing calls, and copies to the host whose value the
+// program needs at once (.item(), printing, a boolean mask). They cost what the GPU lacks in work afterwards, not what
+// the host waits: a wait for a GPU that has enough work gains nothing.
+#include "diagnose/rules/rule.hpp"
+
+namespace prof {
+namespace {
+
+std::vector<suspect> find_synchronization(const rule_input& input) {
+    return host_suspects(
+        input,
+        [&](const host_group& group) {
+            const bool copies_back =
+                group.direction == copy_direction::to_host &&
+                (group.cause == idle_cause::pageable_copy || group.cause == idle_cause::blocking_copy) &&
+                !input.is_in_pieces(group);
+            return group.cause == idle_cause::waiting || copies_back;
+        },
+        [&](const host_group& group) { return input.call(group) + ", in " + input.place(group.place); });
+}
+
+std::vector<std::string> advise_synchronization(const rule_input& input) {
+    std::vector<std::string> out;
+    if (input.used.has_torch) {
+        out.emplace_back(
+            "PyTorch: no .item(), .cpu(), float(tensor), print(tensor) or boolean mask in the step; keep sums on the "
+            "GPU and read them every N steps");
+    }
+    if (input.used.has_torch) {
+        out.emplace_back("PyTorch: torch.cuda.set_sync_debug_mode(\"warn\") names the lines");
+    }
+    if (input.used.has_jax) {
+        out.emplace_back(
+            "JAX: no float(x), print(x) or block_until_ready() in the step; read metrics some steps later");
+    }
+    out.emplace_back(
+        "CUDA: wait for an event of an earlier step (cudaEventSynchronize) instead of cudaDeviceSynchronize");
+    return out;
+}
+
+}  // namespace
+
+const rule synchronization_rule{
+    .name = "synchronization",
+    .purpose = "the host waits for the GPU, and has nothing queued afterwards",
+    .needs = activity::waits,
+    .trust = confidence::high,
+    .suspects = find_synchronization,
+    .title = "the host waits for the GPU",
+    .is_one_cause = false,
+    .bound = "as if the host went on at once and needed no value from the GPU",
+    .advice = advise_synchronization,
+};
+
+}  // namespace prof
