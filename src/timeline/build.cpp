@@ -80,6 +80,11 @@ std::uint32_t thread_of(const timeline& data, std::uint64_t uid) {
     return static_cast<std::uint32_t>(found - data.threads.begin());
 }
 
+void take_multiplications(timeline& out, matrix_calls& found) {
+    out.multiplications = std::move(found);
+    for (matrix_call& call : out.multiplications.list) call.thread = thread_of(out, call.thread);
+}
+
 void take_devices(timeline& out, const std::vector<device_record>& devices) {
     std::map<std::uint32_t, device_record> by_index;
     for (const device_record& device : devices) by_index[device.device] = device;
@@ -228,6 +233,7 @@ timeline build_timeline(capture_contents contents) {
     take_threads(out, contents);
     take_labels(out, contents.labels);
     take_devices(out, contents.devices);
+    take_multiplications(out, contents.multiplications);
 
     place_open(contents);
     const survey found = survey_runs(contents.runs);

@@ -21,6 +21,7 @@
 #include "record/gpu_record.hpp"
 #include "record/label.hpp"
 #include "timeline/gpu_work.hpp"
+#include "timeline/matrix_calls.hpp"
 #include "timeline/record_run.hpp"
 
 namespace prof {
@@ -41,6 +42,7 @@ struct capture_contents : gpu_records {
     // The key frame with which the capture begins, if the part before it was trimmed; and the number of key frames.
     std::optional<format::key_frame_entry> begins;
     std::uint64_t key_frames = 0;
+    matrix_calls multiplications;  // with the threads' uids in place of their indexes
     capture_damage damage;
     std::vector<std::string> warnings;  // become timeline_quality::damage and ::notes
     std::vector<std::string> notes;

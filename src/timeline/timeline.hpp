@@ -22,6 +22,7 @@
 #include "record/drop.hpp"
 #include "record/gpu_record.hpp"
 #include "record/record.hpp"
+#include "timeline/matrix_calls.hpp"
 
 namespace prof {
 
@@ -257,6 +258,7 @@ struct timeline {
     std::vector<capture_begin> capture_begins;  // by time_ns; also while nothing was recorded
     std::vector<device_record> devices;
     std::vector<timeline_window> windows;  // by start_ns; at least one
+    matrix_calls multiplications;          // of a trace of torch.profiler; a part of a timeline has none
     timeline_quality quality;
     std::int64_t start_ns = 0;  // the capture's first and last moment
     std::int64_t end_ns = 0;

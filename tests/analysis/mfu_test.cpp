@@ -152,7 +152,8 @@ TEST_F(Mfu, GivesNoNumberRatherThanAWrongOne) {
     };
     const char* const half = "nvjet_sm90_hsh_256x128_64x4";
     EXPECT_EQ(reason(half, "NVIDIA H200", std::nullopt),
-              "the FLOPs of a step are not declared (--flops-per-step N, or the program's counter flops_per_step)");
+              "the FLOPs of a step are not declared (--flops-per-step N, or the program's counter flops_per_step); "
+              "shapes were not recorded: a trace of torch.profiler with record_shapes=True has them");
     EXPECT_EQ(reason(half, "NVIDIA X1", 1e9), "no peak is known for NVIDIA X1");
     EXPECT_EQ(reason(half, "NVIDIA H100 PCIe", 1e9),
               "NVIDIA H100 PCIe has 132 of 114 multiprocessors here (MIG, or another variant)");

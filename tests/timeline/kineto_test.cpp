@@ -79,6 +79,38 @@ protected:
     const test::scratch_directory folder_;
 };
 
+// Of operators that multiply matrices alone, each distinct list of arguments once; odd ones do no harm.
+TEST_F(Kineto, ShapesOfMultiplications) {
+    const std::string shapes =
+        R"("Input Dims": [[2, 3], [3, 4], []], "Input type": ["c10::Half", "c10::Half", "Scalar"],
+        "Concrete Inputs": ["", "", "1"])";
+    const timeline data = load(trace({
+        host("cpu_op", "aten::mm", "10", "5", shapes),
+        host("cpu_op", "aten::relu", "16", "1", R"("Input Dims": [[2, 3]])"),
+        host("cpu_op", "aten::mm", "20", "5.5", shapes, 2),
+        host("cpu_op", "aten::bmm", "30", "5",
+             R"("Input Dims": [[[2, 3], [4]], [1, -2], [1,1,1,1,1,1,1,1,1], 7, ["x"]])"),
+        host("cpu_op", "aten::mm", "40", "5"),
+        host("user_annotation", "aten::mm", "50", "5", shapes),
+    }));
+    const matrix_calls& found = data.multiplications;
+    ASSERT_EQ(found.list.size(), 4U);
+    ASSERT_EQ(found.arguments.size(), 3U);
+    const matrix_call& third = found.list[1];
+    EXPECT_EQ(third.arguments, found.list[0].arguments);
+    EXPECT_EQ(data.threads[third.thread].tid, 2U);
+    EXPECT_EQ(third.end_ns - third.start_ns, 5'500);
+    EXPECT_EQ(third.start_ns - found.list[0].start_ns, 10'000);
+    const operator_argument half{.type = "c10::Half", .dims = {2, 3}};
+    EXPECT_EQ(found.arguments[0].op, matrix_operator::mm);
+    EXPECT_EQ(found.arguments[0].list[0], half);
+    EXPECT_EQ(found.arguments[0].list[2], (operator_argument{.type = "Scalar", .value = "1"}));
+    std::vector<std::vector<std::int64_t>> odd;
+    for (const operator_argument& argument : found.arguments[1].list) odd.push_back(argument.dims);
+    EXPECT_EQ(odd, (std::vector<std::vector<std::int64_t>>{{-1}, {-1}, {-1}, {}, {-1}}));
+    EXPECT_TRUE(found.arguments[2].list.empty());
+}
+
 TEST_F(Kineto, MicrosecondsBecomeExactNanoseconds) {
     EXPECT_EQ(nanoseconds("4784592445156.325"), 4784592445156325);
     EXPECT_EQ(nanoseconds("1712195495519695"), 1712195495519695000) << "a double would lose its last digits";

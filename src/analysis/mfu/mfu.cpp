@@ -56,6 +56,14 @@ void find_gpu(mfu_figures& out, const timeline& data) {
     if (names.size() == 1 && known == out.gpus) out.gpu = *names.begin();
 }
 
+constexpr std::string_view quantized =
+    "some kernels multiply quantized matrices (FP8, INT8 or FP4), which have another peak";
+constexpr std::string_view sparse = "some kernels multiply sparse matrices, which have another peak";
+
+std::string unknown_sums(const mfu_figures& of) {
+    return fmt::format("some FP16 kernels may accumulate in FP16, which doubles the peak of {}", of.gpu);
+}
+
 // Why this GPU has no peak; "": it has.
 std::string no_peak(mfu_figures& out, const timeline& data) {
     if (out.gpu.empty()) return "the GPU's name is not known, or the GPUs differ";
@@ -77,9 +85,9 @@ std::string no_type(mfu_figures& out, const matrix_times& times) {
     if (times.matrix_ns == 0) return "no kernel that multiplies matrices was recognised";
     const auto of = [&](matrix_type type) { return times.by_type_ns[static_cast<std::size_t>(type)]; };
     if (of(matrix_type::fp8) + of(matrix_type::int8) + of(matrix_type::fp4) != 0) {
-        return "some kernels multiply quantized matrices (FP8, INT8 or FP4), which have another peak";
+        return std::string(quantized);
     }
-    if (times.sparse_ns != 0) return "some kernels multiply sparse matrices, which have another peak";
+    if (times.sparse_ns != 0) return std::string(sparse);
     const auto largest = std::max_element(times.by_type_ns.begin(), times.by_type_ns.end());
     out.type = static_cast<matrix_type>(largest - times.by_type_ns.begin());
     out.type_share = share(*largest, times.matrix_ns);
@@ -107,17 +115,107 @@ void find_peak(mfu_figures& out, const timeline& data) {
         return;
     }
     if (out.type == matrix_type::fp16 && out.peak->is_half_by_accumulation && times.fp16_of_unknown_sums_ns != 0) {
-        out.reason = fmt::format("some FP16 kernels may accumulate in FP16, which doubles the peak of {}", out.gpu);
+        out.reason = unknown_sums(out);
         return;
     }
     out.peak_flops = tflops * 1e12 * out.gpus;
 }
 
+// Why the operations that shapes tell have no peak; "": they have. Those of each type count by its own peak, so that
+// types may be mixed. `ideal_s`: the time that they take at the peaks.
+std::string no_peak_by_type(const mfu_figures& of, double& ideal_s) {
+    const shape_flops& shapes = of.shapes;
+    const auto in = [&](matrix_type type) { return shapes.by_type[static_cast<std::size_t>(type)]; };
+    if (in(matrix_type::fp8) + in(matrix_type::int8) + in(matrix_type::fp4) != 0) return std::string(quantized);
+    if (shapes.has_sparse) return std::string(sparse);
+    if (in(matrix_type::unknown) > (1 - least_share) * shapes.flops) {
+        return fmt::format("the type in which {:.0f} % of the FLOPs were multiplied is not known",
+                           100 * in(matrix_type::unknown) / shapes.flops);
+    }
+    for (std::size_t i = 0; i < matrix_types; ++i) {
+        const auto type = static_cast<matrix_type>(i);
+        if (in(type) == 0 || type == matrix_type::unknown) continue;
+        const double tflops = of.peak->tflops(type);
+        if (tflops == 0) return fmt::format("no {} peak is known for {}", to_string(type), of.gpu);
+        ideal_s += in(type) / (tflops * 1e12 * of.gpus);
+    }
+    if (of.peak->is_half_by_accumulation && shapes.has_unknown_sums) return unknown_sums(of);
+    return {};
+}
+
+std::string above_peak(double flops, double used) {
+    return fmt::format(
+        "{:.3g} FLOPs a step would be {:.0f} % of the peak: they are not those of one step of this process", flops,
+        100 * used);
+}
+
+// Why no shape is known.
+std::string no_shapes(const timeline& data) {
+    constexpr std::string_view where = "a trace of torch.profiler with record_shapes=True has them";
+    if (data.property("trace").empty()) return fmt::format("shapes were not recorded: {}", where);
+    if (data.multiplications.list.empty()) return "no operator of PyTorch multiplies matrices in the trace";
+    return fmt::format("the trace has no shapes: {}", where);
+}
+
+// Steps of the same FLOPs count with the median length, others with their mean length.
+void use_shapes(mfu_figures& out, const timeline& data, const step_figures& steps) {
+    const shape_flops& shapes = out.shapes;
+    if (!shapes.has_shapes) {
+        out.shape_reason = no_shapes(data);
+        return;
+    }
+    if (shapes.flops == 0) {
+        out.shape_reason = fmt::format("no multiplication of known shape put work on a GPU in these steps{}",
+                                       shapes.unknown == 0 ? "" : fmt::format(", and {} of unknown", shapes.unknown));
+        return;
+    }
+    const auto count = static_cast<double>(shapes.steps);
+    const double step_s = (shapes.differs ? static_cast<double>(steps.host_ns) / count : out.step_ns) * 1e-9;
+    out.shape_flops_per_s = shapes.flops / count / step_s;
+    out.shape_reason = no_peak(out, data);
+    if (!out.shape_reason.empty()) return;
+    double ideal_s = 0;
+    out.shape_reason = no_peak_by_type(out, ideal_s);
+    if (!out.shape_reason.empty()) return;
+    const double used = ideal_s / count / step_s;
+    if (used > 1) {
+        out.shape_reason = above_peak(shapes.flops / count, used);
+    } else {
+        out.shape_mfu = used;
+    }
+}
+
+void use_declared(mfu_figures& out) {
+    out.flops_per_s = *out.flops_per_step / (out.step_ns * 1e-9);
+    if (!out.peak_flops) return;
+    const double used = *out.flops_per_s / *out.peak_flops;
+    if (used > 1) {
+        out.reason = above_peak(*out.flops_per_step, used);
+    } else {
+        out.mfu = used;
+    }
+}
+
+void use_shapes_alone(mfu_figures& out) {
+    if (out.shapes.flops != 0) {
+        out.flops_per_step = out.shapes.flops / static_cast<double>(out.shapes.steps);
+        out.flops_source = "the shapes of its multiplications";
+        out.flops_per_s = out.shape_flops_per_s;
+        out.mfu = out.shape_mfu;
+        out.reason = out.shape_reason;
+        return;
+    }
+    out.reason =
+        fmt::format("the FLOPs of a step are not declared (--flops-per-step N, or the program's counter {}); {}",
+                    flops_counter, out.shape_reason);
+}
+
 }  // namespace
 
-mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>& steps,
-                        std::optional<double> declared) {
+mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>& steps, std::optional<double> declared,
+                        const shape_flops& shapes) {
     mfu_figures out;
+    out.shapes = shapes;
     if (steps) {
         out.steps = steps->steps;
         out.step_ns = steps->host_median_ns;
@@ -126,6 +224,7 @@ mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>&
     find_peak(out, data);
     const counter_mean counted = read_counter(data, flops_counter);
     out.flops_per_step = declared ? declared : counted.mean();
+    out.is_declared = out.flops_per_step.has_value();
     if (declared) {
         out.flops_source = "given by --flops-per-step";
     } else if (out.flops_per_step) {
@@ -141,21 +240,8 @@ mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>&
     };
     out.samples_per_s = rate(read_counter(data, samples_counter).mean());
     out.tokens_per_s = rate(read_counter(data, tokens_counter).mean());
-    out.flops_per_s = rate(out.flops_per_step);
-    if (!out.flops_per_s) {
-        out.reason = fmt::format(
-            "the FLOPs of a step are not declared (--flops-per-step N, or the program's counter {})", flops_counter);
-        return out;
-    }
-    if (!out.peak_flops) return out;
-    const double used = *out.flops_per_s / *out.peak_flops;
-    if (used > 1) {
-        out.reason = fmt::format(
-            "{:.3g} FLOPs a step would be {:.0f} % of the peak: they are not those of one step of this process",
-            *out.flops_per_step, 100 * used);
-        return out;
-    }
-    out.mfu = used;
+    use_shapes(out, data, *steps);
+    out.is_declared ? use_declared(out) : use_shapes_alone(out);
     return out;
 }
 

@@ -3,8 +3,9 @@
 // step's length times the dense peak of the GPUs for the type in which the matrices are multiplied (Chowdhery et al.,
 // PaLM, 2022, appendix B). Pure functions of a timeline; linear in its operations and marks.
 //
-// The program or the user declares the operations of a step: recomputed ones do not count. No figure rather than a
-// wrong one: the reason is given where there is none.
+// The program or the user declares the operations of a step: recomputed ones do not count. Beside that, or in its place
+// where nothing is declared, stand those of the multiplications that a trace recorded with their shapes: what ran,
+// recomputed ones included. No figure rather than a wrong one: the reason is given where there is none.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "analysis/mfu/peaks.hpp"
+#include "analysis/mfu/shape_flops.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "timeline/timeline.hpp"
 
@@ -41,9 +43,16 @@ struct mfu_figures {
     std::optional<double> peak_flops{};  // of all GPUs for the type
     std::optional<double> mfu{};         // 0 to 1
     std::string reason{};                // why there is no mfu; a sentence without full stop
+
+    bool is_declared = false;  // flops_per_step; else it and what follows from it is by shapes, if there are any
+    shape_flops shapes{};
+    std::optional<double> shape_flops_per_s{};
+    std::optional<double> shape_mfu{};
+    std::string shape_reason{};  // why there is no shape_mfu
 };
 
-// `declared`: FLOPs of a step that the user gave; none: as the program's counter says.
-mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>& steps, std::optional<double> declared);
+// `declared`: FLOPs of a step that the user gave; none: as the program's counter says. `shapes`: of the same steps.
+mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>& steps, std::optional<double> declared,
+                        const shape_flops& shapes = {});
 
 }  // namespace prof

@@ -443,8 +443,7 @@ report_part gpu_projection_part(const projection& projected, std::optional<step_
     return out;
 }
 
-// Of a part the whole steps in it; of single ranges there are no steps.
-static std::optional<step_figures> steps_of(const projected_timeline& shown, const report_input& input) {
+std::optional<step_figures> step_figures_of(const projected_timeline& shown, const report_input& input) {
     const selected_part* const part = input.selected;
     if (part == nullptr) return measure_steps(shown.data(), shown.att(), shown.step_function());
     if (part->has_ranges()) return {};
@@ -468,8 +467,8 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
     run_both(
         input.may_use_threads,
         [&] {
-            out = gpu_projection_part(project(shown.data(), shown.att(), input.projected), steps_of(shown, input),
-                                      for_people);
+            out = gpu_projection_part(project(shown.data(), shown.att(), input.projected),
+                                      step_figures_of(shown, input), for_people);
             out.no_range = largest_without_range(shown.data(), shown.att(), input);
             if (input.for_people && !out.no_range.empty()) out.reading_notes.push_back(no_range_note(out.no_range));
         },

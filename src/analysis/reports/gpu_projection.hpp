@@ -31,6 +31,9 @@ private:
     std::optional<attribution> made_;
 };
 
+// Of a part the figures of the whole steps in it; of single ranges there are none.
+std::optional<step_figures> step_figures_of(const projected_timeline& shown, const report_input& input);
+
 // Where the time of a step goes: of a part in the steps that lie in it, else in its times; not of single ranges, which
 // are no times.
 std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input);

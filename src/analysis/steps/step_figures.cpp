@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "analysis/steps/step_parts.hpp"
 #include "base/near_search.hpp"
@@ -97,6 +98,7 @@ std::optional<step_figures> measure_steps(const timeline& data, const attributio
     }
     out.host_median_ns = median(std::move(lengths_ns));
     step_meter(data, att, found).run(out);
+    out.whole = std::move(found.steps);
     return out;
 }
 

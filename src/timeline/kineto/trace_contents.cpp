@@ -217,6 +217,19 @@ void trace_contents::add_range(const trace_event& event) {
     item.value = payload.bits;
     item.flags = static_cast<std::uint8_t>(payload.type);
     thread.items.push_back(item);
+    if (event.args.multiplies) add_multiplication(event, item);
+}
+
+// Threads get their uids in the order in which they are found, from 1 on. REQUIRES: thread_at() was called for it.
+void trace_contents::add_multiplication(const trace_event& event, const trace_item& item) {
+    matrix_calls& to = out_.multiplications;
+    const auto [known, is_new] = argument_ids_.try_emplace({*event.args.multiplies, event.args.inputs},
+                                                           static_cast<std::uint32_t>(to.arguments.size()));
+    if (is_new) to.arguments.push_back(known->first);
+    to.list.push_back({.start_ns = item.start_ns,
+                       .end_ns = item.end_ns,
+                       .thread = static_cast<std::uint32_t>(latest_thread_ + 1),
+                       .arguments = known->second});
 }
 
 // A mark, a counter, or one end of a process-wide range.

@@ -44,6 +44,7 @@ private:
     void add_transfer(const trace_event& event);
     void add_call(const trace_event& event);
     void add_range(const trace_event& event);
+    void add_multiplication(const trace_event& event, const trace_item& item);
     bool has_span(const trace_event& event);
     host_thread& thread_at(const trace_place& place);
     std::uint32_t name_id(std::string_view text);
@@ -69,6 +70,7 @@ private:
     std::size_t latest_thread_ = 0;
     std::unordered_map<std::string, std::uint32_t> name_ids_;
     std::map<std::string, std::uint16_t, std::less<>> domains_;
+    std::map<operator_arguments, std::uint32_t> argument_ids_;
     std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::string>> thread_names_;
     std::map<std::int64_t, std::string> process_names_;
     std::map<std::string, std::uint64_t> unused_;  // events by category or phase

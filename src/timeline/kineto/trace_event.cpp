@@ -101,6 +101,45 @@ void take_time(json_scanner& in, std::optional<std::int64_t>& out) {
     out = nanoseconds(next == '"' ? in.string() : in.word());
 }
 
+// More arguments or dimensions than operators have, and longer values.
+constexpr std::size_t most_inputs = 32;
+constexpr std::size_t most_dims = 8;
+constexpr std::size_t longest_value = 64;
+
+// Calls `take_one` for each element of a list about the arguments of an operator that multiplies.
+template <typename TTake>
+void take_inputs(json_scanner& in, trace_args& out, TTake&& take_one) {
+    if (!out.multiplies || in.peek() != '[') return in.skip();
+    in.begin('[');
+    for (std::size_t i = 0; in.next_element(); ++i) {
+        if (i >= most_inputs) {
+            in.skip();
+            continue;
+        }
+        if (i >= out.inputs.size()) out.inputs.emplace_back();
+        take_one(out.inputs[i]);
+    }
+}
+
+// Of a list of tensors: one dimension of -1, which no tensor has.
+void take_dims(json_scanner& in, std::vector<std::int64_t>& out) {
+    if (in.peek() != '[') return in.skip();
+    in.begin('[');
+    bool is_odd = false;
+    while (in.next_element()) {
+        std::int64_t size = -1;
+        take(in, size);
+        is_odd = is_odd || size < 0 || out.size() >= most_dims;
+        if (!is_odd) out.push_back(size);
+    }
+    if (is_odd) out.assign(1, -1);
+}
+
+void take_value(json_scanner& in, std::string& out) {
+    take_scalar(in, out);
+    if (out.size() > longest_value) out.clear();
+}
+
 // A row of the profiler itself has a text; it stays -1.
 void take_row(json_scanner& in, std::int64_t& out) { take(in, out); }
 
@@ -145,6 +184,18 @@ const std::unordered_map<std::string_view, take_arg>& known_args() {
         {"value", [](json_scanner& in, trace_args& a) { take_scalar(in, a.payload); }},
         {"name", [](json_scanner& in, trace_args& a) { take_text(in, a.name); }},
         {"domain", [](json_scanner& in, trace_args& a) { take_text(in, a.domain); }},
+        {"Input Dims",
+         [](json_scanner& in, trace_args& a) {
+             take_inputs(in, a, [&](operator_argument& of) { take_dims(in, of.dims); });
+         }},
+        {"Input type",
+         [](json_scanner& in, trace_args& a) {
+             take_inputs(in, a, [&](operator_argument& of) { take_value(in, of.type); });
+         }},
+        {"Concrete Inputs",
+         [](json_scanner& in, trace_args& a) {
+             take_inputs(in, a, [&](operator_argument& of) { take_value(in, of.value); });
+         }},
         {"call", [](json_scanner& in, trace_args& a) { take_text(in, a.call); }},
         {"kernel", [](json_scanner& in, trace_args& a) { take_text(in, a.kernel); }},
     };
@@ -232,6 +283,7 @@ void read_event(json_scanner& in, trace_event& out) {
         } else if (key == "id") {
             take(in, out.id);
         } else if (key == "args") {
+            if (out.category == trace_category::cpu_op) out.args.multiplies = matrix_operator_of(out.name);
             read_args(in, out.args);
         } else {
             in.skip();

@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "timeline/kineto/json_scanner.hpp"
+#include "timeline/matrix_calls.hpp"
 
 namespace prof {
 
@@ -67,6 +69,9 @@ struct trace_args {
     std::string domain;
     std::string call;    // the driver's function, under the name of the runtime's
     std::string kernel;  // of a launch without a kernel
+    // Of an operator that multiplies matrices, if its name came before its arguments; of others nothing.
+    std::optional<matrix_operator> multiplies;
+    std::vector<operator_argument> inputs;
 };
 
 struct trace_event {

@@ -146,6 +146,10 @@ std::int64_t trace_contents::move_times(std::int64_t base_ns) {
             item.end_ns += by;
         }
     }
+    for (matrix_call& call : out_.multiplications.list) {
+        call.start_ns += by;
+        call.end_ns += by;
+    }
     if (last_step_on_gpu_ns_) *last_step_on_gpu_ns_ += by;
     return first + by;
 }
