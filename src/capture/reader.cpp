@@ -34,7 +34,7 @@ struct capture_reader::state {
 
     void read_header(const std::string& path);
     void start_over();
-    std::uint64_t payload_bytes_hint(format::chunk_type type);
+    bytes_by_type payload_bytes_hints();
     bool next_in_file(chunk& out);
     bool next_recovered(chunk& out);
     bool take(const format::chunk_header& found, chunk& out);
@@ -274,16 +274,18 @@ bool capture_reader::state::next_recovered(chunk& out) {
     return true;
 }
 
-std::uint64_t capture_reader::state::payload_bytes_hint(format::chunk_type type) {
-    std::uint64_t bytes = 0;
+bytes_by_type capture_reader::state::payload_bytes_hints() {
+    bytes_by_type out;
     format::chunk_header next;
     for (std::uint64_t at = file.skip_zeros(first_chunk); at < file.size();
          at += sizeof next + chunk_place(next.stored_bytes)) {
         const auto into = std::as_writable_bytes(std::span{&next, 1});
         if (file.read(at, into) < sizeof next || !chunk_header_in(into) || !has_possible_lengths(next)) break;
-        if (next.type == static_cast<std::uint32_t>(type)) bytes += next.raw_bytes;
+        const auto type = static_cast<format::chunk_type>(next.type);
+        if (is_known(type)) out[type] += next.raw_bytes;
     }
-    return std::min(bytes, 4 * file.size());
+    for (auto& [type, bytes] : out) bytes = std::min(bytes, 4 * file.size());
+    return out;
 }
 
 capture_reader::capture_reader(const std::string& path) : state_(std::make_unique<state>(path)) {
@@ -296,9 +298,7 @@ const format::file_header& capture_reader::header() const noexcept { return stat
 
 bool capture_reader::next(chunk& out) { return state_->next_in_file(out) || state_->next_recovered(out); }
 
-std::uint64_t capture_reader::payload_bytes_hint(format::chunk_type type) const {
-    return state_->payload_bytes_hint(type);
-}
+bytes_by_type capture_reader::payload_bytes_hints() const { return state_->payload_bytes_hints(); }
 
 bool capture_reader::read_again(const stored_payload& payload, std::span<std::byte> to) const noexcept {
     return state_->file.read(payload.offset, to) == payload.bytes && crc32_of(to) == payload.crc32;

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,6 +55,8 @@ struct capture_damage {
     std::string first;  // the first damage in one line, with its offset; empty if none
 };
 
+using bytes_by_type = std::map<format::chunk_type, std::uint64_t>;
+
 class capture_reader {
 public:
     // Throws prof::error if the file cannot be opened or does not begin like a capture of this version. Damage further
@@ -65,9 +68,10 @@ public:
 
     const format::file_header& header() const noexcept;
     bool next(chunk& out);  // false at the end
-    // The total payload bytes of all chunks of a type, according to the headers: a hint for reserving memory. It is
-    // wrong if the file is damaged, and at most four times the file's size. Reads the headers only.
-    std::uint64_t payload_bytes_hint(format::chunk_type type) const;
+    // The total payload bytes of all chunks of each type, according to the headers: a hint for reserving memory. It is
+    // wrong if the file is damaged, and at most four times the file's size. Types without chunks are left out. Reads
+    // the headers only.
+    bytes_by_type payload_bytes_hints() const;
     // Reads a payload once more, without disturbing next(). False if it is not in the file any more, or cannot be read.
     // REQUIRES: `to` has its size.
     bool read_again(const stored_payload& payload, std::span<std::byte> to) const noexcept;

@@ -149,10 +149,22 @@ bool leave_in_file(capture_contents& contents, const chunk& added) {
 // A smaller file is read faster than it pays.
 constexpr std::uint64_t least_bytes_for_thread = 4U << 20;
 
+// The number of records of the type, as the chunks' headers have it.
+template <typename TRecord>
+std::size_t count_of(const bytes_by_type& payloads) {
+    const auto found = payloads.find(gpu_chunk<TRecord>::chunk);
+    return found == payloads.end() ? 0 : found->second / sizeof(TRecord);
+}
+
+// Operations of the other types are appended to the kernels, so there is room for all of them.
 void reserve_work(capture_contents& contents, const capture_reader& reader) {
+    const bytes_by_type payloads = reader.payload_bytes_hints();
+    std::size_t all = 0;
     contents.work.for_each([&]<typename TRecord>(gpu_work_of<TRecord>& work) {
-        work.ops.reserve(reader.payload_bytes_hint(gpu_chunk<TRecord>::chunk) / sizeof(TRecord));
+        work.ops.reserve(count_of<TRecord>(payloads));
+        all += work.ops.capacity();
     });
+    contents.work.kernels.ops.reserve(all);
 }
 
 // `chunks`: the reader, or what reads it.
@@ -180,7 +192,7 @@ capture_contents read_with(capture_reader& reader, TChunks& chunks, capture_cont
 capture_contents read_contents(const std::string& path, progress_observer* progress) {
     capture_reader reader{path};
     capture_contents contents;
-    contents.kernels.reserve(reader.payload_bytes_hint(format::chunk_type::kernels) / sizeof(kernel_record));
+    contents.kernels.reserve(count_of<kernel_record>(reader.payload_bytes_hints()));
     return read_with(reader, reader, std::move(contents), progress, add_chunk);
 }
 

@@ -6,6 +6,34 @@
 
 namespace prof {
 
+void read_ahead::batch::clear() noexcept {
+    chunks_.clear();
+    used_ = 0;
+}
+
+bool read_ahead::batch::is_full() const noexcept {
+    constexpr std::size_t words = (256U << 10) / sizeof(std::uint64_t);
+    constexpr std::size_t most_chunks = 1024;
+    return used_ >= words || chunks_.size() == most_chunks;
+}
+
+void read_ahead::batch::add(const chunk& added, std::uint64_t read_bytes) {
+    const std::size_t bytes = added.payload.size();
+    const std::size_t end = used_ + (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+    if (end > words_.size()) words_.resize(end);
+    if (bytes != 0) std::memcpy(words_.data() + used_, added.payload.data(), bytes);
+    chunks_.push_back({added, used_, bytes, read_bytes});
+    chunks_.back().what.payload = {};
+    used_ = end;
+}
+
+chunk read_ahead::batch::at(std::size_t index) const {
+    const held_chunk& held = chunks_[index];
+    chunk out = held.what;
+    out.payload = std::as_bytes(std::span{words_}.subspan(held.first)).first(held.bytes);
+    return out;
+}
+
 read_ahead::read_ahead(capture_reader& reader) : reader_(reader), thread_([this] { read_all(); }) {}
 
 read_ahead::~read_ahead() {
@@ -19,26 +47,33 @@ read_ahead::~read_ahead() {
 
 bool read_ahead::wait_for_room() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !is_wanted_ || filled_ - emptied_ < slots_.size(); });
+    changed_.wait(lock, [&] { return !is_wanted_ || filled_ - emptied_ < batches_.size(); });
     return is_wanted_;
+}
+
+void read_ahead::hand_over() {
+    {
+        const std::lock_guard lock(mutex_);
+        ++filled_;
+    }
+    changed_.notify_all();
 }
 
 void read_ahead::read_all() {
     std::exception_ptr failure;
     try {
-        chunk next;
-        while (wait_for_room() && reader_.next(next)) {
-            slot& to = slots_[filled_ % slots_.size()];  // only this thread changes filled_
-            to.what = next;
-            to.payload.resize((next.payload.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
-            if (!next.payload.empty()) std::memcpy(to.payload.data(), next.payload.data(), next.payload.size());
-            to.what.payload = std::as_bytes(std::span{to.payload}).first(next.payload.size());
-            to.read_bytes = reader_.read_bytes();
-            {
-                const std::lock_guard lock(mutex_);
-                ++filled_;
+        bool goes_on = true;
+        while (goes_on && wait_for_room()) {
+            batch& to = batches_[filled_ % batches_.size()];  // only this thread changes filled_
+            to.clear();
+            try {
+                chunk next;
+                while (!to.is_full() && (goes_on = reader_.next(next))) to.add(next, reader_.read_bytes());
+            } catch (...) {
+                failure = std::current_exception();
+                goes_on = false;
             }
-            changed_.notify_all();
+            if (to.size() != 0) hand_over();
         }
     } catch (...) {
         failure = std::current_exception();
@@ -52,20 +87,23 @@ void read_ahead::read_all() {
 }
 
 bool read_ahead::next(chunk& out) {
-    std::unique_lock lock(mutex_);
-    if (std::exchange(holds_slot_, false)) {
-        ++emptied_;
-        changed_.notify_all();
+    if (held_ == nullptr || next_ == held_->size()) {
+        std::unique_lock lock(mutex_);
+        if (std::exchange(held_, nullptr) != nullptr) {
+            ++emptied_;
+            changed_.notify_all();
+        }
+        changed_.wait(lock, [&] { return is_over_ || filled_ != emptied_; });
+        if (filled_ == emptied_) {
+            if (failure_) std::rethrow_exception(failure_);
+            return false;
+        }
+        held_ = &batches_[emptied_ % batches_.size()];
+        next_ = 0;
     }
-    changed_.wait(lock, [&] { return is_over_ || filled_ != emptied_; });
-    if (filled_ == emptied_) {
-        if (failure_) std::rethrow_exception(failure_);
-        return false;
-    }
-    const slot& from = slots_[emptied_ % slots_.size()];
-    out = from.what;
-    read_bytes_ = from.read_bytes;
-    holds_slot_ = true;
+    out = held_->at(next_);
+    read_bytes_ = held_->read_bytes(next_);
+    ++next_;
     return true;
 }
 

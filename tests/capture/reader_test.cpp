@@ -91,7 +91,7 @@ TEST_P(CaptureReader, EstimatesContentsBeforeReading) {
     }
     ASSERT_GT(kernels, 0U);
     capture_reader reader(folder_ / "sample.prof");
-    EXPECT_EQ(reader.payload_bytes_hint(format::chunk_type::kernels), kernels);
+    EXPECT_EQ(reader.payload_bytes_hints()[format::chunk_type::kernels], kernels);
 }
 
 TEST_P(CaptureReader, ReadsEveryTypeOfChunk) {

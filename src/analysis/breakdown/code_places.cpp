@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/breakdown/code_places.hpp"
 
+#include <utility>
+
 #include "analysis/projection/segment.hpp"
 #include "analysis/projection/xla_phases.hpp"
 #include "analysis/steps/step_parts.hpp"
@@ -13,42 +15,44 @@ constexpr std::size_t most_places = 4'096;   // further ones are, too
 
 }  // namespace
 
+code_places::code_places(const timeline& data, const attribution& att, const whole_steps& of)
+    : data_(data), att_(att), steps_(of), by_range_(data.ranges.size(), npos) {}
+
 std::uint32_t code_places::of(std::uint32_t range) {
-    std::vector<std::uint32_t> unknown;
+    path_.clear();
     std::uint32_t place = 0;
     // A cycle is impossible: an adopting range began earlier.
     for (std::uint32_t at = range; at != npos && is_range(at); at = att_.parent[at]) {
-        if (const auto known = by_range_.find(at); known != by_range_.end()) {
-            place = known->second;
+        if (by_range_[at] != npos) {
+            place = by_range_[at];
             break;
         }
-        unknown.push_back(at);
+        path_.push_back(at);
     }
-    for (auto at = unknown.rbegin(); at != unknown.rend(); ++at) {
+    for (auto at = path_.rbegin(); at != path_.rend(); ++at) {
         place = below(place, *at);
-        by_range_.emplace(*at, place);
+        by_range_[*at] = place;
     }
     return place;
 }
 
 std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
     const timeline_range& of = data_.ranges[range];
-    if (is_step_range(data_, of, steps_) || !of.takes_part() || att_.hidden.contains(of)) return above;
-    const std::uint64_t key = std::uint64_t{of.domain} << 32 | of.name;
-    auto name = names_.find(key);
-    if (name == names_.end()) name = names_.emplace(key, segment_text(data_, of, true)).first;
-    if (name->second == entries_[above].name || entries_[above].depth == deepest_place) return above;
-    const auto known = by_text_.find({above, name->second});
-    if (known != by_text_.end()) return known->second;
+    if (!of.takes_part() || att_.hidden.contains(of)) return above;
+    const std::uint32_t text = text_of(of);
+    if (text == npos || text == entries_[above].text || entries_[above].depth == deepest_place) return above;
+    const std::uint64_t key = std::uint64_t{above} << 32 | text;
+    if (const auto known = by_text_.find(key); known != by_text_.end()) return known->second;
     if (entries_.size() == most_places) return above;
     const auto number = static_cast<std::uint32_t>(entries_.size());
-    entry made{.path = path_below(entries_[above].path, name->second),
-               .name = name->second,
+    entry made{.path = path_below(entries_[above].path, texts_[text]),
+               .name = texts_[text],
+               .text = text,
                .depth = entries_[above].depth + 1,
                .outermost = above == 0 ? number : entries_[above].outermost};
     made.kind = kind_of(made.path, made.name);
     entries_.push_back(std::move(made));
-    by_text_.emplace(std::pair(above, name->second), number);
+    by_text_.emplace(key, number);
     return number;
 }
 
@@ -59,6 +63,18 @@ place_kind code_places::kind_of(const std::string& path, const std::string& name
     const bool compiles =
         name == xla_compilation_text || name.starts_with("XlaCompile") || name.starts_with("_compile.compile_inner");
     return compiles ? place_kind::compiler : place_kind::other;
+}
+
+// The index of its folded name; npos: it is a step's range.
+std::uint32_t code_places::text_of(const timeline_range& range) {
+    const auto [known, is_new] = names_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, npos);
+    if (is_new && !is_step_range(data_, range, steps_)) {
+        const auto [number, is_first] =
+            text_numbers_.try_emplace(segment_text(data_, range, true), static_cast<std::uint32_t>(texts_.size()));
+        if (is_first) texts_.push_back(number->first);
+        known->second = number->second;
+    }
+    return known->second;
 }
 
 }  // namespace prof

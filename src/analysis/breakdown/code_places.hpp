@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The places of a program as texts: the paths of its ranges, with folded names and without the range of the step. A
-// range directly inside one of the same name adds nothing. One thread.
+// range directly inside one of the same name adds nothing. One thread. Memory: 4 bytes a range.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
@@ -26,8 +24,7 @@ enum class place_kind : std::uint8_t {
 class code_places {
 public:
     // The arguments must outlive it.
-    code_places(const timeline& data, const attribution& att, const whole_steps& of)
-        : data_(data), att_(att), steps_(of) {}
+    code_places(const timeline& data, const attribution& att, const whole_steps& of);
 
     // A number for the place of the range; 0: outside ranges. Constant time on average.
     std::uint32_t of(std::uint32_t range);
@@ -43,20 +40,25 @@ private:
     struct entry {
         std::string path;
         std::string name;
+        std::uint32_t text = npos;  // index into texts_
         std::uint32_t depth = 0;
         std::uint32_t outermost = 0;
         place_kind kind = place_kind::other;
     };
     static place_kind kind_of(const std::string& path, const std::string& name);
     std::uint32_t below(std::uint32_t above, std::uint32_t range);
+    std::uint32_t text_of(const timeline_range& range);
 
     const timeline& data_;
     const attribution& att_;
     const whole_steps& steps_;
     std::vector<entry> entries_{entry{}};
-    std::unordered_map<std::uint32_t, std::uint32_t> by_range_;
-    std::unordered_map<std::uint64_t, std::string> names_;  // domain << 32 | name → folded
-    std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> by_text_;
+    std::vector<std::uint32_t> by_range_;  // npos: not yet known
+    std::vector<std::uint32_t> path_;      // of of(): the ranges whose places are not yet known, innermost first
+    std::vector<std::string> texts_;       // folded names
+    std::unordered_map<std::string, std::uint32_t> text_numbers_;
+    std::unordered_map<std::uint64_t, std::uint32_t> names_;    // domain << 32 | name → text_of()
+    std::unordered_map<std::uint64_t, std::uint32_t> by_text_;  // place above << 32 | text → place
 };
 
 }  // namespace prof

@@ -110,7 +110,7 @@ void idle_causes::divide(const idle_gap& gap) {
     // The clocks of host and GPU agree to about a microsecond, so a call may seem to begin after its operation.
     const std::int64_t called_ns = std::clamp(launch.start_ns, gap.start_ns, gap.end_ns);
     const std::int64_t returned_ns = launch.end_ns == 0 ? gap.end_ns : std::clamp(launch.end_ns, called_ns, gap.end_ns);
-    before_launch(by, gap.start_ns, called_ns);
+    if (called_ns > gap.start_ns) before_launch(by, gap.start_ns, called_ns);
     const std::uint32_t call = data_.ops[gap.next].launch;
     add(called_ns, returned_ns, cause_of_call(call), call, place_at(by, launch.start_ns));
     after_launch(gap, returned_ns);
@@ -220,12 +220,13 @@ std::uint32_t idle_causes::place_at(const actors& by, std::int64_t ns) const {
 std::uint32_t idle_causes::drained_by(const idle_gap& gap) const {
     const actors by = who(gap);
     if (by.thread == npos) return npos;
-    for (const std::uint32_t thread : {by.thread, by.home}) {
+    const auto waits_in = [&](std::uint32_t thread) {
         const std::uint32_t call = host_.call_at(thread, gap.start_ns);
-        if (call == npos || !waits(data_.api_calls[call].kind)) continue;
-        if (data_.api_calls[call].start_ns < gap.start_ns) return call;
-    }
-    return npos;
+        const bool is_wait = call != npos && waits(data_.api_calls[call].kind);
+        return is_wait && data_.api_calls[call].start_ns < gap.start_ns ? call : npos;
+    };
+    const std::uint32_t own = waits_in(by.thread);
+    return own != npos || by.home == by.thread ? own : waits_in(by.home);
 }
 
 }  // namespace prof

@@ -2,6 +2,7 @@
 #include "analysis/breakdown/step_breakdown.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -199,12 +200,12 @@ private:
     }
 
     row_builder& row_of(time_use use, std::uint32_t part) {
-        const auto [found, is_new] = rows_.try_emplace(row_key{use, idle_cause::unknown, part, 0});
+        const auto [found, is_new] = row_at({use, idle_cause::unknown, part, 0});
         if (is_new) {
-            found->second.row.use = use;
-            found->second.row.part = part_of_.name(part);
+            found.row.use = use;
+            found.row.part = part_of_.name(part);
         }
-        return found->second;
+        return found;
     }
 
     row_builder& copy_row(std::uint32_t op) {
@@ -212,12 +213,12 @@ private:
         const std::uint64_t kind = std::uint64_t{transfer.copy_kind} << 24 | std::uint64_t{transfer.source_kind} << 16 |
                                    std::uint64_t{transfer.destination_kind} << 8 |
                                    static_cast<std::uint64_t>(transfer.kind);
-        const auto [found, is_new] = rows_.try_emplace(row_key{time_use::copy, idle_cause::unknown, kind, 0});
+        const auto [found, is_new] = row_at({time_use::copy, idle_cause::unknown, kind, 0});
         if (is_new) {
-            found->second.row.use = time_use::copy;
-            found->second.row.part = transfer_name(transfer);
+            found.row.use = time_use::copy;
+            found.row.part = transfer_name(transfer);
         }
-        return found->second;
+        return found;
     }
 
     void explain(const idle_gap& gap) {
@@ -242,16 +243,28 @@ private:
         }
         const std::uint32_t place = piece.cause == idle_cause::loader ? 0 : piece.place;
         const std::uint64_t function = std::uint64_t{static_cast<std::uint16_t>(domain)} << 32 | cbid;
-        const auto [found, is_new] = rows_.try_emplace(row_key{time_use::idle, piece.cause, function, place});
+        const auto [found, is_new] = row_at({time_use::idle, piece.cause, function, place});
         if (is_new) {
-            breakdown_row& row = found->second.row;
+            breakdown_row& row = found.row;
             row.use = time_use::idle;
             row.cause = piece.cause;
             row.call_domain = domain;
             row.call_cbid = cbid;
             row.part = where_.path(place);
         }
-        return found->second;
+        return found;
+    }
+
+    // The row, and whether it is new.
+    std::pair<row_builder&, bool> row_at(const row_key& key) {
+        const auto [use, cause, kind, place] = key;
+        const std::size_t mixed =
+            static_cast<std::size_t>(use) + 4 * static_cast<std::size_t>(cause) + 5 * kind + 7 * place;
+        known_row& known = known_rows_[mixed % known_rows_.size()];
+        if (known.row != nullptr && known.key == key) return {*known.row, false};
+        const auto [found, is_new] = rows_.try_emplace(key);
+        known = {key, &found->second};
+        return {found->second, is_new};
     }
 
     void finish(step_breakdown& out) {
@@ -306,8 +319,13 @@ private:
     code_places where_;
     idle_causes causes_;
     std::map<row_key, row_builder> rows_;
-    std::size_t step_ = 0;       // the first step that ends after the pieces so far
-    std::uint32_t next_ = npos;  // the first operation that begins after the pieces so far
+    struct known_row {
+        row_key key;
+        row_builder* row = nullptr;
+    };
+    std::array<known_row, 64> known_rows_;  // some of rows_: those looked up last
+    std::size_t step_ = 0;                  // the first step that ends after the pieces so far
+    std::uint32_t next_ = npos;             // the first operation that begins after the pieces so far
     std::uint32_t gap_device_ = 0;
     std::int64_t busy_ns_ = 0;
 };
