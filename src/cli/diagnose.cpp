@@ -22,6 +22,8 @@ namespace {
 constexpr std::string_view title_of_findings = "What is a finding";
 constexpr std::string_view title_of_output = "Format and place";
 
+constexpr double default_least_share = 0.01;
+
 std::optional<double> percent_of_step(const std::string& text) {
     const std::string_view number = std::string_view(text).substr(0, text.size() - (text.ends_with('%') ? 1 : 0));
     constexpr double most = 100;
@@ -72,8 +74,8 @@ int diagnose_command::operator()() const {
             timeline data = load_input(file, progress);
             const progress_line computing(progress, "diagnosing " + file);
             if (!step_range_.empty()) count_steps_by(data, step_range_);
-            const diagnosis found =
-                diagnose_timeline(data, percent_of_step(above_).value_or(1) / 100, flags_.options());
+            const diagnosis found = diagnose_timeline(
+                data, percent_of_step(above_).value_or(100 * default_least_share) / 100, flags_.options());
             const double limit = fail_above_.empty() ? 2 : percent_of_step(fail_above_).value_or(0) / 100;
             is_exceeded |= std::any_of(found.findings.begin(), found.findings.end(),
                                        [&](const finding& each) { return found.share_of(each.gain_ns) > limit; });
@@ -94,6 +96,14 @@ diagnosis diagnose_timeline(const timeline& data, double least_share, const attr
     const projected_timeline shown(input);
     return diagnose(shown.data(), shown.att(),
                     {.least_share = least_share, .step_function = shown.step_function(), .call_name = api_call_name});
+}
+
+void add_gains(report_document& document, const timeline& data, const attribution_options& options) {
+    constexpr std::size_t most = 2'000'000;  // calls and operations; half a second
+    if (document.capture.selection || data.api_calls.size() + data.ops.size() > most) return;
+    for (report_part& part : document.parts) {
+        if (part.answer) part.gains = dearest_changes(diagnose_timeline(data, default_least_share, options));
+    }
 }
 
 }  // namespace prof

@@ -18,6 +18,7 @@
 #include "cli/capture_inputs.hpp"
 #include "cli/capture_remarks.hpp"
 #include "cli/cli.hpp"
+#include "cli/diagnose.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "export/atomic_file.hpp"
@@ -100,13 +101,15 @@ private:
     report_document document_of(const timeline& data, const std::string& path) const {
         const progress_line computing(progress_, "computing the reports of " + path);
         const bool for_people = output_.format().is_for_people;
-        if (!kinds_.empty()) return reports_of(data, path, settings_, kinds_, for_people);
-        return make_summary({.data = data,
-                             .capture = path,
-                             .projected = settings_.projected,
-                             .for_people = for_people,
-                             .deepest = settings_.deepest,
-                             .rows = for_people ? settings_.rows : SIZE_MAX});
+        report_document out = !kinds_.empty() ? reports_of(data, path, settings_, kinds_, for_people)
+                                              : make_summary({.data = data,
+                                                              .capture = path,
+                                                              .projected = settings_.projected,
+                                                              .for_people = for_people,
+                                                              .deepest = settings_.deepest,
+                                                              .rows = for_people ? settings_.rows : SIZE_MAX});
+        add_gains(out, data, settings_.projected.attribution);
+        return out;
     }
 
     void print_tables() {
@@ -163,6 +166,7 @@ private:
         const bool is_found = std::filesystem::equivalent(directory_of_runs(), directory_, failed);
         const std::string place = is_found ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
         complain("next:    prof report" + place + (has_gpu_work_ ? " --report breakdown,kernels" : " --wide"));
+        if (has_gpu_work_) complain("         prof diagnose" + place + "    (what to change, and what it would gain)");
         complain("         prof report --report help    (all reports)");
         if (options_.exports.trace && exported_ != 0) complain("         https://ui.perfetto.dev opens the trace");
     }

@@ -143,8 +143,7 @@ private:
     void add(const rule& asked, std::span<const suspect> suspects, std::int64_t gain_ns, replay_changes changes) {
         finding of;
         of.rule = asked.name;
-        const std::string others = suspects.size() == 1 ? "" : fmt::format(", and {} more", suspects.size() - 1);
-        of.title = fmt::format("{}: {}{}", asked.title, shortened(suspects.front().what, longest_name), others);
+        of.title = title_of(asked, suspects);
         of.gain_ns = gain_ns;
         of.trust = asked.trust;
         of.bound = asked.bound;
@@ -159,6 +158,16 @@ private:
         of.cost_ns = tally.total_ns;
         of.steps = std::min(tally.steps, out_.steps);
         found_.push_back({std::move(of), std::move(changes)});
+    }
+
+    // "the host runs other code, in forward", "the host waits for the GPU: cudaStreamSynchronize, in forward and 2
+    // more".
+    static std::string title_of(const rule& asked, std::span<const suspect> suspects) {
+        const std::string what = shortened(suspects.front().what, longest_name);
+        const bool is_place = what.starts_with("in ") || what.starts_with("outside ");
+        std::string out = fmt::format("{}{} {}", asked.title, is_place ? "," : ":", what);
+        if (suspects.size() > 1) out += fmt::format(" and {} more", suspects.size() - 1);
+        return out;
     }
 
     const rule_input& input_;

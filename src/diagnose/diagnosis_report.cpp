@@ -164,14 +164,12 @@ std::vector<report_part> diagnosis_parts(const diagnosis& of, const timeline& da
     return {std::move(findings), part_of(places_table(of, earliest_moment(data))), part_of(path_table(of, for_people))};
 }
 
-std::vector<std::string> dearest_findings(const diagnosis& of, std::size_t most) {
-    std::vector<std::string> out;
+std::optional<std::vector<priced_change>> dearest_changes(const diagnosis& of, std::size_t most) {
+    if (!of.has_steps) return {};
+    std::vector<priced_change> out;
     for (const finding& found : of.findings) {
         if (out.size() == most) break;
-        out.push_back(fmt::format("{}: {}", terminal_safe(found.title), price(of, found.gain_ns)));
-    }
-    if (out.empty() && of.steps != 0) {
-        out.push_back(fmt::format("nothing above {} of a step was found", percent_of(of.least_share)));
+        out.push_back({found.rule, terminal_safe(found.title), of.per_step(found.gain_ns), of.share_of(found.gain_ns)});
     }
     return out;
 }

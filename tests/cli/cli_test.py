@@ -120,7 +120,7 @@ class CommandLine(unittest.TestCase):
 
 class Usage(CommandLine):
     def test_help_is_a_manual_page(self):
-        for command in ([], ["run"], ["report"], ["export"], ["seal"], ["ctl"]):
+        for command in ([], ["run"], ["report"], ["diagnose"], ["export"], ["seal"], ["ctl"]):
             result = self.prof(*command, "--help")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             sections = re.findall(r"^[A-Z ]+$", result.stdout, re.MULTILINE)

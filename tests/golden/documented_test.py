@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output that docs/guide/tasks.md and answers.md show of a command is what the command prints.
+"""The output that docs/guide/tasks.md, answers.md and docs/reference/diagnose.md show of a command is what the command prints.
 
     documented_test.py PROF
 """
@@ -16,8 +16,8 @@ COLUMNS = "92"  # as the documents say
 
 def main():
     shown = []
-    for page in ("tasks.md", "answers.md"):
-        text = (recorded.ROOT / "docs/guide" / page).read_text()
+    for page in ("guide/tasks.md", "guide/answers.md", "reference/diagnose.md"):
+        text = (recorded.ROOT / "docs" / page).read_text()
         found = re.findall(r"```console\n\$ prof (.*)\n((?:.*\n)*?)```", text)
         assert found, f"{page} shows no command"
         shown += found

@@ -57,6 +57,14 @@ struct no_range_work {
     std::uint64_t ops = 0;
 };
 
+// What a change of the program would gain, at most (diagnose/diagnosis.hpp).
+struct priced_change {
+    std::string rule{};
+    std::string title{};  // ready for a terminal
+    double gain_ns = 0;   // of a step
+    double share = 0;     // of a step
+};
+
 // One report. Its tables have the same columns for programs, and are one table in CSV.
 struct report_part {
     std::string name{};      // of the report: "cuda_gpu_kern_sum"
@@ -67,6 +75,8 @@ struct report_part {
     // For people, before the tables: lines of any length, ready for a terminal, with blanks before them that show their
     // depth. An empty one divides.
     std::vector<std::string> paragraphs{};
+    // The dearest changes, where the steps were diagnosed; none: nothing was found.
+    std::optional<std::vector<priced_change>> gains{};
     std::vector<table> tables{};
     std::vector<no_range_work> no_range{};  // of gpu-projection: the largest in the row "(no range)"
     // Lines for people, below all reports of the capture: rows that were left out or merged. Ready for a terminal:

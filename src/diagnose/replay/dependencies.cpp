@@ -182,8 +182,12 @@ std::uint32_t dependency_graph::waited_for(const host_event& event, std::size_t&
     const timeline_api_call& call = data_->api_calls[event.call];
     const std::uint32_t own = call.op_count == 0 ? npos : data_->ops_by_launch[call.first_op];
     if (own != npos && data_->ops[own].kind == op_kind::memcpy) {
-        const std::int64_t end_ns = data_->ops[own].end_ns;
-        if (end_ns > event.start_ns && end_ns <= event.end_ns + clock_tolerance_ns) return own;
+        // A copy from pageable memory returns when the last of it is in the driver's buffer, just before the operation
+        // ends; a long call of this kind waited for the copy's turn.
+        const gpu_op& copy = data_->ops[own];
+        const bool has_ended = copy.end_ns > event.start_ns && copy.end_ns <= event.end_ns + clock_tolerance_ns;
+        const bool was_held_up = event.end_ns - event.start_ns > held_up_ns && copy.start_ns < event.end_ns;
+        if (has_ended || was_held_up) return own;
     }
     if (waits(call.kind)) return ended_by(event, hint);
     if (own == npos || event.end_ns - event.start_ns <= held_up_ns) return npos;

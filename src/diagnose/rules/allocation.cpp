@@ -9,7 +9,7 @@ namespace {
 std::vector<suspect> find_allocation(const rule_input& input) {
     return host_suspects(
         input, [](const host_group& group) { return group.cause == idle_cause::allocating; },
-        [&](const host_group& group) { return input.call(group) + ", in " + input.place(group.place); });
+        [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
 }
 
 std::vector<std::string> advise_allocation(const rule_input& input) {

@@ -13,7 +13,7 @@ std::vector<suspect> find_blocking_copies(const rule_input& input) {
             return group.cause == idle_cause::blocking_copy && group.direction != copy_direction::to_host &&
                    !input.is_in_pieces(group);
         },
-        [&](const host_group& group) { return input.call(group) + ", in " + input.place(group.place); });
+        [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
 }
 
 std::vector<std::string> advise_blocking_copies(const rule_input& input) {

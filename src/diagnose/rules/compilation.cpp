@@ -8,7 +8,7 @@ namespace {
 std::vector<suspect> find_compilation(const rule_input& input) {
     return host_suspects(
         input, [](const host_group& group) { return group.cause == idle_cause::compiling; },
-        [&](const host_group& group) { return "compiling, in " + input.place(group.place); });
+        [&](const host_group& group) { return input.place(group.place); });
 }
 
 std::vector<std::string> advise_compilation(const rule_input& input) {

@@ -9,7 +9,7 @@ namespace {
 std::vector<suspect> find_data_loader(const rule_input& input) {
     return host_suspects(
         input, [](const host_group& group) { return group.cause == idle_cause::loader; },
-        [&](const host_group& group) { return "data loader, in " + input.place(group.place); });
+        [&](const host_group& group) { return input.place(group.place); });
 }
 
 std::vector<std::string> advise_data_loader(const rule_input& input) {

@@ -10,7 +10,7 @@ std::vector<suspect> find_host_code(const rule_input& input) {
     return host_suspects(
         input,
         [&](const host_group& group) { return group.cause == idle_cause::host_code && !input.is_scattered(group); },
-        [&](const host_group& group) { return "host code, in " + input.place(group.place); });
+        [&](const host_group& group) { return input.place(group.place); });
 }
 
 std::vector<std::string> advise_host_code(const rule_input& /*input*/) {

@@ -13,7 +13,7 @@ std::vector<suspect> find_launch_bound(const rule_input& input) {
             const bool launches = group.cause == idle_cause::launching && !input.is_in_pieces(group);
             return launches || (group.cause == idle_cause::host_code && input.is_scattered(group));
         },
-        [&](const host_group& group) { return "launching, in " + input.place(group.place); });
+        [&](const host_group& group) { return input.place(group.place); });
 }
 
 std::vector<std::string> advise_launch_bound(const rule_input& input) {

@@ -36,7 +36,7 @@ std::vector<suspect> find_pageable_copies(const rule_input& input) {
             return group.cause == idle_cause::pageable_copy && group.direction != copy_direction::to_host &&
                    !input.is_in_pieces(group);
         },
-        [&](const host_group& group) { return input.call(group) + ", in " + input.place(group.place); });
+        [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
     const double rate = pinned_rate(input.data, copy_direction::to_device);
     for (suspect& each : out) add_faster_copies(input, rate, each);
     return out;

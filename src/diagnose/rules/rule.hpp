@@ -38,7 +38,7 @@ struct rule_input {
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
 
     std::uint64_t steps() const noexcept { return graph.step_count(); }
-    // "forward/loss"; "no range".
+    // "in forward/loss"; "outside ranges".
     std::string place(std::uint32_t number) const;
     // "cudaStreamSynchronize"; "aten::item, cudaStreamSynchronize", if an operator of PyTorch's makes the call.
     std::string call(const host_group& group) const;

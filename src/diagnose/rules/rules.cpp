@@ -9,7 +9,7 @@
 namespace prof {
 
 std::string rule_input::place(std::uint32_t number) const {
-    return number == 0 ? std::string("no range") : where.path(number);
+    return number == 0 ? std::string("outside ranges") : "in " + where.path(number);
 }
 
 std::string rule_input::call(const host_group& group) const {

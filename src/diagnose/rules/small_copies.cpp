@@ -43,7 +43,7 @@ std::vector<suspect> find_small_copies(const rule_input& input) {
     std::vector<suspect> out = host_suspects(
         input, [&](const host_group& group) { return input.is_in_pieces(group); },
         [&](const host_group& group) {
-            return fmt::format("{} copies of {} bytes a step, in {}", group.tally.count / input.steps(),
+            return fmt::format("{} copies of {} bytes a step, {}", group.tally.count / input.steps(),
                                group.bytes / group.tally.count, input.place(group.place));
         });
     for (suspect& each : out) merge_copies(input, each);

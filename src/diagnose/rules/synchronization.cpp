@@ -17,7 +17,7 @@ std::vector<suspect> find_synchronization(const rule_input& input) {
                 !input.is_in_pieces(group);
             return group.cause == idle_cause::waiting || copies_back;
         },
-        [&](const host_group& group) { return input.call(group) + ", in " + input.place(group.place); });
+        [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
 }
 
 std::vector<std::string> advise_synchronization(const rule_input& input) {

@@ -147,6 +147,17 @@ json no_range_json(const std::vector<no_range_work>& largest) {
 }
 
 // What was asked for, and what it came to.
+json gains_json(const std::vector<priced_change>& gains) {
+    json out = json::array();
+    for (const priced_change& gain : gains) {
+        out.push_back({{"rule", gain.rule},
+                       {"finding", printable(gain.title)},
+                       {"gain_ns", gain.gain_ns},
+                       {"gain_share", gain.share}});
+    }
+    return out;
+}
+
 json selection_json(const selection_facts& of) {
     const auto text = [](const std::string& given) { return given.empty() ? json() : json(printable(given)); };
     json ranges = json::array();
@@ -171,6 +182,7 @@ json report_json(const capture_heading& capture, const report_part& part) {
     if (capture.selection) out["selection"] = selection_json(*capture.selection);
     if (part.has_step) out["step"] = part.step ? step_json(*part.step) : json();
     if (part.has_step) out["answer"] = part.answer ? answer_json(*part.answer) : json();
+    if (part.gains) out["gains"] = gains_json(*part.gains);
     for (const table& of : part.tables) {
         for (const auto& [key, total] : of.totals) out[key] = cell_json(total);
         out[of.rows_key] = rows_json(of);

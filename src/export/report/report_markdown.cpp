@@ -124,6 +124,7 @@ public:
         for (const report_part& part : document.parts) {
             if (part.step || part.answer) {
                 add_list(lines_in(answer_text(part.step, part.answer, {.width = any_width})));
+                add_list(lines_in(gains_text(part, {.width = any_width})));
             }
             add_list(part.paragraphs);
             for (const table& of : part.tables) {

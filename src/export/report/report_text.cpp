@@ -231,7 +231,9 @@ std::string notes_text(const report_document& document, const text_layout& layou
 std::string document_text(const report_document& document, const text_layout& layout) {
     std::string out = title_text(document.capture, layout);
     for (const report_part& part : document.parts) {
-        if (part.step || part.answer) out += '\n' + answer_text(part.step, part.answer, layout);
+        if (part.step || part.answer) {
+            out += '\n' + answer_text(part.step, part.answer, layout) + gains_text(part, layout);
+        }
         if (!part.paragraphs.empty()) out += '\n';
         for (const std::string& line : part.paragraphs) out += paragraph_text(line, layout);
         for (const table& of : part.tables) {

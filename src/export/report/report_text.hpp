@@ -31,6 +31,8 @@ std::string document_text(const report_document& document, const text_layout& la
 // What a step takes, and where its time goes; without steps, where the recorded time goes; "" if nothing is known.
 std::string answer_text(const std::optional<step_figures>& steps, const std::optional<time_answer>& answer,
                         const text_layout& layout);
+// The changes that would gain most; "" where the steps were not diagnosed.
+std::string gains_text(const report_part& part, const text_layout& layout);
 std::string table_text(const table& of, const text_layout& layout);
 // What a table of this width needs below it: the columns that it has no space for, and sentences on those it shows.
 struct table_explanation {

@@ -184,4 +184,19 @@ std::string answer_text(const std::optional<step_figures>& steps, const std::opt
     return out + wrapped(recorded_text(*answer), layout.width, indent);
 }
 
+std::string gains_text(const report_part& part, const text_layout& layout) {
+    if (!part.gains) return {};
+    if (part.gains->empty()) return "gain: nothing was found that would make a step 1 % shorter\n";
+    const double step_ns = part.answer ? part.answer->of.step_median_ns : part.gains->front().gain_ns;
+    const step_times times(step_ns, 1);
+    std::string out;
+    for (const priced_change& gain : *part.gains) {
+        out += beginning_of(fmt::format("{} up to {} ({}): {}", out.empty() ? "gain:" : "     ",
+                                        times.with_unit(gain.gain_ns), percent(gain.share), gain.title),
+                            layout.width) +
+               '\n';
+    }
+    return out;
+}
+
 }  // namespace prof
