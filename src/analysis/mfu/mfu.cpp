@@ -198,8 +198,6 @@ void use_declared(mfu_figures& out) {
 
 void use_shapes_alone(mfu_figures& out) {
     if (out.shapes.flops != 0) {
-        out.flops_per_step = out.shapes.flops / static_cast<double>(out.shapes.steps);
-        out.flops_source = "the shapes of its multiplications";
         out.flops_per_s = out.shape_flops_per_s;
         out.mfu = out.shape_mfu;
         out.reason = out.shape_reason;
@@ -211,6 +209,10 @@ void use_shapes_alone(mfu_figures& out) {
 }
 
 }  // namespace
+
+bool has_more_gpu_work_than_time(const step_figures& of) noexcept {
+    return of.gpu_busy_ns > of.host_ns * static_cast<std::int64_t>(of.devices);
+}
 
 mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>& steps, std::optional<double> declared,
                         const shape_flops& shapes) {
@@ -229,9 +231,18 @@ mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>&
         out.flops_source = "given by --flops-per-step";
     } else if (out.flops_per_step) {
         out.flops_source = fmt::format("the program's counter {}, mean of {}", flops_counter, counted.values);
+    } else if (shapes.flops != 0) {
+        out.flops_per_step = shapes.flops / static_cast<double>(shapes.steps);
+        out.flops_source = "the shapes of its multiplications";
     }
     if (out.steps == 0 || out.step_ns <= 0) {
         out.reason = "the capture has no whole step";
+        return out;
+    }
+    if (has_more_gpu_work_than_time(*steps)) {
+        out.reason = fmt::format("the GPU's work of these steps takes {:.3g} ms a step: the host ran ahead of it",
+                                 static_cast<double>(steps->gpu_busy_ns) / static_cast<double>(steps->devices) /
+                                     static_cast<double>(steps->steps) * 1e-6);
         return out;
     }
     const auto rate = [&](std::optional<double> amount) -> std::optional<double> {
