@@ -383,6 +383,16 @@ print(json.dumps({name: [[each.key for each in capture.report(name).table.column
                              [{key: row.get(key) for key in keys} for row in expected], name)
             self.assertTrue(not expected or set(expected[0]) == set(keys), name)
 
+    def test_answer_is_that_of_the_command(self):
+        found = self.python("""
+import json, os
+import libprof
+capture = libprof.load(os.environ["CAPTURE"])
+print(json.dumps([capture.report().answer, capture.report("kernels").answer]))""", CAPTURE=str(CAPTURE))
+        text = subprocess.run([PROF, "report", "--format", "json", CAPTURE], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(found, [json.loads(text)["answer"], None])
+        self.assertGreater(len(found[0]["idle"]), 3)
+
     def test_frames(self):
         for package in ("pandas", "polars", "pyarrow"):
             try:

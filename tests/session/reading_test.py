@@ -210,9 +210,10 @@ class Reports(Reading):
                     self.assertEqual([printable(note) for note in report.notes], expected["notes"])
                     step = expected.pop("step", ...)
                     self.assert_step(report, step)
+                    self.assert_answer(report, expected.pop("answer", ...))
                     for index, table in enumerate(report.tables):
                         key = table.key.decode()
-                        if key.startswith("step"):
+                        if key.startswith(("step", "answer")):
                             continue
                         columns = report.columns(index)
                         keys = [column.key.decode() for column in columns]
@@ -225,8 +226,7 @@ class Reports(Reading):
                         for i, column in enumerate(columns):
                             self.assert_column(report, index, i, column)
                             seen.setdefault((name, key, keys[i]), set()).add(column.type)
-                    for only_in_json in ("answer", "no_range_largest"):
-                        expected.pop(only_in_json, None)
+                    expected.pop("no_range_largest", None)
                     self.assertEqual(set(expected), {"schema", "report", "capture", "process", "dropped", "warnings", "notes"})
         # A column without values is of the type that its unit suggests, which may be that of its values or not.
         self.assertEqual({column: types for column, types in seen.items()
@@ -247,6 +247,23 @@ class Reports(Reading):
                     self.assertIsNone(read.pop("function"))
                 self.assertEqual(read, row)
             self.assertEqual(report.tables[tables[name]].rows, len(rows))
+
+    def assert_answer(self, report, expected):
+        tables = {table.key.decode(): i for i, table in enumerate(report.tables)}
+        self.assertEqual("answer" in tables, expected is not ...)
+        if expected is ...:
+            return
+
+        def rows(name):
+            keys = [column.key.decode() for column in report.columns(tables[name])]
+            return [{key: as_json(report.cell(tables[name], at, i)) for i, key in enumerate(keys)}
+                    for at in range(report.tables[tables[name]].rows)]  # fmt: skip
+
+        parts = {"busy": [], "idle": []}
+        for row in rows("answer_parts"):
+            parts[row.pop("use")].append(row)
+        found = [row | parts | {"slowest": rows("answer_slowest")} for row in rows("answer")]
+        self.assertEqual(found, [] if expected is None else [expected])
 
     def assert_column(self, report, table, index, column):
         """What is read at once are the cells."""
@@ -270,7 +287,7 @@ class Reports(Reading):
                 lines = list(lines)
                 at = 0
                 for index, table in enumerate(report.tables):
-                    if table.key.startswith(b"step"):
+                    if table.key.startswith((b"step", b"answer")):
                         continue
                     columns = {column.key.decode(): i for i, column in enumerate(report.columns(index))}
                     self.assertLessEqual(set(header) - {"capture"}, set(columns))

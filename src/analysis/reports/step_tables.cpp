@@ -30,6 +30,60 @@ table_row step_row(const step_figures& of) {
             if_gpu(of.devices)};
 }
 
+table_row answer_row(const time_answer& answer) {
+    const step_breakdown& of = answer.of;
+    return {of.has_steps,
+            of.by_gpu,
+            of.steps,
+            of.devices,
+            of.wall_ns,
+            of.step_median_ns,
+            of.step_min_ns,
+            of.step_max_ns,
+            time_answer::total(answer.busy),
+            time_answer::total(answer.idle),
+            of.slow_count,
+            of.recorded_ns,
+            of.recorded_busy_ns};
+}
+
+// The answer: its figures, what busy and idle time consist of, and the longest steps.
+void add_answer(std::vector<table>& out, const report_part& of) {
+    table answer{of.name,
+                 "Where a step's time goes",
+                 {{"has_steps", "", quantity::flag},
+                  {"by_gpu", "", quantity::flag},
+                  {"steps", "", quantity::count},
+                  {"devices", "", quantity::count},
+                  {"wall_ns", "", quantity::time_ns},
+                  {"step_median_ns", "", quantity::time_ns},
+                  {"step_min_ns", "", quantity::time_ns},
+                  {"step_max_ns", "", quantity::time_ns},
+                  {"busy_ns", "", quantity::time_ns},
+                  {"idle_ns", "", quantity::time_ns},
+                  {"slow_steps", "", quantity::count},
+                  {"recorded_ns", "", quantity::time_ns},
+                  {"recorded_busy_ns", "", quantity::time_ns}},
+                 {},
+                 {}};
+    table parts{of.name, "Busy and idle time", {{"use", ""}, {"what", ""}, {"ns", "", quantity::time_ns}}, {}, {}};
+    table slowest{of.name, "Longest steps", {{"step", "", quantity::identity}, {"ns", "", quantity::time_ns}}, {}, {}};
+    answer.rows_key = "answer";
+    parts.rows_key = "answer_parts";
+    slowest.rows_key = "answer_slowest";
+    if (of.answer) {
+        answer.rows.push_back(answer_row(*of.answer));
+        for (const time_share& share : of.answer->busy)
+            parts.rows.push_back({std::string("busy"), share.what, share.total_ns});
+        for (const time_share& share : of.answer->idle)
+            parts.rows.push_back({std::string("idle"), share.what, share.total_ns});
+        for (const slow_step& step : of.answer->of.slow) slowest.rows.push_back({step.number, step.length_ns});
+    }
+    out.push_back(std::move(answer));
+    out.push_back(std::move(parts));
+    out.push_back(std::move(slowest));
+}
+
 }  // namespace
 
 std::vector<table> step_tables(const report_part& of) {
@@ -67,6 +121,7 @@ std::vector<table> step_tables(const report_part& of) {
     std::vector<table> out;
     out.push_back(std::move(step));
     out.push_back(std::move(parts));
+    add_answer(out, of);
     return out;
 }
 

@@ -9,8 +9,9 @@
 
 namespace prof {
 
-// Two tables, of a report that has figures of a step: `step`, with one row or none, and `step_parts`, with a row for
-// each phase. The columns are named as the members of the object "step" in JSON. Empty for any other report.
+// Tables of a report that has figures of a step: `step`, with one row or none, and `step_parts`, with a row for each
+// phase; `answer`, with one row or none, `answer_parts` and `answer_slowest`. The columns are named as the members of the
+// objects "step" and "answer" in JSON. Empty for any other report.
 std::vector<table> step_tables(const report_part& of);
 
 }  // namespace prof

@@ -369,6 +369,22 @@ class Report(_Handle):
         return [decode(lib.prof_report_note(self._handle, index))
                 for index in range(lib.prof_report_note_count(self._handle))]  # fmt: skip
 
+    @property
+    def answer(self) -> dict[str, Any] | None:
+        """Where a step's time goes: the figures of the lines above the table, as "answer" in JSON (docs/reference/breakdown.md).
+        None of captures without GPU work, and of other reports than gpu-projection.
+
+        >>> load(example_capture).report().answer["steps"] > 0
+        True
+        """
+        rows = self.tables["answer"].to_dicts() if "answer" in self.tables else []
+        if not rows:
+            return None
+        out = rows[0] | {"busy": [], "idle": [], "slowest": self.tables["answer_slowest"].to_dicts()}
+        for part in self.tables["answer_parts"].to_dicts():
+            out[part.pop("use")].append(part)
+        return out
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Table.to_dict of the first table."""
         return self.table.to_dict()
