@@ -14,6 +14,7 @@
 #include "diagnose/path_shares.hpp"
 #include "diagnose/replay/replay.hpp"
 #include "diagnose/rules/rule.hpp"
+#include "diagnose/uneven_steps.hpp"
 
 namespace prof {
 namespace {
@@ -175,6 +176,24 @@ private:
     std::vector<priced> found_;
 };
 
+// Warm-up that may be mistaken for work.
+void add_remarks(const whole_steps& steps, diagnosis& out) {
+    if (out.has_steps && steps.steps.size() == 1 && steps.steps.front().is_first) {
+        out.remarks.emplace_back(
+            "the program's first step alone is whole: it includes warm-up (loading, compiling, allocating); record "
+            "more");
+    } else if (out.has_steps && out.steps < 5) {
+        out.remarks.push_back(
+            fmt::format("{} steps are few: warm-up may be among them, and what differs between steps "
+                        "is not seen; record ten or more",
+                        out.steps));
+    } else if (out.warm_up > out.steps) {
+        out.remarks.push_back(fmt::format(
+            "more steps are warm-up ({}) than are examined ({}): of the run that was recorded, most is warm-up",
+            out.warm_up, out.steps));
+    }
+}
+
 }  // namespace
 
 std::string_view to_string(confidence value) noexcept {
@@ -192,6 +211,7 @@ std::string_view to_string(confidence value) noexcept {
 std::vector<rule_description> diagnosis_rules() {
     std::vector<rule_description> out;
     for (const rule& each : all_rules()) out.push_back({each.name, each.purpose});
+    out.push_back({uneven_steps_name, "steps that are longer than the others, for no reason found above"});
     return out;
 }
 
@@ -235,6 +255,15 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
                            .used = frameworks_of(data, !options.step_function.empty()),
                            .call_name = options.call_name};
     diagnostician(input, out).run();
+    if (auto uneven = find_uneven_steps(data, att, steps, options, out.findings);
+        uneven && out.share_of(uneven->gain_ns) >= out.least_share) {
+        const auto behind = std::find_if(out.findings.begin(), out.findings.end(),
+                                         [&](const finding& each) { return each.gain_ns < uneven->gain_ns; });
+        out.findings.insert(behind, std::move(*uneven));
+    } else {
+        out.looked.emplace_back(uneven_steps_name);
+    }
+    add_remarks(steps, out);
     share_path(graph, att, host, where, out);
     return out;
 }

@@ -63,6 +63,7 @@ struct diagnosis {
     std::vector<path_share> path{};         // largest first; adds up to wall_ns
     std::string bound_by{};                 // "GPU kernels (84 % of the critical path), most of all in backward"
     std::vector<std::string> looked{};      // rules that found nothing
+    std::vector<std::string> remarks{};     // what limits the trust in the prices
     std::vector<std::string> not_looked{};  // "communication: …, because …" with the option that records it
 
     // Of a step.

@@ -44,6 +44,7 @@ public:
             lines_.push_back(fmt::format("Looked, and found nothing above {}{}: {}.", percent_of(of_.least_share),
                                          of_.has_steps ? " of a step" : "", fmt::join(of_.looked, ", ")));
         }
+        for (const std::string& line : of_.remarks) lines_.push_back("Note: " + terminal_safe(line));
         for (const std::string& line : of_.not_looked) lines_.push_back("Could not look: " + terminal_safe(line));
         return std::move(lines_);
     }
@@ -108,6 +109,7 @@ table findings_table(const diagnosis& of) {
                   {"together_ns", of.per_step(of.together_ns)},
                   {"least_share", of.least_share},
                   {"bound_by", of.bound_by},
+                  {"remarks", joined(of.remarks)},
                   {"looked", joined(of.looked)},
                   {"not_looked", joined(of.not_looked)}};
     return out;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/gpu_time.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -57,7 +59,9 @@ public:
             if (step_ == 0 || at_ns >= steps[step_ - 1].end_ns) continue;
             add(op, step_ - 1);
         }
+        add_side_streams();
         std::vector<gpu_group> out;
+        out.reserve(groups_.size());
         for (auto& [key, group] : groups_) {
             group.changes.normalize();
             out.push_back(std::move(group));
@@ -74,6 +78,8 @@ private:
         const gpu_op& op = data_.ops[index];
         const std::int64_t length_ns = op.end_ns - op.start_ns;
         if (op.kind == op_kind::kernel) {
+            if (op.graph_node == npos && class_of_(op) == op_class::compute)
+                kernels_[op.place].emplace_back(step, index);
             const std::uint32_t name = data_.kernels[op.detail].name;
             if (class_of_(op) == op_class::communication) {
                 gpu_group& group = group_of(gpu_use::communication, name, {});
@@ -108,11 +114,54 @@ private:
         return found->second;
     }
 
+    // Of each device the streams but the one that computes longest. Streams of a graph's nodes are the driver's choice.
+    void add_side_streams() {
+        std::map<std::uint32_t, std::pair<std::int64_t, std::uint32_t>> first;  // device → time, place
+        for (const auto& [place, kernels] : kernels_) {
+            std::int64_t total_ns = 0;
+            for (const auto& [step, op] : kernels) total_ns += data_.ops[op].end_ns - data_.ops[op].start_ns;
+            first[data_.places[place].device] = std::max(first[data_.places[place].device], {total_ns, place});
+        }
+        for (const auto& [place, kernels] : kernels_) {
+            const gpu_place& where = data_.places[place];
+            if (first[where.device].second == place) continue;
+            const std::string_view name = data_.stream_name(where.context, where.stream);
+            gpu_group& group = group_of(gpu_use::side_stream, 0,
+                                        fmt::format("stream {}{}{}", where.stream, name.empty() ? "" : " ", name));
+            for (const auto& [step, op] : kernels) {
+                group.tally.add(step, data_.ops[op].start_ns, data_.ops[op].end_ns - data_.ops[op].start_ns);
+                group.changes.ops.push_back({.op = op, .is_gone = true});
+                if (graph_.ops()[op].other != npos) ++group.waited;
+            }
+            group.overlap = static_cast<double>(overlap_ns(kernels, kernels_[first[where.device].second])) /
+                            static_cast<double>(std::max<std::int64_t>(group.tally.total_ns, 1));
+        }
+    }
+
+    using placed_kernels = std::vector<std::pair<std::size_t, std::uint32_t>>;  // step and operation, in order of start
+
+    // Kernels of one stream hardly overlap each other.
+    std::int64_t overlap_ns(const placed_kernels& of, const placed_kernels& with) const {
+        std::int64_t total_ns = 0;
+        std::size_t next = 0;
+        for (const auto& [step, index] : of) {
+            const gpu_op& op = data_.ops[index];
+            while (next < with.size() && data_.ops[with[next].second].end_ns <= op.start_ns) ++next;
+            for (std::size_t i = next; i < with.size() && data_.ops[with[i].second].start_ns < op.end_ns; ++i) {
+                const gpu_op& other = data_.ops[with[i].second];
+                total_ns += std::max<std::int64_t>(
+                    std::min(op.end_ns, other.end_ns) - std::max(op.start_ns, other.start_ns), 0);
+            }
+        }
+        return total_ns;
+    }
+
     const dependency_graph& graph_;
     const timeline& data_;
     op_classifier class_of_;
     double tf32_factor_;
-    std::vector<bool> is_fp32_;  // by index into kernels
+    std::vector<bool> is_fp32_;                        // by index into kernels
+    std::map<std::uint32_t, placed_kernels> kernels_;  // that compute, by place
     std::map<group_key, gpu_group> groups_;
     std::size_t step_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU operations within the steps that a program might do without, beside its computing, or faster: communication,
-// copies, and matrix products in FP32. In groups; each knows how the recorded dependencies would change without it.
-// One thread; linear in the operations.
+// copies, matrix products in FP32, and kernels of further streams. In groups; each knows how the recorded dependencies
+// would change without it. One thread; linear in the operations.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,19 @@
 
 namespace prof {
 
-enum class gpu_use : std::uint8_t { communication, copy, fp32_matrices };
+enum class gpu_use : std::uint8_t { communication, copy, fp32_matrices, side_stream };
 
 struct gpu_group {
     gpu_use use = gpu_use::communication;
-    std::string name{};  // of a kernel, as in C++, or of a kind of copy
+    std::string name{};  // of a kernel, as in C++, of a kind of copy, or of a stream
     copy_direction direction = copy_direction::none;
     bool is_pageable = false;
     std::uint64_t bytes = 0;  // of copies
     step_tally tally{};
-    // Communication and copies take no part in their stream. FP32 matrices take as long as TF32 would at the GPU's peak
-    // rates; empty if those are not known.
+    double overlap = 0;  // of a further stream: the share of its time in which the device's first stream computes, too
+    std::uint64_t waited = 0;  // operations of a further stream that seem to have waited for another stream
+    // Communication, copies and further streams take no part in their stream. FP32 matrices take as long as TF32 would
+    // at the GPU's peak rates; empty if those are not known.
     replay_changes changes{};
 };
 

@@ -106,5 +106,6 @@ extern const rule launch_bound_rule;
 extern const rule communication_rule;
 extern const rule copy_overlap_rule;
 extern const rule precision_rule;
+extern const rule serial_streams_rule;
 
 }  // namespace prof

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/uneven_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "analysis/breakdown/step_breakdown.hpp"
+#include "base/statistics.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t least_steps = 5;  // of fewer, none is unusual
+
+std::string grown_part(const breakdown_row& row) {
+    std::string out(row.use == time_use::idle ? to_string(row.cause) : to_string(row.use));
+    if (!row.part.empty()) out += ", " + row.part;
+    return out;
+}
+
+}  // namespace
+
+std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
+                                         const diagnosis_options& options, const std::vector<finding>& found) {
+    const std::vector<std::int64_t> lengths_ns = lengths_of(steps.steps);
+    if (lengths_ns.size() < least_steps) return {};
+    const double longest = longest_usual(lengths_ns, 1.1);
+    const auto middle_ns = static_cast<std::int64_t>(median(lengths_ns));
+    finding out{.rule = std::string(uneven_steps_name), .trust = confidence::low};
+    for (const std::int64_t ns : lengths_ns) {
+        if (static_cast<double>(ns) <= longest) continue;
+        out.gain_ns += ns - middle_ns;
+        out.cost_ns += ns;
+        ++out.steps;
+    }
+    if (out.steps == 0) return {};
+    std::int64_t explained_ns = 0;
+    for (const finding& other : found) {
+        if (other.steps <= out.steps + 1) explained_ns += other.gain_ns;
+    }
+    if (2 * explained_ns >= out.gain_ns) return {};
+    const auto broken_down = break_down(data, att, options.step_function);
+    if (!broken_down || broken_down->slow.empty()) return {};
+    for (const slow_step& slow : broken_down->slow) {
+        const std::string grown = slow.excess_ns > 0 ? grown_part(broken_down->rows[slow.row]) : "no part grew alone";
+        std::int64_t at_ns = 0;
+        for (const whole_step& step : steps.steps) {
+            if (step.number == slow.number) at_ns = step.start_ns;
+        }
+        out.parts.push_back(
+            {fmt::format("step {}, most of it: {}", slow.number, grown), slow.length_ns, 1, slow.length_ns, at_ns});
+    }
+    out.title = fmt::format("{} of {} steps are longer than the others", out.steps, lengths_ns.size());
+    out.bound = "as if they were as long as the median step";
+    out.advice = {"prof report --steps N:N+1 --report breakdown,idle shows one of them",
+                  "Any: saving, logging and evaluation every N steps; garbage collection (gc.freeze, gc.disable); "
+                  "batches of different sizes; another process on the machine"};
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that are longer than the others, if the findings of the rules do not explain them. A pure function; linear in
+// the timeline where there are such steps.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/whole_steps.hpp"
+#include "diagnose/diagnosis.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+inline constexpr std::string_view uneven_steps_name = "uneven_steps";
+
+// The price: as if the slow steps (step_breakdown::slow) were as long as the median. Nothing if there are none, or if
+// `found` has findings that occur in no more steps than that and cost at least half of the price.
+std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
+                                         const diagnosis_options& options, const std::vector<finding>& found);
+
+}  // namespace prof
