@@ -7,7 +7,10 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
+#include "analysis/reports/gpu_projection.hpp"
+#include "analysis/reports/reports.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "base/display_text.hpp"
 #include "base/error.hpp"
@@ -19,6 +22,7 @@
 #include "cli/progress.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/trace_places.hpp"
+#include "diagnose/path_shares.hpp"
 #include "export/chrome/chrome_trace.hpp"
 
 namespace prof {
@@ -28,9 +32,9 @@ constexpr const char* compressed = "json.gz";
 constexpr const char* plain = "json";
 
 trace_counts write_to_standard_output(const timeline& data, const attribution& att, const std::string& name,
-                                      bool is_compressed, progress_observer& progress) {
+                                      bool is_compressed, progress_observer& progress, const trace_track* track) {
     standard_output out(is_compressed);
-    const trace_counts counts = write_chrome_trace(data, att, out, name, &progress);
+    const trace_counts counts = write_chrome_trace(data, att, out, name, &progress, track);
     out.finish();
     return counts;
 }
@@ -44,6 +48,15 @@ void print_counts(const std::string& place, const trace_counts& counts) {
         with_thousands(counts.api_calls), with_thousands(counts.gpu_ops), with_thousands(counts.projected_ranges),
         with_thousands(counts.flows));
     is_elsewhere ? complain(line) : fmt::print("{}\n", terminal_safe(line));
+}
+
+trace_track critical_path_track(const timeline& data, const attribution_options& options) {
+    const projected_timeline shown({.data = data, .projected = {.attribution = options}});
+    trace_track out{.name = "critical path", .category = "critical_path"};
+    for (named_piece& piece : named_critical_path(shown.data(), shown.att(), shown.step_function())) {
+        out.slices.push_back({piece.start_ns, piece.end_ns, std::move(piece.kind), std::move(piece.where)});
+    }
+    return out;
 }
 
 void make_folder(const std::string& folder) {
@@ -71,6 +84,8 @@ export_command::export_command(command_arguments& arguments) : format_(compresse
              "json.gz (default) or json, of traces whose names are not given, and of standard output")
         .value("FORMAT")
         .takes(one_of({compressed, plain}));
+    arguments.add_flag("--critical-path", critical_path_,
+                       "With a row of what the steps waited for at each moment, as prof diagnose computes it");
     part_.add_to(arguments);
     flags_.add_to(arguments);
 }
@@ -83,8 +98,11 @@ trace_counts export_command::write(const timeline& data, const std::string& name
         part.emplace(data, projection_options{.attribution = flags_.options()}, part_.request(), false);
     const timeline& shown = part ? part->data() : data;
     const attribution att = part ? part->att() : attribute(data, flags_.options());
-    if (place != to_standard_output) return write_chrome_trace(shown, att, place, &writing);
-    return write_to_standard_output(shown, att, trace_file_name(name, format_), format_ == compressed, writing);
+    std::optional<trace_track> path;
+    if (critical_path_) path = critical_path_track(shown, flags_.options());
+    const trace_track* const track = path ? &*path : nullptr;
+    if (place != to_standard_output) return write_chrome_trace(shown, att, place, &writing, track);
+    return write_to_standard_output(shown, att, trace_file_name(name, format_), format_ == compressed, writing, track);
 }
 
 int export_command::operator()() const {

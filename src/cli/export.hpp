@@ -31,6 +31,7 @@ private:
     std::vector<std::string> files_;
     std::string output_;
     std::string format_;
+    bool critical_path_ = false;
     attribution_flags flags_;
     selection_flags part_;
 };

@@ -9,6 +9,10 @@
 #include <utility>
 
 #include "analysis/projection/op_class.hpp"
+#include "analysis/projection/segment.hpp"
+#include "analysis/projection/transfer_name.hpp"
+#include "analysis/reports/kernel_names.hpp"
+#include "analysis/steps/whole_steps.hpp"
 #include "diagnose/replay/critical_path.hpp"
 
 namespace prof {
@@ -18,6 +22,18 @@ class path_sharer {
 public:
     path_sharer(const dependency_graph& graph, const attribution& att, const host_activity& host, code_places& where)
         : graph_(graph), data_(graph.data()), att_(att), host_(host), where_(where), class_of_(data_) {}
+
+    std::vector<named_piece> pieces() {
+        std::vector<named_piece> out;
+        for (const path_piece& piece : critical_path(graph_)) {
+            named_piece named{piece.start_ns, piece.end_ns, kind_of(piece), where_of(piece)};
+            if (piece.kind == path_kind::operation) {
+                named.where = path_below(named.where, name_of(data_.ops[piece.op]));
+            }
+            out.push_back(std::move(named));
+        }
+        return out;
+    }
 
     void run(diagnosis& out) {
         std::map<std::pair<std::string, std::string>, std::int64_t> shares;
@@ -78,6 +94,11 @@ private:
         return {};
     }
 
+    std::string name_of(const gpu_op& op) const {
+        if (op.kind == op_kind::kernel) return kernel_name(data_.kernel_symbol(op), kernel_name_style::full);
+        return op.kind == op_kind::graph ? "CUDA graph" : transfer_name(data_.transfers[op.detail]);
+    }
+
     std::string place_of_op(std::uint32_t op) {
         const std::uint32_t owner = att_.owner[op];
         return is_range(owner) ? where_.path(where_.outermost(where_.of(owner))) : std::string();
@@ -104,6 +125,16 @@ void share_path(const dependency_graph& graph, const attribution& att, const hos
                 diagnosis& out) {
     out.wall_ns = 0;
     path_sharer(graph, att, host, where).run(out);
+}
+
+std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,
+                                             std::string_view step_function) {
+    if (data.ops.empty() || data.api_calls.empty()) return {};
+    whole_steps steps = find_whole_steps(data, att, !step_function.empty());
+    leave_out_warm_up(steps);
+    const host_activity host(data, att);
+    code_places where(data, att, steps);
+    return path_sharer(dependency_graph(data, att, steps), att, host, where).pieces();
 }
 
 }  // namespace prof

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the critical path of the steps consists of: its time by kind and by kernel or place.
+// What the critical path of the steps consists of: its pieces in words, and its time by kind and place.
 #pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/host_activity.hpp"
@@ -12,5 +17,16 @@ namespace prof {
 // Sets path, wall_ns and bound_by of `out`. Linear in the length of the path.
 void share_path(const dependency_graph& graph, const attribution& att, const host_activity& host, code_places& where,
                 diagnosis& out);
+
+// A piece of the path in words.
+struct named_piece {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::string kind{};   // as path_share
+    std::string where{};  // likewise; of a GPU operation its name, too
+};
+// The critical path of the steps of a timeline; empty if it has no launches. The arguments are those of diagnose().
+std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,
+                                             std::string_view step_function = {});
 
 }  // namespace prof

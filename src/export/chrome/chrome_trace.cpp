@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/reports/capture_notes.hpp"
+#include "base/json_text.hpp"
 #include "export/atomic_file.hpp"
 #include "export/chrome/trace_parts.hpp"
 
@@ -52,6 +53,23 @@ void write_windows(trace_sheet& to) {
     }
 }
 
+void write_track(trace_sheet& to, const trace_track& track) {
+    // No thread has this number, and no spill row.
+    const trace_row row{to.host_pid, spill_row_step - 1};
+    to.events.metadata("thread_name", row);
+    to.events.arg_text("name", json_string(track.name));
+    to.events.end();
+    to.events.metadata("thread_sort_index", row);
+    to.events.arg("sort_index", -1);
+    to.events.end();
+    for (const trace_track::slice& slice : track.slices) {
+        to.events.complete(track.category, json_string(slice.name), row, slice.start_ns, slice.end_ns);
+        if (!slice.where.empty()) to.events.arg_text("where", json_string(slice.where));
+        to.events.end();
+        ++to.counts.track_slices;
+    }
+}
+
 // Shows what is missing at the trace's end, where readers will notice it.
 void write_losses(trace_sheet& to) {
     if (to.data.quality.dropped.empty()) return;
@@ -73,6 +91,7 @@ trace_counts& trace_counts::operator+=(const trace_counts& other) noexcept {
     instants += other.instants;
     counters += other.counters;
     flows += other.flows;
+    track_slices += other.track_slices;
     return *this;
 }
 
@@ -84,7 +103,7 @@ void chrome_trace::begin(std::span<const trace_heading> captures) {
     write_trace_header(*events_, captures, base_ns_, name_);
 }
 
-trace_counts chrome_trace::add(const timeline& data, const attribution& att) {
+trace_counts chrome_trace::add(const timeline& data, const attribution& att, const trace_track* track) {
     const numbered_steps steps = number_steps(data, att.hidden);
     const std::vector<host_thread_rows> host = lay_out_host(data, steps.steps, att.hidden);
     const std::vector<gpu_stream_rows> gpu = lay_out_gpu(data, att);
@@ -92,6 +111,7 @@ trace_counts chrome_trace::add(const timeline& data, const attribution& att) {
     to.is_shared = is_shared_;
     choose_pids(to, gpu, used_.pids);
     write_trace_metadata(to, host, gpu);
+    if (track != nullptr) write_track(to, *track);
     write_trace_host(to, host, steps);
     write_trace_gpu(to, gpu);
     write_windows(to);
@@ -115,7 +135,7 @@ trace_counts write_chrome_trace(std::span<const traced_capture> captures, byte_s
     chrome_trace trace(sink, trace_name, progress);
     trace.begin(headings);
     trace_counts counts;
-    for (const traced_capture& capture : captures) counts += trace.add(capture.data, capture.att);
+    for (const traced_capture& capture : captures) counts += trace.add(capture.data, capture.att, capture.track);
     trace.end();
     return counts;
 }
@@ -129,14 +149,14 @@ trace_counts write_chrome_trace(std::span<const traced_capture> captures, const 
 }
 
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
-                                std::string_view trace_name, progress_observer* progress) {
-    const traced_capture capture{data, att};
+                                std::string_view trace_name, progress_observer* progress, const trace_track* track) {
+    const traced_capture capture{data, att, track};
     return write_chrome_trace({&capture, 1}, sink, trace_name, progress);
 }
 
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path,
-                                progress_observer* progress) {
-    const traced_capture capture{data, att};
+                                progress_observer* progress, const trace_track* track) {
+    const traced_capture capture{data, att, track};
     return write_chrome_trace({&capture, 1}, path, progress);
 }
 

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/attribution/attribution.hpp"
 #include "base/progress.hpp"
@@ -33,8 +34,22 @@ struct trace_counts {
     std::uint64_t instants = 0;          // i
     std::uint64_t counters = 0;          // C
     std::uint64_t flows = 0;             // pairs of s and f
+    std::uint64_t track_slices = 0;      // X, of a trace_track
 
     trace_counts& operator+=(const trace_counts& other) noexcept;
+};
+
+// A row of slices that the caller has computed, in the capture's process.
+struct trace_track {
+    struct slice {
+        std::int64_t start_ns = 0;
+        std::int64_t end_ns = 0;
+        std::string name{};
+        std::string where{};  // an argument; "": none
+    };
+    std::string name{};           // of the row
+    std::string category{};       // of the slices: a plain word
+    std::vector<slice> slices{};  // by start_ns, without overlap
 };
 
 // The numbers that the captures added so far have used: a further capture must not use them again.
@@ -60,7 +75,8 @@ public:
     // REQUIRES: called once, with the headings of all captures that are going to be added.
     void begin(std::span<const trace_heading> captures);
     // REQUIRES: begin() was called, and end() was not. The counts are those of this capture.
-    trace_counts add(const timeline& data, const attribution& att);
+    // `track`, which may be null, is shown above the threads.
+    trace_counts add(const timeline& data, const attribution& att, const trace_track* track = nullptr);
     void end();
 
 private:
@@ -76,6 +92,7 @@ private:
 struct traced_capture {
     const timeline& data;
     const attribution& att;
+    const trace_track* track = nullptr;
 };
 
 // Several captures that are all in memory, in one trace. The second one writes a file, as below.
@@ -86,11 +103,12 @@ trace_counts write_chrome_trace(std::span<const traced_capture> captures, const 
 
 // One capture. `trace_name`: the traceName in the trace.
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, byte_sink& sink,
-                                std::string_view trace_name, progress_observer* progress = nullptr);
+                                std::string_view trace_name, progress_observer* progress = nullptr,
+                                const trace_track* track = nullptr);
 
 // Writes to a file that appears whole or not at all (export/atomic_file.hpp); compressed if `path` ends in ".gz".
 // Throws prof::error.
 trace_counts write_chrome_trace(const timeline& data, const attribution& att, const std::string& path,
-                                progress_observer* progress = nullptr);
+                                progress_observer* progress = nullptr, const trace_track* track = nullptr);
 
 }  // namespace prof
