@@ -101,15 +101,24 @@ stage python-packages python_packages
 
 # What needs a process that was built with the same sanitizer, or tests no code of libprof's, is left out.
 unsanitized='slow|long|gpu|bench|consumer|house|injected|python'
+# What one thread computes has no races to be found.
+one_thread='^(BudgetPlan|HiddenRanges|HtaFigures|Projection|RecordedCaptures|Recompute|Selection|TraceReaders)\.'
 if ((all)); then
+    # Beside the other stages, in the time in which these wait: it is mostly downloads and files.
+    nice -n 19 tests/python/all_environments.sh > "$logs/python-environments.log" 2>&1 &
+    environments=$!
+    trap 'kill "$environments" 2> /dev/null || true' EXIT
     stage format format
     stage quickstart quickstart_without_toolkit
     stage asan-build build asan
     stage asan-tests run_tests asan --label-exclude "$unsanitized"
     stage tidy tidy
     stage tsan-build build tsan
-    stage tsan-tests run_tests tsan --label-exclude "$unsanitized|fuzz"
+    stage tsan-tests run_tests tsan --label-exclude "$unsanitized|fuzz" \
+        --exclude-regex "$one_thread"
     stage build build ci
+    wait "$environments" || true
+    trap - EXIT
     stage tests run_tests ci --label-exclude long
 else
     stage build build ci

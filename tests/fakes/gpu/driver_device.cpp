@@ -13,15 +13,13 @@
 using fake::api_call;
 using fake::current_context;
 using fake::ensure_initialized;
-using fake::simulated_gpu;
+using fake::gpu;
 using fake::wait_for;
 
 namespace {
 
 thread_local std::vector<int> devices_pushed_over;
 thread_local CUstreamCaptureMode capture_mode_of_thread = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
-simulated_gpu& gpu() { return simulated_gpu::instance(); }
 
 CUstream resolve(CUstream stream) { return gpu().resolve_stream(stream, current_context()); }
 

@@ -9,11 +9,9 @@
 
 using fake::api_call;
 using fake::current_context;
-using fake::simulated_gpu;
+using fake::gpu;
 
 namespace {
-
-simulated_gpu& gpu() { return simulated_gpu::instance(); }
 
 std::vector<CUgraphNode> nodes_of(const CUgraphNode* nodes, std::size_t count) { return {nodes, nodes + count}; }
 

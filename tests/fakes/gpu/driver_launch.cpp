@@ -10,11 +10,9 @@
 
 using fake::api_call;
 using fake::current_context;
-using fake::simulated_gpu;
+using fake::gpu;
 
 namespace {
-
-simulated_gpu& gpu() { return simulated_gpu::instance(); }
 
 struct launch_shape {
     std::uint32_t grid[3];

@@ -9,7 +9,7 @@
 
 using fake::api_call;
 using fake::current_context;
-using fake::simulated_gpu;
+using fake::gpu;
 using fake::wait_for;
 
 namespace {
@@ -17,8 +17,6 @@ namespace {
 constexpr std::uint64_t transfer_setup_ns = 1'000;
 constexpr std::uint64_t host_bytes_per_us = 25'000;       // a PCIe bus
 constexpr std::uint64_t device_bytes_per_us = 2'000'000;  // its own memory
-
-simulated_gpu& gpu() { return simulated_gpu::instance(); }
 
 void* address(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
 

@@ -190,4 +190,6 @@ struct next_operation {
 };
 next_operation& next_on_this_thread();
 
+inline simulated_gpu& gpu() { return simulated_gpu::instance(); }
+
 }  // namespace fake

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the tests are built with a sanitizer. It finds in a part of many random cases what it finds in all of them,
+// and takes several times as long; what is computed is checked in full without one.
+#pragma once
+
+namespace prof::test {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool is_sanitized = true;
+#else
+inline constexpr bool is_sanitized = false;
+#endif
+#else
+inline constexpr bool is_sanitized = false;
+#endif
+
+}  // namespace prof::test
