@@ -44,15 +44,18 @@ public:
         std::size_t position = 0;
         for (const step_run& run : graph_.runs()) {
             run_ = &run;
+            first_ns_ = run.start_ns;
             last_ns_ = run.start_ns;
             position = play_until(position, run.end_ns);
+            std::int64_t host_ns = 0;
             if (run.last_event != npos) {
-                last_ns_ = std::max(last_ns_, begin_of(run.last_event));
+                host_ns = begin_of(run.last_event) - run.start_ns;
             } else if (!graph_.has_steps()) {
                 // Of a window its end counts only as far as something happened there.
-                last_ns_ = std::max(last_ns_, latest_end());
+                host_ns = latest_end() - run.start_ns;
             }
-            total_ns += last_ns_ - run.start_ns;
+            // A GPU that had work left when the run began has as much when it ends: that is no time of these steps.
+            total_ns += std::max(host_ns, last_ns_ - first_ns_);
         }
         return total_ns;
     }
@@ -135,6 +138,7 @@ private:
         const gpu_op& op = ops_[index];
         if (!is_in_run(called_ns)) {
             op_ends_ns_[index] = op.end_ns;
+            first_ns_ = std::max(first_ns_, op.end_ns);
             return;
         }
         const op_needs& needs = graph_.ops()[index];
@@ -186,7 +190,8 @@ private:
     std::vector<std::int64_t> ends_ns_;     // by event
     std::vector<std::int64_t> op_ends_ns_;  // by operation
     const step_run* run_ = nullptr;
-    std::int64_t last_ns_ = 0;  // the latest end of an operation of the run
+    std::int64_t first_ns_ = 0;  // the latest end of an operation that was launched before the run; ≥ its start
+    std::int64_t last_ns_ = 0;   // the latest end of an operation of the run
     std::uint32_t next_event_ = 0;
 };
 
