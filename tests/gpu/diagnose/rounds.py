@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program with a flaw and the program without it in turn, unrecorded and recorded."""
+
+import json
+import pathlib
+import time
+from dataclasses import dataclass, field
+from typing import Callable
+
+import libprof
+
+BEFORE = 3  # steps, so that the host is ahead of the GPU as it is in the middle of training
+
+@dataclass
+class Case:
+    name: str  # "sleep 2 ms"
+    rules: list  # the first finding's rule is one of these; []: a decoy, or a clean program
+    flawed: Callable  # one step
+    fixed: Callable = None  # None: there is nothing to mend
+    place: str = ""  # a part of the first finding's place
+    forbidden: list = field(default_factory=list)  # rules that may have no finding; of a decoy
+    second: list = field(default_factory=list)  # of a combination: rules of which one is among the findings, too
+    steps: int = 20
+    turns: int = 99  # at most
+
+
+class Rounds:
+    """`finish` waits for all GPU work. `limit` waits for the work of the step before, so that the host is never more
+    than a step ahead: a period of the host is then one of the GPU."""
+
+    def __init__(self, framework, out, rounds, finish, limit):
+        self.framework, self.out, self.rounds = framework, pathlib.Path(out), rounds
+        self.finish, self.limit = finish, limit
+
+    def period_ns(self, step, steps, mark=lambda: None):
+        self.finish()
+        for _ in range(BEFORE):
+            step()
+            self.limit()
+        mark()
+        begun_ns = time.perf_counter_ns()
+        for _ in range(steps):
+            step()
+            self.limit()
+            mark()
+        ended_ns = time.perf_counter_ns()
+        self.finish()
+        return (ended_ns - begun_ns) / steps
+
+    def recorded(self, step, steps, name):
+        with libprof.recording(output_dir=str(self.out / "captures"), name=name, export=[], compress=1) as run:
+            period_ns = self.period_ns(step, steps, libprof.step)
+        return {"capture": run.path, "period_ns": period_ns}
+
+    def run(self, case, number):
+        begun = time.time()
+        programs = {"flawed": case.flawed, "fixed": case.fixed}
+        programs = {kind: step for kind, step in programs.items() if step}
+        result = {"framework": self.framework, "case": case.name, "rules": case.rules, "place": case.place,
+                  "forbidden": case.forbidden, "second": case.second,
+                  **{kind: {"bare_ns": [], "recorded": []} for kind in programs}}
+        for step in programs.values():
+            self.period_ns(step, 1)
+        for turn in range(min(self.rounds, case.turns)):
+            for kind, step in programs.items():
+                result[kind]["bare_ns"].append(self.period_ns(step, case.steps))
+            for kind, step in programs.items():
+                name = f"{self.framework}-{number:02}-{kind}-{turn}"
+                result[kind]["recorded"].append(self.recorded(step, case.steps, name))
+        result["seconds"] = round(time.time() - begun, 1)
+        with open(self.out / f"results-{self.framework}.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps(result) + "\n")
+
+    def run_all(self, cases):
+        """`cases`: functions that make a case, since each may hold memory of the GPU."""
+        for number, make in enumerate(cases):
+            try:
+                self.run(make(), number)
+            except Exception as failure:  # the other cases are still wanted
+                print(f"{self.framework} case {number}: {type(failure).__name__}: {failure}", flush=True)
+
+
+def busy(milliseconds):
+    """Python that works: it does not sleep."""
+    until = time.perf_counter_ns() + milliseconds * 1e6
+    while time.perf_counter_ns() < until:
+        pass
