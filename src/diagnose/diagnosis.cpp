@@ -265,6 +265,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     }
     add_remarks(steps, out);
     share_path(graph, att, host, where, out);
+    if (!out.has_steps) out.wall_ns = out.path_ns;
     return out;
 }
 

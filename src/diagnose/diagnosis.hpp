@@ -55,12 +55,13 @@ struct diagnosis {
     std::uint64_t steps = 0;                // 0: nothing could be examined, and `not_looked` says why
     std::uint64_t warm_up = 0;              // steps left out before them
     double step_ns = 0;                     // mean
-    std::int64_t wall_ns = 0;               // of all these steps, as the replay begins and ends
+    std::int64_t wall_ns = 0;               // of all these steps
     std::int64_t replayed_ns = 0;           // the replay without a change
     std::int64_t together_ns = 0;           // the price of all findings at once
     double least_share = 0;                 // of a step: what gains less is no finding
     std::vector<finding> findings{};        // dearest first
-    std::vector<path_share> path{};         // largest first; adds up to wall_ns
+    std::int64_t path_ns = 0;               // length of the critical path; about wall_ns
+    std::vector<path_share> path{};         // largest first; adds up to path_ns
     std::string bound_by{};                 // "GPU kernels (84 % of the critical path), most of all in backward"
     std::vector<std::string> looked{};      // rules that found nothing
     std::vector<std::string> remarks{};     // what limits the trust in the prices

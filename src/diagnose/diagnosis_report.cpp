@@ -145,7 +145,7 @@ table path_table(const diagnosis& of, bool for_people) {
                    {"share", "share", quantity::share}};
     const auto row = [&of](std::string kind, std::string where, std::int64_t total_ns) {
         return table_row{std::move(kind), std::move(where), of.per_step(total_ns),
-                         static_cast<double>(total_ns) / static_cast<double>(std::max<std::int64_t>(of.wall_ns, 1))};
+                         static_cast<double>(total_ns) / static_cast<double>(std::max<std::int64_t>(of.path_ns, 1))};
     };
     for (const path_share& share : of.path) {
         if (for_people && out.rows.size() == most_path_rows) break;
@@ -154,7 +154,7 @@ table path_table(const diagnosis& of, bool for_people) {
     std::int64_t left_ns = 0;
     for (std::size_t i = out.rows.size(); i < of.path.size(); ++i) left_ns += of.path[i].total_ns;
     if (left_ns > 0) out.rows.push_back(row(fmt::format("… {} more", of.path.size() - out.rows.size()), "", left_ns));
-    if (for_people) out.sums.push_back(row("all", "", of.wall_ns));
+    if (for_people) out.sums.push_back(row("all", "", of.path_ns));
     return out;
 }
 

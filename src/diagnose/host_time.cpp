@@ -124,7 +124,7 @@ private:
     void add_stretch(std::uint32_t index, std::size_t step, idle_cause cause, std::uint32_t place,
                      std::int64_t start_ns, std::int64_t end_ns) {
         host_group& group = group_of(cause, place, npos, copy_direction::none);
-        group.tally.add(step, start_ns, end_ns - start_ns);
+        if (!graph_.events()[index].is_beside) group.tally.add(step, start_ns, end_ns - start_ns);
         group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
     }
 

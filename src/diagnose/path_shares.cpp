@@ -39,7 +39,7 @@ public:
         std::map<std::pair<std::string, std::string>, std::int64_t> shares;
         for (const path_piece& piece : critical_path(graph_)) {
             shares[{kind_of(piece), where_of(piece)}] += piece.end_ns - piece.start_ns;
-            out.wall_ns += piece.end_ns - piece.start_ns;
+            out.path_ns += piece.end_ns - piece.start_ns;
         }
         std::map<std::string, std::int64_t> kinds;
         for (const auto& [key, ns] : shares) {
@@ -54,7 +54,7 @@ public:
         const auto dearest = std::find_if(out.path.begin(), out.path.end(),
                                           [&](const path_share& share) { return share.kind == most->first; });
         out.bound_by = fmt::format("{} ({:.0f} % of the critical path)", most->first,
-                                   100 * static_cast<double>(most->second) / static_cast<double>(out.wall_ns));
+                                   100 * static_cast<double>(most->second) / static_cast<double>(out.path_ns));
         if (!dearest->where.empty()) {
             out.bound_by += ", most of all in " + dearest->where;
         }
@@ -123,7 +123,6 @@ private:
 
 void share_path(const dependency_graph& graph, const attribution& att, const host_activity& host, code_places& where,
                 diagnosis& out) {
-    out.wall_ns = 0;
     path_sharer(graph, att, host, where).run(out);
 }
 

@@ -14,7 +14,7 @@
 
 namespace prof {
 
-// Sets path, wall_ns and bound_by of `out`. Linear in the length of the path.
+// Sets path, path_ns and bound_by of `out`. Linear in the length of the path.
 void share_path(const dependency_graph& graph, const attribution& att, const host_activity& host, code_places& where,
                 diagnosis& out);
 

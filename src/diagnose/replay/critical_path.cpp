@@ -17,7 +17,7 @@ public:
             run_ = &run;
             from = pieces_.size();
             start();
-            while (now_ns_ > run.start_ns && (event_ != npos || op_ != npos)) go_back();
+            while (now_ns_ > first_ns_ && (event_ != npos || op_ != npos)) go_back();
             std::reverse(pieces_.begin() + static_cast<std::ptrdiff_t>(from), pieces_.end());
         }
         return std::move(pieces_);
@@ -31,16 +31,21 @@ private:
         event_ = run_->last_event;
         op_ = npos;
         side_ = side::begin;
+        first_ns_ = run_->start_ns;
+        std::int64_t before_ns = run_->start_ns;  // the end of what was launched before the run
         std::int64_t latest_ns = event_ == npos ? INT64_MIN : events_[event_].start_ns;
         for (std::uint32_t i = 0; i < ops_.size(); ++i) {
             const std::uint32_t launch = graph_.launch_of(i);
             const std::int64_t ns = launch == npos ? ops_[i].start_ns : events_[launch].start_ns;
+            if (ns < run_->start_ns) before_ns = std::max(before_ns, ops_[i].end_ns);
             if (ns < run_->start_ns || ns >= run_->end_ns || ops_[i].end_ns <= latest_ns) continue;
             latest_ns = ops_[i].end_ns;
             op_ = i;
         }
         if (op_ != npos) {
             event_ = npos;
+            // As in the replay: a GPU that is behind at the end was so at the beginning.
+            first_ns_ = std::min(before_ns, latest_ns);
         } else if (event_ == npos && !graph_.has_steps()) {
             for (std::uint32_t i = 0; i < events_.size(); ++i) {
                 if (events_[i].start_ns < run_->start_ns || events_[i].end_ns > run_->end_ns) continue;
@@ -129,7 +134,7 @@ private:
 
     // The path was at now_ns_, and comes from `from_ns`.
     void add(std::int64_t from_ns, path_kind kind, std::uint32_t event, std::uint32_t op) {
-        from_ns = std::max(from_ns, run_->start_ns);
+        from_ns = std::max(from_ns, first_ns_);
         if (from_ns >= now_ns_) return;
         pieces_.push_back({from_ns, now_ns_, kind, event, op});
         now_ns_ = from_ns;
@@ -142,6 +147,7 @@ private:
     std::uint32_t event_ = npos;  // where the path is: at a side of this event, or at the end of this operation
     std::uint32_t op_ = npos;
     side side_ = side::begin;
+    std::int64_t first_ns_ = 0;  // where the path begins
     std::int64_t now_ns_ = 0;
     std::vector<path_piece> pieces_;
 };

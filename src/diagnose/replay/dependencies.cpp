@@ -39,6 +39,7 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
     find_runs(steps);
     add_events(steps);
     hand_over(att);
+    if (has_steps_ && steps.thread != npos) follow(steps.thread);
     order_ops();
     find_waits();
     measure_work();
@@ -153,6 +154,31 @@ void dependency_graph::hand_over(const attribution& att) {
             if (!next.is_handed_over || event.end_ns > events_[next.before].end_ns) next.before = index;
             next.is_handed_over = true;
         }
+    }
+}
+
+// Threads that launch no kernels follow the one with the steps.
+void dependency_graph::follow(std::uint32_t thread) {
+    std::vector<bool> launches(data_->threads.size());
+    for (const gpu_op& op : data_->ops) {
+        if (op.launch == npos || (op.kind != op_kind::kernel && op.kind != op_kind::graph)) continue;
+        launches[data_->api_calls[op.launch].thread] = true;
+    }
+    if (!launches[thread]) return;
+    std::vector<std::uint32_t> ended;  // events of `thread`, as far as they have ended
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+        host_event& event = events_[i];
+        if (event.thread == thread) ended.push_back(i);
+        if (launches[event.thread] || homes_[event.thread] != event.thread) continue;
+        auto latest = ended.rbegin();
+        while (latest != ended.rend() && events_[*latest].end_ns > event.start_ns) ++latest;
+        if (latest == ended.rend()) continue;
+        event.before = *latest;
+        event.is_handed_over = true;
+        event.is_beside = true;
+    }
+    for (std::uint32_t other = 0; other < homes_.size(); ++other) {
+        if (!launches[other] && homes_[other] == other) homes_[other] = thread;
     }
 }
 

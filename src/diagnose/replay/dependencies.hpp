@@ -5,6 +5,8 @@
 //
 // - A call begins a fixed time after the call before it on its thread. A thread that works for another (autograd's)
 //   begins after the call before it there; the other thread goes on after the last call that works for it.
+// - A thread that launches no kernels (XLA's copy) begins each call a fixed time after what the thread with the steps
+//   did before; that thread does not wait for it.
 // - A call that waits ends a fixed time after the operation for which it waited, and not before its own work is done.
 // - An operation begins a fixed time after its launch, after the operation before it in its stream, and after one of
 //   another stream for which it seems to have waited; after the latest of them.
@@ -36,6 +38,7 @@ struct host_event {
     std::uint32_t thread = npos;
     std::int32_t work_ns = 0;  // how long it takes if it does not wait; ≤ its length
     bool is_handed_over = false;
+    bool is_beside = false;  // of a thread that launches no kernels: the time before it is no work
 };
 
 // What an operation waits for before it begins. It begins `extra_ns` after the latest of what is there.
@@ -91,6 +94,7 @@ private:
     void find_runs(const whole_steps& steps);
     void add_events(const whole_steps& steps);
     void hand_over(const attribution& att);
+    void follow(std::uint32_t thread);
     void find_waits();
     void measure_work();
     void order_ops();

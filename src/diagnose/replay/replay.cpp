@@ -149,11 +149,14 @@ private:
         if (needs.previous != npos && op_ends_ns_[needs.previous] != not_yet) {
             start_ns = op_ends_ns_[needs.previous];
             if (change != nullptr && change->is_gone) {
+                // What follows still waits for what it waited for.
+                if (needs.other != npos) start_ns = std::max(start_ns, op_ends_ns_[needs.other]);
                 op_ends_ns_[index] = start_ns;
                 return;
             }
             if (needs.beside_previous) start_ns -= ops_[needs.previous].end_ns - ops_[needs.previous].start_ns;
             start_ns += needs.after_previous_ns;
+            if (change != nullptr) start_ns -= change->next_less_ns;
         }
         if (const std::uint32_t launch = graph_.launch_of(index); launch != npos) {
             const std::int64_t from_ns = needs.from_return ? end_of(launch) : begin_of(launch);
@@ -217,6 +220,7 @@ void replay_changes::normalize() {
     for (const op_change& change : ops) {
         if (kept > 0 && ops[kept - 1].op == change.op) {
             ops[kept - 1].less_ns += change.less_ns;
+            ops[kept - 1].next_less_ns = std::max(ops[kept - 1].next_less_ns, change.next_less_ns);
             ops[kept - 1].is_gone = ops[kept - 1].is_gone || change.is_gone;
         } else {
             ops[kept++] = change;

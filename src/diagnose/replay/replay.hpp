@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes again how long the steps of a capture take, with some of their work made shorter. Without changes the result
-// is the recorded time, exactly. Pure functions of a dependency_graph; linear in its calls and operations, memory
+// is the recorded time. Pure functions of a dependency_graph; linear in its calls and operations, memory
 // 16 bytes a call and 8 an operation while it runs.
 //
 // The method is that of Daydream (Zhu et al., USENIX ATC 2020): a what-if question is a change of the recorded graph of
@@ -24,7 +24,8 @@ struct event_change {
 
 struct op_change {
     std::uint32_t op = 0;
-    std::int64_t less_ns = 0;  // it is so much shorter
+    std::int64_t less_ns = 0;       // it is so much shorter
+    std::int64_t next_less_ns = 0;  // it begins so much sooner after the operation before it; of several the most
     // It takes no part in its stream: what waited for it waits for the operation before it.
     bool is_gone = false;
 };
@@ -40,8 +41,8 @@ struct replay_changes {
     void add(const replay_changes& other);
 };
 
-// The length of all runs of steps: each from its beginning to its end on the host, or to the end of the last operation
-// that was launched in it, if that is later. REQUIRES: `changes` is normalized.
+// The length of all runs of steps: on the host from its beginning to its end, or on the GPU from the end of what was
+// launched before to the end of what was launched in it, whichever is longer. REQUIRES: `changes` is normalized.
 std::int64_t replayed_ns(const dependency_graph& graph, const replay_changes& changes = {});
 
 }  // namespace prof

@@ -35,7 +35,7 @@ const rule allocation_rule{
     .trust = confidence::high,
     .suspects = find_allocation,
     .title = "memory is allocated or freed in the steps",
-    .is_one_cause = false,
+    .is_one_cause = true,
     .bound = "as if the memory were there",
     .advice = advise_allocation,
 };

@@ -6,14 +6,39 @@
 namespace prof {
 namespace {
 
+// From node to node of a CUDA graph.
+constexpr std::int64_t node_to_node_ns = 100;
+constexpr std::int64_t small_kernel_ns = 5'000;  // at most
+
+// Operations that waited for their launch, and small ones, follow each other as in a CUDA graph.
+void add_graph(const rule_input& input, suspect& to) {
+    for (const event_change& change : to.changes.events) {
+        const std::uint32_t index = input.graph.events()[change.event].call;
+        if (index == npos) continue;
+        const timeline_api_call& call = input.data.api_calls[index];
+        for (std::uint32_t i = 0; i < call.op_count; ++i) {
+            const std::uint32_t op = input.data.ops_by_launch[call.first_op + i];
+            const op_needs& needs = input.graph.ops()[op];
+            if (needs.previous == npos || needs.beside_previous || needs.after_previous_ns <= node_to_node_ns) continue;
+            const gpu_op& of = input.data.ops[op];
+            const std::int64_t free_ns = of.start_ns - input.data.ops[needs.previous].end_ns;
+            if (free_ns <= needs.after_previous_ns && of.end_ns - of.start_ns > small_kernel_ns) continue;
+            to.changes.ops.push_back({.op = op, .next_less_ns = needs.after_previous_ns - node_to_node_ns});
+        }
+    }
+    to.changes.normalize();
+}
+
 std::vector<suspect> find_launch_bound(const rule_input& input) {
-    return host_suspects(
+    std::vector<suspect> out = host_suspects(
         input,
         [&](const host_group& group) {
             const bool launches = group.cause == idle_cause::launching && !input.is_in_pieces(group);
             return launches || (group.cause == idle_cause::host_code && input.is_scattered(group));
         },
         [&](const host_group& group) { return input.place(group.place); });
+    for (suspect& each : out) add_graph(input, each);
+    return out;
 }
 
 std::vector<std::string> advise_launch_bound(const rule_input& input) {
@@ -45,7 +70,7 @@ const rule launch_bound_rule{
     .suspects = find_launch_bound,
     .title = "the GPU waits for launches",
     .is_one_cause = true,
-    .bound = "as if launching took no time: a CUDA graph comes close to it",
+    .bound = "as if launching took no time, as in a CUDA graph",
     .advice = advise_launch_bound,
 };
 
