@@ -76,8 +76,10 @@ class Cases:
         return Case(f"{name} {ms} ms", ["host_code"], step, self.model.train, place="flaw")
 
     def item(self, ms):
+        model = Model(16384)
+
         def step(waiting):
-            loss = self.model.train()
+            loss = model.train()
             if waiting:
                 float(loss)
             with libprof.range("prepare"):
@@ -87,14 +89,15 @@ class Cases:
                     lambda: step(False))
 
     def copies(self, megabytes):
-        batch = np.ones(megabytes * MB // 4, np.float32)
+        model = Model(megabytes * 128)
+        batch = np.asarray(model.x)
 
         def step():
-            jax.device_put(batch)
-            self.model.train()
+            model.x = jax.device_put(batch)
+            model.train()
 
-        return Case(f"device_put {megabytes} MB from NumPy", ["pageable_copies", "blocking_copies", "copy_overlap"],
-                    step, self.model.train)
+        return Case(f"batch of {megabytes} MB from NumPy", ["pageable_copies", "blocking_copies", "copy_overlap"],
+                    step, model.train)
 
     def pieces(self, count):
         parts = [np.ones(1000, np.float32) for _ in range(count)]
@@ -142,7 +145,7 @@ class Cases:
             self.model.train()
 
         return Case(f"new shape each step, depth {depth}", ["compilation"], lambda: step(data[: next(sizes)]),
-                    lambda: step(usual), steps=6, turns=2)
+                    lambda: step(usual), steps=6, turns=2, before=2)
 
     def precision(self, batch):
         exact = Model(batch, 2048, jnp.float32, "highest")

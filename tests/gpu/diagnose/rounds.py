@@ -9,7 +9,7 @@ from typing import Callable
 
 import libprof
 
-BEFORE = 3  # steps, so that the host is ahead of the GPU as it is in the middle of training
+STEPS = 20
 
 @dataclass
 class Case:
@@ -20,8 +20,9 @@ class Case:
     place: str = ""  # a part of the first finding's place
     forbidden: list = field(default_factory=list)  # rules that may have no finding; of a decoy
     second: list = field(default_factory=list)  # of a combination: rules of which one is among the findings, too
-    steps: int = 20
+    steps: int = 20  # of the program with the flaw
     turns: int = 99  # at most
+    before: int = 10  # steps before those that are measured, after which the host is as far ahead as it will be
 
 
 class Rounds:
@@ -32,9 +33,9 @@ class Rounds:
         self.framework, self.out, self.rounds = framework, pathlib.Path(out), rounds
         self.finish, self.limit = finish, limit
 
-    def period_ns(self, step, steps, mark=lambda: None):
+    def period_ns(self, step, before, steps, mark=lambda: None):
         self.finish()
-        for _ in range(BEFORE):
+        for _ in range(before):
             step()
             self.limit()
         mark()
@@ -47,9 +48,9 @@ class Rounds:
         self.finish()
         return (ended_ns - begun_ns) / steps
 
-    def recorded(self, step, steps, name):
+    def recorded(self, step, before, steps, name):
         with libprof.recording(output_dir=str(self.out / "captures"), name=name, export=[], compress=1) as run:
-            period_ns = self.period_ns(step, steps, libprof.step)
+            period_ns = self.period_ns(step, before, steps, libprof.step)
         return {"capture": run.path, "period_ns": period_ns}
 
     def run(self, case, number):
@@ -59,14 +60,16 @@ class Rounds:
         result = {"framework": self.framework, "case": case.name, "rules": case.rules, "place": case.place,
                   "forbidden": case.forbidden, "second": case.second,
                   **{kind: {"bare_ns": [], "recorded": []} for kind in programs}}
+        steps = {"flawed": case.steps, "fixed": STEPS}
+        before = {"flawed": case.before, "fixed": max(case.before, 10)}
         for step in programs.values():
-            self.period_ns(step, 1)
+            self.period_ns(step, 1, 1)
         for turn in range(min(self.rounds, case.turns)):
             for kind, step in programs.items():
-                result[kind]["bare_ns"].append(self.period_ns(step, case.steps))
+                result[kind]["bare_ns"].append(self.period_ns(step, before[kind], steps[kind]))
             for kind, step in programs.items():
                 name = f"{self.framework}-{number:02}-{kind}-{turn}"
-                result[kind]["recorded"].append(self.recorded(step, case.steps, name))
+                result[kind]["recorded"].append(self.recorded(step, before[kind], steps[kind], name))
         result["seconds"] = round(time.time() - begun, 1)
         with open(self.out / f"results-{self.framework}.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(result) + "\n")

@@ -116,8 +116,10 @@ class Cases:
         return Case(f"data loader {ms} ms", ["data_loader"], lambda: step(slow), lambda: step(fast))
 
     def waits(self, ms, call):
+        model = Model(self.compiled, 16384)
+
         def step(waiting):
-            loss = self.model.train()
+            loss = model.train()
             if waiting:
                 loss.item() if call == "item" else (torch.cuda.synchronize() if HAS_GPU else None)
             with libprof.range("prepare"):
@@ -137,10 +139,10 @@ class Cases:
                     lambda: step(pinned, True))
 
     def blocking(self, ms):
-        pinned = memory(16, True)
+        pinned, model = memory(16, True), Model(False, 16384)
 
         def step(non_blocking):
-            self.model.train()
+            model.train()
             pinned.to(DEVICE, non_blocking=non_blocking)
             with libprof.range("prepare"):
                 busy(ms)
@@ -237,7 +239,7 @@ class Cases:
             self.model.train()
 
         return Case(f"new shape each step, depth {depth}", ["compilation"], lambda: step(next(sizes)),
-                    lambda: step(2048), steps=4, turns=1)
+                    lambda: step(2048), steps=4, turns=1, before=2)
 
     # Combinations and decoys.
     def sleep_and_pieces(self):
@@ -294,15 +296,15 @@ class Cases:
         return Case("decoy: pinned copy 16 MB in a side stream", [], case.fixed, forbidden=["copy_overlap"])
 
     def list(self):
-        always = [self.clean, *(lambda ms=ms: self.sleep(ms) for ms in (2, 5)),
-                  *(lambda ms=ms: self.loader(ms) for ms in (2, 5)),
+        always = [self.clean, *(lambda ms=ms: self.sleep(ms) for ms in (4, 8)),
+                  *(lambda ms=ms: self.loader(ms) for ms in (4, 8)),
                   *(lambda ms=ms: self.waits(ms, "item") for ms in (2, 5)),
                   *(lambda size=size: self.pageable(size) for size in (8, 64)),
                   *(lambda count=count: self.tiny(count) for count in (500, 2000))]
         if self.compiled:
             return always + [*(lambda depth=depth: self.recompiled(depth) for depth in (1, 8)), self.hidden_sleep]
         return always + [
-            *(lambda ms=ms: self.busy(ms) for ms in (2, 5)),
+            *(lambda ms=ms: self.busy(ms) for ms in (4, 8)),
             *(lambda ms=ms: self.waits(ms, "synchronize") for ms in (2, 5)),
             *(lambda ms=ms: self.blocking(ms) for ms in (2, 5)),
             *(lambda size=size: self.one_stream(size) for size in (16, 64)),
