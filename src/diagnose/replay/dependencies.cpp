@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "analysis/breakdown/idle_causes.hpp"
 #include "base/near_search.hpp"
 #include "base/statistics.hpp"
+#include "record/api_names.hpp"
 #include "timeline/windows.hpp"
 
 namespace prof {
@@ -23,6 +25,7 @@ constexpr std::int64_t longest_hand_over_ns = 10'000;  // from an operation's en
 constexpr std::uint32_t least_queue = 500;
 constexpr std::size_t most_looked_at = 512;
 constexpr std::size_t most_samples = 100'000;
+constexpr std::int64_t usual_return_ns = 5'000;  // from an operation's end to the return of a call that waits for it
 
 std::int32_t narrow(std::int64_t ns) noexcept {
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(ns, INT32_MIN, INT32_MAX));
@@ -199,8 +202,41 @@ std::int64_t dependency_graph::moment_of(std::uint32_t op) const noexcept {
 
 void dependency_graph::find_waits() {
     std::size_t hint = 0;
+    std::vector<std::int64_t> returns;
     for (host_event& event : events_) {
-        if (event.call != npos) event.waits_for = waited_for(event, hint);
+        if (event.call == npos) continue;
+        const std::uint32_t op = waited_for(event, hint);
+        if (op == npos) continue;
+        const std::int64_t return_ns = event.end_ns - data_->ops[op].end_ns;
+        if (return_ns != narrow(return_ns)) continue;
+        event.waits_for = op;
+        event.after_wait_ns = narrow(return_ns);
+        event.has_waited = true;
+        if (waits(data_->api_calls[event.call].kind) && returns.size() < most_samples) returns.push_back(return_ns);
+    }
+    find_needless_waits(median_or(std::move(returns), usual_return_ns));
+}
+
+// A call that found its operations complete would have waited for them, had it come earlier. Which ones is not
+// recorded: those before the latest launch of its thread, or all of the GPU's for a call that waits for all.
+void dependency_graph::find_needless_waits(std::int64_t usual_ns) {
+    std::vector<std::uint32_t> latest(data_->threads.size(), npos);
+    std::uint32_t last = npos;  // to end, of all
+    for (host_event& event : events_) {
+        if (event.call == npos) continue;
+        const timeline_api_call& call = data_->api_calls[event.call];
+        const std::uint32_t thread = homes_[event.thread];
+        if (call.kind == api_class::wait && event.waits_for == npos) {
+            std::uint32_t op = waits_for_all(call) ? last : latest[thread];
+            if (api_name(call.domain, call.cbid).find("Event") != std::string_view::npos) op = npos;
+            if (op == npos || data_->ops[op].end_ns > event.end_ns) continue;
+            event.waits_for = op;
+            event.after_wait_ns = narrow(std::min(event.end_ns - data_->ops[op].end_ns, usual_ns));
+        }
+        if (call.op_count == 0) continue;
+        const std::uint32_t op = data_->ops_by_launch[call.first_op + call.op_count - 1];
+        latest[thread] = op;
+        if (last == npos || data_->ops[op].end_ns > data_->ops[last].end_ns) last = op;
     }
 }
 
@@ -221,18 +257,31 @@ std::uint32_t dependency_graph::waited_for(const host_event& event, std::size_t&
     return ended != npos && own > ended && own - ended >= least_queue ? ended : npos;
 }
 
-// The latest operation to end during the call, among those launched before it.
+bool dependency_graph::waits_for_all(const timeline_api_call& call) const noexcept {
+    const std::string_view name = api_name(call.domain, call.cbid);
+    return name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize");
+}
+
+// The latest operation to end during the call, among those launched before it; those of its own thread first, unless it
+// waits for all.
 std::uint32_t dependency_graph::ended_by(const host_event& event, std::size_t& hint) const {
     const std::vector<gpu_op>& ops = data_->ops;
+    const bool is_for_all = waits_for_all(data_->api_calls[event.call]);
     hint = partition_point_near(ops.size(), hint, [&](std::size_t op) { return ops[op].start_ns < event.end_ns; });
-    std::uint32_t found = npos;
+    std::uint32_t of_any = npos;
+    std::uint32_t of_own = npos;
     for (std::size_t back = 1; back <= std::min(hint, most_looked_at); ++back) {
-        const gpu_op& op = ops[hint - back];
+        const auto index = static_cast<std::uint32_t>(hint - back);
+        const gpu_op& op = ops[index];
         if (op.end_ns <= event.start_ns || op.end_ns > event.end_ns + clock_tolerance_ns) continue;
         if (op.launch != npos && data_->api_calls[op.launch].start_ns >= event.start_ns) continue;
-        if (found == npos || op.end_ns > ops[found].end_ns) found = static_cast<std::uint32_t>(hint - back);
+        if (of_any == npos || op.end_ns > ops[of_any].end_ns) of_any = index;
+        const bool is_own = op.launch != npos && homes_[data_->api_calls[op.launch].thread] == homes_[event.thread];
+        if (is_own && (of_own == npos || op.end_ns > ops[of_own].end_ns)) of_own = index;
     }
-    return found;
+    if (is_for_all) return of_any;
+    // In a short call an operation of another thread may end by chance.
+    return of_own != npos || event.end_ns - event.start_ns <= held_up_ns ? of_own : of_any;
 }
 
 // A function takes as long as its shortest call.
@@ -249,7 +298,7 @@ void dependency_graph::measure_work() {
     }
     for (host_event& event : events_) {
         const std::int64_t length_ns = event.end_ns - event.start_ns;
-        const bool is_wait = event.waits_for != npos;
+        const bool is_wait = event.has_waited;
         constexpr std::int64_t usual_call_ns = 10'000;  // if every call of the function waited
         event.work_ns = narrow(is_wait ? std::min({length_ns, shortest[function(event)], usual_call_ns}) : length_ns);
     }
@@ -302,7 +351,13 @@ void dependency_graph::find_needs() {
         }
         const bool was_queued = after_launch_ns - after_previous_ns > held_up_ns;
         const std::int64_t soon_ns = std::max<std::int64_t>(3 * usual_next_ns_, 3'000);
-        if (needs.beside_previous || after_previous_ns <= soon_ns || (was_queued && after_previous_ns <= latency_ns)) {
+        const bool is_explained = after_previous_ns > usual_next_ns_ &&
+                                  after_launch_ns >= usual_launch_ns_ - clock_tolerance_ns &&
+                                  after_launch_ns <= usual_launch_ns_ + clock_tolerance_ns;
+        if (is_explained && !needs.beside_previous) {
+            needs.after_launch_ns = narrow(after_launch_ns);
+        } else if (needs.beside_previous || after_previous_ns <= soon_ns ||
+                   (was_queued && after_previous_ns <= latency_ns)) {
             needs.after_previous_ns = narrow(after_previous_ns);
         } else if (after_launch_ns <= latency_ns) {
             needs.after_launch_ns = narrow(after_launch_ns);
@@ -319,14 +374,21 @@ void dependency_graph::find_needs() {
     }
 }
 
-// The operation of another stream that ended last before this one began.
+bool dependency_graph::is_launched_before(std::uint32_t op, std::uint32_t other) const noexcept {
+    const std::uint32_t launch = launch_of(op);
+    return launch == npos || launch_of(other) == npos || launch <= launch_of(other);
+}
+
+// The operation of another stream that ended last before this one began. It was launched first: else none could have
+// known of it.
 std::uint32_t dependency_graph::elsewhere(std::size_t position) const {
     const gpu_op& op = data_->ops[order_[position]];
     std::uint32_t found = npos;
     for (std::size_t back = 1; back <= std::min(position, most_looked_at); ++back) {
         const std::uint32_t index = order_[position - back];
         const gpu_op& other = data_->ops[index];
-        if (other.place == op.place || other.end_ns > op.start_ns) continue;
+        if (other.place == op.place || other.end_ns > op.start_ns || !is_launched_before(index, order_[position]))
+            continue;
         if (op.start_ns - other.end_ns > longest_hand_over_ns) continue;
         if (found == npos || other.end_ns > data_->ops[found].end_ns) found = index;
     }

@@ -36,7 +36,9 @@ struct host_event {
     std::uint32_t before = npos;     // the event after whose end it begins; of another thread, if handed over
     std::uint32_t waits_for = npos;  // the operation for whose end it waits; index into ops
     std::uint32_t thread = npos;
-    std::int32_t work_ns = 0;  // how long it takes if it does not wait; ≤ its length
+    std::int32_t work_ns = 0;        // how long it takes if it does not wait; ≤ its length
+    std::int32_t after_wait_ns = 0;  // it returns so long after that operation's end, or later
+    bool has_waited = false;         // else that operation was complete when it was called
     bool is_handed_over = false;
     bool is_beside = false;  // of a thread that launches no kernels: the time before it is no work
 };
@@ -96,13 +98,16 @@ private:
     void hand_over(const attribution& att);
     void follow(std::uint32_t thread);
     void find_waits();
+    void find_needless_waits(std::int64_t usual_ns);
     void measure_work();
     void order_ops();
     void measure_usual();
     void find_needs();
     std::uint32_t waited_for(const host_event& event, std::size_t& hint) const;
     std::uint32_t ended_by(const host_event& event, std::size_t& hint) const;
+    bool waits_for_all(const timeline_api_call& call) const noexcept;
     std::uint32_t elsewhere(std::size_t position) const;
+    bool is_launched_before(std::uint32_t op, std::uint32_t other) const noexcept;
 
     const timeline* data_;
     bool has_steps_ = false;

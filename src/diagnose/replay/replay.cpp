@@ -68,8 +68,7 @@ private:
             const std::uint32_t op = order[position];
             const std::uint32_t launch = graph_.launch_of(op);
             const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
-            if (launch == npos && called_ns >= end_ns) break;
-            if (launch != npos && called_ns >= end_ns && graph_.moment_of(op) >= end_ns) {
+            if (called_ns >= end_ns && graph_.moment_of(op) >= end_ns) {
                 // Operations are in order of their start: one that was launched in the run may still follow.
                 if (is_past(position, end_ns)) break;
                 continue;
@@ -122,15 +121,17 @@ private:
         const host_event& event = events_[index];
         if (!is_in_run(event.start_ns)) return ends_ns_[index] = event.end_ns;
         std::int64_t work_ns = event.work_ns;
-        bool waits = event.waits_for != npos && op_ends_ns_[event.waits_for] != not_yet;
+        bool waits = event.waits_for != npos;
+        if (waits && op_ends_ns_[event.waits_for] == not_yet) {  // clocks differ: it takes as long as it took
+            waits = false;
+            work_ns = event.end_ns - event.start_ns;
+        }
         if (const event_change* const change = change_of_end_.of(index)) {
             work_ns = std::max<std::int64_t>(work_ns - change->work_less_ns, 0);
             waits = waits && change->waits;
         }
         std::int64_t end_ns = begins_ns_[index] + work_ns;
-        if (waits) {
-            end_ns = std::max(end_ns, op_ends_ns_[event.waits_for] + event.end_ns - ops_[event.waits_for].end_ns);
-        }
+        if (waits) end_ns = std::max(end_ns, op_ends_ns_[event.waits_for] + event.after_wait_ns);
         return ends_ns_[index] = end_ns;
     }
 
@@ -165,9 +166,21 @@ private:
         if (needs.other != npos && op_ends_ns_[needs.other] != not_yet) {
             start_ns = std::max(start_ns, op_ends_ns_[needs.other] + needs.after_other_ns);
         }
-        if (start_ns == not_yet) start_ns = op.start_ns;
+        if (start_ns == not_yet || is_missing(needs.previous) || is_missing(needs.other)) {
+            start_ns = std::max(start_ns, as_after_launch(index) - needs.extra_ns);
+        }
         op_ends_ns_[index] = start_ns + needs.extra_ns + length_ns;
         last_ns_ = std::max(last_ns_, op_ends_ns_[index]);
+    }
+
+    // Launched after the run.
+    bool is_missing(std::uint32_t op) const noexcept { return op != npos && op_ends_ns_[op] == not_yet; }
+
+    // As long after its launch as it was.
+    std::int64_t as_after_launch(std::uint32_t index) const noexcept {
+        const std::uint32_t launch = graph_.launch_of(index);
+        if (launch == npos) return ops_[index].start_ns;
+        return begin_of(launch) + ops_[index].start_ns - events_[launch].start_ns;
     }
 
     std::int64_t latest_end() {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dependencies of a capture that a test has put together, and changes of them by what the test knows.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/whole_steps.hpp"
+#include "diagnose/replay/dependencies.hpp"
+#include "diagnose/replay/replay.hpp"
+#include "support/capture_builder.hpp"
+
+namespace prof::diagnose_test {
+
+struct graph_of {
+    // Without the first `left_out` steps.
+    explicit graph_of(const capture_builder& capture, std::size_t left_out = 0)
+        : data(capture.build()), att(attribute(data)), steps(find_whole_steps(data, att)) {
+        const std::size_t count = std::min(left_out, steps.steps.size());
+        steps.steps.erase(steps.steps.begin(), steps.steps.begin() + static_cast<std::ptrdiff_t>(count));
+        graph = std::make_unique<dependency_graph>(data, att, steps);
+    }
+
+    std::uint32_t event_of(std::uint64_t correlation) const {
+        for (std::uint32_t i = 0; i < graph->events().size(); ++i) {
+            const std::uint32_t call = graph->events()[i].call;
+            if (call != npos && data.api_calls[call].correlation == correlation) return i;
+        }
+        return npos;
+    }
+    // The boundary of a step at this time.
+    std::uint32_t boundary_at(std::int64_t ns) const {
+        for (std::uint32_t i = 0; i < graph->events().size(); ++i) {
+            if (graph->events()[i].call == npos && graph->events()[i].start_ns == ns) return i;
+        }
+        return npos;
+    }
+    std::uint32_t op_of(std::uint64_t correlation) const {
+        for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+            if (data.ops[i].correlation == correlation) return i;
+        }
+        return npos;
+    }
+
+    std::int64_t replayed(replay_changes changes = {}) const {
+        changes.normalize();
+        return replayed_ns(*graph, changes);
+    }
+    std::int64_t gain(const replay_changes& changes) const { return replayed() - replayed(changes); }
+
+    timeline data;
+    attribution att;
+    whole_steps steps;
+    std::unique_ptr<dependency_graph> graph;
+};
+
+// Changes of a simulated program's calls.
+inline replay_changes without_gap(std::uint32_t event, std::int64_t ns) {
+    return {.events = {{.event = event, .gap_less_ns = ns}}, .ops = {}};
+}
+inline replay_changes without_waiting(const graph_of& of, std::uint32_t event) {
+    return {.events = {{.event = event, .work_less_ns = of.graph->events()[event].work_ns, .waits = false}}, .ops = {}};
+}
+
+}  // namespace prof::diagnose_test
