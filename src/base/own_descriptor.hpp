@@ -19,10 +19,9 @@ public:
     file_identity() = default;
     explicit file_identity(int descriptor) noexcept {
         struct stat status {};
-        if (::fstat(descriptor, &status) != 0) return;
-        device_ = status.st_dev;
-        inode_ = status.st_ino;
+        if (::fstat(descriptor, &status) == 0) *this = file_identity(status);
     }
+    explicit file_identity(const struct stat& status) noexcept : device_(status.st_dev), inode_(status.st_ino) {}
 
     bool is_still(int descriptor) const noexcept {
         struct stat status {};
@@ -44,6 +43,31 @@ inline int above_standard_streams(int descriptor) noexcept {
     ::close(descriptor);
     errno = reason;
     return above;
+}
+
+// Makes a new file at `path`, which must not exist, and opens it with `flags`. Returns its descriptor, or -1 with
+// errno. `file` is what stands at the path, since the program may close the descriptor at once and reuse its number:
+// then the file is made again. On a file system that gives a path another number than its open file, it is the latter.
+inline int create_file(const char* path, int flags, mode_t mode, file_identity& file) noexcept {
+    constexpr int most_tries = 4;
+    for (int i = 1;; ++i) {
+        int descriptor = -1;
+        do {
+            descriptor = ::open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        } while (descriptor < 0 && errno == EINTR);
+        if (descriptor < 0) return -1;
+        descriptor = above_standard_streams(descriptor);
+        const int reason = errno;
+        if (descriptor >= 0) {
+            struct stat status {};
+            file = ::lstat(path, &status) == 0 ? file_identity(status) : file_identity(descriptor);
+            if (i == most_tries) file = file_identity(descriptor);
+            if (file.is_still(descriptor)) return descriptor;
+        }
+        ::unlink(path);
+        errno = reason;
+        if (descriptor < 0 || i == most_tries) return -1;
+    }
 }
 
 // A descriptor together with the file that it was opened for. Used by one thread, except that another thread or a

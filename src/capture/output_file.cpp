@@ -24,19 +24,9 @@ namespace {
 }  // namespace
 
 output_file::output_file(const std::string& path, write_function write) : write_(write) {
-    constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const disk_call call;
-    do {
-        descriptor_ = ::open(path.c_str(), flags, 0666);
-    } while (descriptor_ < 0 && errno == EINTR);
+    descriptor_ = create_file(path.c_str(), O_RDWR, 0666, file_);
     if (descriptor_ < 0) throw_cannot_create(path, errno);
-    descriptor_ = above_standard_streams(descriptor_);
-    if (descriptor_ < 0) {
-        const int reason = errno;
-        ::unlink(path.c_str());
-        throw_cannot_create(path, reason);
-    }
-    file_ = file_identity(descriptor_);
 }
 
 output_file::~output_file() {

@@ -29,16 +29,15 @@ atomic_file::atomic_file(std::string path) : path_(std::move(path)) {
     const bool exists = stat(path_.c_str(), &status) == 0;
     if (exists && S_ISDIR(status.st_mode)) fail("create", EISDIR);
     if (exists && is_special_file(status)) {
-        descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+        descriptor_ = above_standard_streams(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+        file_ = file_identity(descriptor_);
     } else {
         temporary_path_ = path_ + ".tmp-" + std::to_string(getpid());
         // A leftover of a killed process with the same pid. No other process uses this name.
         unlink(temporary_path_.c_str());
-        descriptor_ = open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        descriptor_ = create_file(temporary_path_.c_str(), O_WRONLY, 0666, file_);
     }
-    descriptor_ = above_standard_streams(descriptor_);
     if (descriptor_ < 0) fail("create", errno);
-    file_ = file_identity(descriptor_);
 }
 
 atomic_file::~atomic_file() {
