@@ -275,25 +275,29 @@ std::int64_t start_of_call(const timeline& data, const timeline_api_call& call) 
     return start_ns;
 }
 
-// The end of each run of steps on the host, or of the last operation launched in it.
+// Of each run of steps the host's time, or the time from the last operation launched before it to the last one launched
+// in it, if that is more.
 std::int64_t recorded_ns(const graph_of& of) {
     std::int64_t total_ns = 0;
     for (const step_run& run : of.graph->runs()) {
-        std::int64_t end_ns = run.start_ns;
+        std::int64_t host_ns = run.end_ns;
         if (!of.graph->has_steps()) {
+            host_ns = run.start_ns;
             for (const timeline_api_call& call : of.data.api_calls) {
-                if (call.start_ns >= run.start_ns && call.start_ns <= run.end_ns)
-                    end_ns = std::max(end_ns, call.end_ns);
+                if (call.start_ns >= run.start_ns && call.start_ns <= run.end_ns) {
+                    host_ns = std::max(host_ns, call.end_ns);
+                }
             }
-        } else {
-            end_ns = run.end_ns;
         }
+        std::int64_t before_ns = run.start_ns;
+        std::int64_t last_ns = run.start_ns;
         for (const gpu_op& op : of.data.ops) {
             const std::int64_t at_ns =
                 op.launch == npos ? op.start_ns : start_of_call(of.data, of.data.api_calls[op.launch]);
-            if (at_ns >= run.start_ns && at_ns < run.end_ns) end_ns = std::max(end_ns, op.end_ns);
+            if (at_ns < run.start_ns) before_ns = std::max(before_ns, op.end_ns);
+            if (at_ns >= run.start_ns && at_ns < run.end_ns) last_ns = std::max(last_ns, op.end_ns);
         }
-        total_ns += end_ns - run.start_ns;
+        total_ns += std::max(host_ns - run.start_ns, last_ns - before_ns);
     }
     return total_ns;
 }

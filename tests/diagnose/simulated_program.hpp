@@ -251,19 +251,22 @@ private:
 };
 
 // How long the steps from `first_step` to the last beginning of a step take in `now`, by the definition of replay.hpp:
-// until the host is done, or until the last operation is that was launched in these steps of `recorded`.
+// until the host is done, or from the last operation before them to the last one that was launched in these steps of
+// `recorded`, if that is more.
 inline std::int64_t length_of(const simulation& recorded, const simulation& now, std::size_t first_step = 1) {
     const std::int64_t from_ns = recorded.steps_ns[first_step];
     const std::int64_t to_ns = recorded.steps_ns.back();
-    std::int64_t end_ns = now.steps_ns.back();
+    std::int64_t before_ns = now.steps_ns[first_step];
+    std::int64_t last_ns = before_ns;
     for (std::size_t strand = 0; strand < recorded.executions.size(); ++strand) {
         for (std::size_t i = 0; i < recorded.executions[strand].size(); ++i) {
             const execution& did = recorded.executions[strand][i];
-            if (did.op_end_ns == 0 || did.start_ns < from_ns || did.start_ns >= to_ns) continue;
-            end_ns = std::max(end_ns, now.executions[strand][i].op_end_ns);
+            if (did.op_end_ns == 0 || did.start_ns >= to_ns) continue;
+            std::int64_t& latest_ns = did.start_ns < from_ns ? before_ns : last_ns;
+            latest_ns = std::max(latest_ns, now.executions[strand][i].op_end_ns);
         }
     }
-    return end_ns - now.steps_ns[first_step];
+    return std::max(now.steps_ns.back() - now.steps_ns[first_step], last_ns - before_ns);
 }
 
 }  // namespace prof::diagnose_test
