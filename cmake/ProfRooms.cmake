@@ -94,7 +94,7 @@ function(prof_room name)
         C_VISIBILITY_PRESET hidden
         VISIBILITY_INLINES_HIDDEN ON
         UNITY_BUILD ${PROF_UNITY}
-        UNITY_BUILD_BATCH_SIZE 16)
+        UNITY_BUILD_BATCH_SIZE ${PROF_UNITY_FILES})
     # The hooks read one thread-local pointer: initial-exec makes that one load, in libprof.so too. And a record's
     # constants stand in the code: two that are put into one vector are read from memory, which is far in a hook.
     target_compile_options(${target} PRIVATE -ftls-model=initial-exec -fno-tree-slp-vectorize

@@ -71,11 +71,11 @@ format() {
         | xargs clang-format-16 --dry-run --Werror
 }
 
-# Sixteen files at a time: what the linter costs is the headers, the same in each of them. It looks into what a file
+# Forty files at a time: what the linter costs is the headers, the same in each of them. It looks into what a file
 # includes only if the file has WebKit's name for such a one. A file that includes others, and a constant of one with a
 # variable's name of another, are no mistake there.
 tidy() {
-    cmake --preset asan -B build/tidy -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DPROF_BUILD_TESTS=OFF
+    cmake --preset asan -B build/tidy -DPROF_UNITY_FILES=40 -DPROF_BUILD_TESTS=OFF
     local file
     find build/tidy/src -name 'unity_*.cxx' | while read -r file; do
         cp "$file" "$(dirname "$file")/UnifiedSource$(basename "$file" .cxx).cpp"

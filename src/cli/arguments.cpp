@@ -8,13 +8,14 @@
 #include "base/suggestion.hpp"
 
 namespace prof {
-namespace {
 
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+std::string joined(const std::vector<std::string>& words, std::string_view separator) {
     std::string out;
-    for (const std::string& part : parts) out.append(out.empty() ? "" : separator).append(part);
+    for (const std::string& word : words) out.append(out.empty() ? "" : separator).append(word);
     return out;
 }
+
+namespace {
 
 option_text text_of(const CLI::Option& option, const words_by_option& words) {
     option_text out{option.get_group(), "", option.get_description()};

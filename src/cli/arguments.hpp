@@ -108,6 +108,8 @@ struct command_text {
     std::vector<option_text> options;
 };
 
+std::string joined(const std::vector<std::string>& words, std::string_view separator);
+
 // The whole command line: `program [command [options]]`.
 class command_line {
 public:

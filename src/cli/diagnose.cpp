@@ -20,7 +20,6 @@ namespace prof {
 namespace {
 
 constexpr std::string_view title_of_findings = "What is a finding";
-constexpr std::string_view title_of_output = "Format and place";
 
 constexpr double default_least_share = 0.01;
 
@@ -55,7 +54,7 @@ diagnose_command::diagnose_command(command_arguments& arguments) {
         .value("NAME")
         .group(title_of_findings);
     flags_.add_to(arguments);
-    output_.add_to(arguments, title_of_output);
+    output_.add_to(arguments);
 }
 
 int diagnose_command::operator()() const {

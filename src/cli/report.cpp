@@ -19,9 +19,8 @@
 namespace prof {
 namespace {
 
-// The parts of the manual.
+// A part of the manual.
 constexpr std::string_view title_of_tables = "Which tables are made";
-constexpr std::string_view title_of_output = "Format and place";
 
 std::string list_of_reports() {
     std::string out;
@@ -97,7 +96,7 @@ report_command::report_command(command_arguments& arguments) {
         .takes(positive_number())
         .value("N")
         .group(title_of_tables);
-    output_.add_to(arguments, title_of_output);
+    output_.add_to(arguments);
 }
 
 int report_command::operator()() const {

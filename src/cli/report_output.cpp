@@ -28,7 +28,8 @@ std::string list_of_formats() {
 
 }  // namespace
 
-void report_output::add_to(command_arguments& arguments, std::string_view title) {
+void report_output::add_to(command_arguments& arguments) {
+    constexpr std::string_view title = "Format and place";
     arguments.add("--format", format_, list_of_formats()).takes(format_words()).value("FORMAT").group(title);
     arguments.add("-o,--output", output_, "Write to FILE instead of standard output (-)").value("FILE").group(title);
     arguments.add_flag("--wide", wide_, "All columns and whole names, however wide the terminal is").group(title);

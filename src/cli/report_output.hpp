@@ -15,8 +15,8 @@ namespace prof {
 
 class report_output {
 public:
-    // The flags, in the manual's part of that title. This must live until the command line is parsed.
-    void add_to(command_arguments& arguments, std::string_view title);
+    // The flags, in a part of the manual. This must live until the command line is parsed.
+    void add_to(command_arguments& arguments);
 
     // Fails if the file would replace a capture.
     outcome check(const std::vector<std::string>& inputs) const;

@@ -50,10 +50,4 @@ std::string brief(const std::string& description) {
     return description.substr(0, description.rfind(' ', most)) + " ...";
 }
 
-std::string joined(const std::vector<std::string>& words, std::string_view separator) {
-    std::string out;
-    for (const std::string& word : words) out.append(out.empty() ? "" : separator).append(word);
-    return out;
-}
-
 }  // namespace prof

@@ -32,8 +32,6 @@ std::vector<std::string> operand_words(const command_text& command, const std::v
 // The description's first words, for a list.
 std::string brief(const std::string& description);
 
-std::string joined(const std::vector<std::string>& words, std::string_view separator);
-
 std::string bash_completion(const std::vector<command_text>& commands);
 std::string zsh_completion(const std::vector<command_text>& commands);
 std::string fish_completion(const std::vector<command_text>& commands);
