@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <variant>
 
-#include "analysis/reports/gpu_projection.hpp"
 #include "analysis/reports/reports.hpp"
 #include "analysis/selection/step_marks.hpp"
 #include "base/error.hpp"
@@ -13,15 +13,11 @@
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 #include "cli/progress.hpp"
-#include "diagnose/diagnosis_report.hpp"
-#include "export/chrome/trace_names.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::string_view title_of_findings = "What is a finding";
-
-constexpr double default_least_share = 0.01;
 
 std::optional<double> percent_of_step(const std::string& text) {
     const std::string_view number = std::string_view(text).substr(0, text.size() - (text.ends_with('%') ? 1 : 0));
@@ -32,6 +28,22 @@ std::optional<double> percent_of_step(const std::string& text) {
 accepted_values percentage() {
     return {"a percentage of a step from 0 to 100",
             [](const std::string& text) { return percent_of_step(text).has_value(); }};
+}
+
+double largest_gain_share(const table& findings) {
+    double largest = 0;
+    for (std::size_t column = 0; column < findings.columns.size(); ++column) {
+        if (findings.columns[column].key != "gain_share") continue;
+        for (const table_row& row : findings.rows) largest = std::max(largest, std::get<double>(row[column].value));
+    }
+    return largest;
+}
+
+// Whether there was anything to examine.
+bool is_examined(const table& findings) {
+    return std::any_of(findings.totals.begin(), findings.totals.end(), [](const auto& total) {
+        return total.first == "steps" && std::get<std::uint64_t>(total.second.value) != 0;
+    });
 }
 
 }  // namespace
@@ -64,45 +76,32 @@ int diagnose_command::operator()() const {
         return exit_usage;
     }
     if (inputs.files.empty()) return exit_failure;
-    const std::unique_ptr<report_writer> writer = output_.make_writer(inputs.files.size(), 3, false);
+    report_settings settings;
+    settings.projected.attribution = flags_.options();
+    settings.least_share = percent_of_step(above_).value_or(100 * default_least_share) / 100;
+    const std::vector<const report_kind*> kinds = reports_named({"diagnose", "diagnose_places", "critical_path"});
+    const std::unique_ptr<report_writer> writer = output_.make_writer(inputs.files.size(), kinds.size(), false);
     const progress_display progress;
     int status = inputs.all_found ? exit_ok : exit_failure;
-    bool is_exceeded = false;
+    double largest_share = 0;
     for (const std::string& file : inputs.files) {
         try {
             timeline data = load_input(file, progress);
             const progress_line computing(progress, "diagnosing " + file);
             if (!step_range_.empty()) count_steps_by(data, step_range_);
-            const diagnosis found = diagnose_timeline(
-                data, percent_of_step(above_).value_or(100 * default_least_share) / 100, flags_.options());
-            const double limit = fail_above_.empty() ? 2 : percent_of_step(fail_above_).value_or(0) / 100;
-            is_exceeded |= std::any_of(found.findings.begin(), found.findings.end(),
-                                       [&](const finding& each) { return found.share_of(each.gain_ns) > limit; });
-            if (found.steps == 0) status = exit_failure;
-            writer->add({.capture = heading_of(data, file),
-                         .parts = diagnosis_parts(found, data, output_.format().is_for_people)});
+            const report_document document = reports_of(data, file, settings, kinds, output_.format().is_for_people);
+            const table& findings = document.parts.front().tables.front();
+            largest_share = std::max(largest_share, largest_gain_share(findings));
+            if (!is_examined(findings)) status = exit_failure;
+            writer->add(document);
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;
         }
     }
     output_.write(writer->text());
-    return status == exit_ok && is_exceeded ? exit_finding : status;
-}
-
-diagnosis diagnose_timeline(const timeline& data, double least_share, const attribution_options& options) {
-    const report_input input{.data = data, .projected = {.attribution = options}};
-    const projected_timeline shown(input);
-    return diagnose(shown.data(), shown.att(),
-                    {.least_share = least_share, .step_function = shown.step_function(), .call_name = api_call_name});
-}
-
-void add_gains(report_document& document, const timeline& data, const attribution_options& options) {
-    constexpr std::size_t most = 2'000'000;  // calls and operations; half a second
-    if (document.capture.selection || data.api_calls.size() + data.ops.size() > most) return;
-    for (report_part& part : document.parts) {
-        if (part.answer) part.gains = dearest_changes(diagnose_timeline(data, default_least_share, options));
-    }
+    const bool fails = !fail_above_.empty() && 100 * largest_share > percent_of_step(fail_above_).value_or(0);
+    return status == exit_ok && fails ? exit_finding : status;
 }
 
 }  // namespace prof

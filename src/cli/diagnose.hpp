@@ -6,20 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/attribution/attribution.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/report_output.hpp"
-#include "diagnose/diagnosis.hpp"
 
 namespace prof {
-
-// As the report's projections see the timeline. `least_share`: of a step; what gains less is no finding.
-diagnosis diagnose_timeline(const timeline& data, double least_share, const attribution_options& options);
-
-// Adds the dearest changes to the parts of the document that begin with a step, unless it is of a part of the capture,
-// or so large that people would wait for them.
-void add_gains(report_document& document, const timeline& data, const attribution_options& options);
 
 class diagnose_command {
 public:

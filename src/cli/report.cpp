@@ -11,7 +11,6 @@
 #include "base/number.hpp"
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
-#include "cli/diagnose.hpp"
 #include "cli/input.hpp"
 #include "cli/progress.hpp"
 #include "export/report/report_writer.hpp"
@@ -140,9 +139,7 @@ int report_command::operator()() const {
             timeline data = load_input(file, progress);
             const progress_line computing(progress, "computing the reports of " + file);
             part_.count_steps(data);
-            report_document document = reports_of(data, file, settings, kinds, output_.format().is_for_people);
-            add_gains(document, data, settings.projected.attribution);
-            writer->add(document);
+            writer->add(reports_of(data, file, settings, kinds, output_.format().is_for_people));
         } catch (const nothing_selected& failure) {
             without.add(file, failure.what());
         } catch (const error& failure) {

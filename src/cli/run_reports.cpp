@@ -18,13 +18,13 @@
 #include "cli/capture_inputs.hpp"
 #include "cli/capture_remarks.hpp"
 #include "cli/cli.hpp"
-#include "cli/diagnose.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
 #include "options/plans.hpp"
+#include "session/capture_diagnosis.hpp"
 #include "session/capture_reports.hpp"
 #include "session/exports.hpp"
 
@@ -101,14 +101,14 @@ private:
     report_document document_of(const timeline& data, const std::string& path) const {
         const progress_line computing(progress_, "computing the reports of " + path);
         const bool for_people = output_.format().is_for_people;
-        report_document out = !kinds_.empty() ? reports_of(data, path, settings_, kinds_, for_people)
-                                              : make_summary({.data = data,
-                                                              .capture = path,
-                                                              .projected = settings_.projected,
-                                                              .for_people = for_people,
-                                                              .deepest = settings_.deepest,
-                                                              .rows = for_people ? settings_.rows : SIZE_MAX});
-        add_gains(out, data, settings_.projected.attribution);
+        if (!kinds_.empty()) return reports_of(data, path, settings_, kinds_, for_people);
+        report_document out = make_summary({.data = data,
+                                            .capture = path,
+                                            .projected = settings_.projected,
+                                            .for_people = for_people,
+                                            .deepest = settings_.deepest,
+                                            .rows = for_people ? settings_.rows : SIZE_MAX});
+        capture_diagnosis(data, settings_.projected, settings_.least_share).add_gains(out);
         return out;
     }
 

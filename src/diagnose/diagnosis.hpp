@@ -74,8 +74,10 @@ struct diagnosis {
     double share_of(std::int64_t total_ns) const noexcept { return step_ns > 0 ? per_step(total_ns) / step_ns : 0; }
 };
 
+inline constexpr double default_least_share = 0.01;
+
 struct diagnosis_options {
-    double least_share = 0.01;
+    double least_share = default_least_share;
     std::string step_function{};  // of a shown_timeline (xla_phases.hpp); "" if there is none
     // What a CUDA call is called, by its domain and callback id.
     std::function<std::string(api_domain, std::uint32_t)> call_name{};

@@ -13,6 +13,7 @@
 #include "base/number.hpp"
 #include "export/chrome/trace_names.hpp"
 #include "options/options.hpp"
+#include "session/capture_diagnosis.hpp"
 #include "session/exports.hpp"
 
 namespace prof {
@@ -126,23 +127,33 @@ report_document make_reports(const timeline& data, const std::string& path, cons
     std::optional<selected_part> part;
     if (settings.selection.is_part()) part.emplace(data, settings.projected, settings.selection);
     const timeline& shown = part ? part->data() : data;
-    return make_document({.data = shown,
-                          .capture = path,
-                          .names = settings.names,
-                          .hidden = hidden_domains(shown, settings.projected.attribution.domains),
-                          .projected = settings.projected,
-                          .att = part ? &part->att() : nullptr,
-                          .selected = part ? &*part : nullptr,
-                          .for_people = for_people,
-                          .deepest = settings.deepest,
-                          .rows = for_people ? settings.rows : SIZE_MAX,
-                          .sort = settings.sort,
-                          .limit = settings.limit,
-                          .flops_per_step = settings.flops_per_step,
-                          .call_name = api_call_name,
-                          .traced_call_name = traced_call_namer(data),
-                          .may_use_threads = settings.may_use_threads},
-                         reports);
+    capture_diagnosis diagnosed(data, settings.projected, settings.least_share);
+    const report_input input{.data = shown,
+                             .capture = path,
+                             .names = settings.names,
+                             .hidden = hidden_domains(shown, settings.projected.attribution.domains),
+                             .projected = settings.projected,
+                             .att = part ? &part->att() : nullptr,
+                             .selected = part ? &*part : nullptr,
+                             .for_people = for_people,
+                             .deepest = settings.deepest,
+                             .rows = for_people ? settings.rows : SIZE_MAX,
+                             .sort = settings.sort,
+                             .limit = settings.limit,
+                             .flops_per_step = settings.flops_per_step,
+                             .call_name = api_call_name,
+                             .traced_call_name = traced_call_namer(data),
+                             .diagnosed =
+                                 [&](std::string_view name) {
+                                     report_part out = diagnosed.report(name, for_people);
+                                     if (part)
+                                         out.paragraphs.insert(out.paragraphs.begin(), "Of all steps of the capture:");
+                                     return out;
+                                 },
+                             .may_use_threads = settings.may_use_threads};
+    report_document out = make_document(input, reports);
+    diagnosed.add_gains(out);
+    return out;
 }
 
 }  // namespace prof

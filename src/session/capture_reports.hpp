@@ -14,6 +14,7 @@
 #include "analysis/reports/reports.hpp"
 #include "analysis/selection/selection_request.hpp"
 #include "base/outcome.hpp"
+#include "diagnose/diagnosis.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -31,6 +32,7 @@ struct report_settings {
     // These two as in report_input.
     std::optional<double> flops_per_step{};
     bool may_use_threads = false;
+    double least_share = default_least_share;  // of a step: what would gain less is no finding
     // Of documents for people only.
     std::uint32_t deepest = UINT32_MAX;
     std::size_t rows = 40;

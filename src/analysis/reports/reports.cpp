@@ -23,12 +23,28 @@ report_part from_table(const report_input& input) {
     return part_of(make(input));
 }
 
+constexpr char diagnose_name[] = "diagnose";
+constexpr char places_name[] = "diagnose_places";
+constexpr char path_name[] = "critical_path";
+
+template <const char* Name>
+report_part diagnosed_report(const report_input& input) {
+    if (input.diagnosed) return input.diagnosed(Name);
+    table none;
+    none.report = none.heading = Name;
+    none.instead = "not made here";
+    return part_of(std::move(none));
+}
+
 constexpr report_kind kinds[] = {
     {"gpu-projection", "GPU time by range, with what other threads launched for it (default)", gpu_projection_report,
      false, false},
     {"breakdown", "where a step's time goes: compute, communication, copies, idle by cause",
      from_table<breakdown_report>, false, false},
     {"idle", "why the GPU was idle: what the host did, in which call and range", from_table<idle_report>, false},
+    {"diagnose", "what to change, and what a step would gain", diagnosed_report<diagnose_name>, false, false},
+    {"diagnose_places", "the places of what diagnose finds", diagnosed_report<places_name>, false, false},
+    {"critical_path", "what the steps wait for", diagnosed_report<path_name>, false, false},
     {"kernels", "GPU time by kernel", from_table<kernels_report>, false},
     {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", from_table<copies_report>,
      false},

@@ -47,6 +47,8 @@ struct report_input {
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
     // The same as a trace shows it, by which other tools recognise a call; empty: as above.
     std::function<std::string(api_domain, std::uint32_t)> traced_call_name{};
+    // The reports diagnose, diagnose_places and critical_path, by name: a room above this one makes them.
+    std::function<report_part(std::string_view name)> diagnosed{};
     bool may_use_threads = false;  // one more than the calling one: not inside a profiled program
 };
 
