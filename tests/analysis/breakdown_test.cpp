@@ -171,6 +171,28 @@ TEST_F(Breakdown, FollowsAutogradsThreadToItsTrainer) {
         << testing::PrintToString(rows);
 }
 
+// A range of the program around a step's phases is no place, and one around a single phase is.
+TEST_F(Breakdown, PlacesAreWithoutTheProgramsRangeAroundPhases) {
+    mark_step(1'000'000, 1);
+    main.push(1'000'000, "iteration 7").push(1'000'000, "forward", phases).launch(1'000'001, 1).pop(1'200'000, phases);
+    main.push(1'400'000, "mine").push(1'400'000, "optimizer", phases).launch(1'600'000, 2).pop(1'700'000, phases);
+    main.pop(1'700'000).push(1'700'000, "backward", phases).pop(1'700'001, phases).pop(1'800'000);
+    main.push(1'800'000, "outer").push(1'800'000, "zero_grad", phases).launch(1'900'000, 3).pop(1'900'001, phases);
+    main.pop(1'900'001);
+    mark_step(2'000'000, 2);
+    capture.kernel(1, 1'000'010, 1'100'000).kernel(2, 1'600'010, 1'800'000).kernel(3, 1'900'010, 2'000'000);
+    const auto of = made();
+    ASSERT_TRUE(of);
+    std::vector<std::string> host;
+    for (const std::string& row : rows_of(*of)) {
+        if (row.starts_with("idle, host code")) host.push_back(row);
+    }
+    // In forward 1 ns before its launch, too; from 1.2 ms to 1.4 ms in "iteration 7" alone.
+    EXPECT_THAT(host, ElementsAre("idle, host code, forward: 100001", "idle, host code, mine/optimizer: 200000",
+                                  "idle, host code, outer/zero_grad: 100000", "idle, host code: 200000"))
+        << testing::PrintToString(host);
+}
+
 // Steps of 10 ms with 1 ms of GPU work each, which the host launched in 0.1 ms a step.
 TEST_F(Breakdown, TakesTheGpusStepsIfTheHostRanAhead) {
     for (std::uint64_t i = 0; i < 10; ++i) {

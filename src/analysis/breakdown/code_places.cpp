@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/breakdown/code_places.hpp"
 
+#include <unordered_set>
 #include <utility>
 
 #include "analysis/projection/segment.hpp"
@@ -16,7 +17,30 @@ constexpr std::size_t most_places = 4'096;   // further ones are, too
 }  // namespace
 
 code_places::code_places(const timeline& data, const attribution& att, const whole_steps& of)
-    : data_(data), att_(att), steps_(of), by_range_(data.ranges.size(), npos) {}
+    : data_(data), att_(att), steps_(of), by_range_(data.ranges.size(), npos) {
+    leave_out_ranges_around_phases();
+}
+
+// Those directly in a step, or in no range, with phases of two or more names directly in them.
+void code_places::leave_out_ranges_around_phases() {
+    std::unordered_map<std::uint32_t, std::uint32_t> phase_in;  // text of the range around it → the phase's name
+    std::unordered_set<std::uint32_t> around;
+    const auto is_in_step = [&](const timeline_range& of) {
+        return of.parent == npos || is_step_range(data_, data_.ranges[of.parent], steps_);
+    };
+    for (const timeline_range& phase : data_.ranges) {
+        if (phase.parent == npos || !is_phase(data_, phase) || att_.hidden.contains(phase)) continue;
+        const timeline_range& range = data_.ranges[phase.parent];
+        if (!range.takes_part() || is_phase(data_, range) || att_.hidden.contains(range) || !is_in_step(range))
+            continue;
+        const std::uint32_t text = text_of(range);
+        if (text != npos && phase_in.try_emplace(text, phase.name).first->second != phase.name) around.insert(text);
+    }
+    for (auto& [name, text] : names_) {
+        if (around.contains(text)) text = npos;
+    }
+    around_phases_ = std::move(around);
+}
 
 std::uint32_t code_places::of(std::uint32_t range) {
     path_.clear();
@@ -72,7 +96,7 @@ std::uint32_t code_places::text_of(const timeline_range& range) {
         const auto [number, is_first] =
             text_numbers_.try_emplace(segment_text(data_, range, true), static_cast<std::uint32_t>(texts_.size()));
         if (is_first) texts_.push_back(number->first);
-        known->second = number->second;
+        if (!around_phases_.contains(number->second)) known->second = number->second;
     }
     return known->second;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The places of a program as texts: the paths of its ranges, with folded names and without the range of the step. A
-// range directly inside one of the same name adds nothing. One thread. Memory: 4 bytes a range.
+// range directly inside one of the same name adds nothing; nor does one of the program's around several of a step's
+// phases ("iteration 7" around forward and backward). One thread. Memory: 4 bytes a range.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
@@ -45,6 +47,7 @@ private:
         std::uint32_t outermost = 0;
         place_kind kind = place_kind::other;
     };
+    void leave_out_ranges_around_phases();
     static place_kind kind_of(const std::string& path, const std::string& name);
     std::uint32_t below(std::uint32_t above, std::uint32_t range);
     std::uint32_t text_of(const timeline_range& range);
@@ -57,7 +60,8 @@ private:
     std::vector<std::uint32_t> path_;      // of of(): the ranges whose places are not yet known, innermost first
     std::vector<std::string> texts_;       // folded names
     std::unordered_map<std::string, std::uint32_t> text_numbers_;
-    std::unordered_map<std::uint64_t, std::uint32_t> names_;    // domain << 32 | name → text_of()
+    std::unordered_map<std::uint64_t, std::uint32_t> names_;  // domain << 32 | name → text_of()
+    std::unordered_set<std::uint32_t> around_phases_;  // texts of ranges that add nothing, since they are around phases
     std::unordered_map<std::uint64_t, std::uint32_t> by_text_;  // place above << 32 | text → place
 };
 
