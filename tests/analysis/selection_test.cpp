@@ -365,5 +365,18 @@ TEST(TimeSpans, AreASet) {
               (std::vector<time_span>{{10, 12}, {24, 25}, {30, 31}}));
 }
 
+// Where the GPU's last step began is known of the whole trace only.
+TEST(Selection, HasNotTheWholesLastStepOnTheGpu) {
+    capture_builder capture;
+    capture.thread("python").push(1'000, "a").launch(1'100, 1).pop(1'200).push(2'000, "b").pop(2'100);
+    capture.kernel(1, 1'200, 1'300);
+    capture.parts().properties = {{"last_step_on_gpu_ns", "2050"}, {"trace", "read"}};
+    const timeline whole = capture.build();
+    const auto properties = [&](const selection_request& of) { return selected_part(whole, {}, of).data().properties; };
+    EXPECT_EQ(properties({.from = "0ns", .to = "500ns"}).count("last_step_on_gpu_ns"), 0U);
+    EXPECT_EQ(properties({.from = "0ns", .to = "500ns"}).at("trace"), "read");
+    EXPECT_EQ(properties({.ranges = {"a"}}).count("last_step_on_gpu_ns"), 1U);
+}
+
 }  // namespace
 }  // namespace prof

@@ -60,6 +60,7 @@ private:
 
     void copy_the_rest() {
         out_.properties = whole_.properties;
+        if (times_ != nullptr) out_.properties.erase("last_step_on_gpu_ns");  // the whole's
         out_.activities = whole_.activities;
         out_.threads = whole_.threads;
         out_.domains = whole_.domains;
