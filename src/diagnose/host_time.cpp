@@ -21,11 +21,13 @@ public:
     std::vector<host_group> run() {
         const std::vector<host_event>& events = graph_.events();
         for (std::uint32_t i = 0; i < events.size(); ++i) {
-            const std::size_t step = step_at(events[i].start_ns);
+            const std::int64_t ns = events[i].start_ns;
             // What ends in a step is in it; a stretch over a boundary is divided there by the boundary's event.
-            if (!is_in_steps_) continue;
-            add_gap(i, step);
-            if (events[i].call != npos) add_call(i, step);
+            find_step(ns);
+            if (step_ > 0 && ns <= graph_.steps()[step_ - 1].end_ns) add_gap(i, step_ - 1);
+            if (events[i].call == npos) continue;
+            find_step(ns + 1);
+            if (step_ > 0 && ns < graph_.steps()[step_ - 1].end_ns) add_call(i, step_ - 1);
         }
         std::vector<host_group> out;
         out.reserve(groups_.size());
@@ -41,11 +43,10 @@ public:
 private:
     using group_key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction>;
 
-    std::size_t step_at(std::int64_t ns) {
+    // Sets step_ to the number of steps that began before `ns`.
+    void find_step(std::int64_t ns) {
         const std::vector<whole_step>& steps = graph_.steps();
         step_ = partition_point_near(steps.size(), step_, [&](std::size_t at) { return steps[at].start_ns < ns; });
-        is_in_steps_ = step_ > 0 && ns <= steps[step_ - 1].end_ns;
-        return step_ == 0 ? 0 : step_ - 1;
     }
 
     host_group& group_of(idle_cause cause, std::uint32_t place, std::uint32_t call, copy_direction direction) {
@@ -197,7 +198,6 @@ private:
     code_places& where_;
     std::map<group_key, host_group> groups_;
     std::size_t step_ = 0;
-    bool is_in_steps_ = false;
 };
 
 }  // namespace

@@ -17,7 +17,10 @@ public:
             run_ = &run;
             from = pieces_.size();
             start();
-            while (now_ns_ > first_ns_ && (event_ != npos || op_ != npos)) go_back();
+            // Damaged times may lead in circles.
+            std::size_t left = 2 * (events_.size() + ops_.size());
+            while (now_ns_ > first_ns_ && (event_ != npos || op_ != npos) && left-- > 0) go_back();
+            add(first_ns_, path_kind::not_explained, npos, npos);
             std::reverse(pieces_.begin() + static_cast<std::ptrdiff_t>(from), pieces_.end());
         }
         return std::move(pieces_);
@@ -82,7 +85,9 @@ private:
 
     void before_end() {
         const host_event& event = events_[event_];
-        if (event.waits_for != npos && ops_[event.waits_for].end_ns > event.start_ns + event.work_ns) {
+        const bool has_waited = event.waits_for != npos &&
+                                ops_[event.waits_for].end_ns + event.after_wait_ns > event.start_ns + event.work_ns;
+        if (has_waited) {
             add(ops_[event.waits_for].end_ns, path_kind::wait_return, event_, event.waits_for);
             op_ = event.waits_for;
             event_ = npos;
