@@ -79,6 +79,12 @@ private:
             return;
         }
         const auto add_range = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+            if (range == npos && event.runtime_waits_for != npos) {
+                const std::int64_t waited_ns = std::min(end_ns, data_.ops[event.runtime_waits_for].end_ns);
+                if (waited_ns > start_ns) add_runtime_wait(index, step, start_ns, waited_ns);
+                start_ns = std::max(start_ns, waited_ns);
+                if (start_ns >= end_ns) return;
+            }
             const std::uint32_t place = range == npos ? 0 : where_.of(range);
             idle_cause cause = idle_cause::host_code;
             if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
@@ -94,6 +100,13 @@ private:
                                      host_.for_each_range(home, start_ns, end_ns, add_range);
                                  }
                              });
+    }
+
+    void add_runtime_wait(std::uint32_t index, std::size_t step, std::int64_t start_ns, std::int64_t end_ns) {
+        host_group& group = group_of(idle_cause::waiting, 0, npos, copy_direction::none);
+        if (graph_.events()[index].is_beside) return;  // it waits for the value that it copies
+        group.tally.add(step, start_ns, end_ns - start_ns);
+        group.changes.events.push_back({.event = index, .runtime_waits = false});
     }
 
     // Of a gap that a step's boundary divides, the whole.

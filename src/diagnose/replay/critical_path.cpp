@@ -77,6 +77,12 @@ private:
             event_ = npos;
             return;
         }
+        if (event.runtime_waits_for != npos) {
+            add(ops_[event.runtime_waits_for].end_ns, path_kind::wait_return, event_, event.runtime_waits_for);
+            op_ = event.runtime_waits_for;
+            event_ = npos;
+            return;
+        }
         const bool is_other_thread = events_[event.before].thread != event.thread;
         add(events_[event.before].end_ns, is_other_thread ? path_kind::hand_over : path_kind::host_code, event_, npos);
         event_ = event.before;

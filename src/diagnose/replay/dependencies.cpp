@@ -45,6 +45,9 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
     if (has_steps_ && steps.thread != npos) follow(steps.thread);
     order_ops();
     find_waits();
+    const bool has_xla = std::any_of(data.domains.begin(), data.domains.end(),
+                                     [](const timeline_domain& domain) { return domain.name == "TSL"; });
+    if (has_xla && has_steps_ && steps.thread != npos) find_runtime_waits(steps.thread, host_activity(data, att));
     measure_work();
     measure_usual();
     find_needs();
@@ -260,6 +263,53 @@ std::uint32_t dependency_graph::waited_for(const host_event& event, std::size_t&
 bool dependency_graph::waits_for_all(const timeline_api_call& call) const noexcept {
     const std::string_view name = api_name(call.domain, call.cbid);
     return name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize");
+}
+
+bool dependency_graph::is_to_host(const gpu_op& op) const {
+    constexpr std::uint8_t device_to_host = 2;  // CUpti_ActivityMemcpyKind
+    return op.kind == op_kind::memcpy && data_->transfers[op.detail].copy_kind == device_to_host;
+}
+
+// Whether XLA's thread copies a value back, which it does when that is there.
+bool dependency_graph::copies_back(const host_event& event) const {
+    if (!event.is_beside || event.call == npos) return false;
+    const timeline_api_call& call = data_->api_calls[event.call];
+    return call.op_count > 0 && is_to_host(data_->ops[data_->ops_by_launch[call.first_op]]);
+}
+
+void dependency_graph::find_runtime_waits(std::uint32_t thread, const host_activity& host) {
+    constexpr std::int64_t most_after_ns = 500'000;  // from an operation's end until the thread does something else
+    std::size_t hint = 0;
+    const std::vector<gpu_op>& ops = data_->ops;
+    for (host_event& event : events_) {
+        if (event.before == npos || (event.thread != thread && !copies_back(event))) continue;
+        const std::int64_t from_ns = events_[event.before].end_ns;
+        if (event.start_ns - from_ns <= held_up_ns) continue;
+        hint =
+            partition_point_near(ops.size(), hint, [&](std::size_t op) { return ops[op].start_ns < event.start_ns; });
+        std::size_t found = SIZE_MAX;
+        for (std::size_t back = 1; back <= std::min(hint, most_looked_at); ++back) {
+            const gpu_op& op = ops[hint - back];
+            if (op.end_ns <= from_ns || op.end_ns > event.start_ns) continue;
+            // What another thread launched meanwhile is a value that this one needs, or nothing to it.
+            const bool is_later = op.launch != npos && data_->api_calls[op.launch].start_ns >= from_ns;
+            if (is_later && !is_to_host(op)) continue;
+            if (found == SIZE_MAX || op.end_ns > ops[found].end_ns) found = hint - back;
+        }
+        if (found == SIZE_MAX) continue;
+        const std::int64_t ended_ns = ops[found].end_ns;
+        std::int64_t idle_before_ns = 0;
+        std::int64_t idle_after_ns = 0;
+        host.for_each_range(thread, from_ns, event.start_ns,
+                            [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+                                if (range != npos) return;
+                                idle_before_ns += std::max<std::int64_t>(std::min(end_ns, ended_ns) - start_ns, 0);
+                                idle_after_ns += std::max<std::int64_t>(end_ns - std::max(start_ns, ended_ns), 0);
+                            });
+        if (idle_before_ns <= held_up_ns || idle_after_ns > most_after_ns) continue;
+        event.runtime_waits_for = static_cast<std::uint32_t>(found);
+        event.work_before_wait_ns = narrow(ended_ns - from_ns - idle_before_ns);
+    }
 }
 
 // The latest operation to end during the call, among those launched before it; those of its own thread first, unless it

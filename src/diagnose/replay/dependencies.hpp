@@ -7,6 +7,8 @@
 //   begins after the call before it there; the other thread goes on after the last call that works for it.
 // - A thread that launches no kernels (XLA's copy) begins each call a fixed time after what the thread with the steps
 //   did before; that thread does not wait for it.
+// - XLA's runtime waits without a call of CUDA. The thread with the steps seems to have waited there if it was outside
+//   ranges, an operation ended, and little time outside ranges followed before the next call or step.
 // - A call that waits ends a fixed time after the operation for which it waited, and not before its own work is done.
 // - An operation begins a fixed time after its launch, after the operation before it in its stream, and after one of
 //   another stream for which it seems to have waited; after the latest of them.
@@ -15,7 +17,7 @@
 // stream was free, and an operation elsewhere ended just before it began.
 //
 // Times are nanoseconds in the timeline's clock. Immutable; any thread may read it. Cost: linear in the calls and
-// operations, with a search among the operations for each call that waits; memory 48 bytes a call and 32 an operation.
+// operations, with a search among the operations for each call that waits; memory 56 bytes a call and 32 an operation.
 #pragma once
 
 #include <array>
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/breakdown/host_activity.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "timeline/timeline.hpp"
 
@@ -41,6 +44,10 @@ struct host_event {
     bool has_waited = false;         // else that operation was complete when it was called
     bool is_handed_over = false;
     bool is_beside = false;  // of a thread that launches no kernels: the time before it is no work
+    // Of a program of JAX, in the time before this event: the operation for which the thread seems to have waited in
+    // XLA's runtime, and the work of that thread before the wait.
+    std::uint32_t runtime_waits_for = npos;
+    std::int32_t work_before_wait_ns = 0;
 };
 
 // What an operation waits for before it begins. It begins `extra_ns` after the latest of what is there.
@@ -97,12 +104,15 @@ private:
     void add_events(const whole_steps& steps);
     void hand_over(const attribution& att);
     void follow(std::uint32_t thread);
+    void find_runtime_waits(std::uint32_t thread, const host_activity& host);
     void find_waits();
     void find_needless_waits(std::int64_t usual_ns);
     void measure_work();
     void order_ops();
     void measure_usual();
     void find_needs();
+    bool is_to_host(const gpu_op& op) const;
+    bool copies_back(const host_event& event) const;
     std::uint32_t waited_for(const host_event& event, std::size_t& hint) const;
     std::uint32_t ended_by(const host_event& event, std::size_t& hint) const;
     bool waits_for_all(const timeline_api_call& call) const noexcept;

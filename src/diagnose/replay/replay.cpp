@@ -107,10 +107,30 @@ private:
         const host_event& before = events_[event.before];
         if (!is_in_run(before.start_ns)) return;
         std::int64_t gap_ns = event.start_ns - before.end_ns;
-        if (const event_change* const change = change_of_begin_.of(index)) {
-            gap_ns = std::max<std::int64_t>(gap_ns - change->gap_less_ns, 0);
+        const event_change* const change = change_of_begin_.of(index);
+        if (event.runtime_waits_for != npos) {
+            begin_after_wait(index, change);
+            return;
         }
+        if (change != nullptr) gap_ns = std::max<std::int64_t>(gap_ns - change->gap_less_ns, 0);
         begins_ns_[index] = end_of(event.before) + gap_ns;
+    }
+
+    // Work, a wait, and work again.
+    void begin_after_wait(std::uint32_t index, const event_change* change) {
+        const host_event& event = events_[index];
+        std::int64_t before_ns = event.work_before_wait_ns;
+        std::int64_t after_ns = event.start_ns - ops_[event.runtime_waits_for].end_ns;
+        bool waits = op_ends_ns_[event.runtime_waits_for] != not_yet;
+        if (change != nullptr) {
+            const std::int64_t less_after_ns = std::min(after_ns, change->gap_less_ns);
+            after_ns -= less_after_ns;
+            before_ns = std::max<std::int64_t>(before_ns - (change->gap_less_ns - less_after_ns), 0);
+            waits = waits && change->runtime_waits;
+        }
+        begins_ns_[index] = end_of(event.before) + before_ns + after_ns;
+        if (!waits) return;
+        begins_ns_[index] = std::max(begins_ns_[index], op_ends_ns_[event.runtime_waits_for] + after_ns);
     }
 
     std::int64_t begin_of(std::uint32_t index) const noexcept { return begins_ns_[index]; }
@@ -223,6 +243,7 @@ void replay_changes::normalize() {
             into.gap_less_ns += change.gap_less_ns;
             into.work_less_ns += change.work_less_ns;
             into.waits = into.waits && change.waits;
+            into.runtime_waits = into.runtime_waits && change.runtime_waits;
         } else {
             events[kept++] = change;
         }

@@ -20,6 +20,7 @@ struct event_change {
     std::int64_t gap_less_ns = 0;   // between the event before it and this one
     std::int64_t work_less_ns = 0;  // the call itself, without waiting
     bool waits = true;              // whether it still waits
+    bool runtime_waits = true;      // whether the time before it still has a wait in XLA's runtime
 };
 
 struct op_change {
