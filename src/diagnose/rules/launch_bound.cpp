@@ -10,7 +10,9 @@ namespace {
 constexpr std::int64_t node_to_node_ns = 100;
 constexpr std::int64_t small_kernel_ns = 5'000;  // at most
 
-// Operations that waited for their launch, and small ones, follow each other as in a CUDA graph.
+bool is_small(const gpu_op& op) noexcept { return op.end_ns - op.start_ns <= small_kernel_ns; }
+
+// Operations that waited for their launch, and runs of small ones, follow each other as in a CUDA graph.
 void add_graph(const rule_input& input, suspect& to) {
     for (const event_change& change : to.changes.events) {
         const std::uint32_t index = input.graph.events()[change.event].call;
@@ -21,8 +23,9 @@ void add_graph(const rule_input& input, suspect& to) {
             const op_needs& needs = input.graph.ops()[op];
             if (needs.previous == npos || needs.beside_previous || needs.after_previous_ns <= node_to_node_ns) continue;
             const gpu_op& of = input.data.ops[op];
-            const std::int64_t free_ns = of.start_ns - input.data.ops[needs.previous].end_ns;
-            if (free_ns <= needs.after_previous_ns && of.end_ns - of.start_ns > small_kernel_ns) continue;
+            const gpu_op& previous = input.data.ops[needs.previous];
+            const bool has_waited = of.start_ns - previous.end_ns > needs.after_previous_ns;
+            if (!has_waited && !(is_small(of) && is_small(previous))) continue;
             to.changes.ops.push_back({.op = op, .next_less_ns = needs.after_previous_ns - node_to_node_ns});
         }
     }

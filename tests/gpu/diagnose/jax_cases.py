@@ -108,7 +108,8 @@ class Cases:
                 jax.device_put(source)
             self.model.train()
 
-        return Case(f"{count} small copies", ["small_copies"], lambda: step(parts), lambda: step([whole]))
+        # Most of device_put is Python.
+        return Case(f"{count} small copies", ["small_copies", "host_code"], lambda: step(parts), lambda: step([whole]))
 
     def tiny(self, count):
         values = jnp.ones(256)
