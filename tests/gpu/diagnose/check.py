@@ -15,6 +15,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -40,11 +41,13 @@ def run_programs(options):
                    *programs[name], options.out, options.rounds]
         begun = time.time()
         with open(options.out / f"{name}.log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen([*map(str, command)], env=environment, stdout=log, stderr=subprocess.STDOUT,
+                                       start_new_session=True)
             try:
-                status = subprocess.run([*map(str, command)], env=environment, stdout=log, stderr=subprocess.STDOUT,
-                                        timeout=options.timeout, check=False).returncode
+                status = process.wait(options.timeout)
             except subprocess.TimeoutExpired:
-                status = "none: it took too long"
+                os.killpg(process.pid, signal.SIGKILL)  # with the program that it runs
+                status = f"{process.wait()}: it took too long"
         print(f"{name}: exit status {status}, {time.time() - begun:.0f} s", flush=True)
 
 

@@ -71,6 +71,7 @@ class Rounds:
                 name = f"{self.framework}-{number:02}-{kind}-{turn}"
                 result[kind]["recorded"].append(self.recorded(step, before[kind], steps[kind], name))
         result["seconds"] = round(time.time() - begun, 1)
+        print(f"{case.name}: {result['seconds']} s", flush=True)
         with open(self.out / f"results-{self.framework}.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(result) + "\n")
 
