@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""prof diagnose: its exit status, formats and inputs.
+
+    diagnose_test.py PROF STUB_LIBPROF [TEST...]
+"""
+import csv
+import io
+import json
+import shutil
+import sys
+import unittest
+
+from cli_test import DOCS, CommandLine
+
+CAPTURES = DOCS.parent / "examples/captures"
+TRAINER = CAPTURES / "h200_trainer.prof"
+REPORTS = ["diagnose", "diagnose_places", "critical_path"]
+
+
+class Diagnose(CommandLine):
+    def documents(self, *arguments):
+        result = self.prof("diagnose", "--format", "json", *map(str, arguments))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_status_says_whether_a_finding_gains_too_much(self):
+        share = self.documents(TRAINER)[0]["rows"][0]["gain_share"]
+        below, above = f"{100 * share - 0.5:.2f}", f"{100 * share + 0.5:.2f}"
+        self.assertEqual(self.prof("diagnose", "--fail-above", below, str(TRAINER)).returncode, 3)
+        self.assertEqual(self.prof("diagnose", "--fail-above", above, str(TRAINER)).returncode, 0)
+        self.assertEqual(self.prof("diagnose", str(TRAINER)).returncode, 0)
+
+    def test_status_of_bad_arguments_and_inputs(self):
+        self.assertEqual(self.prof("diagnose", "--above", "much", str(TRAINER)).returncode, 2)
+        missing = self.prof("diagnose", "no_such.prof")
+        self.assertEqual((missing.returncode, missing.stdout), (1, ""))
+        # What can be read is shown, and the status says that something is missing.
+        both = self.prof("diagnose", "--fail-above", "0", str(TRAINER), "no_such.prof")
+        self.assertEqual(both.returncode, 1)
+        self.assertIn("Diagnosis of", both.stdout)
+
+    def test_json_has_findings_their_places_and_the_path(self):
+        found, places, path = self.documents(TRAINER)
+        self.assertEqual([found["report"], places["report"], path["report"]], REPORTS)
+        gains = [row["gain_ns"] for row in found["rows"]]
+        self.assertEqual(gains, sorted(gains, reverse=True))
+        self.assertTrue(all(row["gain_share"] >= found["least_share"] for row in found["rows"]))
+        self.assertGreaterEqual(found["together_ns"], gains[0])
+        self.assertLessEqual({row["finding"] for row in places["rows"]}, set(range(1, len(gains) + 1)))
+        self.assertAlmostEqual(sum(row["share"] for row in path["rows"]), 1, places=3)
+        rules = {row["rule"] for row in found["rows"]}
+        self.assertFalse(rules & set(found["looked"].splitlines()))
+
+    def test_above_leaves_out_what_gains_less(self):
+        rows = self.documents(TRAINER)[0]["rows"]
+        self.assertGreater(len(rows), 1)
+        self.assertEqual(self.documents("--above", "99", TRAINER)[0]["rows"], [])
+        text = self.prof("diagnose", "--above", "99", str(TRAINER)).stdout
+        self.assertIn("nothing to gain was found", text)
+        self.assertIn("Looked, and found nothing above 99 % of a step", text)
+
+    def test_csv_has_the_rows_of_json(self):
+        text = self.prof("diagnose", "--format", "csv", str(TRAINER)).stdout
+        rows = list(csv.reader(io.StringIO(text)))
+        findings = [row for row in rows if len(row) > 2 and row[0] == str(TRAINER) and row[1] in text.splitlines()[1]]
+        self.assertEqual(findings[0][1], self.documents(TRAINER)[0]["rows"][0]["rule"])
+
+    def test_several_files_are_diagnosed_one_by_one(self):
+        documents = self.documents(TRAINER, CAPTURES / "h200_train.prof")
+        self.assertEqual([each["report"] for each in documents], 2 * REPORTS)
+        self.assertEqual(len({each["capture"] for each in documents}), 2)
+
+    def test_damaged_capture_loses_nothing_that_was_good(self):
+        damaged = self.dir / "damaged.prof"
+        shutil.copy(TRAINER, damaged)
+        with damaged.open("r+b") as file:
+            file.truncate(damaged.stat().st_size * 9 // 10)
+        result = self.prof("diagnose", str(damaged))
+        self.assertIn(result.returncode, (0, 1))
+        self.assertIn("Diagnosis", result.stdout)
+
+    def test_kineto_trace(self):
+        events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
+                   "ts": 1000 * i, "dur": 1000} for i in range(12)]
+        for i in range(12):
+            # The host computes 600 us before each launch; the kernel takes 200 us.
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+                        "ts": 1000 * i + 600, "dur": 5, "args": {"correlation": i + 1}},
+                       {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000 * i + 610,
+                        "dur": 200, "args": {"correlation": i + 1, "device": 0, "context": 1, "stream": 7}}]
+        trace = self.dir / "trace.json"
+        trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+        found = self.documents(trace)[0]
+        self.assertEqual(found["rows"][0]["rule"], "host_code")
+        # All but the launch and the kernel.
+        self.assertAlmostEqual(found["rows"][0]["gain_ns"], 790_000, delta=30_000)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
