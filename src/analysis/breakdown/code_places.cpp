@@ -60,6 +60,21 @@ std::uint32_t code_places::of(std::uint32_t range) {
     return place;
 }
 
+std::vector<std::string> code_places::paths() const {
+    std::vector<std::string> out;
+    out.reserve(entries_.size());
+    for (const entry& each : entries_) out.push_back(each.path);
+    return out;
+}
+
+std::uint32_t code_places::common(std::uint32_t a, std::uint32_t b) const {
+    while (a != b) {
+        std::uint32_t& deeper = entries_[a].depth >= entries_[b].depth ? a : b;
+        deeper = entries_[deeper].above;
+    }
+    return a;
+}
+
 std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
     const timeline_range& of = data_.ranges[range];
     if (!of.takes_part() || att_.hidden.contains(of)) return above;
@@ -73,6 +88,7 @@ std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
                .name = texts_[text],
                .text = text,
                .depth = entries_[above].depth + 1,
+               .above = above,
                .outermost = above == 0 ? number : entries_[above].outermost};
     made.kind = kind_of(made.path, made.name);
     entries_.push_back(std::move(made));

@@ -38,12 +38,18 @@ public:
     // The number of the outermost part of the path; 0 for 0.
     std::uint32_t outermost(std::uint32_t place) const { return entries_[place].outermost; }
 
+    // By number.
+    std::vector<std::string> paths() const;
+    // The innermost place that contains both; 0 if none does.
+    std::uint32_t common(std::uint32_t a, std::uint32_t b) const;
+
 private:
     struct entry {
         std::string path;
         std::string name;
         std::uint32_t text = npos;  // index into texts_
         std::uint32_t depth = 0;
+        std::uint32_t above = 0;
         std::uint32_t outermost = 0;
         place_kind kind = place_kind::other;
     };

@@ -70,4 +70,26 @@ private:
     std::array<std::deque<std::uint32_t>, 3> running_;  // by op_class, in order of their start
 };
 
+struct no_operation_visit {
+    void operator()(std::uint32_t /*op*/) const noexcept {}
+};
+
+// Walks the time of one GPU from `begin_ns` to `end_ns`, or to the end of its last operation if that is later. Calls
+// piece(covered_time, the first operation that begins after it, or npos) in order of time, and operation(op) for each
+// operation when all pieces before its start are done. A graph that was recorded as one operation computes.
+template <typename TPiece, typename TOperation = no_operation_visit>
+void walk_device(const timeline& data, const op_classifier& class_of, std::uint32_t device, std::int64_t begin_ns,
+                 std::int64_t end_ns, TPiece&& piece, TOperation&& operation = {}) {
+    std::uint32_t next = npos;
+    device_cover cover(data, begin_ns, [&](const covered_time& covered) { piece(covered, next); });
+    for (std::uint32_t op = 0; op < data.ops.size(); ++op) {
+        if (data.place_of(data.ops[op]).device != device) continue;
+        next = op;
+        cover.add(op, data.ops[op].kind == op_kind::graph ? op_class::compute : class_of(data.ops[op]));
+        operation(op);
+    }
+    next = npos;
+    cover.finish(end_ns);
+}
+
 }  // namespace prof

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/breakdown/launch_queue.hpp"
+
 namespace prof {
 
 idle_group group_of(idle_cause cause) noexcept {
@@ -107,6 +109,11 @@ void idle_causes::divide(const idle_gap& gap) {
         return;
     }
     const timeline_api_call& launch = data_.api_calls[data_.ops[gap.next].launch];
+    // Of a launch of several operations (a graph), the host has no part in gaps between these.
+    if (first_start_of(data_, launch) < gap.start_ns) {
+        after_launch(gap, gap.start_ns);
+        return;
+    }
     // The clocks of host and GPU agree to about a microsecond, so a call may seem to begin after its operation.
     const std::int64_t called_ns = std::clamp(launch.start_ns, gap.start_ns, gap.end_ns);
     const std::int64_t returned_ns = launch.end_ns == 0 ? gap.end_ns : std::clamp(launch.end_ns, called_ns, gap.end_ns);

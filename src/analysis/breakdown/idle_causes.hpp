@@ -3,6 +3,7 @@
 // defines them. One thread; the cost of a gap is that of the host's calls and ranges within it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ enum class idle_cause : std::uint8_t {
     not_started,  // it was launched, and began later for a reason that was not recorded
     unknown,      // its launch was not recorded
 };
+inline constexpr std::size_t idle_cause_count = static_cast<std::size_t>(idle_cause::unknown) + 1;
 
 enum class idle_group : std::uint8_t { starved, blocked, dependency, residual };
 idle_group group_of(idle_cause cause) noexcept;

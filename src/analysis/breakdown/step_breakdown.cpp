@@ -8,11 +8,11 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/breakdown/breakdown_steps.hpp"
 #include "analysis/breakdown/device_cover.hpp"
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/transfer_name.hpp"
 #include "analysis/steps/step_parts.hpp"
-#include "base/near_search.hpp"
 #include "base/statistics.hpp"
 
 namespace prof {
@@ -67,70 +67,12 @@ private:
     std::vector<std::pair<std::uint32_t, std::int64_t>> samples_;  // step and its time
 };
 
-// The step in which a moment lies; npos: none. `latest`: where the search before ended.
-std::uint32_t step_at(const std::vector<whole_step>& steps, std::int64_t ns, std::size_t& latest) {
-    latest = partition_point_near(steps.size(), latest, [&](std::size_t step) { return steps[step].start_ns <= ns; });
-    if (latest == 0 || ns >= steps[latest - 1].end_ns) return npos;
-    return static_cast<std::uint32_t>(latest - 1);
-}
-
-// Where the GPU still has work for more than a step when the host has finished the last one, the host's times are no
-// measure of a step. Then a step lasts from the beginning of its first operation to that of the next step's.
-bool put_on_gpu(const timeline& data, std::vector<whole_step>& steps) {
-    std::vector<std::int64_t> begins_ns(steps.size(), INT64_MAX);
-    std::int64_t end_ns = INT64_MIN;
-    std::size_t latest = 0;
-    for (const gpu_op& op : data.ops) {
-        if (op.launch == npos) continue;
-        const std::uint32_t step = step_at(steps, data.api_calls[op.launch].start_ns, latest);
-        if (step == npos) continue;
-        begins_ns[step] = std::min(begins_ns[step], op.start_ns);
-        end_ns = std::max(end_ns, op.end_ns);
-    }
-    if (static_cast<double>(end_ns) <= static_cast<double>(steps.back().end_ns) + median(lengths_of(steps))) {
-        return false;
-    }
-    std::vector<whole_step> out;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        if (begins_ns[i] == INT64_MAX || (!out.empty() && begins_ns[i] <= out.back().start_ns)) continue;
-        if (!out.empty()) out.back().end_ns = begins_ns[i];
-        out.push_back({begins_ns[i], end_ns, steps[i].is_first, steps[i].number});
-    }
-    steps = std::move(out);
-    return true;
-}
-
-// Whether the step lies in the times, which are all if there are none.
-bool lies_in(const time_spans& times, const whole_step& step) {
-    if (times.is_empty()) return true;
-    return times.cut(step.start_ns, step.end_ns) == time_span{step.start_ns, step.end_ns};
-}
-
-whole_steps steps_of(const timeline& data, const attribution& att, bool has_step_function, const time_spans& times,
-                     step_breakdown& to) {
-    whole_steps out = find_whole_steps(data, att, has_step_function);
-    std::erase_if(out.steps, [&](const whole_step& step) { return !lies_in(times, step); });
-    leave_out_warm_up(out);
-    to.has_steps = !out.steps.empty();
-    if (to.has_steps) {
-        to.by_gpu = put_on_gpu(data, out.steps);
-        return out;
-    }
-    std::vector<time_span> windows;
-    windows.reserve(data.windows.size());
-    for (const timeline_window& window : data.windows) windows.push_back({window.start_ns, window.end_ns});
-    time_spans all(std::move(windows));
-    if (!times.is_empty()) all = all.within(times);
-    out = {};
-    for (const time_span& span : all.list()) out.steps.push_back({span.start_ns, span.end_ns, false, out.steps.size()});
-    return out;
-}
-
 class breakdown_maker {
 public:
     breakdown_maker(const timeline& data, const attribution& att, const whole_steps& of)
         : data_(data),
           steps_(of.steps),
+          in_steps_(of.steps),
           part_of_(data, att, of),
           class_of_(data),
           host_(data, att),
@@ -138,8 +80,7 @@ public:
           causes_(data, att, host_, where_, of.thread) {}
 
     void run(step_breakdown& out) {
-        std::set<std::uint32_t> devices;
-        for (const gpu_op& op : data_.ops) devices.insert(data_.place_of(op).device);
+        const std::set<std::uint32_t> devices = devices_of(data_);
         for (const std::uint32_t device : devices) cover(device);
         out.devices = static_cast<std::uint32_t>(devices.size());
         out.recorded_busy_ns = busy_ns_;
@@ -148,37 +89,21 @@ public:
 
 private:
     void cover(std::uint32_t device) {
-        step_ = 0;
-        gap_device_ = device;
-        device_cover cover(data_, steps_.front().start_ns, [this](const covered_time& piece) { take(piece); });
-        for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
-            if (data_.place_of(data_.ops[op]).device != device) continue;
-            next_ = op;
-            cover.add(op, data_.ops[op].kind == op_kind::graph ? op_class::compute : class_of_(data_.ops[op]));
-        }
-        next_ = npos;
-        cover.finish(steps_.back().end_ns);
+        in_steps_.restart();
+        walk_device(data_, class_of_, device, steps_.front().start_ns, steps_.back().end_ns,
+                    [&](const covered_time& piece, std::uint32_t next) { take(piece, device, next); });
     }
 
-    void take(const covered_time& piece) {
+    void take(const covered_time& piece, std::uint32_t device, std::uint32_t next) {
         if (!piece.is_idle()) busy_ns_ += piece.end_ns - piece.start_ns;
-        while (step_ < steps_.size() && steps_[step_].end_ns <= piece.start_ns) ++step_;
-        if (step_ == steps_.size() || piece.end_ns <= steps_[step_].start_ns) return;
+        if (!in_steps_.move_to(piece.start_ns, piece.end_ns)) return;
         if (piece.is_idle()) {
-            explain({piece.start_ns, piece.end_ns, gap_device_, next_});
+            explain({piece.start_ns, piece.end_ns, device, next});
             return;
         }
-        for_each_step(piece.start_ns, piece.end_ns,
-                      [&](std::uint32_t step, std::int64_t ns) { busy(piece, step, ns); });
-    }
-
-    // Calls visit(step, length) for what the steps have of this time.
-    template <typename TVisit>
-    void for_each_step(std::int64_t start_ns, std::int64_t end_ns, TVisit&& visit) const {
-        for (std::size_t i = step_; i < steps_.size() && steps_[i].start_ns < end_ns; ++i) {
-            const std::int64_t ns = std::min(end_ns, steps_[i].end_ns) - std::max(start_ns, steps_[i].start_ns);
-            if (ns > 0) visit(static_cast<std::uint32_t>(i), ns);
-        }
+        in_steps_.for_each(
+            piece.start_ns, piece.end_ns,
+            [&](std::uint32_t step, std::int64_t from_ns, std::int64_t to_ns) { busy(piece, step, to_ns - from_ns); });
     }
 
     void busy(const covered_time& piece, std::uint32_t step, std::int64_t ns) {
@@ -224,13 +149,15 @@ private:
     void explain(const idle_gap& gap) {
         const bool after_wait = causes_.drained_by(gap) != npos;
         causes_.explain(gap, [&](const idle_piece& piece) {
-            for_each_step(piece.start_ns, piece.end_ns, [&](std::uint32_t step, std::int64_t ns) {
-                row_builder& row = idle_row(piece);
-                row.add(step, ns);
-                ++row.row.pieces;
-                row.row.longest_ns = std::max(row.row.longest_ns, ns);
-                if (after_wait) row.row.after_wait_ns += ns;
-            });
+            in_steps_.for_each(piece.start_ns, piece.end_ns,
+                               [&](std::uint32_t step, std::int64_t from_ns, std::int64_t to_ns) {
+                                   const std::int64_t ns = to_ns - from_ns;
+                                   row_builder& row = idle_row(piece);
+                                   row.add(step, ns);
+                                   ++row.row.pieces;
+                                   row.row.longest_ns = std::max(row.row.longest_ns, ns);
+                                   if (after_wait) row.row.after_wait_ns += ns;
+                               });
         });
     }
 
@@ -313,6 +240,7 @@ private:
 
     const timeline& data_;
     const std::vector<whole_step>& steps_;
+    step_cursor in_steps_;
     step_parts part_of_;
     op_classifier class_of_;
     host_activity host_;
@@ -324,9 +252,6 @@ private:
         row_builder* row = nullptr;
     };
     std::array<known_row, 64> known_rows_;  // some of rows_: those looked up last
-    std::size_t step_ = 0;                  // the first step that ends after the pieces so far
-    std::uint32_t next_ = npos;             // the first operation that begins after the pieces so far
-    std::uint32_t gap_device_ = 0;
     std::int64_t busy_ns_ = 0;
 };
 
@@ -357,11 +282,13 @@ std::int64_t step_breakdown::total_of(time_use use) const noexcept {
 std::optional<step_breakdown> break_down(const timeline& data, const attribution& att, std::string_view step_function,
                                          const time_spans& times) {
     if (data.ops.empty()) return {};
+    const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), times);
+    if (found.of.steps.empty()) return {};
     step_breakdown out;
-    const whole_steps steps = steps_of(data, att, !step_function.empty(), times, out);
-    if (steps.steps.empty()) return {};
+    out.has_steps = found.has_steps;
+    out.by_gpu = found.by_gpu;
     for (const timeline_window& window : data.windows) out.recorded_ns += window.end_ns - window.start_ns;
-    breakdown_maker(data, att, steps).run(out);
+    breakdown_maker(data, att, found.of).run(out);
     return out;
 }
 

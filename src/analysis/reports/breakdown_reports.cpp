@@ -22,13 +22,6 @@ constexpr std::size_t most_in_a_group = 8;  // of rows for people; the rest is o
 
 std::optional<step_breakdown> made(const report_input& input) { return breakdown_of(projected_timeline(input), input); }
 
-std::string why_none(const report_input& input) {
-    if (input.selected != nullptr && input.selected->has_ranges()) {
-        return "of all of a step's time: leave out --range, and look for the range among the rows";
-    }
-    return "no GPU operation was recorded";
-}
-
 // Rows that stand under one heading: a use of time, or a group of causes.
 std::string group_of(const breakdown_row& row) {
     return std::string(row.use == time_use::idle ? to_string(group_of(row.cause)) : to_string(row.use));
@@ -229,7 +222,7 @@ table breakdown_report(const report_input& input) {
     table out = breakdown_table({}, input).run();
     out.rows.clear();
     out.sums.clear();
-    out.instead = why_none(input);
+    out.instead = no_step_time(input);
     return out;
 }
 
@@ -248,7 +241,7 @@ table idle_report(const report_input& input) {
                    {"after_wait_share", "after wait", quantity::share, 1}};
     const std::optional<step_breakdown> of = made(input);
     if (!of) {
-        out.instead = why_none(input);
+        out.instead = no_step_time(input);
         return out;
     }
     if (!of->has_steps) out.columns[5].title = "time";

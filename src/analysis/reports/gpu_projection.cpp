@@ -452,11 +452,25 @@ std::optional<step_figures> step_figures_of(const projected_timeline& shown, con
         [part](std::int64_t start_ns, std::int64_t end_ns) { return part->has_time(start_ns, end_ns); });
 }
 
-std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input) {
+std::optional<step_time_subject> step_time_of(const projected_timeline& shown, const report_input& input) {
+    static const time_spans all;
     const selected_part* const part = input.selected;
-    if (part == nullptr) return break_down(shown.data(), shown.att(), shown.step_function());
+    if (part == nullptr) return step_time_subject{shown.data(), shown.att(), shown.step_function(), all};
     if (part->has_ranges()) return {};
-    return break_down(part->whole(), part->whole_att(), part->step_function(), part->facts().times);
+    return step_time_subject{part->whole(), part->whole_att(), part->step_function(), part->facts().times};
+}
+
+std::string no_step_time(const report_input& input) {
+    if (input.selected != nullptr && input.selected->has_ranges()) {
+        return "of all of a step's time: leave out --range, and look for the range among the rows";
+    }
+    return "no GPU operation was recorded";
+}
+
+std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input) {
+    const std::optional<step_time_subject> of = step_time_of(shown, input);
+    if (!of) return {};
+    return break_down(of->data, of->att, of->step_function, of->times);
 }
 
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input) {

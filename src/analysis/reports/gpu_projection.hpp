@@ -4,6 +4,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/step_breakdown.hpp"
@@ -34,8 +36,19 @@ private:
 // Of a part the figures of the whole steps in it; of single ranges there are none.
 std::optional<step_figures> step_figures_of(const projected_timeline& shown, const report_input& input);
 
-// Where the time of a step goes: of a part in the steps that lie in it, else in its times; not of single ranges, which
-// are no times.
+// What reports on a step's time are of: of a part the steps that lie in it, else its times, looked at in the whole;
+// nothing for single ranges, which are no times. Refers to the timeline that is shown, and to the input.
+struct step_time_subject {
+    const timeline& data;
+    const attribution& att;
+    std::string_view step_function;
+    const time_spans& times;
+};
+std::optional<step_time_subject> step_time_of(const projected_timeline& shown, const report_input& input);
+// The line that such a report has instead of rows where there is nothing to report on.
+std::string no_step_time(const report_input& input);
+
+// Where the time of a step goes.
 std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input);
 
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input);

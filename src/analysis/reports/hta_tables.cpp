@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/reports/hta_tables.hpp"
 
-#include "analysis/reports/kernel_names.hpp"
 #include "analysis/reports/kernels.hpp"
 
 namespace prof {
 
 hta_input hta_input_of(const report_input& input) {
     const timeline& data = input.data;
-    const auto name_of = [&data](const gpu_op& op) {
-        if (op.kind == op_kind::graph) return graph_name(data.graphs[op.detail]);
-        if (is_transfer(op.kind)) return transfer_name(data.transfers[op.detail]);
-        return kernel_name(data.kernel_symbol(op), kernel_name_style::full);
-    };
+    const auto name_of = [&data](const gpu_op& op) { return operation_name(data, op, kernel_name_style::full); };
     return {.data = data,
             .op_name = name_of,
             .call_name = input.traced_call_name ? input.traced_call_name : input.call_name,

@@ -66,6 +66,12 @@ std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style nam
 
 std::string graph_name(const graph_record& graph) { return "CUDA graph " + std::to_string(graph.graph_id); }
 
+std::string operation_name(const timeline& data, const gpu_op& op, kernel_name_style names) {
+    if (op.kind == op_kind::graph) return graph_name(data.graphs[op.detail]);
+    if (is_transfer(op.kind)) return transfer_name(data.transfers[op.detail]);
+    return kernel_name(data.kernel_symbol(op), names);
+}
+
 table kernels_report(const report_input& input) {
     table out{"kernels", "GPU time by kernel", {{"name", "kernel"}, {"symbol", ""}}, {}, {}};
     add_duration_columns(out.columns);

@@ -38,5 +38,7 @@ std::vector<transfer_row> transfer_table(const timeline& data);  // by total tim
 
 // "CUDA graph 3"
 std::string graph_name(const graph_record& graph);
+// Of a kernel in the style asked for, of a transfer in Kineto's words, of a graph as above.
+std::string operation_name(const timeline& data, const gpu_op& op, kernel_name_style names);
 
 }  // namespace prof

@@ -89,6 +89,10 @@ table cuda_gpu_mem_size_sum(const report_input& input);
 // breakdown_reports.cpp
 table breakdown_report(const report_input& input);
 table idle_report(const report_input& input);
+// idle_gap_report.cpp
+table gpu_gaps_report(const report_input& input);
+// small_kernel_report.cpp
+table small_kernels_report(const report_input& input);
 // step_estimate.cpp
 table steps_report(const report_input& input);
 // hta_busy.cpp, hta_kernels.cpp and hta_launches.cpp

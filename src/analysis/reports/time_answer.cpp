@@ -36,13 +36,16 @@ std::string call_text(const breakdown_row& row, const report_input& input) {
     return input.call_name(row.call_domain, row.call_cbid);
 }
 
-std::string idle_text(const breakdown_row& row, const report_input& input) {
-    std::string out(to_string(row.cause));
-    const std::string call = call_text(row, input);
+std::string idle_text(idle_cause cause, const std::string& call, const std::string& place) {
+    std::string out(to_string(cause));
     if (!call.empty()) out += " in " + call;
-    if (row.cause == idle_cause::loader || row.cause == idle_cause::latency) return out;
-    if (row.part.empty()) return call.empty() && row.cause == idle_cause::host_code ? out + " outside ranges" : out;
-    return out + (call.empty() ? " in " : ", ") + row.part;
+    if (cause == idle_cause::loader || cause == idle_cause::latency) return out;
+    if (place.empty()) return call.empty() && cause == idle_cause::host_code ? out + " outside ranges" : out;
+    return out + (call.empty() ? " in " : ", ") + place;
+}
+
+std::string idle_text(const breakdown_row& row, const report_input& input) {
+    return idle_text(row.cause, call_text(row, input), row.part);
 }
 
 time_answer answer_of(step_breakdown broken_down, const report_input& input) {

@@ -34,7 +34,8 @@ time_answer answer_of(step_breakdown broken_down, const report_input& input);
 
 // The function of CUDA in which the host was; "" if it was in none, or its name is not known.
 std::string call_text(const breakdown_row& row, const report_input& input);
-// "launching in backward", "waiting in cudaStreamSynchronize, forward"
+// "launching in backward", "waiting in cudaStreamSynchronize, forward". `call`: the function of CUDA, or "".
+std::string idle_text(idle_cause cause, const std::string& call, const std::string& place);
 std::string idle_text(const breakdown_row& row, const report_input& input);
 
 }  // namespace prof

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/steps/step_parts.hpp"
-#include "base/near_search.hpp"
+#include "analysis/steps/step_search.hpp"
 #include "base/statistics.hpp"
 
 namespace prof {
@@ -16,14 +16,14 @@ namespace {
 class step_meter {
 public:
     step_meter(const timeline& data, const attribution& att, const whole_steps& of)
-        : data_(data), steps_(of.steps), part_of_(data, att, of, of.source != step_source::recurring) {}
+        : data_(data), step_by_time_(of.steps), part_of_(data, att, of, of.source != step_source::recurring) {}
 
     void run(step_figures& out) {
         std::vector<std::uint32_t> counted;
         for (std::uint32_t i = 0; i < data_.ops.size(); ++i) {
             if (data_.ops[i].launch == npos) continue;
             out.has_gpu = true;
-            if (is_in_step(data_.api_calls[data_.ops[i].launch].start_ns)) counted.push_back(i);
+            if (step_by_time_.at(data_.api_calls[data_.ops[i].launch].start_ns) != npos) counted.push_back(i);
         }
         // By device, and by start within a device, as busy_time requires.
         const auto device = [&](std::uint32_t op) { return data_.place_of(data_.ops[op]).device; };
@@ -49,12 +49,6 @@ public:
     }
 
 private:
-    bool is_in_step(std::int64_t ns) {
-        latest_step_ = partition_point_near(steps_.size(), latest_step_,
-                                            [&](std::size_t step) { return steps_[step].start_ns <= ns; });
-        return latest_step_ != 0 && ns < steps_[latest_step_ - 1].end_ns;
-    }
-
     std::vector<step_part> take_parts() {
         std::vector<step_part> out;
         for (auto& [number, part] : parts_) {
@@ -69,8 +63,7 @@ private:
     }
 
     const timeline& data_;
-    const std::vector<whole_step>& steps_;
-    std::size_t latest_step_ = 0;
+    step_search step_by_time_;
     step_parts part_of_;
     std::map<std::uint32_t, step_part> parts_;
 };

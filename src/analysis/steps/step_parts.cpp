@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "analysis/projection/segment.hpp"
-#include "base/near_search.hpp"
 
 namespace prof {
 
@@ -16,7 +15,7 @@ bool is_step_range(const timeline& data, const timeline_range& range, const whol
 }
 
 step_parts::step_parts(const timeline& data, const attribution& att, const whole_steps& of, bool phases_only)
-    : data_(data), att_(att), steps_(of) {
+    : data_(data), att_(att), steps_(of), step_by_time_(of.steps) {
     has_phases_ =
         phases_only || std::any_of(data.ranges.begin(), data.ranges.end(), [&](const timeline_range& range) {
             return is_phase(data, range) && !att.hidden.contains(range) && data.name(range.name) != startup_phase;
@@ -40,10 +39,7 @@ std::uint32_t step_parts::of(std::uint32_t op) {
 std::size_t step_parts::step_of(std::uint32_t op) {
     const std::uint32_t launch = data_.ops[op].launch;
     if (launch == npos) return 0;
-    const std::int64_t ns = data_.api_calls[launch].start_ns;
-    latest_step_ = partition_point_near(steps_.steps.size(), latest_step_,
-                                        [&](std::size_t step) { return steps_.steps[step].start_ns <= ns; });
-    return latest_step_;
+    return step_by_time_.begun(data_.api_calls[launch].start_ns);
 }
 
 std::uint32_t step_parts::phase_of(std::uint32_t op) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/step_search.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "timeline/timeline.hpp"
 
@@ -52,7 +53,7 @@ private:
     const attribution& att_;
     const whole_steps& steps_;
     bool has_phases_ = false;
-    std::size_t latest_step_ = 0;
+    step_search step_by_time_;
     std::array<known_part, 64> known_;
     std::vector<std::string> names_{std::string()};
     std::unordered_map<std::string, std::uint32_t> by_text_;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/breakdown/gpu_gaps.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "analysis/breakdown/breakdown_steps.hpp"
+#include "analysis/breakdown/device_cover.hpp"
+#include "analysis/breakdown/launch_queue.hpp"
+
+namespace prof {
+namespace {
+
+// The order of a list of gaps.
+bool is_longer(const gpu_gap& a, const gpu_gap& b) {
+    return std::tuple(-a.idle_ns, a.start_ns, a.device) < std::tuple(-b.idle_ns, b.start_ns, b.device);
+}
+
+class longest_gaps {
+public:
+    explicit longest_gaps(std::size_t most) : most_(most) {}
+
+    void add(gpu_gap gap) {
+        kept_.push_back(std::move(gap));
+        // Cutting at twice the number makes the cost of an addition constant on average.
+        if (kept_.size() / 2 > most_) cut();
+    }
+    std::vector<gpu_gap> take() {
+        cut();
+        std::sort(kept_.begin(), kept_.end(), is_longer);
+        return std::move(kept_);
+    }
+
+private:
+    void cut() {
+        if (kept_.size() <= most_) return;
+        std::nth_element(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(most_), kept_.end(), is_longer);
+        kept_.resize(most_);
+    }
+
+    std::size_t most_;
+    std::vector<gpu_gap> kept_;
+};
+
+class gap_finder {
+public:
+    gap_finder(const timeline& data, const attribution& att, const whole_steps& of, std::size_t most)
+        : data_(data),
+          steps_(of.steps),
+          in_steps_(of.steps),
+          class_of_(data),
+          host_(data, att),
+          where_(data, att, of),
+          causes_(data, att, host_, where_, of.thread),
+          longest_(most) {}
+
+    void run(gpu_gap_list& out) {
+        out.steps = steps_.size();
+        for (const std::uint32_t device : devices_of(data_)) {
+            ++out.devices;
+            walk(device, out);
+        }
+        out.gaps = longest_.take();
+        out.places = where_.paths();
+    }
+
+private:
+    void walk(std::uint32_t device, gpu_gap_list& out) {
+        const launch_queue queue(data_, device);
+        std::uint32_t last = npos;  // the operation that ended last
+        in_steps_.restart();
+        walk_device(
+            data_, class_of_, device, steps_.front().start_ns, steps_.back().end_ns,
+            [&](const covered_time& piece, std::uint32_t next) {
+                if (!piece.is_idle()) return;
+                gpu_gap gap{.device = device, .before = last, .next = next};
+                if (!put_into_steps(piece.start_ns, piece.end_ns, gap)) return;
+                explain({piece.start_ns, piece.end_ns, device, next}, gap);
+                count_queue(queue, piece.start_ns, gap);
+                ++out.count;
+                out.idle_ns += gap.idle_ns;
+                if (gap.queued_at_start == 0) out.empty_queue_ns += gap.idle_ns;
+                longest_.add(std::move(gap));
+            },
+            [&](std::uint32_t op) {
+                if (last == npos || data_.ops[op].end_ns >= data_.ops[last].end_ns) last = op;
+            });
+    }
+
+    // Whether any of it lies in a step.
+    bool put_into_steps(std::int64_t start_ns, std::int64_t end_ns, gpu_gap& gap) {
+        if (!in_steps_.move_to(start_ns, end_ns)) return false;
+        in_steps_.for_each(start_ns, end_ns, [&](std::uint32_t step, std::int64_t from_ns, std::int64_t to_ns) {
+            if (gap.idle_ns == 0) {
+                gap.step = steps_[step].number;
+                gap.start_ns = from_ns;
+            }
+            gap.end_ns = to_ns;
+            gap.idle_ns += to_ns - from_ns;
+        });
+        return gap.idle_ns != 0;
+    }
+
+    void explain(const idle_gap& of, gpu_gap& gap) {
+        parts_.clear();
+        std::array<std::int64_t, idle_cause_count> total_ns{};
+        causes_.explain(of, [&](const idle_piece& piece) {
+            std::int64_t ns = 0;
+            in_steps_.for_each(
+                piece.start_ns, piece.end_ns,
+                [&](std::uint32_t /*step*/, std::int64_t from_ns, std::int64_t to_ns) { ns += to_ns - from_ns; });
+            total_ns[static_cast<std::size_t>(piece.cause)] += ns;
+            add_part(piece, ns);
+        });
+        const auto* const dearest = std::max_element(total_ns.begin(), total_ns.end());
+        gap.cause = static_cast<idle_cause>(dearest - total_ns.begin());
+        gap.cause_ns = *dearest;
+        const part* largest = nullptr;
+        for (const part& each : parts_) {
+            if (each.cause == gap.cause && (largest == nullptr || each.ns > largest->ns)) largest = &each;
+        }
+        if (largest != nullptr) {
+            gap.call = largest->call;
+            gap.place = largest->place;
+        }
+        gap.drained = causes_.drained_by(of);
+    }
+
+    // Parts are told apart as the breakdown's rows are: by cause, function of CUDA and place.
+    void add_part(const idle_piece& piece, std::int64_t ns) {
+        const std::uint32_t call = piece.cause == idle_cause::launching ? npos : piece.call;
+        const std::uint32_t place = piece.cause == idle_cause::loader ? 0 : piece.place;
+        for (part& known : parts_) {
+            if (known.cause != piece.cause || known.place != place || !is_same_function(known.call, call)) continue;
+            known.ns += ns;
+            return;
+        }
+        // A gap rarely has more parts than a few; of one with many, further ones are too small to be named.
+        if (parts_.size() < most_parts) parts_.push_back({piece.cause, call, place, ns});
+    }
+
+    bool is_same_function(std::uint32_t a, std::uint32_t b) const {
+        if (a == npos || b == npos) return a == b;
+        const timeline_api_call& first = data_.api_calls[a];
+        const timeline_api_call& second = data_.api_calls[b];
+        return first.domain == second.domain && first.cbid == second.cbid;
+    }
+
+    void count_queue(const launch_queue& queue, std::int64_t start_ns, gpu_gap& gap) const {
+        gap.queued_at_start = queue.at(start_ns);
+        if (gap.next == npos || data_.ops[gap.next].launch == npos) return;
+        const gpu_op& next = data_.ops[gap.next];
+        const timeline_api_call& launch = data_.api_calls[next.launch];
+        // The clocks of host and GPU agree to about a microsecond, so a call may seem to begin after its operation.
+        const std::int64_t called_ns = std::min(launch.start_ns, launched_at(data_, next));
+        gap.queued_at_launch = queue.before(called_ns);
+        gap.launch_to_start_ns = next.start_ns - called_ns;
+    }
+
+    struct part {
+        idle_cause cause = idle_cause::unknown;
+        std::uint32_t call = npos;
+        std::uint32_t place = 0;
+        std::int64_t ns = 0;
+    };
+    static constexpr std::size_t most_parts = 256;
+
+    const timeline& data_;
+    const std::vector<whole_step>& steps_;
+    step_cursor in_steps_;
+    op_classifier class_of_;
+    host_activity host_;
+    code_places where_;
+    idle_causes causes_;
+    longest_gaps longest_;
+    std::vector<part> parts_;
+};
+
+}  // namespace
+
+std::optional<gpu_gap_list> find_gpu_gaps(const timeline& data, const attribution& att, std::string_view step_function,
+                                          const time_spans& times, std::size_t most) {
+    if (data.ops.empty()) return {};
+    const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), times);
+    if (found.of.steps.empty()) return {};
+    gpu_gap_list out{.has_steps = found.has_steps};
+    gap_finder(data, att, found.of, most).run(out);
+    return out;
+}
+
+}  // namespace prof
