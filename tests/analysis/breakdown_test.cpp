@@ -32,14 +32,7 @@ struct Breakdown : testing::Test {
     std::uint16_t phases = capture.domain(std::string(phase_domain));
     thread_script& main = capture.thread("python");
 
-    void mark_step(std::uint64_t ns, std::uint64_t number) {
-        main.add({.ticks = ns,
-                  .value = number,
-                  .name = capture.name("step"),
-                  .domain = own,
-                  .kind = record_kind::mark,
-                  .flags = static_cast<std::uint8_t>(payload_type::u64)});
-    }
+    void mark_step(std::uint64_t ns, std::uint64_t number) { main.step(ns, number, own); }
     void copy(std::uint64_t correlation, std::uint64_t start_ns, std::uint64_t end_ns, std::uint8_t source_kind) {
         transfer_record t = transfer_between(transfer_kind::memcpy, start_ns, end_ns, correlation, 64, {});
         t.copy_kind = 1;
@@ -259,12 +252,7 @@ TEST(BreakdownOracle, AgreesOnEachNanosecond) {
         for (int i = 0; i < 40; ++i) {
             now += 1 + below(60);
             if (below(5) == 0) {
-                main.add({.ticks = now,
-                          .value = number++,
-                          .name = capture.name("step"),
-                          .domain = own,
-                          .kind = record_kind::mark,
-                          .flags = static_cast<std::uint8_t>(payload_type::u64)});
+                main.step(now, number++, own);
                 steps.push_back(static_cast<std::int64_t>(now));
                 continue;
             }

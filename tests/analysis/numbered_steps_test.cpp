@@ -29,14 +29,7 @@ struct NumberedSteps : testing::Test {
                   .kind = record_kind::range_push});
         main.pop(end_ns, phases);
     }
-    void mark(std::uint64_t ns, std::uint64_t number) {
-        main.add({.ticks = ns,
-                  .value = number,
-                  .name = capture.name("step"),
-                  .domain = own,
-                  .kind = record_kind::mark,
-                  .flags = static_cast<std::uint8_t>(payload_type::u64)});
-    }
+    void mark(std::uint64_t ns, std::uint64_t number) { main.step(ns, number, own); }
     std::vector<std::string> found(const domain_filter& hidden = {}) const {
         const timeline data = capture.build();
         std::vector<std::string> out;

@@ -39,14 +39,7 @@ struct StepFigures : testing::Test {
         on.pop(ns, phases);
         begin_step(on, ns, witness);
     }
-    void mark_step(thread_script& on, std::uint64_t ns, std::uint64_t number) {
-        on.add({.ticks = ns,
-                .value = number,
-                .name = capture.name("step"),
-                .domain = own,
-                .kind = record_kind::mark,
-                .flags = static_cast<std::uint8_t>(payload_type::u64)});
-    }
+    void mark_step(thread_script& on, std::uint64_t ns, std::uint64_t number) { on.step(ns, number, own); }
     std::optional<step_figures> measure(const domain_filter& domains = {}) const {
         const timeline data = capture.build();
         return measure_steps(data, attribute(data, {.domains = domains}));

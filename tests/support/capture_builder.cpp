@@ -125,6 +125,15 @@ thread_script& thread_script::mark(std::uint64_t ns, const std::string& name) {
     return add({.ticks = ns, .name = capture_->name(name), .kind = record_kind::mark});
 }
 
+thread_script& thread_script::step(std::uint64_t ns, std::uint64_t number, std::uint16_t domain) {
+    return add({.ticks = ns,
+                .value = number,
+                .name = capture_->name("step"),
+                .domain = domain,
+                .kind = record_kind::mark,
+                .flags = static_cast<std::uint8_t>(payload_type::u64)});
+}
+
 thread_script& thread_script::launch(std::uint64_t ns, std::uint64_t correlation, const std::string& kernel) {
     return call(ns, ns + 1, correlation, {}, kernel);
 }
