@@ -53,7 +53,7 @@ table small_kernels_report(const report_input& input) {
                    {"runs_a_step", "runs", quantity::number, 1},
                    {"kernels_a_run", "kernels", quantity::number},
                    {"longest", "longest", quantity::count, 2},
-                   {"kernel_mean_a_step_ns", "GPU", quantity::time_ns, 1},
+                   {"kernel_a_step_ns", "GPU", quantity::time_ns, 1},
                    {"idle_a_step_ns", "idle", quantity::time_ns},
                    {"idle_share", "idle%", quantity::share},
                    {"starved_a_step_ns", "starved", quantity::time_ns, 3},
