@@ -395,7 +395,9 @@ TEST(Reports, HaveNoRowsForAnEmptyTimeline) {
         } else {
             EXPECT_THAT(t.rows, IsEmpty()) << kind.name;
         }
-        EXPECT_FALSE(t.columns.empty()) << kind.name;
+        // What is diagnosed is made by another room.
+        const bool is_made_here = t.instead != "not made here";
+        EXPECT_EQ(t.columns.empty(), !is_made_here) << kind.name;
     }
     EXPECT_EQ(find_report("nvtx_gpu_proj"), nullptr);
 }
