@@ -401,18 +401,19 @@ void dependency_graph::find_needs() {
         }
         const bool was_queued = after_launch_ns - after_previous_ns > held_up_ns;
         const std::int64_t soon_ns = std::max<std::int64_t>(3 * usual_next_ns_, 3'000);
-        const bool is_explained = after_previous_ns > usual_next_ns_ &&
-                                  after_launch_ns >= usual_launch_ns_ - clock_tolerance_ns &&
-                                  after_launch_ns <= usual_launch_ns_ + clock_tolerance_ns;
-        if (is_explained && !needs.beside_previous) {
-            needs.after_launch_ns = narrow(after_launch_ns);
-        } else if (needs.beside_previous || after_previous_ns <= soon_ns ||
-                   (was_queued && after_previous_ns <= latency_ns)) {
+        // The launch explains when it began.
+        const bool is_launched = !needs.beside_previous && after_previous_ns > usual_next_ns_ &&
+                                 after_launch_ns >= usual_launch_ns_ - clock_tolerance_ns &&
+                                 after_launch_ns <= usual_launch_ns_ + clock_tolerance_ns;
+        const bool is_next =
+            needs.beside_previous || after_previous_ns <= soon_ns || (was_queued && after_previous_ns <= latency_ns);
+        if (is_next && !is_launched) {
             needs.after_previous_ns = narrow(after_previous_ns);
-        } else if (after_launch_ns <= latency_ns) {
+        } else if (is_launched || after_launch_ns <= latency_ns) {
             needs.after_launch_ns = narrow(after_launch_ns);
-        } else if ((needs.other = elsewhere(position)) != npos) {
-            needs.after_other_ns = narrow(op.start_ns - data_->ops[needs.other].end_ns);
+        } else if (const std::uint32_t other = elsewhere(position); other != npos) {
+            needs.other = other;
+            needs.after_other_ns = narrow(op.start_ns - data_->ops[other].end_ns);
         } else {
             std::int64_t ready_ns = INT64_MIN;
             if (after_previous_ns != INT64_MAX) ready_ns = op.start_ns - after_previous_ns + needs.after_previous_ns;
