@@ -52,7 +52,9 @@ TEST(ReportWriter, RendersEveryReportInEveryFormat) {
         for (const report_kind& kind : report_kinds()) {
             const report_document document = document_of(data, {std::string(kind.name)}, format.is_for_people);
             EXPECT_EQ(document.parts.front().name, kind.name);
-            EXPECT_GT(written(format.name, {document}).size(), 50U) << format.name << ' ' << kind.name;
+            // What the room of diagnosis makes has no columns here.
+            const std::size_t least = document.parts.front().tables.front().columns.empty() ? 0 : 50;
+            EXPECT_GT(written(format.name, {document}).size(), least) << format.name << ' ' << kind.name;
         }
     }
     EXPECT_EQ(find_report_format("xml"), nullptr);

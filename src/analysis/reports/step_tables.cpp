@@ -84,6 +84,19 @@ void add_answer(std::vector<table>& out, const report_part& of) {
     out.push_back(std::move(slowest));
 }
 
+table gains_table(const report_part& of) {
+    table out{of.name,
+              "What a change would gain",
+              {{"rule", ""}, {"finding", ""}, {"gain_ns", "", quantity::time_ns}, {"gain_share", "", quantity::share}},
+              {},
+              {}};
+    out.rows_key = "gains";
+    for (const priced_change& gain : *of.gains) {
+        out.rows.push_back({gain.rule, gain.title, gain.gain_ns, gain.share});
+    }
+    return out;
+}
+
 }  // namespace
 
 std::vector<table> step_tables(const report_part& of) {
@@ -122,6 +135,7 @@ std::vector<table> step_tables(const report_part& of) {
     out.push_back(std::move(step));
     out.push_back(std::move(parts));
     add_answer(out, of);
+    if (of.gains) out.push_back(gains_table(of));
     return out;
 }
 

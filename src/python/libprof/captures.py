@@ -370,6 +370,16 @@ class Report(_Handle):
                 for index in range(lib.prof_report_note_count(self._handle))]  # fmt: skip
 
     @property
+    def gains(self) -> list[dict[str, Any]] | None:
+        """The changes that would gain most, dearest first, as "gains" in JSON (docs/reference/diagnose.md). None of
+        reports without a step, of parts and of large captures.
+
+        >>> load(example_capture).report().gains[0]["gain_ns"] > 0
+        True
+        """
+        return self.tables["gains"].to_dicts() if "gains" in self.tables else None
+
+    @property
     def answer(self) -> dict[str, Any] | None:
         """Where a step's time goes: the figures of the lines above the table, as "answer" in JSON (docs/reference/breakdown.md).
         None of captures without GPU work, and of other reports than gpu-projection.
