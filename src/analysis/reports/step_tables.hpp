@@ -10,8 +10,8 @@
 namespace prof {
 
 // Tables of a report that has figures of a step: `step`, with one row or none, and `step_parts`, with a row for each
-// phase; `answer`, with one row or none, `answer_parts` and `answer_slowest`; `gains`, where the steps were diagnosed. The
-// columns are named as the members of the objects "step", "answer" and "gains" in JSON. Empty for any other report.
+// phase; `answer`, with one row or none, `answer_parts` and `answer_slowest`; `gains`, where the steps were diagnosed.
+// The columns are named as the members of the objects "step", "answer" and "gains" in JSON. Empty for any other report.
 std::vector<table> step_tables(const report_part& of);
 
 }  // namespace prof
