@@ -178,8 +178,8 @@ double pinned_rate(const timeline& data, copy_direction direction) {
         const transfer_record& copy = data.transfers[op.detail];
         if (copy.bytes < least_bytes || direction_of(copy) != direction) continue;
         if (copy.source_kind == pageable || copy.destination_kind == pageable) continue;
-        rates.push_back(static_cast<std::int64_t>(static_cast<double>(copy.bytes) * 1e6 /
-                                                  static_cast<double>(op.end_ns - op.start_ns)));
+        const double rate = static_cast<double>(copy.bytes) * 1e6 / static_cast<double>(op.end_ns - op.start_ns);
+        rates.push_back(static_cast<std::int64_t>(std::min(rate, 1e18)));  // of a damaged capture it may be any number
     }
     return median(std::move(rates)) / 1e6;
 }

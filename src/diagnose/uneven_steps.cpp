@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 
 #include "analysis/breakdown/step_breakdown.hpp"
 #include "base/statistics.hpp"
@@ -26,7 +26,7 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
     const std::vector<std::int64_t> lengths_ns = lengths_of(steps.steps);
     if (lengths_ns.size() < least_steps) return {};
     const double longest = longest_usual(lengths_ns, 1.1);
-    const auto middle_ns = static_cast<std::int64_t>(median(lengths_ns));
+    const auto middle_ns = static_cast<std::int64_t>(std::min(median(lengths_ns), 1e18));
     finding out{.rule = std::string(uneven_steps_name), .trust = confidence::low};
     for (const std::int64_t ns : lengths_ns) {
         if (static_cast<double>(ns) <= longest) continue;

@@ -22,7 +22,8 @@ void add_faster_copies(const rule_input& input, double rate, suspect& to) {
                 continue;
             }
             const double bytes = static_cast<double>(input.data.transfers[copy.detail].bytes);
-            const std::int64_t less_ns = copy.end_ns - copy.start_ns - static_cast<std::int64_t>(bytes / rate);
+            const auto needed_ns = static_cast<std::int64_t>(std::min(bytes / rate, 1e18));
+            const std::int64_t less_ns = copy.end_ns - copy.start_ns - needed_ns;
             if (less_ns > 0) to.changes.ops.push_back({.op = op, .less_ns = less_ns});
         }
     }
