@@ -22,8 +22,8 @@ class longest_gaps {
 public:
     explicit longest_gaps(std::size_t most) : most_(most) {}
 
-    void add(gpu_gap gap) {
-        kept_.push_back(std::move(gap));
+    void add(const gpu_gap& gap) {
+        kept_.push_back(gap);
         // Cutting at twice the number makes the cost of an addition constant on average.
         if (kept_.size() / 2 > most_) cut();
     }
@@ -82,7 +82,7 @@ private:
                 ++out.count;
                 out.idle_ns += gap.idle_ns;
                 if (gap.queued_at_start == 0) out.empty_queue_ns += gap.idle_ns;
-                longest_.add(std::move(gap));
+                longest_.add(gap);
             },
             [&](std::uint32_t op) {
                 if (last == npos || data_.ops[op].end_ns >= data_.ops[last].end_ns) last = op;
