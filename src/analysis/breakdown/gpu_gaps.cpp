@@ -128,7 +128,7 @@ private:
         gap.drained = causes_.drained_by(of);
     }
 
-    // Parts are told apart as the breakdown's rows are: by cause, function of CUDA and place.
+    // Parts are distinguished as the breakdown's rows are: by cause, function of CUDA and place.
     void add_part(const idle_piece& piece, std::int64_t ns) {
         const std::uint32_t call = piece.cause == idle_cause::launching ? npos : piece.call;
         const std::uint32_t place = piece.cause == idle_cause::loader ? 0 : piece.place;

@@ -19,7 +19,7 @@ constexpr std::size_t no_step = SIZE_MAX;
 
 std::size_t index_of(matrix_type type) noexcept { return static_cast<std::size_t>(type); }
 
-// A call of an operator, with what its kernels' names tell.
+// A call of an operator, with what its kernels' names show.
 struct measured_call {
     matrix_call at{};
     std::optional<double> flops{};
@@ -121,7 +121,7 @@ private:
         if (!kernel.accumulates_in_fp32) call->may_sum_in_fp16 = true;
     }
 
-    // FP32 operands may be multiplied as TF32, or in parts of a shorter type: the kernels tell.
+    // FP32 operands may be multiplied as TF32, or in parts of a shorter type: the kernels' names show it.
     static matrix_type type_of(const measured_call& call) noexcept {
         if (call.type != matrix_type::fp32) return call.type;
         matrix_type out = matrix_type::unknown;

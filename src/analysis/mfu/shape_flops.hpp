@@ -4,7 +4,7 @@
 //
 // A call counts for the step in which it began, if it put work on a GPU; of calls inside one another the outermost
 // whose operations are known. Work that PyTorch's operators did not launch (replayed graphs, kernels of other
-// libraries) has no shapes, so the sum is a lower bound: `covered_ns` tells how much of the time it stands for.
+// libraries) has no shapes, so the sum is a lower bound: `covered_ns` is the part of the time it stands for.
 #pragma once
 
 #include <array>

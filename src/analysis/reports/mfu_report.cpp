@@ -75,7 +75,7 @@ private:
         add(figure, scaled(mfu, 100), "%", std::move(from));
     }
 
-    // What the shapes tell; the sums only where the figures above are declared.
+    // What follows from the shapes; the sums only where the figures above are declared.
     void add_shapes() {
         const shape_flops& shapes = of_.shapes;
         const auto steps = static_cast<double>(shapes.steps);
