@@ -20,8 +20,6 @@
 namespace prof {
 namespace {
 
-constexpr std::uint8_t pageable = 1;  // CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE
-
 copy_direction direction_of(const transfer_record& copy) {
     if (copy.kind == transfer_kind::memset) return copy_direction::none;
     if (copy.kind == transfer_kind::memcpy_peer || copy.copy_kind == 10) return copy_direction::other;  // peer to peer
@@ -97,7 +95,7 @@ private:
             if (direction == copy_direction::none) return;
             gpu_group& group = group_of(gpu_use::copy, 0, transfer_name(copy));
             group.direction = direction;
-            group.is_pageable = copy.source_kind == pageable || copy.destination_kind == pageable;
+            group.is_pageable = is_pageable(copy);
             group.bytes += copy.bytes;
             group.tally.add(step, op.start_ns, length_ns);
             group.changes.ops.push_back({.op = index, .is_gone = true});
@@ -176,8 +174,7 @@ double pinned_rate(const timeline& data, copy_direction direction) {
     for (const gpu_op& op : data.ops) {
         if (op.kind != op_kind::memcpy || op.end_ns <= op.start_ns) continue;
         const transfer_record& copy = data.transfers[op.detail];
-        if (copy.bytes < least_bytes || direction_of(copy) != direction) continue;
-        if (copy.source_kind == pageable || copy.destination_kind == pageable) continue;
+        if (copy.bytes < least_bytes || direction_of(copy) != direction || is_pageable(copy)) continue;
         const double rate = static_cast<double>(copy.bytes) * 1e6 / static_cast<double>(op.end_ns - op.start_ns);
         rates.push_back(static_cast<std::int64_t>(std::min(rate, 1e18)));  // of a damaged capture it may be any number
     }

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/projection/transfer_name.hpp"
 #include "base/near_search.hpp"
 
 namespace prof {
@@ -193,11 +194,6 @@ private:
         constexpr std::uint8_t device_to_host = 2;
         if (copy.copy_kind == host_to_device) return copy_direction::to_device;
         return copy.copy_kind == device_to_host ? copy_direction::to_host : copy_direction::other;
-    }
-
-    static bool is_pageable(const transfer_record& copy) {
-        constexpr std::uint8_t from_pageable = 1;  // CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE
-        return copy.source_kind == from_pageable || copy.destination_kind == from_pageable;
     }
 
     std::uint32_t operator_of(std::uint32_t call) const {

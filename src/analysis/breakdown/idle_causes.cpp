@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/projection/transfer_name.hpp"
+
 #include "analysis/breakdown/launch_queue.hpp"
 
 namespace prof {
@@ -197,7 +199,7 @@ idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
         case api_class::wait:
             return idle_cause::waiting;
         case api_class::blocking_launch:
-            return is_pageable(call) ? idle_cause::pageable_copy : idle_cause::blocking_copy;
+            return copies_pageable(call) ? idle_cause::pageable_copy : idle_cause::blocking_copy;
         case api_class::allocation:
         case api_class::blocking_allocation:
             return idle_cause::allocating;
@@ -205,17 +207,14 @@ idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
         case api_class::begins_graph_capture:
             break;
     }
-    return is_pageable(call) ? idle_cause::pageable_copy : idle_cause::launching;
+    return copies_pageable(call) ? idle_cause::pageable_copy : idle_cause::launching;
 }
 
-bool idle_causes::is_pageable(std::uint32_t call) const {
-    constexpr std::uint8_t pageable = 1;  // CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE
+bool idle_causes::copies_pageable(std::uint32_t call) const {
     const timeline_api_call& of = data_.api_calls[call];
     if (of.op_count == 0) return false;
     const gpu_op& op = data_.ops[data_.ops_by_launch[of.first_op]];
-    if (op.kind != op_kind::memcpy) return false;
-    const transfer_record& transfer = data_.transfers[op.detail];
-    return transfer.source_kind == pageable || transfer.destination_kind == pageable;
+    return op.kind == op_kind::memcpy && is_pageable(data_.transfers[op.detail]);
 }
 
 std::uint32_t idle_causes::place_at(const actors& by, std::int64_t ns) const {

@@ -93,7 +93,7 @@ private:
     void after_launch(const idle_gap& gap, std::int64_t from_ns);
     void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t place);
     idle_cause cause_of_call(std::uint32_t call) const;
-    bool is_pageable(std::uint32_t call) const;
+    bool copies_pageable(std::uint32_t call) const;
     std::uint32_t place_at(const actors& by, std::int64_t ns) const;
     bool another_gpu_ended(const idle_gap& gap) const;
 

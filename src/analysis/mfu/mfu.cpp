@@ -121,7 +121,7 @@ void find_peak(mfu_figures& out, const timeline& data) {
     out.peak_flops = tflops * 1e12 * out.gpus;
 }
 
-// Why the operations that shapes tell have no peak; "": they have. Those of each type count by its own peak, so that
+// Why the operations with known shapes have no peak; "": they have. Those of each type count by its own peak, so that
 // types may be mixed. `ideal_s`: the time that they take at the peaks.
 std::string no_peak_by_type(const mfu_figures& of, double& ideal_s) {
     const shape_flops& shapes = of.shapes;

@@ -24,4 +24,9 @@ std::string transfer_name(const transfer_record& transfer) {
            " -> " + to + ")";
 }
 
+bool is_pageable(const transfer_record& transfer) noexcept {
+    constexpr std::uint8_t pageable = 1;  // CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE
+    return transfer.source_kind == pageable || transfer.destination_kind == pageable;
+}
+
 }  // namespace prof

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kind of a copy or set in Kineto's words. A pure function.
+// The kind of a copy or set: in Kineto's words, and whether its memory is pageable. Pure functions.
 #pragma once
 
 #include <string>
@@ -10,5 +10,8 @@ namespace prof {
 
 // "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
 std::string transfer_name(const transfer_record& transfer);
+
+// Whether the memory at one of its ends is the host's and not page-locked.
+bool is_pageable(const transfer_record& transfer) noexcept;
 
 }  // namespace prof

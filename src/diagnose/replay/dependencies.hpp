@@ -50,7 +50,8 @@ struct host_event {
     std::int32_t work_before_wait_ns = 0;
 };
 
-// What an operation waits for before it begins. It begins `extra_ns` after the latest of what is there.
+// What an operation waits for before it begins. Of these, the one that is ready last counts: the operation begins
+// `extra_ns` after it.
 struct op_needs {
     std::uint32_t previous = npos;  // the operation before it in its stream
     std::uint32_t other = npos;     // an operation of another stream
