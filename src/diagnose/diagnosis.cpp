@@ -9,12 +9,14 @@
 
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/host_activity.hpp"
+#include "analysis/projection/xla_names.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "base/display_text.hpp"
 #include "diagnose/path_shares.hpp"
 #include "diagnose/replay/replay.hpp"
 #include "diagnose/rules/rule.hpp"
 #include "diagnose/uneven_steps.hpp"
+#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -32,8 +34,10 @@ frameworks frameworks_of(const timeline& data, bool has_jax) {
         if (thread.system_name.starts_with("pt_")) out.has_torch = true;
     }
     for (const timeline_domain& domain : data.domains) {
-        if (domain.name == "TSL") out.has_jax = true;
-        if (domain.name == "prof.phases" || domain.name == "prof.modules") out.has_torch = !out.has_jax;
+        if (domain.name == xla_domain) out.has_jax = true;
+    }
+    for (const timeline_domain& domain : data.domains) {
+        if (domain.name == phase_domain || domain.name == module_domain) out.has_torch |= !out.has_jax;
     }
     return out;
 }

@@ -76,7 +76,10 @@ private:
         const std::int64_t from_ns = before.end_ns;
         if (from_ns >= event.start_ns || from_ns < graph_.steps().front().start_ns) return;
         if (whole_gap(index) <= launch_bound_ns) {
-            add_stretch(index, step, idle_cause::launching, place_at(event, event.start_ns), from_ns, event.start_ns);
+            const std::uint32_t place = place_at(event, event.start_ns);
+            const bool compiles = where_.kind(place) == place_kind::compiler;
+            add_stretch(index, step, compiles ? idle_cause::compiling : idle_cause::launching, place, from_ns,
+                        event.start_ns);
             return;
         }
         const auto add_range = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
@@ -160,6 +163,7 @@ private:
             cause = is_pageable(*copy) ? idle_cause::pageable_copy : idle_cause::blocking_copy;
         }
         const std::uint32_t place = place_at(event, event.start_ns);
+        if (where_.kind(place) == place_kind::compiler) return add_compilers_call(index, step, place);
         host_group& group = group_of(cause, place, named, direction);
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
         if (copy != nullptr && named == event.call) group.bytes += copy->bytes;
@@ -169,6 +173,14 @@ private:
             change.work_less_ns = std::max<std::int64_t>(event.work_ns - launch_cost_ns, 0);
         }
         group.changes.events.push_back(change);
+    }
+
+    // A compiler that tries its kernels; it would not run at all.
+    void add_compilers_call(std::uint32_t index, std::size_t step, std::uint32_t place) {
+        const host_event& event = graph_.events()[index];
+        host_group& group = group_of(idle_cause::compiling, place, npos, copy_direction::none);
+        group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
+        group.changes.events.push_back({.event = index, .work_less_ns = event.work_ns, .waits = false});
     }
 
     // The call before this one on its thread, if that is an asynchronous copy between host and GPU, and nothing was

@@ -377,6 +377,65 @@ def compiled(backend="aot_eager"):
                if name in ("stats", "graph_break", "frames", "recompiles", "unimplemented")})
 
 
+def recompiled():
+    """What torch.compile compiles, how often, why, and who is asked around it."""
+    import torch._dynamo
+    from torch._dynamo.callback import callback_handler
+    from torch._dynamo.utils import compile_times, counters, guard_failures
+
+    def scaled(x):
+        return x.sin() * 2
+
+    def backend(graph, _):
+        print([str(node) for node in graph.graph.nodes], sys._getframe().f_back is not None)
+        return graph.forward
+
+    def failing(graph, _):
+        raise ValueError("no kernel")
+
+    def lazy(x):
+        return x.cos().sum()
+
+    def broken(x):
+        return x + 1
+
+    torch._dynamo.reset()
+    counters.clear()
+    run = torch.compile(scaled, backend=backend, dynamic=False)
+    for count in (2, 3, 3, 4, 2):
+        show(run(torch.ones(count)).sum())
+    torch._dynamo.reset()  # forgets all, also callbacks
+    show(run(torch.ones(2)).sum())
+    x = torch.ones(4, requires_grad=True)
+    torch.compile(lazy, backend="aot_eager", dynamic=True)(x).backward()
+    show(x.grad.sum())
+    for _ in range(2):
+        try:
+            torch.compile(broken, backend=failing)(torch.ones(2))
+        except Exception as failure:
+            print(type(failure).__name__, type(failure.__cause__).__name__)
+    torch.compile(model(), backend="eager")(torch.ones(1, 4))
+    workers = [threading.Thread(target=torch.compile(each, backend="eager"), args=(torch.ones(2),))
+               for each in (lambda x: x * 2, lambda x: x * 3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print(len(callback_handler.start_callbacks), len(callback_handler.end_callbacks), dict(counters["stats"]),
+          dict(counters["recompiles"]), sorted(map(len, guard_failures.values())), "compile" in compile_times())
+
+
+def cached():
+    """By inductor. Prints to stderr whether its cache has the functions, which it finds by the hash of all inputs."""
+    import torch._dynamo
+    from torch._dynamo.utils import counters
+
+    run = torch.compile(lambda x: (x.sin() * 2 + 1).relu(), dynamic=False)
+    for count in (8, 16):
+        show(run(torch.ones(count)).sum())
+    print(counters["inductor"]["fxgraph_cache_miss"], counters["inductor"]["fxgraph_cache_hit"], file=sys.stderr)
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for case in sys.argv[1:]:

@@ -38,7 +38,7 @@ class Phases(unittest.TestCase):
 
     def bare_output(self, case):
         if Phases.bare is None:
-            cases = sorted(CASES if IS_MONITORED else {"plain", "no_loader", *(["compiled"] if HAS_DYNAMO else [])})
+            cases = sorted(CASES if IS_MONITORED else {"plain", *(["compiled", "recompiled"] if HAS_DYNAMO else [])})
             done = self.run_command([PYTHON, str(HERE / "phases_cases.py"), *cases])
             self.assertEqual(done.returncode, 3, done.stderr)
             parts = done.stdout.split("== ")[1:]
@@ -191,9 +191,56 @@ class Phases(unittest.TestCase):
         self.check("monitored", self.of_training(3, data=4))
         self.assertIn("\n21 3\n", self.stdout)  # 3 steps, each with 6 modules and one forward of the program's
 
+    # Of Net one graph, of Broken two; each again for the smaller last batch, then with sizes that may change. PyTorch
+    # compiles the backward of these when it is needed.
     def test_compiled_modules_have_the_same_graphs(self):
-        self.check("compiled", self.of_training(8, data=10))
+        rows = self.run_case("compiled")
+        found = {row["path"]: row["instances"] for row in rows if row["observed"]}
+        compiled = {path: count for path, count in found.items() if "/compilation" in path}
+        self.assertEqual({path: count for path, count in found.items() if path not in compiled},
+                         self.of_training(8, data=10))
+        self.assertEqual(compiled, {
+            "step/forward/compilation": 2 + 4, "step/forward/compilation/Net.forward (phases_cases.py)": 2,
+            "step/forward/compilation/compiled.Broken.forward (phases_cases.py)": 2,
+            "step/forward/compilation/compiled.Broken.torch_dynamo_resume_in_forward_at_# (phases_cases.py)": 2,
+            "step/backward/compilation": 1 + 2, "step/backward/compilation/lazy backward": 1 + 2})
         self.assertIn("unique_graphs", self.stdout)
+
+    COMPILED = {"recompiled.scaled (phases_cases.py)": 3 + 1, "recompiled.lazy (phases_cases.py)": 1,
+                "recompiled.broken (phases_cases.py)": 2, "recompiled.<lambda> (phases_cases.py)": 2}
+
+    def compiled(self, rows):
+        """By function, how often it was compiled."""
+        found = {}
+        for row in rows:
+            parts = row["path"].split("/")
+            if "compilation" in parts[:-1]:
+                self.assertEqual(parts[-2], "compilation")
+                found[parts[-1]] = found.get(parts[-1], 0) + row["instances"]
+        return found
+
+    def test_compilation_is_a_phase_of_the_thread_that_compiles(self):
+        rows = self.run_case("recompiled")
+        self.assertEqual(self.compiled(rows), {**self.COMPILED, "Net.forward (phases_cases.py)": 1})
+        capture = next((self.folder / "captures").glob("*.prof")).read_bytes()
+        self.assertIn(b"size mismatch at index 0. expected 2, actual 3", capture)
+        # Without anything of torch.compile's there is no phase.
+        self.assertNotIn("compilation", "".join(row["path"] for row in self.run_again("recompiled", "--phases", "off")))
+
+    def run_again(self, *arguments):
+        for capture in (self.folder / "captures").glob("*.prof"):
+            capture.unlink()
+        return self.run_case(*arguments)
+
+    def test_inductors_cache_has_what_it_compiled_without_libprof(self):
+        if subprocess.run(["sh", "-c", "command -v c++"], stdout=subprocess.DEVNULL).returncode:
+            self.skipTest("no compiler for inductor")
+        command = [PYTHON, str(HERE / "phases_cases.py"), "cached"]
+        bare = self.run_command(command)
+        self.assertEqual(bare.stderr.splitlines()[-1], "2 0", bare.stderr)
+        profiled = self.run_command([PROF, "run", "-o", "captures", "--export", "none", "--", *command])
+        self.assertEqual(profiled.stdout, bare.stdout)
+        self.assertIn("0 2", profiled.stderr.splitlines())
 
     def test_switched_off(self):
         self.check("plain", {}, "--phases", "off")
@@ -224,6 +271,13 @@ class WithoutMonitoring(Phases):
         if not HAS_DYNAMO:
             self.skipTest("a PyTorch before 2")
         self.run_case("compiled", warnings=self.WARNINGS)
+
+    def test_compilation_is_a_phase_of_the_thread_that_compiles(self):
+        if not HAS_DYNAMO:
+            self.skipTest("a PyTorch before 2")
+        names = {name.replace("recompiled.", ""): count for name, count in self.COMPILED.items()}
+        self.assertEqual(self.compiled(self.run_case("recompiled", warnings=self.WARNINGS)),
+                         {**names, "forward (phases_cases.py)": 1})
 
 
 def load_tests(loader, _, __):

@@ -90,7 +90,7 @@ std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
                .depth = entries_[above].depth + 1,
                .above = above,
                .outermost = above == 0 ? number : entries_[above].outermost};
-    made.kind = kind_of(made.path, made.name);
+    made.kind = entries_[above].kind == place_kind::compiler ? place_kind::compiler : kind_of(made.path, made.name);
     entries_.push_back(std::move(made));
     by_text_.emplace(key, number);
     return number;
@@ -100,8 +100,8 @@ place_kind code_places::kind_of(const std::string& path, const std::string& name
     if (path == "data" || path.starts_with("data/") || name.starts_with("enumerate(DataLoader)")) {
         return place_kind::loader;
     }
-    const bool compiles =
-        name == xla_compilation_text || name.starts_with("XlaCompile") || name.starts_with("_compile.compile_inner");
+    const bool compiles = name == compilation_phase || name == xla_compilation_text || name.starts_with("XlaCompile") ||
+                          name.starts_with("_compile.compile_inner");
     return compiles ? place_kind::compiler : place_kind::other;
 }
 

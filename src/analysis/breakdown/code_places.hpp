@@ -20,7 +20,7 @@ namespace prof {
 enum class place_kind : std::uint8_t {
     other,
     loader,    // wait for the next batch: the phase `data`, and what PyTorch names there
-    compiler,  // compile
+    compiler,  // compile, and all within
 };
 
 class code_places {

@@ -6,6 +6,17 @@
 #include "analysis/projection/segment.hpp"
 
 namespace prof {
+namespace {
+
+// The compiler's phase, or the one in it that says what is compiled. A program without other phases may have these.
+bool is_of_compiler(const timeline& data, const timeline_range& range) {
+    const auto compiles = [&](const timeline_range& of) {
+        return is_phase(data, of) && data.name(of.name) == compilation_phase;
+    };
+    return compiles(range) || (range.parent != npos && compiles(data.ranges[range.parent]));
+}
+
+}  // namespace
 
 bool is_step_range(const timeline& data, const timeline_range& range, const whole_steps& of) {
     const std::string_view name = data.name(range.name);
@@ -16,10 +27,10 @@ bool is_step_range(const timeline& data, const timeline_range& range, const whol
 
 step_parts::step_parts(const timeline& data, const attribution& att, const whole_steps& of, bool phases_only)
     : data_(data), att_(att), steps_(of), step_by_time_(of.steps) {
-    has_phases_ =
-        phases_only || std::any_of(data.ranges.begin(), data.ranges.end(), [&](const timeline_range& range) {
-            return is_phase(data, range) && !att.hidden.contains(range) && data.name(range.name) != startup_phase;
-        });
+    has_phases_ = phases_only || std::any_of(data.ranges.begin(), data.ranges.end(), [&](const timeline_range& range) {
+                      return is_phase(data, range) && !att.hidden.contains(range) &&
+                             data.name(range.name) != startup_phase && !is_of_compiler(data, range);
+                  });
 }
 
 std::uint32_t step_parts::of(std::uint32_t op) {

@@ -20,6 +20,7 @@ namespace prof {
 
 inline constexpr std::string_view step_phase = "step";
 inline constexpr std::string_view startup_phase = "startup";
+inline constexpr std::string_view compilation_phase = "compilation";
 
 // Whether the range is a step itself: one of the phases "step", ProfilerStep#N, or the range that the steps are.
 bool is_step_range(const timeline& data, const timeline_range& range, const whole_steps& of);

@@ -21,8 +21,9 @@ SETTINGS = globals().get("SETTINGS", os.environ)
 OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
 
 # Kinds of calls; these are also the names of their phases.
-DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING = (
-    "data", "forward", "evaluation", "backward", "recompute", "optimizer", "zero_grad", "clip_grad", "loss_scaling")
+DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING, COMPILATION = (
+    "data", "forward", "evaluation", "backward", "recompute", "optimizer", "zero_grad", "clip_grad", "loss_scaling",
+    "compilation")
 IN_CLOSURE = {FORWARD, EVALUATION, BACKWARD, ZERO_GRAD, CLIP_GRAD}  # they end the calling optimizer's phase
 BY_OPTIMIZER, BY_CALL, BY_PROFILER = 1, 2, 4  # enum prof_step_witness
 STEP_NAMES = 5
@@ -33,7 +34,7 @@ MAKES_GRAPH = 1  # the category of a backward that builds a graph (record/label.
 # All phases with their categories.
 NAMES = (*(("step", witness) for witness in range(STEP_NAMES)), (BACKWARD, MAKES_GRAPH),
          *((name, 0) for name in ("startup", DATA, FORWARD, EVALUATION, BACKWARD, RECOMPUTE, OPTIMIZER, ZERO_GRAD,
-                                  CLIP_GRAD, LOSS_SCALING)))
+                                  CLIP_GRAD, LOSS_SCALING, COMPILATION)))
 
 
 SELF = "self"
@@ -50,6 +51,8 @@ class Library:
         self.pushes = {(name, category): functools.partial(push, ctypes.c_char_p(name.encode()), ctypes.c_uint32(category))
                        for name, category in NAMES}
         self.is_good, self.pop = 0, pop
+        self.push_other = lambda name: push(name, 0)
+        self.keep_text = self.library.prof_keep_text
 
 
 class MethodDefinition(ctypes.Structure):
@@ -81,6 +84,7 @@ class Native:
     """libprof's functions as builtins of the interpreter: a call takes a tenth of the time of one by ctypes."""
 
     FASTCALL = 0x80
+    LATER = 4  # room for code objects that are watched later
 
     def __init__(self, library, module_call, codes, on_start, on_end, on_module, next_sequence):
         python = ctypes.pythonapi
@@ -95,8 +99,11 @@ class Native:
         def address(function):
             return ctypes.cast(function, ctypes.c_void_p).value
 
+        self.later = len(codes)
+        watched = array(ctypes.c_void_p, list(map(id, codes)) + [None] * self.LATER)
+        self.watched = self.kept[-1]
         runtime = Runtime(
-            id(None), id(True), id(False), id(module_call), array(ctypes.c_void_p, list(map(id, codes))), len(codes),
+            id(None), id(True), id(False), id(module_call), watched, len(self.watched),
             array(ctypes.c_void_p, list(map(id, names))), array(ctypes.c_char_p, [name.encode() for name, _ in NAMES]),
             array(ctypes.c_uint32, [category for _, category in NAMES]),
             len(NAMES), id(on_start), id(on_end), address(python.PyObject_CallFunctionObjArgs),
@@ -115,6 +122,10 @@ class Native:
         library.pop, library.is_good = self.builtin("pop"), True
         self.forget_calls = ctypes.PYFUNCTYPE(None)(self.functions.forget_calls)
 
+    def watch_end(self, code):
+        self.watched[self.later] = id(code)  # the interpreter's lock orders it
+        self.later += 1
+
     def builtin(self, name, bound_to=None):
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -129,11 +140,12 @@ class Thread(threading.local):
 
 
 class Call:
-    __slots__ = ("kind", "is_open", "has_suspended")
+    __slots__ = ("kind", "is_open", "has_suspended", "compiled")
 
     def __init__(self, kind):
         self.kind = kind
         self.is_open = self.has_suspended = False
+        self.compiled = None  # the Compiled whose compilation this call is
 
 
 class Steps:
@@ -328,9 +340,57 @@ def is_at_end(iterator):
         return False
 
 
+class Compiled:
+    """A function that is compiled. In the phase `compilation` there is one with its name."""
+
+    def __init__(self, name, line, frame):
+        self.name, self.line, self.frame, self.has_range = name, line, frame, False
+
+    def reason(self):
+        """Why it was compiled before but not for this call, as PyTorch's compiler has found out."""
+        reason = None if self.frame is None else self.frame.f_locals.get("recompile_reason")
+        self.frame = None
+        return reason if isinstance(reason, str) else None
+
+
+def compiled_code(code, frame, local=None):
+    """`local`: the variables of the function. Dynamo puts a function of its own around a module's call."""
+    if code.co_filename.endswith("external_utils.py") and local is not None:
+        inner = local.get("fn")
+        inner = getattr(inner, "__func__", inner) if isinstance(inner, types.MethodType) else inner
+        if isinstance(inner, types.FunctionType):
+            code = inner.__code__
+        elif inner is not None:
+            return Compiled(type(inner).__qualname__, 0, frame)
+    name = getattr(code, "co_qualname", code.co_name).replace("<locals>.", "")
+    return Compiled(name + " (" + os.path.basename(code.co_filename) + ")", code.co_firstlineno, frame)
+
+
+class Recompilations:
+    """Why functions were compiled again. Kept with the capture as lines: function, line, count, reason."""
+
+    MOST, LONGEST = 32, 300
+
+    def __init__(self, library):
+        self.library, self.counts = library, {}
+
+    def add(self, compiled):
+        reason = compiled.reason()
+        if reason is None:
+            return
+        line = " ".join(reason.split())[:self.LONGEST]
+        key = (compiled.name, compiled.line, line)
+        if key in self.counts or len(self.counts) < self.MOST:
+            self.counts[key] = self.counts.get(key, 0) + 1
+            text = "\n".join("%s\t%d\t%d\t%s" % (name, line, count, why)
+                             for (name, line, why), count in self.counts.items())
+            self.library.keep_text(b"torch_recompilations", text.encode("utf-8", "replace").replace(b"\0", b""))
+
+
 class Phases:
     def __init__(self, torch, library):
         self.library = library
+        self.recompilations = Recompilations(library)
         self.are_the_programs = SETTINGS.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
         self.thread = Thread()
         self.steps = Steps(library, self.are_the_programs)
@@ -357,6 +417,7 @@ class Phases:
         """A recording has begun. What was open before it does not belong to it."""
         self.steps.start_over()
         self.thread = Thread()
+        self.recompilations.counts = {}
         self.forget_calls()
         self.watch()
 
@@ -390,7 +451,11 @@ class Phases:
         if self.is_off:
             return
         outer = around.kind if around is not None else None
-        if kind in (FORWARD, EVALUATION, BACKWARD) and (outer in (BACKWARD, RECOMPUTE) or self.graph_task() != -1):
+        if outer == COMPILATION:
+            return  # the compiler traces: what it calls does not run
+        if kind == COMPILATION:
+            call.compiled = subject
+        elif kind in (FORWARD, EVALUATION, BACKWARD) and (outer in (BACKWARD, RECOMPUTE) or self.graph_task() != -1):
             if kind == BACKWARD:
                 return  # a part of the backward under way
             kind = call.kind = RECOMPUTE
@@ -407,6 +472,15 @@ class Phases:
         call.is_open = True
         if push() != self.library.is_good:
             call.is_open = False
+        elif call.compiled is not None:
+            call.compiled.has_range = True
+            if self.library.push_other(call.compiled.name.encode("utf-8", "replace")) != 0:
+                call.compiled.has_range = False
+
+    def prepare(self):
+        calls = self.thread.calls
+        if not self.is_off and not (calls and calls[-1].kind == COMPILATION):  # the compiler makes modules of its own
+            self.steps.prepare()
 
     def mark_steps(self, kind, subject):
         if kind == DATA:
@@ -435,6 +509,8 @@ class Phases:
         if not thread.calls:
             return  # it began before the observation
         call = thread.calls[-1]
+        if call.compiled is not None:
+            self.finish_compilation(call)
         if call.is_open:
             call.is_open = False
             self.library.pop()
@@ -444,6 +520,13 @@ class Phases:
             around.is_open = True
             if push() != self.library.is_good:
                 around.is_open = False
+
+    def finish_compilation(self, call):
+        compiled, call.compiled = call.compiled, None
+        if compiled.has_range:
+            compiled.has_range = False
+            self.library.pop()
+        self.recompilations.add(compiled)
 
     def finish_until(self, count):
         """Ends calls until `count` are under way. A call whose beginning was not stored has failed there."""
@@ -463,6 +546,8 @@ class Monitor:
         self.begins = {}  # id of a code object -> the function to call at its beginning
         self.codes = [self.module_call]  # keeps the ids valid
         self.with_end = []  # the other code objects whose end matters
+        self.tool = self.native = None
+        self.are_on = False
 
     def watch(self, function, begin, has_end=True):
         self.watch_code(getattr(unwrapped(function), "__code__", None), begin, has_end)
@@ -499,14 +584,12 @@ class Monitor:
             phases.steps.make(frame.f_locals["self"])
 
         def prepare(frame):
-            if not phases.is_off:
-                phases.steps.prepare()
+            phases.prepare()
             return sys.monitoring.DISABLE
 
         def move(frame):
             self.modules.meet(frame.f_locals["self"])
-            if not phases.is_off:
-                phases.steps.prepare()
+            phases.prepare()
 
         def meet(frame):
             self.modules.meet(frame.f_locals["self"])
@@ -586,25 +669,57 @@ class Monitor:
             raise RuntimeError("all tools of sys.monitoring are in use")
         monitoring.use_tool_id(tool, "libprof")
         events = monitoring.events
-        native = Native(self.phases.library, self.module_call, self.with_end, self.on_start, self.on_end,
+        self.tool = tool
+        native = self.native = Native(self.phases.library, self.module_call, self.with_end, self.on_start, self.on_end,
                         None if self.modules is None else self.on_module, next_sequence)
         if self.modules is not None:
             self.modules.use(native.functions, native.builtin("forget_module"))
         self.phases.forget_calls = native.forget_calls
-        self.phases.watch = lambda: self.set_events(tool, True)
-        self.phases.unwatch = lambda: self.set_events(tool, False)
+        self.phases.watch = lambda: self.set_events(True)
+        self.phases.unwatch = lambda: self.set_events(False)
         monitoring.register_callback(tool, events.PY_START, native.start)
         monitoring.register_callback(tool, events.PY_RETURN, native.end)
         monitoring.register_callback(tool, events.PY_UNWIND, native.unwind)
-        self.set_events(tool, True)
+        self.set_events(True)
 
-    def set_events(self, tool, are_on):
-        events = sys.monitoring.events
+    def set_events(self, are_on):
+        self.are_on = are_on
         for code in self.codes:
-            has_end = code is self.module_call or code in self.with_end
-            of_code = events.PY_START | (events.PY_RETURN if has_end else 0)
-            sys.monitoring.set_local_events(tool, code, of_code if are_on else 0)
-        sys.monitoring.set_events(tool, events.PY_UNWIND if are_on else 0)  # there is no local event of this kind
+            self.set_events_of(code)
+        events = sys.monitoring.events
+        sys.monitoring.set_events(self.tool, events.PY_UNWIND if are_on else 0)  # there is no local event of this kind
+
+    def set_events_of(self, code):
+        events = sys.monitoring.events
+        has_end = code is self.module_call or code in self.with_end
+        of_code = events.PY_START | (events.PY_RETURN if has_end else 0)
+        sys.monitoring.set_local_events(self.tool, code, of_code if self.are_on else 0)
+
+    def watch_later(self, function, begin):
+        """As watch(), after start()."""
+        code = getattr(unwrapped(function), "__code__", None)
+        if code is not None and code not in self.codes:
+            self.watch_code(code, begin)
+            self.native.watch_end(code)
+            self.set_events_of(code)
+
+    def watch_compiler(self, convert_frame):
+        """Dynamo's function that compiles, and the one around what is compiled outside it: a backward at its first
+        call, the recording of a CUDA graph."""
+        phases = self.phases
+
+        def compile_function(frame):
+            given = frame.f_locals
+            phases.begin(COMPILATION, compiled_code(given["code"], frame, given.get("locals")))
+
+        def compile_other(frame):
+            trigger = getattr(frame.f_locals.get("trigger"), "name", "compilation")
+            phases.begin(COMPILATION, Compiled(trigger.lower().replace("_", " "), 0, None))
+
+        self.watch_later(convert_frame._compile, compile_function)
+        callback = sys.modules.get("torch._dynamo.callback")
+        handler = getattr(callback, "CompilationCallbackHandler", None)
+        self.watch_later(getattr(handler, "install_callbacks", None), compile_other)
 
 
 def own_attributes(of):
@@ -704,9 +819,30 @@ def wrap(torch, phases, warn):
     iterator.__next__ = around(iterator.__next__, lambda self: phases.begin(DATA, self))
 
 
+def wrap_compiler(phases, convert_frame):
+    """For Pythons without sys.monitoring."""
+    compile_frame = convert_frame._compile
+    has_skip = "skip" in compile_frame.__code__.co_varnames
+
+    @functools.wraps(compile_frame)
+    def observed(*arguments, **options):
+        if has_skip and "skip" in options:
+            options["skip"] += 1  # frames that PyTorch leaves out when it logs the caller
+        try:
+            phases.begin(COMPILATION, compiled_code(arguments[0], None, arguments[2]))
+        except Exception:
+            pass
+        try:
+            return compile_frame(*arguments, **options)
+        finally:
+            phases.finish()
+
+    convert_frame._compile = observed
+
+
 def start(torch, warn, modules=None):
     """Called once, when torch has been imported. `modules`: the scope of prof_modules.py. Raises if this PyTorch cannot
-    be observed.
+    be observed. Returns the function to be called with the module torch._dynamo.convert_frame, once that is imported.
     """
     library = Library()
     names = None
@@ -722,5 +858,7 @@ def start(torch, warn, modules=None):
         if names is not None:
             hide_from_dynamo(torch, modules)
         monitor.start(None if names is None else modules["sequence_function"](torch))
-    else:
-        wrap(torch, Phases(torch, library), warn)
+        return monitor.watch_compiler
+    phases = Phases(torch, library)
+    wrap(torch, phases, warn)
+    return functools.partial(wrap_compiler, phases)

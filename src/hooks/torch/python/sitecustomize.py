@@ -45,6 +45,9 @@ def warn(line):
         pass
 
 
+COMPILER = "torch._dynamo.convert_frame"
+
+
 class ModuleWatch:
     """A finder that is first on sys.meta_path until all of `scripts` have run. It finds their modules through the other
     finders, and acts when one is loaded."""
@@ -53,7 +56,8 @@ class ModuleWatch:
         asked = settings.get("PROF_PYTORCH", "")
         self.folder, self.settings, self.mode, self.was_asked = folder, settings, asked or "ranges", bool(asked)
         self.scripts = {"torch": "prof_torch.py", "triton._C.libproton": "prof_proton.py",
-                        "jax.profiler": "prof_jax.py"}
+                        "jax.profiler": "prof_jax.py", COMPILER: "prof_phases.py"}
+        self.watch_compiler = None  # of prof_phases.py, once that has started
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.scripts:
@@ -94,6 +98,8 @@ class ModuleWatch:
                 return
             if name == "jax.profiler":
                 return self.observe_annotations(script, module)
+            if name == COMPILER:
+                return self.observe_compiler()
             self.run(script)["start"](module, self.mode, self.run("prof_recording.py")["Recording"]())
         except Exception as failure:
             if self.was_asked and name == "torch":
@@ -106,10 +112,23 @@ class ModuleWatch:
         if asked == "off":
             return
         try:
-            self.run("prof_phases.py")["start"](torch, warn, self.run("prof_modules.py"))
+            self.watch_compiler = self.run("prof_phases.py")["start"](torch, warn, self.run("prof_modules.py"))
         except Exception as failure:
             if asked or hasattr(torch, "nn"):  # without torch.nn it is not PyTorch
                 warn("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
+
+        self.observe_compiler()
+
+    def observe_compiler(self):
+        """Of torch.compile, which is imported with torch or later."""
+        compiler = sys.modules.get(COMPILER)
+        if self.watch_compiler is not None and compiler is not None:
+            watch, self.watch_compiler = self.watch_compiler, None
+            try:
+                watch(compiler)
+            except Exception as failure:
+                if self.settings.get("PROF_PHASES", ""):
+                    warn("torch.compile is not observed: " + str(failure).split("\n")[0])
 
     def observe_annotations(self, script, profiler):
         asked = self.settings.get("PROF_PHASES", "")
