@@ -102,6 +102,38 @@ def trained():
         print(train_step(jnp.ones((8, 8)), jnp.ones((4, 8)))[1])
 
 
+def compiled():
+    """Functions that are compiled once for each shape, one in another, by a thread, and in vain; JAX's own listeners."""
+    import numpy as np
+
+    events = []
+    jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: events.append(name))
+
+    @jax.jit
+    def inner(x):
+        return x * 2
+
+    @jax.jit
+    def outer(x):
+        return inner(x) + inner(x * 3)
+
+    @jax.jit
+    def fails(x):
+        return x.no_such_attribute
+
+    for size in (3, 4, 3):
+        print(outer(np.ones(size, np.float32)))
+    for _ in range(2):
+        try:
+            fails(np.ones(3, np.float32))
+        except AttributeError as failure:
+            print(failure.args[0].split(chr(10))[0][:60])
+    thread = threading.Thread(target=lambda: print(outer(np.ones(5, np.float32))))
+    thread.start()
+    thread.join()
+    print(sorted(name for name in events if name.startswith("/jax/core/compile/")), outer._cache_size())
+
+
 for case in sys.argv[1:]:
     print("==", case)
     globals()[case]()

@@ -37,6 +37,7 @@ class Annotations(unittest.TestCase):
     def rows(self, case, *options):
         """Paths and instances of the ranges; what the program prints is to the byte what it prints by itself."""
         command = [PYTHON, str(HERE / "jax_cases.py"), case]
+        self.compiled = {}  # by the last part of a path
         bare = self.run_command(command)
         profiled = self.run_command([PROF, "run", "-o", "captures", "--export", "none", *options, "--", *command])
         self.assertEqual((profiled.returncode, profiled.stdout), (3, bare.stdout), profiled.stderr)
@@ -49,8 +50,13 @@ class Annotations(unittest.TestCase):
         report = json.loads(self.run_command([PROF, "report", "--format", "json", str(captures[0])]).stdout)
         self.assertEqual(report["dropped"], {})
         self.step = report["step"]
+        for row in report["rows"]:
+            parts = row["path"].split("/")
+            if "compilation" in parts:
+                self.assertTrue(row["observed"])
+                self.compiled[parts[-1]] = self.compiled.get(parts[-1], 0) + row["instances"]
         return {row["path"]: (row["instances"], "observed" if row["observed"] else "")
-                for row in report["rows"] if row["instances"]}
+                for row in report["rows"] if row["instances"] and "compilation" not in row["path"].split("/")}
 
     def test_steps_and_ranges(self):
         self.assertEqual(self.rows("steps"), {
@@ -96,8 +102,15 @@ class Annotations(unittest.TestCase):
         for line in lines:
             self.assertTrue(line.startswith(b"jit(train_step)"), line)
 
+    def test_stages_of_a_compilation(self):
+        # A function within another is part of its stages. After an exception there is nothing to lower.
+        self.assertEqual(self.rows("compiled"), {})
+        stages = ("tracing outer", "lowering jit(outer)", "compiling jit(outer)")
+        self.assertEqual(self.compiled, {"compilation": 3 * 3 + 2, **dict.fromkeys(stages, 3), "tracing fails": 2})
+
     def test_switched_off(self):
         self.assertEqual(self.rows("steps", "--phases", "off"), {})
+        self.assertEqual(self.compiled, {})
 
 
 if __name__ == "__main__":

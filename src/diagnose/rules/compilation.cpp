@@ -65,8 +65,8 @@ std::vector<std::string> advise_compilation(const rule_input& input) {
     }
     if (input.used.has_jax) {
         out.emplace_back(
-            "JAX: jax_log_compiles shows what is compiled; pad to few shapes; static arguments that change compile "
-            "again");
+            "JAX: jax_log_compiles shows what is compiled, jax_explain_cache_misses why; pad to few shapes; static "
+            "arguments that change compile again");
     }
     return out;
 }

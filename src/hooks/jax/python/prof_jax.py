@@ -3,7 +3,8 @@
 recorder of XLA's only. Under `prof run` they also push and pop a range, and a StepTraceAnnotation is a step, too.
 The class and its behaviour stay the same: its three replaced methods call the original ones.
 
-The names of operations that are missing in XLA's own ranges are stored with the capture.
+While JAX traces, lowers or compiles a function there is a phase `compilation`; XLA has ranges of its own only for the
+last. The names of operations that are missing in XLA's own ranges are stored with the capture.
 """
 import atexit
 import ctypes
@@ -227,6 +228,86 @@ class Methods:
                 setattr(self.of, name, original)
 
 
+# --- compilation ----------------------------------------------------------------------------------------------------
+
+STAGES = {"jaxpr_trace_duration": "tracing ", "jaxpr_to_mlir_module_duration": "lowering ",
+          "backend_compile_duration": "compiling "}
+
+
+class Stage:
+    """A context manager of JAX's, with the phase around it. The outermost of a thread has one."""
+
+    __slots__ = ("of", "name", "library", "thread", "pushed")
+
+    def __init__(self, of, name, library, thread):
+        self.of, self.name, self.library, self.thread, self.pushed = of, name, library, thread, 0
+
+    def __enter__(self):
+        try:
+            self.begin()
+            return self.of.__enter__()
+        except BaseException:  # of JAX, or of a signal handler of the program
+            self.end()
+            raise
+
+    def __exit__(self, *raised):
+        try:
+            return self.of.__exit__(*raised)
+        finally:
+            self.end()
+
+    def begin(self):
+        self.thread.depth = getattr(self.thread, "depth", 0) + 1
+        if self.thread.depth > 1:
+            return
+        for name in (b"compilation", self.name.encode("utf-8", "replace").replace(b"\0", b"")):
+            if self.library.push_phase(name, 0) == 0:
+                self.pushed += 1
+
+    def end(self):
+        self.thread.depth -= 1
+        while self.pushed > 0:
+            self.pushed -= 1
+            self.library.pop_phase()
+
+
+class Stages:
+    """JAX measures these stages for its listeners (jax.monitoring), which are called at a stage's end; libprof needs
+    its beginning, too. It replaces the function that makes the context manager around each stage."""
+
+    NAME = "log_elapsed_time"
+
+    def __init__(self, dispatch, library):
+        self.dispatch, self.original = dispatch, getattr(dispatch, self.NAME)
+        thread = threading.local()
+
+        @functools.wraps(self.original, updated=())
+        def log_elapsed_time(*arguments, **options):
+            of = self.original(*arguments, **options)
+            try:
+                given = dict(zip(("fmt", "fun_name", "event"), arguments), **options)
+                stage = STAGES[str(given["event"]).rsplit("/", 1)[-1]]
+                return Stage(of, stage + str(given["fun_name"]), library, thread)
+            except Exception:
+                return of
+
+        self.observed = log_elapsed_time
+
+    def attach(self):
+        setattr(self.dispatch, self.NAME, self.observed)
+
+    def detach(self):
+        setattr(self.dispatch, self.NAME, self.original)
+
+
+def observe_stages(library):
+    dispatch = sys.modules.get("jax._src.dispatch")
+    if hasattr(dispatch, Stages.NAME):
+        stages = Stages(dispatch, library)
+        stages.attach()
+        OBSERVERS.append(stages)
+
+
 def start(profiler):
     """Called once, when jax.profiler has been imported. Raises if this JAX cannot be observed."""
     annotation, step = profiler.TraceAnnotation, profiler.StepTraceAnnotation
@@ -281,3 +362,4 @@ def start(profiler):
     methods = Methods(annotation, {"__init__": __init__, "__enter__": __enter__, "__exit__": __exit__}, names, library)
     methods.attach()
     OBSERVERS.append(methods)
+    observe_stages(library)
