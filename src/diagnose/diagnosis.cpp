@@ -44,7 +44,11 @@ frameworks frameworks_of(const timeline& data, bool has_jax) {
 
 class diagnostician {
 public:
-    diagnostician(const rule_input& input, diagnosis& out) : input_(input), out_(out) {}
+    diagnostician(rule_input input, diagnosis& out) : input_(std::move(input)), out_(out) {
+        input_.is_found = [this](std::string_view rule) {
+            return std::any_of(found_.begin(), found_.end(), [&](const priced& each) { return each.of.rule == rule; });
+        };
+    }
 
     void run() {
         out_.replayed_ns = replayed_ns(input_.graph);
@@ -175,7 +179,7 @@ private:
         return out;
     }
 
-    const rule_input& input_;
+    rule_input input_;
     diagnosis& out_;
     std::vector<priced> found_;
 };
@@ -251,14 +255,14 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     out.step_ns = out.per_step(out.wall_ns);
     const std::vector<host_group> host_groups = group_host_time(graph, host, where);
     const std::vector<gpu_group> gpu_groups = group_gpu_time(graph);
-    const rule_input input{.data = data,
-                           .graph = graph,
-                           .where = where,
-                           .host = host_groups,
-                           .gpu = gpu_groups,
-                           .used = frameworks_of(data, !options.step_function.empty()),
-                           .call_name = options.call_name};
-    diagnostician(input, out).run();
+    rule_input input{.data = data,
+                     .graph = graph,
+                     .where = where,
+                     .host = host_groups,
+                     .gpu = gpu_groups,
+                     .used = frameworks_of(data, !options.step_function.empty()),
+                     .call_name = options.call_name};
+    diagnostician(std::move(input), out).run();
     if (auto uneven = find_uneven_steps(data, att, steps, options, out.findings);
         uneven && out.share_of(uneven->gain_ns) >= out.least_share) {
         const auto behind = std::find_if(out.findings.begin(), out.findings.end(),

@@ -20,13 +20,6 @@
 namespace prof {
 namespace {
 
-copy_direction direction_of(const transfer_record& copy) {
-    if (copy.kind == transfer_kind::memset) return copy_direction::none;
-    if (copy.kind == transfer_kind::memcpy_peer || copy.copy_kind == 10) return copy_direction::other;  // peer to peer
-    if (copy.copy_kind == 1) return copy_direction::to_device;
-    return copy.copy_kind == 2 ? copy_direction::to_host : copy_direction::none;
-}
-
 // By which factor TF32 is faster than FP32 on the first GPU that is known; 0: unknown.
 double tf32_factor(const timeline& data) {
     for (const device_record& device : data.devices) {
@@ -48,6 +41,7 @@ public:
     }
 
     std::vector<gpu_group> run() {
+        find_awaited();
         for (const std::uint32_t op : graph_.order()) {
             const std::uint32_t launch = graph_.launch_of(op);
             const std::int64_t at_ns = launch == npos ? data_.ops[op].start_ns : graph_.events()[launch].start_ns;
@@ -70,7 +64,7 @@ public:
     }
 
 private:
-    using group_key = std::tuple<gpu_use, std::uint32_t, std::string>;
+    using group_key = std::tuple<gpu_use, std::uint32_t, std::string, bool>;
 
     void add(std::uint32_t index, std::size_t step) {
         const gpu_op& op = data_.ops[index];
@@ -93,7 +87,7 @@ private:
             const transfer_record& copy = data_.transfers[op.detail];
             const copy_direction direction = direction_of(copy);
             if (direction == copy_direction::none) return;
-            gpu_group& group = group_of(gpu_use::copy, 0, transfer_name(copy));
+            gpu_group& group = group_of(gpu_use::copy, 0, transfer_name(copy), is_awaited(index));
             group.direction = direction;
             group.is_pageable = is_pageable(copy);
             group.bytes += copy.bytes;
@@ -102,14 +96,32 @@ private:
         }
     }
 
-    gpu_group& group_of(gpu_use use, std::uint32_t kernel, std::string copy) {
-        const auto [found, is_new] = groups_.try_emplace(group_key{use, kernel, copy});
+    gpu_group& group_of(gpu_use use, std::uint32_t kernel, std::string copy, bool is_awaited = false) {
+        const auto [found, is_new] = groups_.try_emplace(group_key{use, kernel, copy, is_awaited});
         if (is_new) {
             found->second.use = use;
+            found->second.is_awaited = is_awaited;
             found->second.name =
                 kernel == 0 ? std::move(copy) : kernel_name(data_.name(kernel), kernel_name_style::full);
         }
         return found->second;
+    }
+
+    bool is_awaited(std::uint32_t copy) const {
+        const std::uint32_t launch = graph_.launch_of(copy);
+        return launch != npos && awaited_[launch];
+    }
+
+    // Copies for which the host waits, in the call that makes them or in the next one.
+    void find_awaited() {
+        const std::vector<host_event>& events = graph_.events();
+        awaited_.resize(events.size());
+        for (std::uint32_t i = 0; i < events.size(); ++i) {
+            if (events[i].call == npos) continue;
+            if (holds_up_host(graph_, events[i])) awaited_[i] = true;
+            const bool waits = data_.api_calls[events[i].call].kind == api_class::wait;
+            if (waits && copy_waited_for(graph_, events[i]) != npos) awaited_[events[i].before] = true;
+        }
     }
 
     // Of each device the streams but the one that computes longest. Streams of a graph's nodes are the driver's choice.
@@ -159,6 +171,7 @@ private:
     op_classifier class_of_;
     double tf32_factor_;
     std::vector<bool> is_fp32_;                        // by index into kernels
+    std::vector<bool> awaited_;                        // by index into events
     std::map<std::uint32_t, placed_kernels> kernels_;  // that compute, by place
     std::map<group_key, gpu_group> groups_;
     std::size_t step_ = 0;

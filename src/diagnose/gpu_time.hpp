@@ -21,6 +21,7 @@ struct gpu_group {
     std::string name{};  // of a kernel, as in C++, of a kind of copy, or of a stream
     copy_direction direction = copy_direction::none;
     bool is_pageable = false;
+    bool is_awaited = false;  // a copy for which the host waits
     std::uint64_t bytes = 0;  // of copies
     step_tally tally{};
     double overlap = 0;  // of a further stream: the share of its time in which the device's first stream computes, too

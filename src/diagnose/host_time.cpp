@@ -14,6 +14,12 @@ namespace {
 // What a launch still costs the host when it is asynchronous.
 constexpr std::int64_t launch_cost_ns = 10'000;
 
+const transfer_record* copy_of(const timeline& data, const timeline_api_call& call) {
+    if (call.op_count == 0) return nullptr;
+    const gpu_op& op = data.ops[data.ops_by_launch[call.first_op]];
+    return op.kind == op_kind::memcpy ? &data.transfers[op.detail] : nullptr;
+}
+
 class host_grouper {
 public:
     host_grouper(const dependency_graph& graph, const host_activity& host, code_places& where)
@@ -150,10 +156,11 @@ private:
         const host_event& event = graph_.events()[index];
         const timeline_api_call& call = data_.api_calls[event.call];
         // A wait for the copy before it belongs to the copy.
-        const std::uint32_t named = call.kind == api_class::wait ? copy_before(event) : event.call;
-        const transfer_record* const copy = copy_of(data_.api_calls[named]);
+        const std::uint32_t waited = call.kind == api_class::wait ? copy_waited_for(graph_, event) : npos;
+        const std::uint32_t named = waited == npos ? event.call : waited;
+        const transfer_record* const copy = copy_of(data_, data_.api_calls[named]);
         const copy_direction direction = copy == nullptr ? copy_direction::none : direction_of(*copy);
-        const bool holds_up = event.waits_for != npos || waits(call.kind);
+        const bool holds_up = holds_up_host(graph_, event);
         idle_cause cause = idle_cause::launching;
         if (call.kind == api_class::wait) cause = idle_cause::waiting;
         if (call.kind == api_class::allocation || call.kind == api_class::blocking_allocation) {
@@ -181,31 +188,6 @@ private:
         host_group& group = group_of(idle_cause::compiling, place, npos, copy_direction::none);
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
         group.changes.events.push_back({.event = index, .work_less_ns = event.work_ns, .waits = false});
-    }
-
-    // The call before this one on its thread, if that is an asynchronous copy between host and GPU, and nothing was
-    // done in between; else the call itself.
-    std::uint32_t copy_before(const host_event& event) const {
-        constexpr std::int64_t at_once_ns = 50'000;
-        if (event.before == npos) return event.call;
-        const host_event& before = graph_.events()[event.before];
-        if (before.call == npos || before.thread != event.thread) return event.call;
-        if (event.start_ns - before.end_ns > at_once_ns) return event.call;
-        const transfer_record* const copy = copy_of(data_.api_calls[before.call]);
-        return copy != nullptr && direction_of(*copy) != copy_direction::other ? before.call : event.call;
-    }
-
-    const transfer_record* copy_of(const timeline_api_call& call) const {
-        if (call.op_count == 0) return nullptr;
-        const gpu_op& op = data_.ops[data_.ops_by_launch[call.first_op]];
-        return op.kind == op_kind::memcpy ? &data_.transfers[op.detail] : nullptr;
-    }
-
-    static copy_direction direction_of(const transfer_record& copy) {
-        constexpr std::uint8_t host_to_device = 1;  // CUpti_ActivityMemcpyKind
-        constexpr std::uint8_t device_to_host = 2;
-        if (copy.copy_kind == host_to_device) return copy_direction::to_device;
-        return copy.copy_kind == device_to_host ? copy_direction::to_host : copy_direction::other;
     }
 
     std::uint32_t operator_of(std::uint32_t call) const {
@@ -240,6 +222,33 @@ void step_tally::add(const step_tally& other) noexcept {
     if (other.longest_ns <= longest_ns) return;
     longest_ns = other.longest_ns;
     longest_at_ns = other.longest_at_ns;
+}
+
+copy_direction direction_of(const transfer_record& copy) noexcept {
+    constexpr std::uint8_t host_to_device = 1;  // CUpti_ActivityMemcpyKind
+    constexpr std::uint8_t device_to_host = 2;
+    constexpr std::uint8_t peer_to_peer = 10;
+    if (copy.kind == transfer_kind::memset) return copy_direction::none;
+    if (copy.kind == transfer_kind::memcpy_peer || copy.copy_kind == peer_to_peer) return copy_direction::other;
+    if (copy.copy_kind == host_to_device) return copy_direction::to_device;
+    return copy.copy_kind == device_to_host ? copy_direction::to_host : copy_direction::none;
+}
+
+std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait) {
+    constexpr std::int64_t at_once_ns = 50'000;
+    if (wait.before == npos) return npos;
+    const host_event& before = graph.events()[wait.before];
+    if (before.call == npos || before.thread != wait.thread) return npos;
+    if (wait.start_ns - before.end_ns > at_once_ns) return npos;
+    const transfer_record* const copy = copy_of(graph.data(), graph.data().api_calls[before.call]);
+    if (copy == nullptr) return npos;
+    const copy_direction direction = direction_of(*copy);
+    const bool has_host = direction == copy_direction::to_device || direction == copy_direction::to_host;
+    return has_host ? before.call : npos;
+}
+
+bool holds_up_host(const dependency_graph& graph, const host_event& copy) {
+    return copy.waits_for != npos || waits(graph.data().api_calls[copy.call].kind);
 }
 
 std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where) {

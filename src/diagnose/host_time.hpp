@@ -16,6 +16,7 @@
 #include "analysis/breakdown/idle_causes.hpp"
 #include "diagnose/replay/dependencies.hpp"
 #include "diagnose/replay/replay.hpp"
+#include "record/record.hpp"
 
 namespace prof {
 
@@ -35,7 +36,9 @@ private:
     std::size_t latest_step_ = SIZE_MAX;
 };
 
+// other: between GPUs. none: within a GPU, or no copy.
 enum class copy_direction : std::uint8_t { none, to_device, to_host, other };
+copy_direction direction_of(const transfer_record& copy) noexcept;
 
 struct host_group {
     idle_cause cause = idle_cause::host_code;
@@ -47,6 +50,12 @@ struct host_group {
     step_tally tally{};
     replay_changes changes{};  // without the group
 };
+
+// Of a call that waits: the call before it on its thread, if that is an asynchronous copy between host and GPU and
+// nothing was done in between, so that the wait is for the copy; else npos. An index into api_calls.
+std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait);
+// Whether the host waits for a copy that this call makes.
+bool holds_up_host(const dependency_graph& graph, const host_event& copy);
 
 // The arguments must belong together. Groups with the most time first.
 std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where);

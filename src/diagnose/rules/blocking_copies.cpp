@@ -22,6 +22,7 @@ std::vector<std::string> advise_blocking_copies(const rule_input& input) {
         out.emplace_back("PyTorch: batch.to(device, non_blocking=True)");
     }
     out.emplace_back("CUDA: cudaMemcpyAsync in a stream, and an event before the memory is used again");
+    out.emplace_back("Then the copy can run beside computing, in a stream of its own");
     return out;
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for copies between page-locked memory and the GPU, or between GPUs, that computing waits for although they
-// could run beside it in a stream of their own.
+// could run beside it in a stream of their own. Where the host waits for a copy, too, that is the first thing to
+// change, and has a finding of its own.
 #include "diagnose/rules/rule.hpp"
 
 namespace prof {
 namespace {
 
 std::vector<suspect> find_copy_overlap(const rule_input& input) {
-    return gpu_suspects(input, [](const gpu_group& group) {
-        return group.use == gpu_use::copy && !group.is_pageable && group.tally.total_ns > 0;
+    return gpu_suspects(input, [&](const gpu_group& group) {
+        if (group.use != gpu_use::copy || group.is_pageable || group.tally.total_ns <= 0) return false;
+        const rule& of_host = group.direction == copy_direction::to_host ? synchronization_rule : blocking_copies_rule;
+        return !(group.is_awaited && input.is_found(of_host.name));
     });
 }
 

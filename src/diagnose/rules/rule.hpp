@@ -36,6 +36,8 @@ struct rule_input {
     const std::vector<gpu_group>& gpu;
     frameworks used{};
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
+    // Whether a rule that was asked before has a finding.
+    std::function<bool(std::string_view)> is_found{};
 
     std::uint64_t steps() const noexcept { return graph.step_count(); }
     // "in forward/loss"; "outside ranges".
