@@ -119,9 +119,13 @@ void module_calls::add_segment(std::uint32_t call, std::int64_t sequence, std::i
     segments.push_back({sequence, time_ns, now_in, node_at(range.thread, range.start_ns)});
 }
 
+std::vector<module_calls::change>::const_iterator module_calls::after(const std::vector<change>& changes,
+                                                                      std::int64_t time_ns) {
+    return std::upper_bound(changes.begin(), changes.end(), time_ns,
+                            [](std::int64_t time, const change& entry) { return time < entry.time_ns; });
+}
 std::uint32_t module_calls::at(const std::vector<change>& changes, std::int64_t time_ns) {
-    const auto next = std::upper_bound(changes.begin(), changes.end(), time_ns,
-                                       [](std::int64_t time, const change& entry) { return time < entry.time_ns; });
+    const auto next = after(changes, time_ns);
     return next == changes.begin() ? npos : next[-1].range;
 }
 std::uint32_t module_calls::call_at(std::uint32_t thread, std::int64_t time_ns) const {
@@ -132,6 +136,16 @@ std::uint32_t module_calls::node_at(std::uint32_t thread, std::int64_t time_ns) 
 }
 std::uint32_t module_calls::latest_node_at(std::uint32_t thread, std::int64_t time_ns) const {
     return thread < threads_.size() ? at(threads_[thread].latest_nodes, time_ns) : npos;
+}
+
+std::int64_t module_calls::next_change(std::uint32_t thread, std::int64_t time_ns) const {
+    std::int64_t out = INT64_MAX;
+    if (thread >= threads_.size()) return out;
+    for (const auto* const changes : {&threads_[thread].calls, &threads_[thread].nodes}) {
+        const auto next = after(*changes, time_ns);
+        if (next != changes->end()) out = std::min(out, next->time_ns);
+    }
+    return out;
 }
 
 // What PyTorch's observer pushes for a node that the engine runs. In the mode `ops` operators have numbers, too, and so

@@ -36,6 +36,8 @@ public:
     std::uint32_t node_at(std::uint32_t thread, std::int64_t time_ns) const;
     // The same, or without one the node that ended last: the engine handles a node's gradients after the node.
     std::uint32_t latest_node_at(std::uint32_t thread, std::int64_t time_ns) const;
+    // When the innermost call or node of a thread changes next; INT64_MAX: never again.
+    std::int64_t next_change(std::uint32_t thread, std::int64_t time_ns) const;
     // REQUIRES: one of nodes().
     maker_of_node maker_of(std::uint32_t node) const;
     // Its time on the host without that of calls (of nodes) within it.
@@ -68,6 +70,7 @@ private:
     void sweep(const std::vector<std::uint32_t>& ranges, std::vector<change> thread_entry::*changes, TBegin begin,
                TEnd end);
     void add_segment(std::uint32_t call, std::int64_t sequence, std::int64_t time_ns, std::uint32_t now_in);
+    static std::vector<change>::const_iterator after(const std::vector<change>& changes, std::int64_t time_ns);
     static std::uint32_t at(const std::vector<change>& changes, std::int64_t time_ns);
 
     const timeline& data_;

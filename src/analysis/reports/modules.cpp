@@ -5,30 +5,15 @@
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "analysis/projection/segment.hpp"
-#include "analysis/projection/xla_phases.hpp"
-#include "analysis/reports/module_calls.hpp"
+#include "analysis/reports/module_finder.hpp"
+#include "analysis/reports/module_tree.hpp"
 #include "analysis/reports/reports.hpp"
 
 namespace prof {
 namespace {
-
-constexpr std::string_view outside_name = "(outside modules)";
-constexpr std::string_view accumulation_name = "(AccumulateGrad)";
-constexpr std::string_view unknown_name = "(not known)";
-
-void add(module_times& to, const module_times& what) {
-    for (std::size_t i = 0; i < to.size(); ++i) {
-        to[i].host_ns += what[i].host_ns;
-        to[i].gpu_ns += what[i].gpu_ns;
-        to[i].ops += what[i].ops;
-    }
-}
 
 std::int64_t gpu_ns(const module_times& of) {
     std::int64_t sum = 0;
@@ -41,255 +26,97 @@ std::int64_t host_ns(const module_times& of) {
     return sum;
 }
 
-std::optional<module_work> work_of(std::string_view phase) {
-    const auto found = std::find(module_work_names.begin(), module_work_names.end(), phase);
-    if (found == module_work_names.end()) return {};
-    return static_cast<module_work>(found - module_work_names.begin());
-}
-
-// A module, or the container of some.
-struct tree_node {
-    std::string part;  // of the path
-    std::string path;
-    std::string class_name;
-    char separator = '.';                 // of the path's parts; JAX's is '/'
-    std::vector<std::uint32_t> children;  // in the order in which they were first called
-    std::uint64_t calls = 0;
-    module_times self;
-    module_times total;
-};
-
-// "Root.a.b (Class)", as the hooks name it.
-std::pair<std::string_view, std::string_view> path_and_class(std::string_view text) {
-    const std::size_t at = text.rfind(" (");
-    if (at == std::string_view::npos || !text.ends_with(')')) return {text, {}};
-    return {text.substr(0, at), text.substr(at + 2, text.size() - at - 3)};
-}
-
-// A path of more parts is of a damaged capture, and one part.
-constexpr std::ptrdiff_t most_parts = 256;
-char separator_of(std::string_view path, char usual) {
-    return std::count(path.begin(), path.end(), usual) < most_parts ? usual : '\0';
-}
-
-class tree_builder {
-public:
-    std::uint32_t node_of(std::string_view name) {
-        const auto [known, is_new] = by_name_.try_emplace(std::string(name), 0);
-        if (is_new) {
-            const auto [path, class_name] = path_and_class(name);
-            known->second = node_at(path, separator_of(path, '.'));
-            nodes_[known->second].class_name = class_name;
-        }
-        return known->second;
-    }
-    std::uint32_t node_at(std::string_view path, char separator) {
-        const auto [known, is_new] = by_path_.try_emplace(std::string(path), 0);
-        if (!is_new) return known->second;
-        const std::size_t end = path.starts_with('(') ? std::string_view::npos : path.rfind(separator);
-        const std::uint32_t parent = end == std::string_view::npos ? npos : node_at(path.substr(0, end), separator);
-        const auto node = static_cast<std::uint32_t>(nodes_.size());
-        nodes_.push_back({.part = std::string(path.substr(end == std::string_view::npos ? 0 : end + 1)),
-                          .path = std::string(path),
-                          .class_name = {},
-                          .separator = separator,
-                          .children = {},
-                          .self = {},
-                          .total = {}});
-        parents_.push_back(parent);
-        (parent == npos ? roots_ : nodes_[parent].children).push_back(node);
-        by_path_[std::string(path)] = node;
-        return node;
-    }
-    tree_node& at(std::uint32_t node) { return nodes_[node]; }
-    std::vector<std::uint32_t>& roots() { return roots_; }
-
-    // Children stand after their parents.
-    void add_up() {
-        for (std::size_t i = nodes_.size(); i-- > 0;) {
-            add(nodes_[i].total, nodes_[i].self);
-            if (parents_[i] != npos) add(nodes_[parents_[i]].total, nodes_[i].total);
-        }
-    }
-
-private:
-    std::vector<tree_node> nodes_;
-    std::vector<std::uint32_t> parents_;
-    std::vector<std::uint32_t> roots_;
-    std::unordered_map<std::string, std::uint32_t> by_name_;
-    std::unordered_map<std::string, std::uint32_t> by_path_;
-};
-
 class module_meter {
 public:
     module_meter(const timeline& data, const attribution& att, const kept_entities* kept)
-        : data_(data), att_(att), kept_(kept), calls_(data), xla_(find_xla_operations(data)) {}
+        : data_(data), kept_(kept), finder_(data, att) {}
 
-    bool is_recorded() const { return !calls_.empty() || !xla_.paths.empty(); }
+    bool is_recorded() const { return finder_.is_recorded(); }
     void run(module_times& phases) {
-        for (const std::uint32_t call : calls_.calls()) {
+        for (const std::uint32_t call : finder_.calls().calls()) {
             if (has_range(call)) add_call(call);
         }
-        for (const std::uint32_t node : calls_.nodes()) add_node(node);
-        for (std::uint32_t i = 0; i < data_.ops.size() && !calls_.empty(); ++i) {
+        for (const std::uint32_t node : finder_.calls().nodes()) {
+            if (has_range(node)) add_node(node);
+        }
+        for (std::uint32_t i = 0; i < data_.ops.size() && !finder_.calls().empty(); ++i) {
             if (has_op(i)) add_op(i, phases);
         }
-        add_xla(phases);
+        for (std::uint32_t i = 0; i < data_.ops.size() && !finder_.paths().empty(); ++i) {
+            if (has_op(i)) add_xla_op(i, phases);
+        }
         tree.add_up();
     }
 
-    tree_builder tree;
+    module_tree tree;
 
 private:
     bool has_range(std::uint32_t range) const { return kept_ == nullptr || kept_->ranges[range] != 0; }
     bool has_op(std::size_t op) const { return kept_ == nullptr || kept_->ops[op] != 0; }
 
-    std::uint32_t tree_node_of_call(std::uint32_t call) {
-        return tree.node_of(call == npos ? outside_name : data_.name(data_.ranges[call].name));
-    }
     std::uint32_t tree_node_of(const maker_of_node& made) {
         switch (made.where) {
             case made_in::module:
-                return tree_node_of_call(made.call);
+                return tree.node_of(data_.name(data_.ranges[made.call].name));
             case made_in::no_module:
-                return tree.node_of(outside_name);
+                return tree.node_of(outside_modules_text);
             case made_in::accumulation:
-                return tree.node_of(accumulation_name);
+                return tree.node_of(accumulation_text);
             case made_in::unknown:
                 break;
         }
-        return tree.node_of(unknown_name);
+        return tree.node_of(unknown_module_text);
     }
 
     // The innermost phase around a range that modules work in; forward where there is none, as on other threads.
     module_work work_around(std::uint32_t range) const {
         for (std::uint32_t i = data_.ranges[range].parent; i != npos; i = data_.ranges[i].parent) {
             if (!is_phase(data_, data_.ranges[i])) continue;
-            if (const auto work = work_of(data_.name(data_.ranges[i].name))) return *work;
+            if (const auto work = module_work_of(data_.name(data_.ranges[i].name))) return *work;
         }
         return module_work::forward;
     }
 
     void add_call(std::uint32_t call) {
-        tree_node& node = tree.at(tree_node_of_call(call));
+        module_node& node = tree.at(tree_node_of({made_in::module, call}));
         node.calls += 1;
-        node.self[static_cast<std::size_t>(work_around(call))].host_ns += calls_.self_ns(call);
+        node.self[static_cast<std::size_t>(work_around(call))].host_ns += finder_.calls().self_ns(call);
     }
     void add_node(std::uint32_t node) {
-        makers_.emplace(node, calls_.maker_of(node));
-        if (!has_range(node)) return;
-        tree_node& of = tree.at(tree_node_of(makers_.at(node)));
-        of.self[static_cast<std::size_t>(module_work::backward)].host_ns += calls_.self_ns(node);
-    }
-
-    // A phase that modules work in; `range`: npos without one.
-    struct open_phase {
-        module_work work = module_work::forward;
-        std::uint32_t range = npos;
-    };
-    open_phase innermost_phase(std::uint32_t op) const {
-        open_phase innermost;
-        const auto visit = [&](std::uint32_t index) {
-            if (innermost.range != npos || !is_phase(data_, data_.ranges[index])) return;
-            if (const auto work = work_of(data_.name(data_.ranges[index].name))) innermost = {*work, index};
-        };
-        for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { visit(att_.replayed[replayed].range); });
-        for_each_open_range(data_, att_, op, visit);
-        return innermost;
+        module_node& of = tree.at(tree_node_of(finder_.maker_of(node)));
+        of.self[static_cast<std::size_t>(module_work::backward)].host_ns += finder_.calls().self_ns(node);
     }
 
     void add_op(std::uint32_t index, module_times& phases) {
-        const gpu_op& op = data_.ops[index];
-        const open_phase phase = innermost_phase(index);
-        if (phase.range == npos || op.launch == npos) return;
-        const auto work = static_cast<std::size_t>(phase.work);
-        for (module_time* const time : {&tree.at(tree_node_of_op(op, phase)).self[work], &phases[work]}) {
-            time->gpu_ns += op.end_ns - op.start_ns;
+        const module_phase phase = finder_.phase_of(index);
+        if (phase.range == npos || data_.ops[index].launch == npos) return;
+        add_time(index, phase.work, tree_node_of(finder_.of_op(index, phase)), phases);
+    }
+    void add_xla_op(std::uint32_t index, module_times& phases) {
+        const std::optional<module_scopes> scopes = finder_.scopes_of_op(index);
+        if (scopes) add_time(index, scopes->work, tree.node_of_scopes(finder_.paths()[scopes->path]), phases);
+    }
+    void add_time(std::uint32_t op, module_work work, std::uint32_t node, module_times& phases) {
+        const auto at = static_cast<std::size_t>(work);
+        for (module_time* const time : {&tree.at(node).self[at], &phases[at]}) {
+            time->gpu_ns += data_.ops[op].end_ns - data_.ops[op].start_ns;
             time->ops += 1;
         }
     }
-    std::uint32_t tree_node_of_op(const gpu_op& op, const open_phase& phase) {
-        std::uint32_t thread = data_.api_calls[op.launch].thread;
-        std::int64_t time_ns = data_.api_calls[op.launch].start_ns;
-        if (op.graph_node == graph_capture_unseen) return tree.node_of(unknown_name);
-        if (op.graph_node != npos) {
-            // A replay has the module of the capture.
-            const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
-            if (node.outside_windows) return tree.node_of(unknown_name);
-            thread = node.thread;
-            time_ns = node.created_ns;
-        }
-        if (phase.work != module_work::backward) return tree_node_of_call(calls_.call_at(thread, time_ns));
-        const std::uint32_t node = calls_.latest_node_at(thread, time_ns);
-        const bool is_known = node != npos && data_.ranges[node].start_ns >= data_.ranges[phase.range].start_ns;
-        return is_known ? tree_node_of(makers_.at(node)) : tree.node_of(unknown_name);
-    }
-
-    // Of a JAX program: the scopes in the names of XLA's operations. A function without any, as one operation that is
-    // called by itself, has no modules.
-    void add_xla(module_times& phases) {
-        std::set<std::string_view> with_scopes;
-        for (const std::string& path : xla_.paths) {
-            if (path.find('/') != std::string::npos) with_scopes.insert(function_of(path));
-        }
-        for (std::size_t i = 0; i < xla_.ops.size(); ++i) {
-            const xla_operations::entry& op = xla_.ops[i];
-            const auto work = work_of_operation(op);
-            if (!work || op.path == npos || !has_op(i)) continue;
-            const std::string& path = xla_.paths[op.path];
-            if (!op.computes_gradients && !with_scopes.contains(function_of(path))) continue;
-            module_time& self =
-                tree.at(tree.node_at(path, separator_of(path, '/'))).self[static_cast<std::size_t>(*work)];
-            for (module_time* const time : {&self, &phases[static_cast<std::size_t>(*work)]}) {
-                time->gpu_ns += data_.ops[i].end_ns - data_.ops[i].start_ns;
-                time->ops += 1;
-            }
-        }
-    }
-    static std::string_view function_of(const std::string& path) {
-        return std::string_view{path}.substr(0, path.find('/'));
-    }
-    static std::optional<module_work> work_of_operation(const xla_operations::entry& op) {
-        switch (op.phase) {
-            case xla_phase::forward:
-                return module_work::forward;
-            case xla_phase::backward:
-                return module_work::backward;
-            case xla_phase::recompute:
-                return module_work::recompute;
-            case xla_phase::none:
-                break;
-        }
-        // What a function with gradients does besides, as an optimizer's update, is in no such phase.
-        return op.computes_gradients ? std::nullopt : std::optional(module_work::evaluation);
-    }
 
     const timeline& data_;
-    const attribution& att_;
     const kept_entities* kept_;
-    module_calls calls_;
-    xla_operations xla_;
-    std::unordered_map<std::uint32_t, maker_of_node> makers_;
+    module_finder finder_;
 };
 
 // By which the slowest is chosen: the GPU's time; where there is none, the host's.
 auto cost(const module_times& of) { return std::pair(gpu_ns(of), host_ns(of)); }
 
-bool is_number(std::string_view part) {
-    return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// "Block_" of "Block_3", as JAX's libraries number modules; "" where no number ends it.
-std::string stem_of(std::string_view part) {
-    const std::size_t end = part.find_last_not_of("0123456789");
-    const bool is_numbered = end != std::string_view::npos && end + 1 < part.size() && part[end] == '_' && end > 0;
-    return is_numbered ? std::string(part.substr(0, end + 1)) : std::string{};
-}
-
 // Makes rows of the tree, numbered modules of one list and class being one.
 class row_writer {
 public:
-    row_writer(tree_builder& tree, bool fold, std::vector<module_row>& out) : tree_(tree), fold_(fold), out_(out) {}
+    row_writer(const module_tree& tree, bool fold, std::vector<module_row>& out)
+        : tree_(tree), fold_(fold), out_(out) {}
 
     void write_roots() {
         std::vector<std::uint32_t> roots = tree_.roots();
@@ -304,36 +131,13 @@ private:
         std::string name;
     };
 
-    // What stands for a module among others of its list and class, as "*" or "Block_*"; else its own part of the path.
-    std::string list_name(std::uint32_t list, std::uint32_t child, bool holds_one_class) {
-        const tree_node& at = tree_.at(child);
-        if (!fold_) return at.part;
-        if (is_number(at.part)) return holds_one_class ? "*" : at.part;
-        const std::string stem = stem_of(at.part);
-        const auto is_alike = [&](std::uint32_t other) {
-            return stem_of(tree_.at(other).part) == stem && tree_.at(other).class_name == at.class_name;
-        };
-        const auto& children = tree_.at(list).children;
-        return !stem.empty() && std::count_if(children.begin(), children.end(), is_alike) > 1 ? stem + '*' : at.part;
-    }
-
-    // Several modules, numbered and of one class.
-    bool holds_alike(std::uint32_t node) {
-        const std::vector<std::uint32_t>& children = tree_.at(node).children;
-        return children.size() > 1 && std::all_of(children.begin(), children.end(), [&](std::uint32_t child) {
-                   return is_number(tree_.at(child).part) &&
-                          tree_.at(child).class_name == tree_.at(children.front()).class_name;
-               });
-    }
-
     std::vector<group> children_of(const std::vector<std::uint32_t>& nodes) {
         std::vector<group> out;
         std::map<std::pair<std::string, std::string>, std::size_t> known;
         for (const std::uint32_t node : nodes) {
-            const bool holds_one_class = fold_ && holds_alike(node);
             for (const std::uint32_t child : tree_.at(node).children) {
-                const tree_node& at = tree_.at(child);
-                const std::string name = list_name(node, child, holds_one_class);
+                const module_node& at = tree_.at(child);
+                const std::string name = fold_ ? tree_.folded_part(child) : at.part;
                 const auto [found, is_new] = known.try_emplace({name, at.class_name}, out.size());
                 if (is_new) out.push_back({.nodes = {}, .name = name});
                 out[found->second].nodes.push_back(child);
@@ -362,8 +166,8 @@ private:
                         .total = {},
                         .self = {}});
         for (const std::uint32_t node : of.nodes) {
-            add(out_[row].total, tree_.at(node).total);
-            add(out_[row].self, tree_.at(node).self);
+            add_times(out_[row].total, tree_.at(node).total);
+            add_times(out_[row].self, tree_.at(node).self);
         }
         const std::string own_path = out_[row].path;
         for (group& child : children_of(of.nodes)) write(std::move(child), row, own_path);
@@ -388,7 +192,7 @@ private:
             .path;
     }
 
-    tree_builder& tree_;
+    const module_tree& tree_;
     bool fold_;
     std::vector<module_row>& out_;
 };

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/reports/module_finder.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/projection/segment.hpp"
+
+namespace prof {
+namespace {
+
+std::string_view function_of(std::string_view path) { return path.substr(0, path.find('/')); }
+
+std::optional<module_work> work_of_operation(const xla_operations::entry& op) {
+    switch (op.phase) {
+        case xla_phase::forward:
+            return module_work::forward;
+        case xla_phase::backward:
+            return module_work::backward;
+        case xla_phase::recompute:
+            return module_work::recompute;
+        case xla_phase::none:
+            break;
+    }
+    // What a function with gradients does besides, as an optimizer's update, is in no such phase.
+    return op.computes_gradients ? std::nullopt : std::optional(module_work::evaluation);
+}
+
+std::vector<bool> with_scopes(const std::vector<std::string>& paths) {
+    std::set<std::string_view> functions;
+    for (const std::string& path : paths) {
+        if (path.find('/') != std::string::npos) functions.insert(function_of(path));
+    }
+    std::vector<bool> out;
+    out.reserve(paths.size());
+    for (const std::string& path : paths) out.push_back(functions.contains(function_of(path)));
+    return out;
+}
+
+}  // namespace
+
+std::optional<module_work> module_work_of(std::string_view phase) {
+    const auto found = std::find(module_work_names.begin(), module_work_names.end(), phase);
+    if (found == module_work_names.end()) return {};
+    return static_cast<module_work>(found - module_work_names.begin());
+}
+
+module_finder::module_finder(const timeline& data, const attribution& att)
+    : data_(data), att_(att), calls_(data), xla_(find_xla_operations(data)), has_scopes_(with_scopes(xla_.paths)) {}
+
+module_phase module_finder::phase_of(std::uint32_t op) const {
+    module_phase innermost;
+    const auto visit = [&](std::uint32_t index) {
+        if (innermost.range != npos || !is_phase(data_, data_.ranges[index])) return;
+        if (const auto work = module_work_of(data_.name(data_.ranges[index].name))) innermost = {*work, index};
+    };
+    for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { visit(att_.replayed[replayed].range); });
+    for_each_open_range(data_, att_, op, visit);
+    return innermost;
+}
+
+maker_of_node module_finder::of_op(std::uint32_t index, const module_phase& phase) {
+    const gpu_op& op = data_.ops[index];
+    std::uint32_t thread = data_.api_calls[op.launch].thread;
+    std::int64_t time_ns = data_.api_calls[op.launch].start_ns;
+    if (op.graph_node == graph_capture_unseen) return {};
+    if (op.graph_node != npos) {
+        // A replay has the module of the capture.
+        const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
+        if (node.outside_windows) return {};
+        thread = node.thread;
+        time_ns = node.created_ns;
+    }
+    if (phase.work != module_work::backward) {
+        const std::uint32_t call = calls_.call_at(thread, time_ns);
+        return {call == npos ? made_in::no_module : made_in::module, call};
+    }
+    const std::uint32_t node = calls_.latest_node_at(thread, time_ns);
+    const bool is_known = node != npos && data_.ranges[node].start_ns >= data_.ranges[phase.range].start_ns;
+    return is_known ? maker_of(node) : maker_of_node{};
+}
+
+std::optional<module_scopes> module_finder::scopes_of_op(std::uint32_t op) const {
+    if (op >= xla_.ops.size()) return {};
+    const xla_operations::entry& of = xla_.ops[op];
+    const auto work = work_of_operation(of);
+    if (!work || of.path == npos || (!of.computes_gradients && !has_scopes_[of.path])) return {};
+    return module_scopes{*work, of.path};
+}
+
+const maker_of_node& module_finder::maker_of(std::uint32_t node) {
+    const auto [known, is_new] = makers_.try_emplace(node);
+    if (is_new) known->second = calls_.maker_of(node);
+    return known->second;
+}
+
+maker_of_node module_finder::at(std::uint32_t thread, std::int64_t time_ns) {
+    const std::uint32_t call = calls_.call_at(thread, time_ns);
+    const std::uint32_t node = calls_.node_at(thread, time_ns);
+    if (node != npos && (call == npos || data_.ranges[call].start_ns < data_.ranges[node].start_ns)) {
+        return maker_of(node);
+    }
+    return {call == npos ? made_in::no_module : made_in::module, call};
+}
+
+}  // namespace prof

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// To which module a GPU operation, or a moment of a thread of the host, belongs: docs/guide/modules.md has the rules.
+// One thread; memory linear in the ranges of modules and backward nodes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/xla_phases.hpp"
+#include "analysis/reports/module_calls.hpp"
+#include "analysis/reports/modules.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// Names of what is no module's.
+inline constexpr std::string_view outside_modules_text = "(outside modules)";
+inline constexpr std::string_view accumulation_text = "(AccumulateGrad)";
+inline constexpr std::string_view unknown_module_text = "(not known)";
+
+// A phase that modules work in; `range`: npos without one.
+struct module_phase {
+    module_work work = module_work::forward;
+    std::uint32_t range = npos;
+};
+
+// The scopes of an operation of XLA's.
+struct module_scopes {
+    module_work work = module_work::forward;
+    std::uint32_t path = npos;  // index into paths
+};
+
+class module_finder {
+public:
+    // The arguments must outlive it. Phases that `att` hides are not found.
+    module_finder(const timeline& data, const attribution& att);
+
+    // Whether modules, or scopes of XLA's operations, were recorded.
+    bool is_recorded() const noexcept { return !calls_.empty() || !xla_.paths.empty(); }
+    const module_calls& calls() const noexcept { return calls_; }
+    const std::vector<std::string>& paths() const noexcept { return xla_.paths; }
+
+    // The innermost phase around an operation that modules work in; forward where there is none, as on other threads.
+    module_phase phase_of(std::uint32_t op) const;
+    // REQUIRES: the operation's launch is known, and `phase` is its own.
+    maker_of_node of_op(std::uint32_t op, const module_phase& phase);
+    // Of a JAX program. A function without any scope, as one operation that is called by itself, has no modules.
+    std::optional<module_scopes> scopes_of_op(std::uint32_t op) const;
+    // As module_calls::maker_of.
+    const maker_of_node& maker_of(std::uint32_t node);
+    // On the host: of the innermost call of a module, or of the backward node that is executed.
+    maker_of_node at(std::uint32_t thread, std::int64_t time_ns);
+
+private:
+    const timeline& data_;
+    const attribution& att_;
+    module_calls calls_;
+    xla_operations xla_;
+    std::vector<bool> has_scopes_;  // by path: its function has operations with scopes
+    std::unordered_map<std::uint32_t, maker_of_node> makers_;
+};
+
+// The phase that modules work in, by its name.
+std::optional<module_work> module_work_of(std::string_view phase);
+
+}  // namespace prof
